@@ -1,0 +1,95 @@
+"""What a tool is: a name, a JSON Schema for its arguments, and one coroutine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+type_of_arguments = TypeVar("type_of_arguments", bound=BaseModel)
+
+Arguments = dict[str, object]
+
+
+class ToolFailed(Exception):
+    """The tool could not do it. The text is one sentence for the model and the person."""
+
+
+class ToolRefused(ToolFailed):
+    """The tool was not carried out because it is not allowed now."""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a call gave back.
+
+    `ends_turn` is set by tools with which the model declares its work in this turn finished.
+    """
+
+    text: str
+    ends_turn: bool = False
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One callable thing on offer to a model.
+
+    `parameters` is a JSON Schema of type object. `read_only` tools may be repeated after a
+    crash and are open to a chat while a plan runs; `idempotent` ones may be repeated too.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, object]
+    run: Callable[[Arguments], Awaitable[ToolResult]]
+    read_only: bool = False
+    idempotent: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        return self.read_only or self.idempotent
+
+    def as_function(self, description: str | None = None) -> dict[str, object]:
+        """The tool in the form of the chat-completions API."""
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": description or self.description,
+                "parameters": self.parameters,
+            },
+        }
+
+
+def typed_tool(
+    name: str,
+    arguments: type[type_of_arguments],
+    run: Callable[[type_of_arguments], Awaitable[ToolResult]],
+    *,
+    read_only: bool = False,
+    idempotent: bool = False,
+) -> Tool:
+    """A tool whose arguments are a pydantic model; the model's docstring describes the tool."""
+
+    async def checked(raw: Arguments) -> ToolResult:
+        try:
+            parsed = arguments.model_validate(raw)
+        except ValidationError as error:
+            raise ToolFailed(say_invalid(name, error)) from None
+        return await run(parsed)
+
+    schema = arguments.model_json_schema()
+    description = schema.pop("description", name)
+    schema.pop("title", None)
+    return Tool(name, description, schema, checked, read_only, idempotent)
+
+
+def say_invalid(name: str, error: ValidationError) -> str:
+    """One sentence out of pydantic's list: the first three places and what is wrong there."""
+    faults = [
+        f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
+        for fault in error.errors()[:3]
+    ]
+    return f"{name} was called with wrong arguments: {'; '.join(faults)}."

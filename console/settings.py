@@ -1,0 +1,136 @@
+"""All settings of Planside. The environment is read here and nowhere else."""
+
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from console import environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+PLANSIDE_HOME = environment.home()
+PLANSIDE_HOST = environment.text("PLANSIDE_HOST", "127.0.0.1")
+PLANSIDE_PORT = environment.port("PLANSIDE_PORT", 8000)
+PLANSIDE_ALLOWED_HOSTS = environment.names("PLANSIDE_ALLOWED_HOSTS")
+PLANSIDE_WORKERS = environment.text("PLANSIDE_WORKERS", "embedded")
+PLANSIDE_IS_LOCAL = PLANSIDE_HOST in environment.LOOPBACK
+
+OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
+OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
+# "provider/model" of new agents, the one shipped at first start included.
+PLANSIDE_MODEL = environment.text(
+    "PLANSIDE_MODEL", "openai/gpt-4.1-mini" if OPENAI_API_KEY else "demo/docs"
+)
+
+# Seconds. A model that is silent for longer than the idle time has not answered.
+MODEL_CONNECT_TIMEOUT = environment.number("PLANSIDE_MODEL_CONNECT_TIMEOUT", 5)
+MODEL_IDLE_TIMEOUT = environment.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
+MODEL_RETRY_BASE = environment.number("PLANSIDE_MODEL_RETRY_BASE", 2)
+DEMO_PACE = environment.number("PLANSIDE_DEMO_PACE", 1)
+
+if PLANSIDE_WORKERS not in ("embedded", "external"):
+    raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
+if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
+    raise ImproperlyConfigured(
+        f"PLANSIDE_HOST is {PLANSIDE_HOST}: name the hosts people will use in PLANSIDE_ALLOWED_HOSTS."
+    )
+
+SECRET_KEY = environment.secret_key(PLANSIDE_HOME)
+DEBUG = False
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *PLANSIDE_ALLOWED_HOSTS]
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in PLANSIDE_ALLOWED_HOSTS if host != "*"]
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "agents",
+    "plans",
+    "console",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "console.middleware.content_security_policy",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "console.middleware.session_required",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "console.urls"
+ASGI_APPLICATION = "console.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": False,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+            ],
+            "builtins": ["console.templatetags.planside"],
+        },
+    }
+]
+
+DATABASES = {"default": environment.database(PLANSIDE_HOME)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CHANNEL_LAYERS = {"default": environment.channel_layer()}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/signin/"
+LOGIN_REDIRECT_URL = "/"
+
+SESSION_COOKIE_AGE = 60 * 60 * 24 * 30
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLANSIDE_IS_LOCAL
+SECURE_SSL_REDIRECT = not PLANSIDE_IS_LOCAL
+SECURE_HSTS_SECONDS = 0 if PLANSIDE_IS_LOCAL else 60 * 60 * 24 * 365
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLANSIDE_IS_LOCAL
+SECURE_PROXY_SSL_HEADER = None if PLANSIDE_IS_LOCAL else ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# On a loopback address there is no TLS to demand; these are the checks that ask for it.
+SILENCED_SYSTEM_CHECKS = (
+    ["security.W004", "security.W008", "security.W012", "security.W016"] if PLANSIDE_IS_LOCAL else []
+)
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = PLANSIDE_HOME / "static"
+WHITENOISE_USE_FINDERS = True
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "agents": {"level": "INFO"},
+        "plans": {"level": "INFO"},
+        "console": {"level": "INFO"},
+    },
+}

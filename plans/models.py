@@ -1,0 +1,193 @@
+"""Plans: the goal as it was said, the checklist, its versions, and every attempt."""
+
+from __future__ import annotations
+
+
+
+from django.db import models
+from django.db.models import F, Q
+
+
+class State(models.TextChoices):
+    """The four states of a plan and of a subtask."""
+
+    TODO = "todo"
+    IN_PROGRESS = "in_progress"
+    DONE = "done"
+    ABANDONED = "abandoned"
+
+
+OPEN = (State.TODO, State.IN_PROGRESS)
+SETTLED = (State.DONE, State.ABANDONED)
+
+
+class Run(models.TextChoices):
+    IDLE = "idle"
+    QUEUED = "queued"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+
+
+LIVE = (Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING)
+
+
+class Plan(models.Model):
+    """A plan of one conversation. It runs only while `approved_version == version`."""
+
+    class PauseReason(models.TextChoices):
+        USER = "user"
+        CONFIRM = "confirm"
+        QUESTION = "question"
+        APPROVAL = "approval"
+        BUDGET = "budget"
+
+    conversation = models.ForeignKey(
+        "agents.Conversation", models.CASCADE, related_name="plans"
+    )
+    goal = models.TextField(blank=True)
+    title = models.CharField(max_length=200)
+    content = models.TextField(blank=True)
+    expected_outcome = models.TextField(blank=True)
+    state = models.CharField(max_length=11, choices=State.choices, default=State.TODO)
+    reason = models.CharField(max_length=200, blank=True)
+    outcome = models.TextField(blank=True)
+    version = models.PositiveIntegerField(default=1)
+    approved_version = models.PositiveIntegerField(null=True, blank=True)
+    approved_by = models.CharField(max_length=150, blank=True)
+    approved_at = models.DateTimeField(null=True, blank=True)
+    question = models.TextField(blank=True)
+    run = models.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
+    pause_reason = models.CharField(max_length=8, choices=PauseReason.choices, blank=True)
+    run_options = models.JSONField(default=dict)
+    budget = models.JSONField(default=dict)
+    metadata = models.JSONField(default=dict)
+    replaces = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(approved_version__isnull=True) | Q(approved_version__lte=F("version")),
+                name="approved_version_exists",
+            )
+        ]
+        indexes = [models.Index(fields=["conversation", "-id"], name="plans_by_conversation")]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in OPEN
+
+    @property
+    def is_confirmed(self) -> bool:
+        """The gate: a person said yes to exactly this version."""
+        return self.approved_version == self.version
+
+    @property
+    def is_live(self) -> bool:
+        return self.run in LIVE
+
+
+class ActivePlan(models.Model):
+    """The only pointer to a conversation's active plan, and the plan being asked for."""
+
+    conversation = models.OneToOneField(
+        "agents.Conversation", models.CASCADE, primary_key=True, related_name="active_plan"
+    )
+    plan = models.ForeignKey(Plan, models.SET_NULL, null=True, blank=True, related_name="+")
+    asked_goal = models.TextField(null=True, blank=True)
+    asked_message = models.ForeignKey(
+        "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"active plan of conversation {self.pk}"
+
+
+class PlanVersion(models.Model):
+    """The plan's text at one version; `snapshot` is {title, content, expected_outcome, subtasks}."""
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="versions")
+    version = models.PositiveIntegerField()
+    snapshot = models.JSONField()
+    explanation = models.TextField(blank=True)
+    author = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "version"], name="one_snapshot_per_version")
+        ]
+        ordering = ["version"]
+
+    def __str__(self) -> str:
+        return f"v{self.version}"
+
+
+class Subtask(models.Model):
+    """One step. `key` is stable and never reused; `position` is null once it left the checklist."""
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="subtasks")
+    key = models.CharField(max_length=12)
+    position = models.PositiveIntegerField(null=True, blank=True)
+    name = models.CharField(max_length=500)
+    description = models.TextField(blank=True)
+    expected_outcome = models.TextField(blank=True)
+    state = models.CharField(max_length=11, choices=State.choices, default=State.TODO)
+    reason = models.CharField(max_length=500, blank=True)
+    progress = models.TextField(blank=True)
+    outcome = models.TextField(blank=True)
+    result = models.JSONField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["plan", "key"], name="one_subtask_per_key"),
+            models.UniqueConstraint(
+                fields=["plan"], condition=Q(state="in_progress"), name="one_subtask_in_progress"
+            ),
+        ]
+        ordering = ["position"]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.name}"
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state in SETTLED
+
+
+class Attempt(models.Model):
+    """One try at one subtask; it holds for the version that was approved when it began."""
+
+    class FailureClass(models.TextChoices):
+        TRANSIENT = "transient"
+        CAPACITY = "capacity"
+        LOGIC = "logic"
+        TIMEOUT = "timeout"
+        INTERRUPTED = "interrupted"
+
+    subtask = models.ForeignKey(Subtask, models.CASCADE, related_name="attempts")
+    number = models.PositiveIntegerField()
+    version = models.PositiveIntegerField()
+    turn = models.OneToOneField("agents.Turn", models.CASCADE, related_name="attempt")
+    failure_class = models.CharField(
+        max_length=11, choices=FailureClass.choices, blank=True
+    )
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["subtask", "number"], name="one_attempt_per_number")
+        ]
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number}"
