@@ -1,0 +1,62 @@
+"""The one way out to the network: a client per event loop, and the seam where tests stand in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import MutableMapping
+from contextlib import ExitStack
+from weakref import WeakKeyDictionary
+
+import httpx
+from django.conf import settings
+
+from agents.demo import DEMO_HOST, DemoModel
+
+Transport = httpx.AsyncBaseTransport | None
+Loop = asyncio.AbstractEventLoop
+
+# A client belongs to the loop its connections were opened on, and to one transport.
+_clients: MutableMapping[Loop, dict[Transport, httpx.AsyncClient]] = WeakKeyDictionary()
+_transport: Transport = None
+
+
+def client() -> httpx.AsyncClient:
+    """The client of the running loop."""
+    mine = _clients.setdefault(asyncio.get_running_loop(), {})
+    if _transport not in mine:
+        mine[_transport] = _opened(_transport)
+    return mine[_transport]
+
+
+def use(transport: Transport) -> ExitStack:
+    """Send everything through this transport from now on; in a `with`, only until its end."""
+    undo = ExitStack()
+    undo.callback(_install, _transport)
+    _install(transport)
+    return undo
+
+
+async def aclose_all() -> None:
+    """Close what the running loop has opened."""
+    for opened in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await opened.aclose()
+
+
+def timeout() -> httpx.Timeout:
+    """The read timeout counts between two chunks: a long reply may take as long as it likes."""
+    return httpx.Timeout(settings.MODEL_IDLE_TIMEOUT, connect=settings.MODEL_CONNECT_TIMEOUT)
+
+
+def _install(transport: Transport) -> None:
+    global _transport
+    _transport = transport
+
+
+def _opened(transport: Transport) -> httpx.AsyncClient:
+    if transport:
+        return httpx.AsyncClient(transport=transport, timeout=timeout())
+    return httpx.AsyncClient(
+        timeout=timeout(),
+        limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+        mounts={f"all://{DEMO_HOST}": DemoModel()},
+    )

@@ -1,0 +1,439 @@
+"""Two fakes of the wire to a model: a transport for tests in-process, a server for all others.
+
+Both play a script. A script is a list of replies, used up one per request and in order; or a dict
+
+    {"replies": [REPLY, …], "rules": [RULE, …], "delay": 0.01, "chunk": 8}
+
+in which rules are asked first and can be used again (a restarted product asks again, so browser
+and kill -9 tests go by rules); or, in-process, a callable from the request's JSON to a REPLY.
+When nothing is left the answer is the text "(end of script)".
+
+REPLY, all keys optional (the builders below write them):
+    text, reasoning       what is said, streamed in chunks
+    calls                 [[tool, {arguments}], …]; arguments as a str are sent as they are
+    finish                finish_reason; by itself "tool_calls" with calls, else "stop"
+    usage                 [tokens in, tokens out]; by itself none is reported
+    status, headers, body an answer other than 200; body is text or JSON
+    cut                   true: the stream ends after the text, without finish_reason and [DONE];
+                          "hard": the connection breaks there
+    error                 an error object sent inside the stream, after the text
+    wait                  seconds before the answer begins; "forever"; in-process an asyncio.Event
+    hang                  the same, after the text and before the end
+    plain                 true: one JSON body, as from a server that ignores `stream`
+    raw                   the body of a 200 word for word
+    delay, chunk          seconds between chunks and characters per chunk, for this reply
+RULE:
+    {"when": {…}, "reply": REPLY or [REPLY, …], "times": n}
+    when, all must hold; texts are regular expressions, searched for without regard to case:
+        offered   a tool (or list of tools) on offer      only      exactly these tools, any order
+        last      in the last message's text              role      the last message's role
+        user      in the last user message                system    in the system message
+        after     the last call of the model was of this tool
+        results   how many tool messages follow the last user message
+    A list of replies is used up in order, its last one again and again.
+
+Server:  python -m tests.fake_model --port N [--script FILE.json]   (port 0: any; it prints its URL)
+    GET /v1/models, POST /v1/chat/completions; GET /requests: what was asked;
+    PUT /script: another script.   In a thread:  with FakeModelServer(script) as server: server.url
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+Reply = dict[str, Any]
+Request = dict[str, Any]
+
+
+def say(text: str, **more: Any) -> Reply:
+    return {"text": text, **more}
+
+
+def think(reasoning: str, text: str = "", **more: Any) -> Reply:
+    return {"reasoning": reasoning, "text": text, **more}
+
+
+def call(tool: str, /, **arguments: Any) -> Reply:
+    return {"calls": [[tool, arguments]]}
+
+
+def calls(*each: Reply, text: str = "", **more: Any) -> Reply:
+    """Several calls in one reply: calls(call("read_file", path="a"), call("list_files"))."""
+    return {"text": text, "calls": [one for reply in each for one in reply["calls"]], **more}
+
+
+def fails(status: int, message: str = "", retry_after: float | None = None, **more: Any) -> Reply:
+    headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
+    body = {"error": {"message": message or f"The script fails with {status}."}}
+    return {"status": status, "headers": headers, "body": body, **more}
+
+
+def cut(text: str, **more: Any) -> Reply:
+    return {"text": text, "cut": True, **more}
+
+
+def silent(text: str = "", until: Any = "forever", **more: Any) -> Reply:
+    """Says the text and then nothing more, for ever or until the event is set."""
+    return {"text": text, "hang" if text else "wait": until, **more}
+
+
+def rule(reply: Reply | list[Reply], times: int | None = None, **when: Any) -> dict[str, Any]:
+    return {"when": when, "reply": reply, "times": times}
+
+
+class Script:
+    """Which reply comes next, and what was asked so far."""
+
+    def __init__(self, script: Any = ()) -> None:
+        self.requests: list[Request] = []
+        self.numbers = count(1)
+        self.load(script)
+
+    def load(self, script: Any) -> None:
+        self.answer: Callable[[Request], Reply] | None = script if callable(script) else None
+        listed = script if isinstance(script, dict) else {"replies": script}
+        self.replies = [] if self.answer else list(listed.get("replies", []))
+        self.rules = listed.get("rules", [])
+        self.used = [0] * len(self.rules)
+        self.delay = listed.get("delay", 0)
+        self.chunk = listed.get("chunk", 16)
+
+    def next(self, request: Request) -> Reply:
+        self.requests.append(request)
+        reply = self.answer(request) if self.answer else self.ruled(request)
+        if reply is None:
+            reply = self.replies.pop(0) if self.replies else say("(end of script)")
+        return {"delay": self.delay, "chunk": self.chunk, **reply}
+
+    def ruled(self, request: Request) -> Reply | None:
+        for number, one in enumerate(self.rules):
+            used, times = self.used[number], one.get("times")
+            if (times is None or used < times) and holds(one.get("when", {}), request):
+                self.used[number] += 1
+                reply = one["reply"]
+                return reply[min(used, len(reply) - 1)] if isinstance(reply, list) else reply
+        return None
+
+    def call_id(self) -> str:
+        return f"call_{next(self.numbers)}"
+
+
+def holds(when: dict[str, Any], request: Request) -> bool:
+    messages = request.get("messages") or [{}]
+    tools = {tool["function"]["name"] for tool in request.get("tools") or []}
+    tests = {
+        "offered": lambda names: tools >= set([names] if isinstance(names, str) else names),
+        "only": lambda names: tools == set([names] if isinstance(names, str) else names),
+        "last": lambda pattern: found(pattern, messages[-1].get("content")),
+        "role": lambda role: messages[-1].get("role") == role,
+        "user": lambda pattern: found(pattern, text_of_last(messages, "user")),
+        "system": lambda pattern: found(pattern, text_of_last(messages, "system")),
+        "after": lambda tool: last_called(messages) == tool,
+        "results": lambda number: results(messages) == number,
+    }
+    return all(tests[name](value) for name, value in when.items())
+
+
+def found(pattern: str, text: Any) -> bool:
+    return bool(re.search(pattern, str(text or ""), re.IGNORECASE))
+
+
+def text_of_last(messages: list[Any], role: str) -> str:
+    texts = [message.get("content") for message in messages if message.get("role") == role]
+    return str(texts[-1] or "") if texts else ""
+
+
+def last_called(messages: list[Any]) -> str:
+    names = [
+        one["function"]["name"] for message in messages for one in message.get("tool_calls") or []
+    ]
+    return names[-1] if names else ""
+
+
+def results(messages: list[Any]) -> int:
+    roles = [message.get("role") for message in messages]
+    last_user = max((n for n, role in enumerate(roles) if role == "user"), default=-1)
+    return roles[last_user:].count("tool")
+
+
+def documents(reply: Reply, request: Request, script: Script) -> Iterator[dict[str, Any]]:
+    """The chunks of a reply up to its finish, as a well-behaved server would stream them."""
+    size = reply["chunk"]
+    yield chunk({"role": "assistant"})
+    for key, field in (("reasoning", "reasoning_content"), ("text", "content")):
+        text = reply.get(key) or ""
+        for start in range(0, len(text), size):
+            yield chunk({field: text[start : start + size]})
+    for index, (tool, arguments) in enumerate(reply.get("calls") or []):
+        function = {"name": tool, "arguments": ""}
+        head = {"index": index, "id": script.call_id(), "type": "function", "function": function}
+        yield chunk({"tool_calls": [head]})
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        for start in range(0, len(text), size):
+            piece = {"index": index, "function": {"arguments": text[start : start + size]}}
+            yield chunk({"tool_calls": [piece]})
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "fake", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def finish_of(reply: Reply) -> str:
+    return reply.get("finish") or ("tool_calls" if reply.get("calls") else "stop")
+
+
+def usage_of(reply: Reply) -> dict[str, int]:
+    tokens_in, tokens_out = reply["usage"]
+    total = tokens_in + tokens_out
+    return {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": total}
+
+
+def whole(reply: Reply, script: Script) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": reply.get("text") or None}
+    if reply.get("calls"):
+        message["tool_calls"] = [
+            {
+                "id": script.call_id(),
+                "type": "function",
+                "function": {"name": tool, "arguments": json.dumps(arguments)},
+            }
+            for tool, arguments in reply["calls"]
+        ]
+    choice = {"index": 0, "message": message, "finish_reason": finish_of(reply)}
+    usage = {"usage": usage_of(reply)} if reply.get("usage") else {}
+    return {"object": "chat.completion", "choices": [choice], **usage}
+
+
+def sse(document: Any) -> bytes:
+    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+    return f"data: {text}\n\n".encode()
+
+
+class Broken(Exception):
+    """The script breaks the connection here."""
+
+
+async def body_of(reply: Reply, request: Request, script: Script) -> AsyncIterator[bytes]:
+    """The bytes of an answer, at its pace."""
+    if reply.get("plain"):
+        yield json.dumps(whole(reply, script)).encode()
+    elif "raw" in reply:
+        yield reply["raw"].encode()
+    elif "status" in reply:
+        body = reply.get("body", "")
+        yield (body if isinstance(body, str) else json.dumps(body)).encode()
+    else:
+        async for part in streamed(reply, request, script):
+            yield part
+
+
+async def streamed(reply: Reply, request: Request, script: Script) -> AsyncIterator[bytes]:
+    for document in documents(reply, request, script):
+        yield sse(document)
+        # Even without a delay every chunk is an occasion to be cancelled.
+        await asyncio.sleep(reply["delay"])
+    await pause(reply.get("hang"))
+    if reply.get("cut") == "hard":
+        raise Broken
+    if reply.get("error"):
+        yield sse({"error": reply["error"]})
+    elif not reply.get("cut"):
+        yield sse(chunk({}, finish_of(reply)))
+        if reply.get("usage"):
+            yield sse({"choices": [], "usage": usage_of(reply)})
+        yield sse("[DONE]")
+
+
+async def pause(how_long: Any) -> None:
+    if how_long == "forever":
+        await asyncio.Event().wait()
+    elif isinstance(how_long, asyncio.Event):
+        await how_long.wait()
+    elif how_long:
+        await asyncio.sleep(how_long)
+
+
+def head_of(reply: Reply) -> tuple[int, dict[str, str]]:
+    status = reply.get("status", 200)
+    streams = status == 200 and not reply.get("plain") and "raw" not in reply
+    kind = "text/event-stream" if streams else "application/json"
+    return status, {"Content-Type": kind, **reply.get("headers", {})}
+
+
+MODELS = {"object": "list", "data": [{"id": "fake-model"}, {"id": "another-model"}]}
+
+
+class ScriptedTransport(httpx.AsyncBaseTransport):
+    """Plays a script to the product's own client.
+
+    `requests` are the bodies asked so far, `headers` what came with them, `open` the number of
+    answers now streaming, `abandoned` the number of those closed before their end.
+    """
+
+    def __init__(self, script: Any = ()) -> None:
+        self.script = Script(script)
+        self.headers: list[httpx.Headers] = []
+        self.open = 0
+        self.abandoned = 0
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.script.requests
+
+    def add(self, *replies: Reply) -> None:
+        self.script.replies.extend(replies)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/models"):
+            return httpx.Response(200, json=MODELS)
+        asked = json.loads(await request.aread())
+        self.headers.append(request.headers)
+        reply = self.script.next(asked)
+        await pause(reply.get("wait"))
+        status, headers = head_of(reply)
+        return httpx.Response(status, headers=headers, stream=_Body(self, reply, asked))
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, transport: ScriptedTransport, reply: Reply, asked: Request) -> None:
+        self.transport = transport
+        self.parts = body_of(reply, asked, transport.script)
+        self.is_closed = self.is_whole = False
+        transport.open += 1
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self.parts:
+                yield part
+        except Broken:
+            raise httpx.ReadError("The script broke the connection.") from None
+        self.is_whole = True
+
+    async def aclose(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self.transport.open -= 1
+            self.transport.abandoned += not self.is_whole
+
+
+class FakeModelServer:
+    """The same scripts over real HTTP, in a thread with a loop of its own."""
+
+    def __init__(self, script: Any = (), port: int = 0) -> None:
+        self.script = Script(script)
+        self.port = port
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.ready = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """The base URL for a provider."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def requests(self) -> list[Request]:
+        return self.script.requests
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        self.ready.wait(5)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.ending.set)
+        self.thread.join(5)
+        self.loop.close()
+
+    def _run(self) -> None:
+        self.loop.run_until_complete(self.serve())
+
+    async def serve(self) -> None:
+        self.ending = asyncio.Event()
+        self.answering: set[asyncio.Task[None]] = set()
+        server = await asyncio.start_server(self.accept, "127.0.0.1", self.port, limit=2**24)
+        self.port = server.sockets[0].getsockname()[1]
+        self.ready.set()
+        async with server:
+            await self.ending.wait()
+            for task in self.answering:
+                task.cancel()
+            await asyncio.gather(*self.answering, return_exceptions=True)
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self.answer(reader, writer))
+        self.answering.add(task)
+        task.add_done_callback(self.answering.discard)
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One request per connection; a client that hangs up ends the answer."""
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError, Broken):
+                method, path, body = await read_request(reader)
+                reply = self.reply_to(method, path, body)
+                sending = asyncio.create_task(self.send(writer, reply, body))
+                gone = asyncio.create_task(reader.read())
+                await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+                for task in (sending, gone):
+                    task.cancel()
+                await asyncio.gather(sending, gone, return_exceptions=True)
+        finally:
+            writer.close()
+            with suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    def reply_to(self, method: str, path: str, body: Any) -> Reply:
+        if path.endswith("/chat/completions"):
+            return self.script.next(body)
+        if path == "/script" and method == "PUT":
+            self.script.load(body)
+            return {"raw": "{}"}
+        shown = {"/requests": self.script.requests, "/v1/models": MODELS, "/models": MODELS}
+        return {"raw": json.dumps(shown[path])} if path in shown else fails(404)
+
+    async def send(self, writer: asyncio.StreamWriter, reply: Reply, asked: Any) -> None:
+        await pause(reply.get("wait"))
+        status, headers = head_of(reply)
+        lines = [f"HTTP/1.1 {status} Scripted", "Connection: close", "Transfer-Encoding: chunked"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        async for part in body_of(reply, asked, self.script):
+            writer.write(f"{len(part):x}\r\n".encode() + part + b"\r\n")
+            await writer.drain()
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+
+async def read_request(reader: asyncio.StreamReader) -> tuple[str, str, Any]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    method, path, _ = head.split(" ", 2)
+    length = re.search(r"^content-length: *(\d+)", head, re.IGNORECASE | re.MULTILINE)
+    body = await reader.readexactly(int(length[1])) if length else b""
+    return method, path.partition("?")[0], json.loads(body or "null")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A scripted model over HTTP.")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--script", type=Path)
+    chosen = parser.parse_args()
+    script = json.loads(chosen.script.read_text()) if chosen.script else []
+    with FakeModelServer(script, chosen.port) as server, suppress(KeyboardInterrupt):
+        print(server.url, flush=True)  # noqa: T201
+        server.thread.join()
+
+
+if __name__ == "__main__":
+    main()
