@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agents import workspaces
-from agents.agent_shape import LARGEST_FILE as LARGEST_FILE
 from agents.agent_shape import AgentChains as AgentChains
 from agents.agent_shape import AgentFile as AgentFile
 from agents.agent_shape import AllowedCall as AllowedCall
@@ -27,7 +25,7 @@ from agents.agent_shape import PlanSettings as PlanSettings
 from agents.atomic import write_atomically
 from agents.errors import Invalid, Missing, NotNow, Stale
 from agents.json_patch import patched
-from agents.json_text import written
+from agents.workspaces import prepare_home as prepare_home
 
 StatKey = tuple[int, int, int]
 
@@ -58,7 +56,7 @@ def read_agent(agent_id: str) -> AgentRecord:
     cached = known.get(path)
     if cached and cached[0] == key:
         return cached[1]
-    text, reason = read_text(path)
+    text, reason = workspaces.read_text(path)
     record = recorded(path, text, reason)
     if record.problem is None:
         keep_as_last_good(path, key, text)
@@ -105,7 +103,7 @@ def create_agent(agent_id: str, values: Mapping[str, JsonValue]) -> AgentRecord:
     workspaces.check_new_id(agent_id)
     with workspaces.locked(agent_id):
         path = workspaces.new_agent_path(agent_id)
-        text = checked_patch(template(agent_id), values, agent_id)
+        text = checked_patch(workspaces.template(agent_id), values, agent_id)
         write(path, text, values.get("workspace"))
     return read_agent(agent_id)
 
@@ -155,24 +153,6 @@ def stat_key(path: Path) -> StatKey:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def read_text(path: Path) -> tuple[str, Fault | None]:
-    """The text of the file, and the reason if it is none. Stays clear of pipes and devices."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return "", Fault(f"{path.name} is not an ordinary file")
-        with path.open("rb") as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        return "", Fault(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
-    if len(raw) > LARGEST_FILE:
-        return "", Fault(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
-    try:
-        return raw.decode("utf-8-sig"), None
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        return raw.decode("utf-8-sig", errors="replace"), Fault("this is not UTF-8 text", line)
-
-
 def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
     agent_id = path.parent.name
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -190,7 +170,7 @@ def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
 
 def fallen_back(path: Path) -> tuple[AgentFile, str]:
     """What is used while the file is broken, and the sentence that says so."""
-    text, fault = read_text(workspaces.last_good_path(path))
+    text, fault = workspaces.read_text(workspaces.last_good_path(path))
     with suppress(Fault):
         if not fault:
             return understand(text, path.parent.name), "The last good version is still in use."
@@ -201,7 +181,7 @@ def fallen_back(path: Path) -> tuple[AgentFile, str]:
 def keep_as_last_good(path: Path, key: StatKey, text: str) -> None:
     """Keep a good text for worse days, unless the file has changed since it was read."""
     good = workspaces.last_good_path(path)
-    if read_text(good) == (text, None):
+    if workspaces.read_text(good) == (text, None):
         return
     with suppress(OSError, Missing, NotNow), workspaces.locked(path.parent.name):
         if stat_key(path) == key:
@@ -210,7 +190,7 @@ def keep_as_last_good(path: Path, key: StatKey, text: str) -> None:
 
 def unchanged_since(digest: str | None, agent_id: str) -> AgentRecord:
     path = workspaces.agent_path(agent_id)
-    record = recorded(path, *read_text(path))
+    record = recorded(path, *workspaces.read_text(path))
     if digest is not None and digest != record.digest:
         raise Stale(f'"{record.file.name}" was changed by someone else since you opened it.')
     return record
@@ -244,8 +224,3 @@ def write(path: Path, text: str, workspace: JsonValue = None) -> None:
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise NotNow(f"{path.name} could not be written: {reason}.") from None
-
-
-def template(agent_id: str) -> str:
-    plain = AgentFile(id=agent_id, name=agent_id).model_dump(mode="json")
-    return written({"$schema": workspaces.SCHEMA_LINK} | plain, depth=0) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import stat
@@ -14,7 +15,7 @@ from pathlib import Path
 from django.conf import settings
 from filelock import FileLock, Timeout
 
-from agents.agent_shape import AgentFile, default_model, default_provider
+from agents.agent_shape import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
 from agents.atomic import sync_folder, write_atomically
 from agents.errors import Invalid, Missing, NotNow
 from agents.json_patch import patched
@@ -68,6 +69,24 @@ def new_agent_path(agent_id: str) -> Path:
         raise NotNow(f'There is already an agent "{agent_id}".')
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def read_text(path: Path) -> tuple[str, Fault | None]:
+    """The text of the file, and the reason if it is none. Stays clear of pipes and devices."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "", Fault(f"{path.name} is not an ordinary file")
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        return "", Fault(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
+    if len(raw) > LARGEST_FILE:
+        return "", Fault(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
+    try:
+        return raw.decode("utf-8-sig"), None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return raw.decode("utf-8-sig", errors="replace"), Fault("this is not UTF-8 text", line)
 
 
 @contextmanager
@@ -152,6 +171,11 @@ def prepare_home() -> None:
         path = home() / SCHEMA
         if not path.exists() or path.read_bytes() != schema:
             write_atomically(path, schema)
+
+
+def template(agent_id: str) -> str:
+    plain = AgentFile(id=agent_id, name=agent_id).model_dump(mode="json")
+    return written({"$schema": SCHEMA_LINK} | plain, depth=0) + "\n"
 
 
 def written_schema() -> str:
