@@ -1,0 +1,46 @@
+# Planside: `make run` starts it, `make test` tests it, `.ci/run` is what CI runs.
+.DEFAULT_GOAL := run
+
+UV_VERSION := 0.13.8
+BIN := .venv/bin
+INSTALL = $(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python
+SERVICES := -r requirements/base.txt -r requirements/services.txt
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+
+.PHONY: run test lint lock clean
+
+run: .venv/.installed
+	@exec $(BIN)/python manage.py serve
+
+test: .venv/.dev
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not browser"
+	@if chromium=$$(.ci/chromium); then \
+		CHROMIUM="$$chromium" $(BIN)/python -m pytest -q -m browser || [ $$? -eq 5 ]; \
+	fi
+
+lint: .venv/.dev
+	@.ci/lint
+
+# Both steps are skipped while their lock files are older than the stamps.
+.venv/.installed: requirements/base.txt requirements/services.txt | .venv/bin/uv
+	@echo "Installing Planside's packages …"
+	@$(INSTALL) $(SERVICES)
+	@touch $@
+
+.venv/.dev: requirements/dev.txt .venv/.installed
+	@$(INSTALL) $(SERVICES) -r requirements/dev.txt
+	@touch $@
+
+.venv/bin/uv:
+	@python=$$(.ci/python) && $$python -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+# Run after editing a .in file: writes the versions and hashes everybody then installs.
+lock: .venv/bin/uv
+	@$(LOCK) requirements/base.in -o requirements/base.txt
+	@$(LOCK) requirements/services.in -o requirements/services.txt
+	@$(LOCK) requirements/dev.in -o requirements/dev.txt
+
+clean:
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
