@@ -100,11 +100,14 @@ def secret_key(home: Path) -> str:
         return path.read_text().strip()
     from django.core.management.utils import get_random_secret_key
 
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:  # another process was first
-        return path.read_text().strip()
+    except OSError as error:
+        if path.exists():  # another process was first
+            return path.read_text().strip()
+        reason = os.strerror(error.errno or 0)
+        raise ImproperlyConfigured(f"PLANSIDE_HOME {home} cannot be used: {reason}.") from None
     with os.fdopen(handle, "w") as file:
         file.write(key := get_random_secret_key())
     return key

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
+    "console.api.errors.plain_errors",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -106,7 +107,9 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # On a loopback address there is no TLS to demand; these are the checks that ask for it.
 SILENCED_SYSTEM_CHECKS = (
-    ["security.W004", "security.W008", "security.W012", "security.W016"] if PLANSIDE_IS_LOCAL else []
+    ["security.W004", "security.W008", "security.W012", "security.W016"]
+    if PLANSIDE_IS_LOCAL
+    else []
 )
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024

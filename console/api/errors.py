@@ -1,0 +1,165 @@
+"""Every error of the API is {"detail": "one sentence"}, whoever finds it first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+from ninja.parser import Parser
+
+from agents.errors import Invalid, NotNow, Refused, Stale
+
+MOST_BYTES = 2 * 1024 * 1024
+UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
+
+SENTENCES = {
+    400: "The server cannot read this request.",
+    401: "Sign in, or send a token: Authorization: Bearer <token>.",
+    403: "You may not do this.",
+    404: "There is nothing at this address.",
+    405: "This address does not take {method} requests.",
+    413: "A request may be 2 MB long at most.",
+    500: "Something went wrong on the server; its log says what.",
+}
+
+
+class StaleVersion(Stale):
+    """The plan has another version than the one named in If-Match."""
+
+    def __init__(self, sentence: str, current_version: int) -> None:
+        super().__init__(sentence)
+        self.current_version = current_version
+
+
+class VersionNotNamed(Refused):
+    """Changing a plan needs to say which version was read."""
+
+    status = HTTPStatus.PRECONDITION_REQUIRED
+
+
+class Json(Parser):
+    """JSON whose texts every database can store."""
+
+    def parse_body(self, request: HttpRequest) -> dict[str, object]:
+        try:
+            document = json.loads(request.body)
+            # Only an escape can smuggle such text in, so the costly look is a rare one.
+            storable = b"\\u" not in request.body or is_storable(document)
+        except UnicodeDecodeError:
+            raise Invalid("The body is not JSON in UTF-8.") from None
+        except RecursionError:
+            raise Invalid("The body is nested too deeply.") from None
+        except ValueError as error:
+            raise Invalid(f"The body is not valid JSON: {error}.") from None
+        if not storable:
+            raise Invalid("A text contains a null character or half of a character.")
+        if not isinstance(document, dict):
+            raise Invalid("The body must be a JSON object.")
+        return document
+
+
+def is_storable(document: object) -> bool:
+    """No null character, which PostgreSQL refuses, and no surrogate, which UTF-8 cannot say."""
+    if isinstance(document, str):
+        return not UNSTORABLE.search(document)
+    if isinstance(document, dict):
+        return all(is_storable(part) for pair in document.items() for part in pair)
+    return not isinstance(document, list) or all(is_storable(part) for part in document)
+
+
+def install(api: NinjaAPI) -> None:
+    """Say each kind of error in the one shape."""
+    api.exception_handler(Refused)(refused)
+    api.exception_handler(ValidationError)(invalid)
+    api.exception_handler(HttpError)(http_error)
+    api.add_exception_handler(RequestDataTooBig, lambda request, error: problem(413))
+    api.add_exception_handler(Http404, lambda request, error: problem(404))
+
+
+def problem(status: int, sentence: str = "", **more: object) -> HttpResponse:
+    return JsonResponse({"detail": sentence or SENTENCES[status], **more}, status=status)
+
+
+def refused(request: HttpRequest, error: Refused) -> HttpResponse:
+    version = error.current_version if isinstance(error, NotNow | StaleVersion) else None
+    more = {} if version is None else {"current_version": version}
+    return problem(error.status, str(error), **more)
+
+
+def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
+    """django-ninja's own: no sign-in, or a body that could not be parsed."""
+    if isinstance(error.__cause__, Refused):
+        return refused(request, error.__cause__)
+    told = "" if error.message == "Unauthorized" else error.message
+    response = problem(error.status_code, told)
+    if error.status_code == HTTPStatus.UNAUTHORIZED:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
+    return problem(422, sentence_of(error.errors))
+
+
+def sentence_of(errors: list[dict[str, object]]) -> str:
+    """The first thing that is wrong, and how much more there is."""
+    first = errors[0]
+    place = place_of(first["loc"])
+    said = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+    if not place:
+        told = "The body is missing" if first["type"] == "missing" else said
+    elif first["type"] == "missing":
+        told = f"{place} is missing"
+    elif first["type"] == "extra_forbidden":
+        told = f"{place} is not a field here"
+    else:
+        told = f"{place}: {said[:1].lower()}{said[1:]}"
+    more = len(errors) - 1
+    return f"{told} (and {more} more)." if more else f"{told}."
+
+
+def place_of(loc: object) -> str:
+    """("body", "body", "subtasks", 0, "name") as `subtasks[0].name`."""
+    parts = list(loc) if isinstance(loc, tuple | list) else []
+    while parts and parts[0] in ("body", "query", "path", "header"):
+        parts.pop(0)
+    told = ""
+    for part in parts:
+        told += f"[{part}]" if isinstance(part, int) else f".{part}" if told else str(part)
+    return told
+
+
+View = Callable[[HttpRequest], HttpResponseBase]
+
+
+def plain_errors(get_response: View) -> View:
+    """Middleware: what the API itself never sees is said in its shape too."""
+
+    def middleware(request: HttpRequest) -> HttpResponseBase:
+        if not request.path.startswith("/api/"):
+            return get_response(request)
+        if declared_length(request) > MOST_BYTES:
+            return problem(413)
+        response = get_response(request)
+        if response.status_code >= 400 and not is_json(response):
+            told = SENTENCES.get(response.status_code, SENTENCES[400])
+            return problem(response.status_code, told.format(method=request.method))
+        return response
+
+    return middleware
+
+
+def declared_length(request: HttpRequest) -> int:
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    return int(declared) if declared.isdecimal() else 0
+
+
+def is_json(response: HttpResponseBase) -> bool:
+    return response.headers.get("Content-Type", "").startswith("application/json")

@@ -1,0 +1,115 @@
+"""/api/conversations/{id}/events: what happened, as a list or as a live tail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+from channels.db import database_sync_to_async
+from channels.layers import BaseChannelLayer, get_channel_layer
+from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
+from ninja import Query, Router
+
+from agents.events import group_of
+from agents.models import Conversation, Event
+from console.api.lookup import conversation_of
+from console.api.shapes import EventShape, Page, answers
+
+router = Router(tags=["conversations"])
+# What one answer brings at most; the next one goes on after its last seq.
+MOST_EVENTS = 1000
+# Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
+# then sends tells proxies, and us, whether anybody is still there.
+LOOK_EVERY = 15
+
+
+@router.get("/{id}/events", response=answers(Page[EventShape], 404))
+def events(
+    request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0
+) -> HttpResponseBase:
+    """Events after a seq; with `Accept: text/event-stream` they keep coming, id = seq."""
+    conversation = conversation_of(request, id)
+    if "text/event-stream" in request.headers.get("Accept", ""):
+        return live(conversation, resume_after(request, after))
+    rows = conversation.events.filter(seq__gt=after).order_by("seq")
+    items = [shape(event) for event in rows[:MOST_EVENTS]]
+    return JsonResponse({"items": items, "count": rows.count()})
+
+
+def resume_after(request: HttpRequest, after: int) -> int:
+    """A browser that lost the stream names the last id it saw."""
+    last = request.headers.get("Last-Event-ID", "")
+    return max(after, int(last)) if last.isdecimal() else after
+
+
+def live(conversation: Conversation, after: int) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(
+        tail(conversation.pk, after), content_type="text/event-stream; charset=utf-8"
+    )
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def tail(conversation_id: int, after: int) -> AsyncIterator[str]:
+    """Listen, send what is there, then what comes, until the reader leaves or it is deleted.
+
+    The reader's leaving cancels this generator; a deleted conversation ends it. Between two looks
+    no database connection is held, so readers may be many.
+    """
+    layer = the_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(group_of(conversation_id), channel)
+    try:
+        while await database_sync_to_async(is_there)(conversation_id):
+            while found := await database_sync_to_async(read_after)(conversation_id, after):
+                after = found[-1].seq
+                yield "".join(frame(event) for event in found)
+            if not await something_new(channel):
+                yield ": still here\n\n"
+    finally:
+        await layer.group_discard(group_of(conversation_id), channel)
+
+
+def is_there(conversation_id: int) -> bool:
+    return Conversation.objects.filter(pk=conversation_id).exists()
+
+
+def read_after(conversation_id: int, after: int) -> list[Event]:
+    rows = Event.objects.filter(conversation=conversation_id, seq__gt=after)
+    return list(rows.order_by("seq")[:MOST_EVENTS])
+
+
+async def something_new(channel: str) -> bool:
+    """Wait for an event of the conversation; streamed text comes the same way and is not one."""
+    layer = the_layer()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_EVERY):
+            while (await layer.receive(channel))["type"] != "conversation.event":
+                pass
+            return True
+    return False
+
+
+def the_layer() -> BaseChannelLayer:
+    layer = get_channel_layer()
+    assert layer is not None  # the settings always name one
+    return layer
+
+
+def frame(event: Event) -> str:
+    return f"id: {event.seq}\nevent: {event.type}\ndata: {json.dumps(shape(event))}\n\n"
+
+
+def shape(event: Event) -> dict[str, object]:
+    return {
+        "seq": event.seq,
+        "type": event.type,
+        "subject": event.subject,
+        "actor": event.actor,
+        "data": event.data,
+        "created_at": event.created_at.isoformat(),
+    }

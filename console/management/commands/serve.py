@@ -1,0 +1,76 @@
+"""`manage.py serve`: the one command that runs Planside."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
+
+from django.conf import settings
+from django.db import connection
+
+from agents.errors import NotNow
+from agents.queue import Worker, home_lock
+from agents.workspaces import prepare_home
+from console import server
+from console.management.plain import PlainCommand
+from console.migrating import migrate
+from console.people import local_owner
+from console.signin import signin_path
+
+
+class Command(PlainCommand):
+    help = "Run Planside: pages, API, live updates and, unless PLANSIDE_WORKERS=external, turns."
+    requires_migrations_checks = False
+
+    def handle(self, *args: object, **options: object) -> None:
+        try:
+            prepare_home()
+            with lock():
+                migrate()
+                run()
+        except KeyboardInterrupt:
+            pass  # before the reactor listened to Ctrl-C
+        leave()
+
+
+def lock() -> AbstractContextManager[object]:
+    """One process runs the turns of a home; PostgreSQL lets many, each turn leased."""
+    alone = connection.vendor == "sqlite" and runs_turns()
+    return home_lock() if alone else nullcontext()
+
+
+def runs_turns() -> bool:
+    return settings.PLANSIDE_WORKERS != "external"
+
+
+def run() -> None:
+    listener = server.listen(settings.PLANSIDE_HOST, settings.PLANSIDE_PORT)
+    line = f"Planside is ready: {front_door(server.address_of(listener))}"
+    worker = Worker(alone=connection.vendor == "sqlite") if runs_turns() else None
+    running = server.Server(listener, worker, on_ready=lambda: say(line))
+    running.run()
+    if running.is_broken:
+        raise NotNow("Planside stopped because the part that runs turns broke; see above.")
+
+
+def say(line: str) -> None:
+    """Flushed, since whoever started this may read it through a pipe."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def front_door(address: str) -> str:
+    """On this machine a link that signs in; on a server the page that asks for a password."""
+    owner = local_owner()
+    if settings.PLANSIDE_IS_LOCAL:
+        return address + signin_path(owner)
+    return f"https://{settings.PLANSIDE_ALLOWED_HOSTS[0]}/signin/"
+
+
+def leave() -> None:
+    """Exit now: a thread that hangs in a tool or a driver must not hold the process."""
+    connection.close()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

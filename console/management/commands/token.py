@@ -1,0 +1,71 @@
+"""`manage.py token create NAME [--user U] | list | revoke NAME`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from django.contrib.auth.models import User
+
+from agents.errors import Missing
+from agents.models import ApiToken
+from console.management.plain import PlainCommand
+from console.people import OWNER, local_owner
+from console.tokens import create_token, live_tokens, revoke_token
+
+
+class Command(PlainCommand):
+    help = "Tokens for the API: shown once, stored as a hash."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        for verb, explanation in VERBS.items():
+            arguments = verbs.add_parser(verb, help=explanation)
+            if verb != "list":
+                arguments.add_argument("name")
+            arguments.add_argument("--user", default="", help="whose (default: the local owner)")
+            arguments.add_argument("--json", action="store_true", help="print data as JSON")
+
+    def handle(self, *, verb: str, user: str, json: bool, name: str = "", **_: object) -> None:
+        if verb == "list":
+            self.list_tokens(user, json)
+        elif verb == "create":
+            secret = create_token(person(user), name)
+            self.print_json({"name": name, "token": secret}) if json else self.stdout.write(secret)
+        else:
+            revoke_token(person(user), name)
+
+    def list_tokens(self, user: str, as_json: bool) -> None:
+        tokens = live_tokens().filter(user=person(user)) if user else live_tokens()
+        rows = [row(token) for token in tokens.order_by("user__username", "name")]
+        if as_json:
+            self.print_json(rows)
+        for shown in [] if as_json else rows:
+            used = f"last used {shown['last_used_at']}" if shown["last_used_at"] else "never used"
+            self.stdout.write(f"{shown['name']}  ({shown['user']}, {used})")
+
+
+VERBS = {
+    "create": "make a token and print it, once",
+    "list": "names of the tokens that work",
+    "revoke": "end a token",
+}
+
+
+def person(username: str) -> User:
+    """The named user; without a name, the local owner."""
+    if username in ("", OWNER):
+        return local_owner()
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        raise Missing(f"There is no user named {username!r}.")
+    return user
+
+
+def row(token: ApiToken) -> dict[str, str | None]:
+    used = token.last_used_at
+    return {
+        "name": token.name,
+        "user": token.user.username,
+        "created_at": token.created_at.isoformat(timespec="seconds"),
+        "last_used_at": used.isoformat(timespec="seconds") if used else None,
+    }

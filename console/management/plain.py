@@ -1,0 +1,24 @@
+"""A command whose refusals are one plain sentence."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from django.core.management.base import BaseCommand
+
+from agents.errors import Refused
+
+
+class PlainCommand(BaseCommand):
+    """Says why it refuses in one sentence on stderr, without a traceback, and exits with 1."""
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            super().run_from_argv(argv)
+        except Refused as refused:
+            self.stderr.write(str(refused))
+            sys.exit(1)
+
+    def print_json(self, document: object) -> None:
+        self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str))

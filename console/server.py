@@ -1,0 +1,120 @@
+"""Daphne with a worker on its loop, and an end that never takes long.
+
+Daphne sends no lifespan events and cancels nothing of ours when it stops, so starting and
+draining the worker hang on its ready callable and on Twisted's shutdown trigger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+import daphne.server
+from django.conf import settings
+from django.utils.module_loading import import_string
+from twisted.internet import defer, reactor
+
+from agents.errors import NotNow
+from agents.queue import Worker
+
+log = logging.getLogger(__name__)
+
+# Seconds. Ctrl-C has to end everything within 2.
+DRAIN = 1.6
+
+
+class Server(daphne.server.Server):  # type: ignore[misc]
+    """One listening socket, and at most one worker."""
+
+    def __init__(
+        self, listener: socket.socket, worker: Worker | None, on_ready: Callable[[], None]
+    ) -> None:
+        super().__init__(
+            import_string(settings.ASGI_APPLICATION),
+            endpoints=["adopted below"],
+            ready_callable=self.start,
+            verbosity=0,
+        )
+        # Twisted's endpoint strings know no socket that is already bound to an IPv6 address.
+        self.endpoints.clear()
+        self.listener, self.worker, self.on_ready = listener, worker, on_ready
+        self.is_broken = False
+
+    def start(self) -> None:
+        """Serve the socket and start the worker; runs just before the reactor does."""
+        self.listener.setblocking(False)
+        reactor.adoptStreamPort(self.listener.fileno(), self.listener.family, self.http_factory)
+        reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
+        if self.worker:
+            self.working = event_loop().create_task(self.worker.run())
+            self.working.add_done_callback(self.worker_ended)
+        reactor.callWhenRunning(self.on_ready)
+
+    def drain(self) -> defer.Deferred[object]:
+        """Twisted waits for this before it stops the loop."""
+        return defer.Deferred.fromFuture(event_loop().create_task(self.wind_up()))
+
+    async def wind_up(self) -> None:
+        """Let the worker put its turns back into the queue, and end every request."""
+        ending = self.requests()
+        for request in ending:
+            request.cancel()
+        if self.worker:
+            ending.append(asyncio.ensure_future(self.worker.stop()))
+        if ending:
+            await asyncio.wait(ending, timeout=DRAIN)
+
+    def requests(self) -> list[asyncio.Future[None]]:
+        found = (details.get("application_instance") for details in self.connections.values())
+        return [request for request in found if request is not None and not request.done()]
+
+    def kill_all_applications(self) -> None:
+        """Daphne's own end; `drain` does it, with a limit of time."""
+
+    def worker_ended(self, task: asyncio.Task[None]) -> None:
+        """A worker that broke takes the server down: a page that can do nothing helps nobody."""
+        if not task.cancelled() and (error := task.exception()):
+            log.critical("the worker broke", exc_info=error)
+            self.is_broken = True
+            reactor.callFromThread(self.stop)
+
+
+def event_loop() -> asyncio.AbstractEventLoop:
+    """The loop under Twisted's reactor; a private name, so tests start the real server."""
+    loop = reactor._asyncioEventloop
+    assert isinstance(loop, asyncio.AbstractEventLoop)
+    return loop
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, bound before anything else starts so that a refusal is one sentence."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except PermissionError:
+        raise NotNow(f"Port {port} may not be used by you: set PLANSIDE_PORT above 1023.") from None
+    except socket.gaierror:
+        raise NotNow(f"PLANSIDE_HOST {host!r} is not an address of this machine.") from None
+    except OSError as error:
+        raise NotNow(refusal(error, host, port)) from None
+    return listener
+
+
+def refusal(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"Port {port} on {host} is in use: stop what uses it, or set PLANSIDE_PORT to another."
+        )
+    return f"Planside cannot listen on {host} port {port}: {error.strerror}."
+
+
+def address_of(listener: socket.socket) -> str:
+    """`http://127.0.0.1:8000`: where a browser finds this socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
