@@ -116,7 +116,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = PLANSIDE_HOME / "static"
+# Served as they lie; nothing is collected.
 WHITENOISE_USE_FINDERS = True
 
 LANGUAGE_CODE = "en"
