@@ -56,7 +56,7 @@ class PlanSettings(Shape):
     enforce: bool = False
     confirm: Literal["always", "create", "never"] = "always"
     max_attempts: int = Field(default=3, ge=1, le=20)
-    attempt_timeout_s: float = Field(default=600, gt=0)
+    attempt_timeout_s: int | float = Field(default=600, gt=0)
     template: str = ""
     context: Literal["auto", "full", "reference", "template"] = "auto"
     context_template: str = ""
