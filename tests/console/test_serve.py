@@ -1,0 +1,196 @@
+"""The real command, as somebody starts it: an empty home, any free port."""
+
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
+DEADLINE = 30  # seconds until a start counts as failed
+
+
+class Started:
+    """A running server: where it is, and the link it printed."""
+
+    def __init__(self, home, **environment):
+        self.process = launch(home, **environment)
+        self.line = self.process.stdout.readline().strip()
+        found = READY.match(self.line)
+        assert found, f"no ready line but {self.line!r}: {self.process.stderr.read()}"
+        self.address, self.link = found[1], found[1] + found[3]
+
+    def end(self, how=signal.SIGTERM):
+        """Seconds it took, exit code, and what else it printed."""
+        began = time.monotonic()
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=DEADLINE)
+        return time.monotonic() - began, self.process.returncode, out, err
+
+
+def launch(home, **environment):
+    names = ("PATH", "LANG", "HOME")
+    known = {name: os.environ[name] for name in names if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        cwd=ROOT,
+        env=known | {"PLANSIDE_HOME": str(home), "PLANSIDE_PORT": "0"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def refused(home, **environment):
+    """The one sentence of a start that is refused."""
+    process = launch(home, **environment)
+    out, err = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, out) == (1, "")
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    return err.strip()
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def start(home):
+    """Start servers that are gone when the test ends."""
+    running = []
+
+    def start_one(where=home, **environment):
+        running.append(Started(where, **environment))
+        return running[-1]
+
+    yield start_one
+    for server in running:
+        if server.process.poll() is None:
+            server.process.kill()
+        server.process.communicate()
+
+
+def test_the_first_start_makes_a_home_for_its_owner_alone(start, home):
+    start()
+    assert stat.S_IMODE(home.stat().st_mode) == 0o700
+    assert stat.S_IMODE((home / "secret.key").stat().st_mode) == 0o600
+    assert (home / "workspaces" / "docs-writer" / "agent.json").exists()
+
+
+def test_the_printed_link_signs_in_once(start):
+    server = start()
+    with httpx.Client(base_url=server.address) as browser, httpx.Client() as other:
+        assert browser.get("/").status_code == 302
+        assert browser.get(server.link).headers["Location"] == "/"
+        assert browser.get("/").status_code == 200
+        assert other.get(server.link).status_code == 403
+
+
+def test_the_session_outlives_a_restart_and_the_old_link_does_not(start):
+    server = start()
+    unused = server.link
+    with httpx.Client() as browser:
+        browser.get(server.link)
+        server.end()
+        again = start()
+        assert again.link != unused
+        assert browser.get(f"{again.address}/").status_code == 200
+    assert httpx.get(again.address + "/signin/" + unused.partition("/signin/")[2]).status_code == 403
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_within_two_seconds_and_says_nothing_more(start, how):
+    server = start()
+    httpx.get(f"{server.address}/healthz")
+    seconds, code, out, err = server.end(how)
+    assert (code, out, err) == (0, "", "")
+    assert seconds < 2
+
+
+def test_an_open_stream_does_not_delay_the_end(start, home):
+    server = start()
+    with httpx.Client(base_url=server.address, timeout=10) as browser:
+        browser.get(server.link)
+        csrf = {"X-CSRFToken": csrf_token(browser)}
+        made = browser.post("/api/conversations", json={"agent": "docs-writer"}, headers=csrf)
+        stream = {"Accept": "text/event-stream"}
+        with browser.stream("GET", f"/api/conversations/{made.json()['id']}/events", headers=stream):
+            seconds, code, _, err = server.end()
+    assert (code, err) == (0, "")
+    assert seconds < 2
+
+
+def csrf_token(browser):
+    browser.get("/signin/?next=/", follow_redirects=False)
+    if "csrftoken" not in browser.cookies:
+        browser.get("/", follow_redirects=True)
+    return browser.cookies["csrftoken"]
+
+
+def test_a_second_process_on_the_same_home_is_refused_in_one_sentence(start, home):
+    start()
+    assert str(home) in refused(home)
+
+
+def test_a_used_port_is_refused_in_one_sentence(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sentence = refused(tmp_path / "home", PLANSIDE_PORT=str(port))
+    assert str(port) in sentence and "PLANSIDE_PORT" in sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PLANSIDE_PORT", "eighty"),
+        ("PLANSIDE_PORT", "70000"),
+        ("PLANSIDE_HOST", "0.0.0.0"),
+        ("PLANSIDE_WORKERS", "some"),
+        ("DATABASE_URL", "mysql://x/y"),
+        ("REDIS_URL", "localhost"),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_one_sentence(home, name, value):
+    assert name in refused(home, **{name: value})
+
+
+def test_a_home_that_cannot_be_made_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "PLANSIDE_HOME" in refused(tmp_path / "file" / "home")
+
+
+def test_on_a_server_the_line_has_no_link_that_signs_in(home):
+    process = launch(home, PLANSIDE_HOST="0.0.0.0", PLANSIDE_ALLOWED_HOSTS="planside.example")
+    try:
+        line = process.stdout.readline().strip()
+        assert line == "Planside is ready: https://planside.example/signin/"
+    finally:
+        process.terminate()
+        process.communicate(timeout=DEADLINE)
+
+
+def test_it_listens_on_the_ipv6_loopback_too(home):
+    process = launch(home, PLANSIDE_HOST="::1")
+    try:
+        line = process.stdout.readline().strip()
+        address = line.removeprefix("Planside is ready: ").partition("/signin/")[0]
+        assert address.startswith("http://[::1]:")
+        assert httpx.get(f"{address}/healthz").status_code == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=DEADLINE)
+
+
+def test_with_external_workers_the_home_stays_free_for_one(start, home):
+    start(PLANSIDE_WORKERS="external")
+    start(PLANSIDE_WORKERS="external")

@@ -1,0 +1,106 @@
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+
+from agents.errors import Invalid, Missing
+from agents.models import ApiToken
+from console.tokens import bearer_of, create_token, revoke_token
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alice():
+    return User.objects.create_user("alice")
+
+
+def test_a_token_opens_for_its_person_alone(alice):
+    User.objects.create_user("bob")
+    assert bearer_of(create_token(alice, "laptop")) == alice
+
+
+def test_the_database_never_holds_the_token_itself(alice):
+    secret = create_token(alice, "laptop")
+    row = ApiToken.objects.get()
+    assert secret not in (row.name, row.digest)
+    assert bearer_of(row.digest) is None
+
+
+@pytest.mark.parametrize("wrong", ["", "planside_", "planside_nonsense", "x" * 10_000, "\x00"])
+def test_a_wrong_token_opens_nothing(alice, wrong):
+    create_token(alice, "laptop")
+    assert bearer_of(wrong) is None
+
+
+def test_a_revoked_token_opens_nothing(alice):
+    secret = create_token(alice, "laptop")
+    revoke_token(alice, "laptop")
+    assert bearer_of(secret) is None
+
+
+def test_a_token_of_someone_who_may_not_sign_in_opens_nothing(alice):
+    secret = create_token(alice, "laptop")
+    User.objects.update(is_active=False)
+    assert bearer_of(secret) is None
+
+
+def test_revoking_touches_only_the_named_person(alice):
+    bob = User.objects.create_user("bob")
+    create_token(alice, "laptop")
+    with pytest.raises(Missing):
+        revoke_token(bob, "laptop")
+    assert ApiToken.objects.filter(revoked_at=None).count() == 1
+
+
+def test_two_live_tokens_of_one_person_have_different_names(alice):
+    create_token(alice, "laptop")
+    with pytest.raises(Invalid):
+        create_token(alice, "laptop")
+    revoke_token(alice, "laptop")
+    create_token(alice, "laptop")
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101])
+def test_a_token_needs_a_name_that_can_be_read(alice, name):
+    with pytest.raises(Invalid):
+        create_token(alice, name)
+
+
+def test_the_last_use_is_noted_but_not_at_every_request(alice):
+    secret = create_token(alice, "laptop")
+    bearer_of(secret)
+    first = ApiToken.objects.get().last_used_at
+    bearer_of(secret)
+    assert first is not None
+    assert ApiToken.objects.get().last_used_at == first
+
+
+def test_the_command_prints_the_token_once_and_makes_it_the_owners(capsys):
+    call_command("token", "create", "script")
+    secret = capsys.readouterr().out.strip()
+    assert bearer_of(secret).username == "owner"
+    call_command("token", "list")
+    listed = capsys.readouterr().out
+    assert "script" in listed and secret not in listed
+
+
+def test_the_command_speaks_json(capsys, alice):
+    call_command("token", "create", "script", "--user", "alice", "--json")
+    made = json.loads(capsys.readouterr().out)
+    assert bearer_of(made["token"]) == alice
+    call_command("token", "list", "--json")
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == ["script"]
+
+
+def test_the_command_revokes(capsys):
+    call_command("token", "create", "script")
+    secret = capsys.readouterr().out.strip()
+    call_command("token", "revoke", "script")
+    assert bearer_of(secret) is None
+
+
+def test_a_token_for_nobody_is_refused():
+    with pytest.raises(Missing, match="no user named 'nobody'"):
+        call_command("token", "create", "script", "--user", "nobody")
