@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class PlansConfig(AppConfig):
     name = "plans"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from plans.kinds import register
+
+        register()

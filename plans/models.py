@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-
-
 from django.db import models
 from django.db.models import F, Q
 
@@ -43,9 +41,7 @@ class Plan(models.Model):
         APPROVAL = "approval"
         BUDGET = "budget"
 
-    conversation = models.ForeignKey(
-        "agents.Conversation", models.CASCADE, related_name="plans"
-    )
+    conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="plans")
     goal = models.TextField(blank=True)
     title = models.CharField(max_length=200)
     content = models.TextField(blank=True)
@@ -63,6 +59,9 @@ class Plan(models.Model):
     run_options = models.JSONField(default=dict)
     budget = models.JSONField(default=dict)
     metadata = models.JSONField(default=dict)
+    card = models.ForeignKey(
+        "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     replaces = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -178,9 +177,7 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     version = models.PositiveIntegerField()
     turn = models.OneToOneField("agents.Turn", models.CASCADE, related_name="attempt")
-    failure_class = models.CharField(
-        max_length=11, choices=FailureClass.choices, blank=True
-    )
+    failure_class = models.CharField(max_length=11, choices=FailureClass.choices, blank=True)
     error = models.TextField(blank=True)
 
     class Meta:

@@ -80,10 +80,29 @@ def typed_tool(
             raise ToolFailed(say_invalid(name, error)) from None
         return await run(parsed)
 
-    schema = arguments.model_json_schema()
-    description = schema.pop("description", name)
-    schema.pop("title", None)
+    schema = schema_of(arguments)
+    description = str(schema.pop("description", name))
     return Tool(name, description, schema, checked, read_only, idempotent)
+
+
+def schema_of(arguments: type[BaseModel]) -> dict[str, object]:
+    """The JSON Schema with its parts in place: not every server follows references."""
+    schema = arguments.model_json_schema()
+    parts = schema.pop("$defs", {})
+
+    def inlined(value: object, inside: frozenset[str] = frozenset()) -> object:
+        if isinstance(value, list):
+            return [inlined(each, inside) for each in value]
+        if not isinstance(value, dict):
+            return value
+        name = str(value.get("$ref", "")).removeprefix("#/$defs/")
+        if name in parts and name not in inside:
+            return inlined(parts[name], inside | {name})
+        return {k: inlined(v, inside) for k, v in value.items() if (k, type(v)) != ("title", str)}
+
+    whole = inlined(schema)
+    assert isinstance(whole, dict)
+    return whole
 
 
 def say_invalid(name: str, error: ValidationError) -> str:

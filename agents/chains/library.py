@@ -1,0 +1,49 @@
+"""Chains on disk: the shipped ones are copied to the home folder on first use, then they are yours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from django.conf import settings
+from pydantic import ValidationError
+
+from agents.chains.schema import Chain
+from agents.errors import Invalid, Missing
+
+SHIPPED = Path(__file__).parent / "shipped"
+CHAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\Z")
+
+
+def folder() -> Path:
+    return Path(settings.PLANSIDE_HOME) / "chains"
+
+
+def load_chain(id: str) -> Chain:
+    """Read a chain by its id; a fault in the file is one sentence with the place."""
+    if not CHAIN_ID.match(id):
+        raise Missing(f"There is no chain {id[:100]!r}.")
+    path = folder() / f"{id}.json"
+    if not path.exists():
+        copy_shipped(id, path)
+    try:
+        return Chain.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(str(part) for part in fault["loc"]) or "the file"
+        raise Invalid(f"The chain {id} cannot be used: {place}: {fault['msg']}.") from None
+
+
+def copy_shipped(id: str, path: Path) -> None:
+    shipped = SHIPPED / f"{id}.json"
+    if not shipped.exists():
+        raise Missing(f"There is no chain {id!r}.")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(shipped, path)
+
+
+def schema_text() -> str:
+    """The JSON Schema of a chain file, for editors."""
+    return json.dumps(Chain.model_json_schema(), indent=2) + "\n"

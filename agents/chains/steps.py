@@ -1,0 +1,58 @@
+"""What the interpreter hands to handlers, and what handlers yield."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.chains.schema import Chain, Task
+from agents.models import Turn
+from agents.transcript import Wire
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a turn has to do: a chain, the messages before its own, and the time it may take.
+
+    `seconds` is the time for model and tools together; waiting for a person does not count.
+    """
+
+    chain: Chain
+    opening: list[Wire]
+    seconds: float | None = None
+
+
+@dataclass
+class Step:
+    """One task about to be carried out. `input` is the result of the task named in input_var."""
+
+    turn: Turn
+    work: Work
+    task: Task
+    input: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TextStreamed:
+    message_id: int
+    text: str
+
+
+@dataclass(frozen=True)
+class TextEnded:
+    message_id: int
+
+
+@dataclass(frozen=True)
+class ToolCallChanged:
+    call_id: int
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """A task's result: `value` decides the branch, `output` is what later tasks may read."""
+
+    value: str
+    output: dict[str, object]
+
+
+ChainEvent = TextStreamed | TextEnded | ToolCallChanged | StepDone

@@ -1,0 +1,39 @@
+"""Ways in which a running turn leaves its loop before it is through."""
+
+from __future__ import annotations
+
+from agents.models import Turn
+
+
+class Interruption(Exception):
+    pass
+
+
+class TurnLost(Interruption):
+    """Somebody else owns the turn now, or it is over. Nothing more may be written."""
+
+
+class TurnStopped(Interruption):
+    """A person has stopped it."""
+
+
+class TurnWaits(Interruption):
+    """It waits, without a worker, for a person or a child."""
+
+    def __init__(self, waiting_for: Turn.WaitingFor) -> None:
+        super().__init__(waiting_for)
+        self.waiting_for = waiting_for
+
+
+class NothingToDo(Interruption):
+    """It turned out that there is nothing to work on any more."""
+
+
+class TurnFailed(Interruption):
+    """The work itself failed: `error_class` as in Attempt.FailureClass, one sentence as text."""
+
+    def __init__(self, error_class: str, sentence: str, title: str = "", advice: str = "") -> None:
+        super().__init__(sentence)
+        self.error_class = error_class
+        self.title = title
+        self.advice = advice

@@ -1,0 +1,192 @@
+"""Everything a running turn writes. Each write is fenced by the epoch it was claimed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agents import events
+from agents.interruptions import TurnLost, TurnStopped, TurnWaits
+from agents.models import Message, ToolCall, Turn, TurnState
+
+if TYPE_CHECKING:
+    from agents.model_client import Reply
+
+
+@contextmanager
+def fenced(turn: Turn) -> Iterator[None]:
+    """A transaction that commits only while this claim of the turn holds."""
+    with transaction.atomic():
+        held = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch, state=TurnState.RUNNING)
+        flags = held.select_for_update().values("stop_requested", "pause_requested").first()
+        if flags is None:
+            raise TurnLost
+        turn.stop_requested = flags["stop_requested"]
+        turn.pause_requested = flags["pause_requested"]
+        yield
+
+
+def check_wishes(turn: Turn) -> None:
+    """Before each model call and each tool: does the person want it to go on?"""
+    if turn.stop_requested:
+        raise TurnStopped
+    if turn.pause_requested:
+        raise TurnWaits(Turn.WaitingFor.PAUSE)
+
+
+def checkpoint(turn: Turn, **changes: object) -> None:
+    """Remember what a resumed turn needs; within a fenced transaction."""
+    turn.checkpoint = {**turn.checkpoint, **changes}
+    Turn.objects.filter(pk=turn.pk).update(checkpoint=turn.checkpoint)
+
+
+def save_checkpoint(turn: Turn, **changes: object) -> None:
+    with fenced(turn):
+        checkpoint(turn, **changes)
+
+
+def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
+    """The message that is being written; after a crash or a retry, the unfinished one anew."""
+    with fenced(turn):
+        last = turn.messages.filter(role="assistant", kind=kind, meta__unfinished=True).last()
+        if last is not None:
+            last.text, last.streaming = "", True
+            last.changed_seq = events.record(
+                turn.conversation_id, "message.updated", f"message:{last.pk}"
+            )
+            last.save(update_fields=["text", "streaming", "changed_seq"])
+            return last
+        return add_message(turn, "assistant", kind, streaming=True, meta={"unfinished": True})
+
+
+def add_message(
+    turn: Turn,
+    role: str,
+    kind: str,
+    text: str = "",
+    *,
+    streaming: bool = False,
+    meta: dict[str, object] | None = None,
+) -> Message:
+    """Append a message of this turn; the event's number is its place in the conversation."""
+    seq = events.record(turn.conversation_id, "message.added", f"turn:{turn.pk}")
+    return Message.objects.create(
+        conversation_id=turn.conversation_id,
+        turn=turn,
+        seq=seq,
+        changed_seq=seq,
+        role=role,
+        kind=kind,
+        text=text,
+        streaming=streaming,
+        meta=meta or {},
+    )
+
+
+def touch(message: Message | int, conversation_id: int, type: str = "message.updated") -> None:
+    """Tell readers that a message, or what hangs on it, is to be read again."""
+    pk = message if isinstance(message, int) else message.pk
+    seq = events.record(conversation_id, type, f"message:{pk}")
+    Message.objects.filter(pk=pk).update(changed_seq=seq)
+
+
+def save_text(turn: Turn, message_id: int, text: str) -> None:
+    """Keep what was streamed so far. Readers have it already: no event."""
+    with fenced(turn):
+        Message.objects.filter(pk=message_id).update(text=text)
+
+
+def finish_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
+    with fenced(turn):
+        close_message(turn, message, text, **meta)
+
+
+def close_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
+    message.text, message.streaming = text, False
+    message.meta = {**message.meta, **meta}
+    message.meta.pop("unfinished", None)
+    message.save(update_fields=["text", "streaming", "meta"])
+    touch(message, turn.conversation_id)
+
+
+def finish_reply(turn: Turn, message: Message, reply: Reply) -> None:
+    """The model has answered: text, calls and usage at once."""
+    with fenced(turn):
+        calls = [
+            ToolCall(
+                message=message,
+                turn=turn,
+                call_id=call.id,
+                position=position,
+                tool=call.name[:200],
+                arguments=call.arguments,
+                reason=call.broken or "",
+            )
+            for position, call in enumerate(reply.calls)
+        ]
+        ToolCall.objects.bulk_create(calls)
+        close_message(turn, message, reply.text, tokens=reply.tokens_in + reply.tokens_out)
+        count_usage(turn, reply)
+        resolve_error(turn)
+        checkpoint(turn, replied=message.pk)
+
+
+def count_usage(turn: Turn, reply: Reply) -> None:
+    Turn.objects.filter(pk=turn.pk).update(
+        tokens_in=F("tokens_in") + reply.tokens_in,
+        tokens_out=F("tokens_out") + reply.tokens_out,
+        usage_estimated=turn.usage_estimated or reply.estimated,
+    )
+    turn.usage_estimated = turn.usage_estimated or reply.estimated
+
+
+def resolve_error(turn: Turn) -> None:
+    """The model answers again: the card that counted the tries says so."""
+    if not turn.checkpoint.pop("try", 0):
+        return
+    for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
+        message.meta = {**message.meta, "resolved": True, "next_try_at": None}
+        message.save(update_fields=["meta"])
+        touch(message, turn.conversation_id)
+
+
+def begin_call(turn: Turn, call: ToolCall) -> None:
+    with fenced(turn):
+        check_wishes(turn)
+        call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
+        call.save(update_fields=["state", "started_at"])
+        touch(call.message_id, turn.conversation_id, "tool.started")
+
+
+def ask_for_call(turn: Turn, call: ToolCall) -> None:
+    """Stop at a call that a person has to allow."""
+    with fenced(turn):
+        call.state, call.asked_at = ToolCall.State.ASKED, timezone.now()
+        call.save(update_fields=["state", "asked_at"])
+        touch(call.message_id, turn.conversation_id, "tool.asked")
+
+
+def end_call(turn: Turn, call: ToolCall, state: str, result: str, ends_turn: bool = False) -> None:
+    with fenced(turn):
+        close_call(call, state, result)
+        if ends_turn:
+            checkpoint(turn, ended=True)
+
+
+def close_call(call: ToolCall, state: str, result: str) -> None:
+    call.state, call.result, call.finished_at = state, result, timezone.now()
+    call.save(update_fields=["state", "result", "finished_at"])
+    touch(call.message_id, call.turn.conversation_id, "tool.finished")
+
+
+def interrupt_calls(turn: Turn, sentence: str) -> None:
+    """Calls that were in flight when the turn ended did not report back."""
+    for call in turn.tool_calls.filter(
+        state__in=["", ToolCall.State.RUNNING, ToolCall.State.ASKED]
+    ):
+        close_call(call, ToolCall.State.INTERRUPTED, sentence)

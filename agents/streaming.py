@@ -1,0 +1,112 @@
+"""Text while it is being written: cut into blocks, sent at most 25 times a second."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+from channels.layers import get_channel_layer
+
+from agents.events import group_of
+
+FRAME_SECONDS = 0.04
+SAVE_SECONDS = 1.0
+
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+
+Save = Callable[[int, str], Awaitable[None]]
+
+
+def split_blocks(text: str) -> list[str]:
+    """Cut markdown at blank lines outside code fences; joined again they are the same text."""
+    blocks: list[str] = []
+    current: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        if not fence and not line.strip() and current:
+            blocks.append("".join([*current, line]))
+            current = []
+            continue
+        fence = fence_after(line, fence)
+        current.append(line)
+    if current:
+        blocks.append("".join(current))
+    return blocks
+
+
+def fence_after(line: str, fence: str) -> str:
+    """The code fence that is open behind this line, or nothing."""
+    match = FENCE.match(line)
+    if not match:
+        return fence
+    mark = match.group(1)
+    if not fence:
+        return mark
+    closes = mark[0] == fence[0] and len(mark) >= len(fence) and not line[match.end() :].strip()
+    return "" if closes else fence
+
+
+class LiveText:
+    """Shows the text of one message while it grows, and saves it every second.
+
+    A frame carries every block touched since the last save, so that a reader who has the saved
+    row and one frame has everything.
+    """
+
+    def __init__(self, conversation_id: int, message_id: int, save: Save) -> None:
+        self.group = group_of(conversation_id)
+        self.message_id = message_id
+        self.save = save
+        self.head = ""  # blocks that are closed and saved
+        self.parts: list[str] = []  # what came after them
+        self.first_open = 0
+        self.sent_at = 0.0
+        self.saved_at = time.monotonic()
+        self.timer: asyncio.TimerHandle | None = None
+        self.sending: asyncio.Task[None] | None = None
+
+    @property
+    def text(self) -> str:
+        return self.head + "".join(self.parts)
+
+    async def add(self, text: str) -> None:
+        self.parts.append(text)
+        now = time.monotonic()
+        if now - self.saved_at >= SAVE_SECONDS:
+            await self.keep(now)
+        wait = self.sent_at + FRAME_SECONDS - now
+        if wait <= 0:
+            await self.send()
+        elif self.timer is None:
+            self.timer = asyncio.get_running_loop().call_later(wait, self._send_soon)
+
+    async def keep(self, now: float) -> None:
+        """Save the text; what is saved need not be sent again, but for the block still open."""
+        await self.send()
+        await self.save(self.message_id, self.text)
+        self.saved_at = now
+        *closed, last = split_blocks("".join(self.parts)) or [""]
+        self.head += "".join(closed)
+        self.parts = [last]
+        self.first_open += len(closed)
+
+    async def send(self) -> None:
+        self.close()
+        self.sent_at = time.monotonic()
+        layer = get_channel_layer()
+        if layer is None:
+            return
+        blocks = list(enumerate(split_blocks("".join(self.parts)), self.first_open))
+        frame = {"type": "text.streamed", "message": self.message_id, "blocks": blocks}
+        await layer.group_send(self.group, frame)
+
+    def close(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def _send_soon(self) -> None:
+        self.timer = None
+        self.sending = asyncio.ensure_future(self.send())

@@ -1,0 +1,142 @@
+"""What a model is offered at this moment of a turn: tools and instructions.
+
+`plans` plugs in here: its gate decides from the rows, each time tools are listed and again each
+time one is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agents.agent_file import AgentRecord, files_folder, read_agent
+from agents.models import ToolCall, Turn
+from agents.tools.base import Tool
+from agents.tools.files import file_tools
+
+Grant = Literal["allow", "ask", "off"]
+
+NEVER_OFF = {"create_plan", "finish_subtask", "fail_subtask", "finish_plan"}
+FILE_TOOLS = {"list_files", "read_file", "write_file", "edit_file", "search_files"}
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A piece of the system message; the lower its priority, the earlier it is dropped."""
+
+    priority: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a plug-in adds to a turn and what it leaves of the agent's own tools.
+
+    `role` names which of the agent's chains thinks. Where `nudge` is set, the turn has to end by a
+    tool that ends it: a reply without one is answered once with the nudge, then the turn fails.
+    `refusal` is said of a tool that is not on offer.
+    """
+
+    role: Literal["chat", "planner", "executor"] = "chat"
+    tools: tuple[Tool, ...] = ()
+    agent_tools: Literal["all", "read", "none"] = "all"
+    instructions: tuple[Instruction, ...] = ()
+    nudge: str = ""
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class OnOffer:
+    """The tools of one moment, by name, with the grant each call needs."""
+
+    offer: Offer
+    tools: dict[str, Tool] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
+
+    always_allow: tuple[object, ...] = ()
+
+    def must_ask(self, call: ToolCall) -> bool:
+        """Set to ask, not decided yet, and exactly this call was not allowed for always."""
+        exact = {"tool": call.tool, "arguments": call.arguments}
+        asks = self.grants.get(call.tool) == "ask" and not call.decision
+        return asks and exact not in self.always_allow
+
+    def refusal(self, call: ToolCall) -> str:
+        """Why the call cannot be carried out now, or nothing."""
+        if call.tool in self.tools:
+            return ""
+        names = ", ".join(sorted(self.tools)) or "none"
+        why = self.offer.refusal or "It does not exist or is not granted to this agent."
+        return f"{call.tool} was not carried out. {why} Tools on offer now: {names}."
+
+
+OfferMaker = Callable[[Turn], Offer]
+
+
+def no_offer(turn: Turn) -> Offer:
+    return Offer()
+
+
+_offer_makers: list[OfferMaker] = []
+
+
+def register_offer(maker: OfferMaker) -> None:
+    """Plug in the function that decides what a turn is offered (one; the last one counts)."""
+    _offer_makers.append(maker)
+
+
+def offer_of(turn: Turn) -> Offer:
+    return (_offer_makers[-1] if _offer_makers else no_offer)(turn)
+
+
+def on_offer(turn: Turn, words: list[str]) -> OnOffer:
+    """Everything the model may call now: the plug-in's tools and the granted ones of the agent.
+
+    Grants are read from the agent's file at each call, not from the turn's snapshot; `words` is
+    the chain task's own list. Plan tools come from the gate and are not the chain's to take.
+    """
+    offer = offer_of(turn)
+    agent = read_agent(turn.conversation.agent_id)
+    tools = {tool.name: tool for tool in offer.tools if not is_off(agent, tool.name)}
+    grants: dict[str, Grant] = {}
+    for tool in agent_tools(agent) if offer.agent_tools != "none" else []:
+        grant = grant_of(agent, tool.name)
+        open_now = tool.read_only or offer.agent_tools == "all"
+        if grant != "off" and open_now and allows(words, tool.name):
+            tools.setdefault(tool.name, tool)
+            grants[tool.name] = grant
+    return OnOffer(offer, tools, grants, always_allowed(agent))
+
+
+def always_allowed(agent: AgentRecord) -> tuple[object, ...]:
+    return tuple(
+        {"tool": each.tool, "arguments": each.arguments} for each in agent.file.always_allow
+    )
+
+
+def allows(words: list[str], name: str) -> bool:
+    """`*` = all, a name = that one, `!name` = not that one; nothing listed = nothing."""
+    names = {name, "local_fs"} if name in FILE_TOOLS else {name}
+    if any(f"!{each}" in words for each in names):
+        return False
+    return "*" in words or bool(names & set(words))
+
+
+def agent_tools(agent: AgentRecord) -> list[Tool]:
+    return file_tools(files_folder(agent))
+
+
+def is_off(agent: AgentRecord, name: str) -> bool:
+    """Plan tools come from the gate; naming one as off takes it away, but for the vital ones."""
+    return name not in NEVER_OFF and agent.file.tools.get(name) == "off"
+
+
+def grant_of(agent: AgentRecord, name: str) -> Grant:
+    """The nearest word in agent.json: the tool's own, its source's, `*`; else off."""
+    tools = agent.file.tools
+    sources = ["local_fs"] if name in FILE_TOOLS else []
+    for key in (name, *sources, "*"):
+        if key in tools:
+            return tools[key]
+    return "off"

@@ -1,0 +1,68 @@
+"""The seam for what a turn is about: how it begins, and what its end means.
+
+agents knows `chat`; plans adds its own kinds at start-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agents.chains.library import load_chain
+from agents.chains.schema import Chain
+from agents.chains.steps import Work
+from agents.models import Turn
+from agents.toolset import offer_of
+from agents.transcript import opening_of_chat
+
+
+def nothing(turn: Turn) -> None:
+    pass
+
+
+def no_repair() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class TurnKind:
+    """`prepare` says what to do; it may raise NothingToDo. `settle` runs in the transaction in
+
+    which the turn leaves `running`, and reads `turn.state`. `repair` runs at start-up and on each
+    sweep of the queue.
+    """
+
+    prepare: Callable[[Turn], Work]
+    settle: Callable[[Turn], None] = nothing
+    repair: Callable[[], None] = no_repair
+
+
+_kinds: dict[str, TurnKind] = {}
+
+
+def register_kind(name: str, kind: TurnKind) -> None:
+    _kinds[name] = kind
+
+
+def kind_of(turn: Turn) -> TurnKind:
+    return _kinds[turn.kind]
+
+
+def all_kinds() -> list[TurnKind]:
+    return list(_kinds.values())
+
+
+def prepare_chat(turn: Turn) -> Work:
+    """A person's message, answered by the chain of whichever role the gate gives now."""
+    return Work(chain_of(turn, offer_of(turn).role), opening_of_chat(turn))
+
+
+def chain_of(turn: Turn, role: str) -> Chain:
+    """The chain this turn thinks with: its own, or the one agent.json names for the role."""
+    chains = turn.config.get("chains") or {}
+    return load_chain(turn.chain or str(chains.get(role) or DEFAULT_CHAINS[role]))
+
+
+DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "executor"}
+
+register_kind("chat", TurnKind(prepare_chat))

@@ -1,0 +1,108 @@
+"""One turn from its claim to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing, suppress
+from functools import partial
+
+from agents import journal
+from agents.chains.run import run_chain
+from agents.chains.steps import ChainEvent, TextEnded, TextStreamed, Work
+from agents.database import in_db
+from agents.endings import cut_off, end, fail, hold, model_failed
+from agents.errors import Refused
+from agents.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
+from agents.model_client import ModelError
+from agents.models import Turn, TurnState
+from agents.streaming import LiveText, Save
+from agents.toolset import offer_of
+from agents.turn_kinds import kind_of
+
+log = logging.getLogger(__name__)
+
+
+async def run_turn(turn: Turn) -> None:
+    """Work until the turn is over or has to wait; whatever happens is written to its row."""
+    try:
+        await settle_by(turn)
+    except TurnLost:
+        log.info("turn %s is no longer ours", turn.pk)
+
+
+async def settle_by(turn: Turn) -> None:
+    try:
+        await work_on(turn)
+    except asyncio.CancelledError:  # by a stop, or because the process goes down
+        await in_db(cut_off, turn)
+    except TurnLost:
+        raise
+    except TurnWaits as wait:
+        await in_db(hold, turn, wait.waiting_for)
+    except TurnStopped:
+        await in_db(end, turn, TurnState.STOPPED)
+    except ModelError as error:
+        await in_db(model_failed, turn, error)
+    except TurnFailed as failure:
+        await in_db(fail, turn, failure)
+    except TimeoutError:
+        await in_db(fail, turn, TurnFailed("timeout", "It took longer than it may."))
+    except Refused as refusal:
+        await in_db(fail, turn, TurnFailed("logic", str(refusal)))
+    except Exception:
+        log.exception("turn %s broke", turn.pk)
+        await in_db(fail, turn, TurnFailed("logic", "Something broke inside Planside."))
+    else:
+        await in_db(end, turn, TurnState.DONE)
+
+
+async def work_on(turn: Turn) -> None:
+    try:
+        work = await in_db(kind_of(turn).prepare, turn)
+    except NothingToDo:
+        return
+    async with asyncio.timeout(work.seconds):
+        await follow(turn, work)
+        while await in_db(ask_again, turn):
+            await follow(turn, work)
+
+
+async def follow(turn: Turn, work: Work) -> None:
+    """Run the chain and show its text to whoever is watching."""
+    save = partial(in_db, journal.save_text, turn)
+    live: dict[int, LiveText] = {}
+    try:
+        async with aclosing(run_chain(turn, work)) as happening:
+            async for event in happening:
+                await show(event, turn, live, save)
+    except BaseException:
+        with suppress(TurnLost):
+            await keep_what_was_shown(live)
+        raise
+
+
+async def show(event: ChainEvent, turn: Turn, live: dict[int, LiveText], save: Save) -> None:
+    if isinstance(event, TextStreamed):
+        if event.message_id not in live:
+            live[event.message_id] = LiveText(turn.conversation_id, event.message_id, save)
+        await live[event.message_id].add(event.text)
+    elif isinstance(event, TextEnded) and (text := live.pop(event.message_id, None)):
+        text.close()
+
+
+async def keep_what_was_shown(live: dict[int, LiveText]) -> None:
+    for text in live.values():
+        text.close()
+        await text.save(text.message_id, text.text)
+
+
+def ask_again(turn: Turn) -> bool:
+    """A turn that has to end by a tool and did not is nudged once; then it has failed."""
+    nudge = offer_of(turn).nudge
+    if not nudge or turn.checkpoint.get("ended"):
+        return False
+    if turn.checkpoint.get("nudge"):
+        raise TurnFailed("logic", "It ended without a result.")
+    journal.save_checkpoint(turn, nudge=nudge, task="")
+    return True

@@ -1,0 +1,176 @@
+"""Running, pausing and stopping: wishes about the run, carried out by its turns."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.actions import queue_turn, request_stop
+from agents.endings import go_on
+from agents.errors import Invalid, NotNow
+from agents.models import Lane, Turn, TurnState
+from agents.wakeup import wake_after_commit
+from plans.models import ActivePlan, Plan, Run, State, Subtask
+from plans.rows import (
+    checklist,
+    close_subtask,
+    demand_open,
+    lock,
+    next_todo,
+    refresh_state,
+    run_turn_of,
+    save_run,
+    tell,
+)
+
+NOT_YET = "Nothing runs without your yes: start v{version} first."
+
+
+@transaction.atomic
+def run_plan(
+    plan: Plan, by: str, mode: str = "all", options: dict[str, object] | None = None
+) -> Plan:
+    """Start or go on: the next subtask only, or all until the end or a failure."""
+    if mode not in ("all", "next"):
+        raise Invalid("The mode is next or all.")
+    plan = lock(plan)
+    demand_open(plan)
+    demand_confirmed(plan)
+    if plan.run not in (Run.QUEUED, Run.RUNNING):
+        set_off(plan, by, mode, options)
+    return plan
+
+
+def demand_confirmed(plan: Plan) -> None:
+    if not plan.is_confirmed:
+        raise NotNow(NOT_YET.format(version=plan.version), plan.version)
+
+
+def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = None) -> None:
+    """Queue the next turn of the run, or let the one that waits go on."""
+    if not ActivePlan.objects.filter(plan=plan).exists():
+        raise NotNow("Only the plan in the drawer can run.")
+    plan.run_options = {**plan.run_options, **(options or {}), "mode": mode}
+    plan.save(update_fields=["run_options"])
+    turn = run_turn_of(plan)
+    if turn is None:
+        queue_next(plan)
+    elif turn.waiting_for == Turn.WaitingFor.PAUSE:
+        go_on(turn)
+        save_run(plan, Run.QUEUED)
+    elif turn.state == TurnState.RUNNING:
+        Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
+        save_run(plan, Run.RUNNING)
+    elif turn.state == TurnState.QUEUED:
+        save_run(plan, Run.QUEUED)
+    tell(plan, "run.started", by, mode=mode)
+
+
+def queue_next(plan: Plan) -> None:
+    """The next turn of the run: a subtask's, or the closing one when every subtask is closed."""
+    kind = "subtask" if next_todo(plan) else "closing"
+    chain = str(plan.run_options.get("executor") or "")
+    queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk})
+    save_run(plan, Run.QUEUED)
+
+
+@transaction.atomic
+def pause_plan(plan: Plan, by: str) -> Plan:
+    """Pause after the tool call that is running now."""
+    plan = lock(plan)
+    demand_open(plan)
+    if plan.run in (Run.PAUSED, Run.PAUSING):
+        return plan
+    turn = run_turn_of(plan)
+    if turn is None or plan.run not in (Run.QUEUED, Run.RUNNING):
+        raise NotNow("The plan is not running.")
+    if turn.state == TurnState.RUNNING:
+        Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
+        save_run(plan, Run.PAUSING, Plan.PauseReason.USER)
+    else:
+        wait_in_place(turn)
+        save_run(plan, Run.PAUSED, Plan.PauseReason.USER)
+    tell(plan, "run.paused", by, reason="user")
+    return plan
+
+
+def wait_in_place(turn: Turn) -> None:
+    """A turn that has not begun, or waits for its next try, stays where it is."""
+    Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).update(
+        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.PAUSE, not_before=None
+    )
+
+
+@transaction.atomic
+def resume_plan(plan: Plan, by: str) -> Plan:
+    """Go on where it was paused. What a revision or a question waits for is not a resume's to say."""
+    plan = lock(plan)
+    demand_open(plan)
+    demand_confirmed(plan)
+    if plan.run in (Run.QUEUED, Run.RUNNING):
+        return plan
+    if plan.run not in (Run.PAUSED, Run.PAUSING):
+        raise NotNow("The plan is not paused.")
+    turn = run_turn_of(plan)
+    if turn and turn.waiting_for in (Turn.WaitingFor.QUESTION, Turn.WaitingFor.APPROVAL):
+        raise NotNow("The plan waits for your answer, not for a resume.")
+    set_off(plan, by, str(plan.run_options.get("mode") or "all"))
+    return plan
+
+
+@transaction.atomic
+def stop_plan(plan: Plan, by: str) -> Plan:
+    """End the run: the subtask is todo again, its attempt does not count, nothing starts by itself."""
+    plan = lock(plan)
+    turn = run_turn_of(plan)
+    if turn is None:
+        if plan.run != Run.IDLE:
+            save_run(plan, Run.IDLE)
+            tell(plan, "run.stopped", by)
+        return plan
+    plan.question = ""
+    plan.save(update_fields=["question"])
+    save_run(plan, Run.STOPPING)
+    tell(plan, "run.stopping", by)
+    request_stop(turn, by)
+    wake_after_commit()
+    plan.refresh_from_db()
+    return plan
+
+
+@transaction.atomic
+def retry_subtask(plan: Plan, key: str, by: str) -> Plan:
+    """Try a failed subtask again, now."""
+    plan = lock(plan)
+    demand_open(plan)
+    demand_confirmed(plan)
+    subtask = find_todo(plan, key)
+    first = next_todo(plan)
+    if first is None or first.pk != subtask.pk:
+        raise NotNow(f"{key} comes later: the next one is {first.key if first else 'none'}.")
+    if plan.run not in (Run.QUEUED, Run.RUNNING):
+        set_off(plan, by, "all")
+    return plan
+
+
+@transaction.atomic
+def skip_subtask(plan: Plan, key: str, by: str, reason: str = "") -> Plan:
+    """Leave a subtask out: it stays in the list, abandoned, and counts as settled."""
+    plan = lock(plan)
+    demand_open(plan)
+    subtask = find_todo(plan, key)
+    words = " ".join(reason.split())[:400]
+    close_subtask(subtask, State.ABANDONED, f"skipped: {words}" if words else "skipped")
+    refresh_state(plan)
+    tell(plan, "plan.updated", by, subtask=key, state=State.ABANDONED, reason=words)
+    if plan.is_confirmed and plan.run == Run.IDLE and next_todo(plan) is None:
+        queue_next(plan)  # nothing is left but to say what came of it
+    return plan
+
+
+def find_todo(plan: Plan, key: str) -> Subtask:
+    subtask = checklist(plan).filter(key=key).first()
+    if subtask is None:
+        raise Invalid(f"There is no subtask {key[:20]} in this plan.")
+    if subtask.state != State.TODO:
+        raise NotNow(f"{key} is {subtask.get_state_display().lower()}, not waiting to be done.")
+    return subtask

@@ -1,0 +1,55 @@
+"""A change of text makes version n+1; with it the approval is void."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import transaction
+
+from plans.models import Plan, Run
+from plans.rows import (
+    demand_open,
+    demand_version,
+    lock,
+    refresh_state,
+    save_run,
+    save_version,
+    snapshot_text,
+    tell,
+)
+
+
+class Change:
+    """What a change of text is about, filled in while it is made."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.explanation = ""
+
+
+@contextmanager
+def changing(plan: Plan, by: str, version: int | None = None) -> Iterator[Change]:
+    """The plan, locked, with its text free to change; at the end there is one new version.
+
+    A change that changes nothing makes no version and asks for no new yes.
+    """
+    with transaction.atomic():
+        plan = lock(plan)
+        demand_open(plan)
+        demand_version(plan, version)
+        before = snapshot_text(plan)
+        change = Change(plan)
+        yield change
+        if snapshot_text(plan) != before:
+            commit(plan, by, change.explanation)
+
+
+def commit(plan: Plan, by: str, explanation: str) -> None:
+    plan.version += 1
+    plan.save()
+    save_version(plan, by, explanation)
+    refresh_state(plan)
+    if plan.run in (Run.QUEUED, Run.RUNNING):
+        save_run(plan, Run.PAUSING, Plan.PauseReason.CONFIRM)
+    tell(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])

@@ -1,0 +1,68 @@
+"""The turn kinds that plans adds: an attempt at a subtask, and the closing turn of a plan."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents.chains.steps import Work
+from agents.interruptions import NothingToDo
+from agents.models import Lane, Turn, TurnState
+from agents.toolset import register_offer
+from agents.transcript import fit, history
+from agents.turn_kinds import TurnKind, chain_of, prepare_chat, register_kind
+from plans import actions, prompts
+from plans.actions.running import queue_next
+from plans.models import LIVE, Plan, Run
+from plans.offers import offer
+from plans.rows import lock, run_turn_of, save_run, tell
+
+
+def prepare_subtask(turn: Turn) -> Work:
+    """Claim the next subtask, if the gate lets it; its context is put together from facts."""
+    attempt = actions.claim_subtask(turn)
+    plan = attempt.subtask.plan
+    task = {"role": "user", "content": prompts.assignment(plan, attempt.subtask)}
+    earlier = fit(history(turn.conversation, turn), turn, [task])
+    seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
+    return Work(chain_of(turn, "executor"), [*earlier, task], seconds)
+
+
+def prepare_closing(turn: Turn) -> Work:
+    plan = Plan.objects.get(pk=turn.checkpoint["plan"])
+    if not plan.is_open or not plan.is_confirmed:
+        raise NothingToDo
+    save_run(plan, Run.RUNNING)
+    task = {"role": "user", "content": prompts.CLOSING}
+    return Work(chain_of(turn, "executor"), [task])
+
+
+def repair() -> None:
+    """A run that is marked live without a turn that could move it gets one, or comes to rest."""
+    for plan in Plan.objects.filter(run__in=LIVE):
+        if not has_open_turn(plan):
+            repair_one(plan)
+
+
+def has_open_turn(plan: Plan) -> bool:
+    states = [TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING]
+    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
+    return turns.filter(state__in=states, checkpoint__plan=plan.pk).exists()
+
+
+@transaction.atomic
+def repair_one(plan: Plan) -> None:
+    plan = lock(plan)
+    if not plan.is_live or run_turn_of(plan):
+        return
+    if plan.is_open and plan.is_confirmed and plan.run in (Run.QUEUED, Run.RUNNING):
+        queue_next(plan)
+    else:
+        save_run(plan, Run.IDLE)
+    tell(plan, "run.repaired")
+
+
+def register() -> None:
+    register_offer(offer)
+    register_kind("plan", TurnKind(prepare_chat))
+    register_kind("subtask", TurnKind(prepare_subtask, actions.settle_subtask, repair))
+    register_kind("closing", TurnKind(prepare_closing, actions.settle_closing))

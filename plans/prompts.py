@@ -1,0 +1,80 @@
+"""What a model is told about a plan. It is put together from the rows each time."""
+
+from __future__ import annotations
+
+from plans.models import Attempt, Plan, State, Subtask
+from plans.rows import checklist
+
+PLAN_FIRST = """\
+A plan is asked for. Nothing else can be done now: make it with create_plan, from what the person \
+wants to end up with. If something vital is unclear, ask one short question instead."""
+
+WAIT = """\
+The plan below waits for the person. Nothing runs until they start it, and you cannot start it. \
+Answer questions about it. If they want changes, make exactly these with revise_current_plan: name \
+subtasks by key, leave out what stays as it is, and give "remove": true for one that is to go. If \
+they want to throw it away, use finish_plan with state abandoned. Then say in a sentence or two \
+what the plan is now, and stop."""
+
+BESIDE = """\
+The plan below is being carried out in a lane of its own; you answer the person meanwhile. Do not do \
+the plan's work here. If they ask for more work, propose it with add_subtask; it waits for their yes."""
+
+AFTER_START = """\
+The plan below was approved and is not running at the moment. Help with what the person asks now. \
+Changes to the plan go through revise_current_plan or add_subtask and wait for their yes."""
+
+REMINDER = """\
+You work on one subtask of the plan, the one marked in_progress. Call a tool in every reply. Only \
+finish_subtask or fail_subtask end your work on it."""
+
+CLOSING = "Every subtask is closed. Say what came of the plan with finish_plan."
+NUDGE = """\
+Your last reply ended without a tool call. If the subtask is finished, call finish_subtask with its \
+outcome; if it cannot be done, call fail_subtask; otherwise go on."""
+
+REFUSALS = {
+    1: "A plan is asked for first.",
+    2: "The plan waits for the person's yes; nothing is carried out before that.",
+    3: "It is not open to the work on a subtask.",
+    4: "Every subtask is closed; only finish_plan is left.",
+    5: "A plan is running; here you may only read and propose.",
+}
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as it stands: title, version, content, and the checklist with outcomes."""
+    lines = [f"Plan: {plan.title} (v{plan.version})"]
+    lines += [f"Goal: {plan.goal}"] if plan.goal else []
+    lines += [plan.content] if plan.content else []
+    lines += [f"Expected outcome: {plan.expected_outcome}"] if plan.expected_outcome else []
+    return "\n".join([*lines, *(checklist_line(subtask) for subtask in checklist(plan))])
+
+
+def checklist_line(subtask: Subtask) -> str:
+    line = f"- [{subtask.state}] {subtask.key} {subtask.name}"
+    if subtask.state == State.DONE:
+        return f"{line}: {subtask.outcome}"
+    return f"{line} ({subtask.reason})" if subtask.reason else line
+
+
+def assignment(plan: Plan, subtask: Subtask) -> str:
+    """The executor's task, from facts alone: this subtask, earlier outcomes, the last error."""
+    lines = [f"Your subtask is {subtask.key}: {subtask.name}"]
+    if subtask.description:
+        lines.append(f"Description: {subtask.description}")
+    if subtask.expected_outcome:
+        lines.append(f"Expected outcome: {subtask.expected_outcome}")
+    done = checklist(plan).filter(state=State.DONE)
+    if done:
+        lines.append("Outcomes so far:")
+        lines += [f"- {each.key} {each.name}: {each.outcome}" for each in done]
+    if error := last_error(subtask):
+        lines.append(f"The last attempt failed: {error}")
+    lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
+    return "\n".join(lines)
+
+
+def last_error(subtask: Subtask) -> str:
+    failed = Attempt.objects.filter(subtask=subtask).exclude(error="").order_by("number").last()
+    return failed.error if failed else ""
