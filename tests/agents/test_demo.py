@@ -1,0 +1,399 @@
+"""The demo model over the sample workspace, with the real file tools and the real client."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import wire
+from agents.demo import DEMO_URL
+from agents.demo.pages import broken_links, gaps
+from agents.model_client import Endpoint, ModelRequest, Reply, list_models, stream
+from agents.tools.base import Tool, ToolFailed
+from agents.tools.files import file_tools
+
+SAMPLE = Path(__file__).parents[2] / "agents/samples/docs-writer/files"
+DEMO = Endpoint("demo", DEMO_URL)
+GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
+IN_ATTEMPT = ["get_plan", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
+              "add_subtask", "update_subtask", "delete_subtask", "revise_current_plan"]  # fmt: skip
+WAITING = ["get_plan", "revise_current_plan", "finish_plan"]
+PLAN = """You keep documents.
+
+Plan: Tidy up the README and the docs (v1)
+- [todo] s1 Take stock of the README and the docs
+- [todo] s2 Fill in the missing sections of the README
+- [todo] s3 Fill in the missing sections of the API docs
+- [todo] s4 Fix the broken links
+- [todo] s5 Check the result"""
+
+
+@pytest.fixture(autouse=True)
+async def closed_client() -> AsyncIterator[None]:
+    yield
+    await wire.aclose_all()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SAMPLE, tmp_path / "files"))
+
+
+def function(name: str) -> dict[str, object]:
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+
+
+def system(text: str) -> dict[str, object]:
+    return {"role": "system", "content": text}
+
+
+def user(text: str) -> dict[str, object]:
+    return {"role": "user", "content": text}
+
+
+async def ask(messages: list[dict[str, object]], tools: list[str]) -> Reply:
+    request = ModelRequest(DEMO, "docs", messages, [function(name) for name in tools])
+    async with aclosing(stream(request)) as parts:
+        return [part async for part in parts][-1]  # type: ignore[return-value]
+
+
+def asked(reply: Reply) -> dict[str, object]:
+    calls = [
+        {"id": call.id, "type": "function",
+         "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+        for call in reply.calls
+    ]  # fmt: skip
+    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
+
+
+def answered(call_id: str, text: str) -> dict[str, object]:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+class Attempt:
+    """A subtask worked on as the product does it: ask, run the calls, ask again."""
+
+    def __init__(self, files: Path, name: str, *, description: str = "", expected: str = "",
+                 without: tuple[str, ...] = (), refuse: tuple[str, ...] = ()) -> None:  # fmt: skip
+        self.tools = {tool.name: tool for tool in file_tools(files) if tool.name not in without}
+        self.refuse = refuse
+        lines = [f"Your subtask is s2: {name}"]
+        lines += [f"Description: {description}"] if description else []
+        lines += [f"Expected outcome: {expected}"] if expected else []
+        lines += ["Finish with finish_subtask, or with fail_subtask if it cannot be done."]
+        self.messages = [system(PLAN), user("Earlier words"), user("\n".join(lines))]
+        self.used: list[str] = []
+        self.progress: list[str] = []
+
+    async def run(self) -> tuple[str, str]:
+        for _ in range(80):
+            reply = await ask(self.messages, [*self.tools, *IN_ATTEMPT])
+            if not reply.calls:
+                return "said", reply.text
+            self.messages.append(asked(reply))
+            for call in reply.calls:
+                self.used.append(call.name)
+                if call.name in ("finish_subtask", "fail_subtask"):
+                    return call.name, str(next(iter(call.arguments.values())))
+                self.messages.append(answered(call.id, await self.result(call)))
+        raise AssertionError("It went on and on.")
+
+    async def result(self, call: Any) -> str:
+        if call.name in self.refuse:
+            return f"{call.name} was not carried out. It is not granted."
+        if call.name == "report_progress":
+            self.progress.append(call.arguments["text"])
+            return "Noted."
+        tool: Tool = self.tools[call.name]
+        try:
+            return (await tool.run(call.arguments)).text
+        except ToolFailed as error:
+            return str(error)
+
+
+async def work(files: Path, name: str, **more: Any) -> tuple[str, str]:
+    return await Attempt(files, name, **more).run()
+
+
+def pages(files: Path) -> dict[str, str]:
+    return {str(p.relative_to(files)): p.read_text() for p in files.rglob("*.md")}
+
+
+def everything(files: Path) -> list[str]:
+    return [str(path.relative_to(files)) for path in files.rglob("*") if path.is_file()]
+
+
+def left(files: Path) -> tuple[int, int]:
+    """Empty sections and broken links."""
+    empty = sum(len(gaps(text)) for text in pages(files).values())
+    return empty, len(broken_links(pages(files), everything(files)))
+
+
+async def planned(goal: str = GOAL) -> list[dict[str, str]]:
+    reply = await ask([user(goal)], ["create_plan"])
+    assert [call.name for call in reply.calls] == ["create_plan"]
+    return reply.calls[0].arguments["subtasks"]  # type: ignore[return-value]
+
+
+async def test_the_goal_of_the_guide_becomes_five_subtasks_with_measurable_outcomes() -> None:
+    subtasks = await planned()
+    assert len(subtasks) == 5
+    for subtask in subtasks:
+        assert subtask["name"] and subtask["description"] and subtask["expected_outcome"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "count"),
+    [
+        ("fix the broken links in our docs", 3),
+        ("Please clean up the README", 4),
+        ("complete the missing sections of the documentation", 3),
+        ("tidy docs", 4),
+        ("Improve README.md and docs/", 5),
+    ],
+)
+async def test_other_words_for_the_same_goal_are_planned_too(goal: str, count: int) -> None:
+    assert len(await planned(goal)) == count
+
+
+async def test_a_goal_outside_the_script_gets_words_and_no_plan() -> None:
+    reply = await ask([user("Book me a flight to Oslo")], ["create_plan"])
+    assert not reply.calls
+    assert "/plan Tidy up" in reply.text and "demo model" in reply.text
+
+
+async def test_the_plan_is_presented_in_words_after_it_was_made() -> None:
+    messages = [user(GOAL)]
+    reply = await ask(messages, ["create_plan"])
+    messages += [asked(reply), answered(reply.calls[0].id, "Made: Tidy up (v1).")]
+    presented = await ask(messages, WAITING)
+    assert not presented.calls and "5 steps" in presented.text
+
+
+async def test_the_whole_plan_leaves_the_sample_without_gaps_and_broken_links(
+    workspace: Path,
+) -> None:
+    assert left(workspace) == (5, 7)
+    outcomes = []
+    for subtask in await planned():
+        how, outcome = await work(workspace, subtask["name"], description=subtask["description"],
+                                  expected=subtask["expected_outcome"])  # fmt: skip
+        assert how == "finish_subtask", outcome
+        outcomes.append(outcome)
+    assert left(workspace) == (0, 0)
+    assert "5 empty sections and 7 broken links" in outcomes[0]
+    assert outcomes[1].startswith("Filled in 2 sections") and "README.md" in outcomes[1]
+    assert outcomes[2].startswith("Filled in 3 sections")
+    assert outcomes[3].startswith("Fixed 7 links")
+    assert outcomes[4].endswith("0 empty sections and 0 broken links.")
+
+
+async def test_what_is_filled_in_is_what_the_code_says(workspace: Path) -> None:
+    await work(workspace, "Fill in the missing sections")
+    text = pages(workspace)
+    assert "| 2 | the command or the rules file was wrong |" in text["README.md"]
+    assert "| `--dry-run` | print, but move nothing |" in text["README.md"]
+    assert "Decides about each file directly in the folder" in text["docs/api.md"]
+    assert "python3 tidybox.py ~/Downloads --undo" in text["docs/quickstart.md"]
+    assert "nothing is overwritten" in text["docs/configuration.md"]
+
+
+async def test_the_targets_of_fixed_links_are_the_ones_meant(workspace: Path) -> None:
+    await work(workspace, "Fix the broken links")
+    text = "\n".join(pages(workspace).values())
+    for target in ("(docs/quickstart.md)", "configuration.md#files-that-stay)", "#undo-a-run)",
+                   "README.md#installation)", "(../examples/rules.json)", "(configuration.md)",
+                   "configuration.md#the-journal)"):  # fmt: skip
+        assert target in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Mend broken links and anchors",
+        "repair all the links",
+        "Links",
+        "Make every link work: fix it",
+    ],
+)
+async def test_a_renamed_subtask_is_understood_by_its_words(workspace: Path, name: str) -> None:
+    how, outcome = await work(workspace, name)
+    assert how == "finish_subtask" and outcome.startswith("Fixed 7 links")
+
+
+async def test_a_vague_name_is_understood_by_the_description(workspace: Path) -> None:
+    how, outcome = await work(workspace, "Second step", description="Fill in the missing sections")
+    assert how == "finish_subtask" and outcome.startswith("Filled in 5 sections")
+
+
+async def test_one_named_section_is_filled_and_no_other(workspace: Path) -> None:
+    how, outcome = await work(workspace, "Write the “Exit codes” section of the README")
+    assert outcome == "Filled in 1 section: “Exit codes” in README.md."
+    assert left(workspace)[0] == 4
+
+
+async def test_a_page_named_by_hand_is_the_only_one_touched(workspace: Path) -> None:
+    _, outcome = await work(workspace, "Fix the links in docs/quickstart.md")
+    assert outcome.startswith("Fixed 2 links")
+    assert left(workspace)[1] == 5
+
+
+async def test_order_does_not_matter_and_a_second_time_nothing_is_left(workspace: Path) -> None:
+    for name in ("Check the result", "Fix the broken links", "Fill in the missing sections"):
+        how, first = await work(workspace, name)
+        assert how == "finish_subtask"
+    assert left(workspace) == (0, 0)
+    before = pages(workspace)
+    for name in ("Fix the broken links", "Fill in the missing sections"):
+        how, outcome = await work(workspace, name)
+        assert how == "finish_subtask" and outcome.startswith("Nothing was left to do")
+    assert pages(workspace) == before
+
+
+async def test_the_check_tells_the_truth_about_what_is_left(workspace: Path) -> None:
+    how, outcome = await work(workspace, "Check the result")
+    assert "5 empty sections and 7 broken links are left" in outcome
+
+
+async def test_it_reports_progress_while_it_works(workspace: Path) -> None:
+    attempt = Attempt(workspace, "Fix the broken links")
+    await attempt.run()
+    assert attempt.progress[0].startswith("7 broken links")
+    assert {"list_files", "read_file", "edit_file"} <= set(attempt.used)
+
+
+@pytest.mark.parametrize(
+    "name", ["Translate the README into German", "Deploy to production", "Écrire un poème"]
+)
+async def test_a_subtask_outside_the_script_is_failed_honestly(workspace: Path, name: str) -> None:
+    how, error = await work(workspace, name)
+    assert how == "fail_subtask" and name in error and "Settings > Models" in error
+
+
+async def test_refused_edits_end_in_an_honest_failure(workspace: Path) -> None:
+    how, error = await work(workspace, "Fix the broken links", refuse=("edit_file", "write_file"))
+    assert how == "fail_subtask" and "could not be changed" in error
+
+
+async def test_tools_that_are_not_granted_are_named(workspace: Path) -> None:
+    how, error = await work(workspace, "Fix the broken links", without=("edit_file",))
+    assert (how, error) == ("fail_subtask", "This needs edit_file, which this agent may not use.")
+
+
+async def test_an_empty_workspace_is_failed_honestly(tmp_path: Path) -> None:
+    how, error = await work(tmp_path, "Check the result")
+    assert how == "fail_subtask" and "no Markdown pages" in error
+
+
+async def test_a_gap_nobody_can_fill_stays_open_and_is_named(workspace: Path) -> None:
+    (workspace / "README.md").write_text("# Tidybox\n\n## Zanzibar\n\n## Usage\n\nTODO\n")
+    how, outcome = await work(workspace, "Fill in the missing sections of the README")
+    assert how == "finish_subtask" and "Left open: “Zanzibar” in README.md" in outcome
+
+
+async def test_a_finish_that_is_refused_is_not_repeated_for_ever(workspace: Path) -> None:
+    attempt = Attempt(workspace, "Check the result")
+    await attempt.run()
+    reply = await ask(attempt.messages, [*attempt.tools, *IN_ATTEMPT])
+    attempt.messages += [asked(reply), answered(reply.calls[0].id, "finish_subtask was refused.")]
+    again = await ask(attempt.messages, [*attempt.tools, *IN_ATTEMPT])
+    assert not again.calls and "was refused" in again.text
+
+
+@pytest.mark.parametrize(
+    ("words", "subtasks"),
+    [
+        ("drop step 2", [{"key": "s2", "remove": True}]),
+        ("ok but skip the last step", [{"key": "s5", "remove": True}]),
+        ("remove steps 2 and 3", [{"key": "s2", "remove": True}, {"key": "s3", "remove": True}]),
+        ("Remove the links step", [{"key": "s4", "remove": True}]),
+        ("rename step 4 to Mend the links", [{"key": "s4", "name": "Mend the links"}]),
+        ("add a step to read the changelog", [{"name": "Read the changelog"}]),
+        ("add a step “Look twice” after step 4", [
+            {"key": "s1"}, {"key": "s2"}, {"key": "s3"}, {"key": "s4"}, {"name": "Look twice"}, {"key": "s5"}]),
+        ("swap steps 2 and 3", [{"key": "s1"}, {"key": "s3"}, {"key": "s2"}, {"key": "s4"}, {"key": "s5"}]),
+        ("move step 4 to the top", [{"key": "s4"}, {"key": "s1"}, {"key": "s2"}, {"key": "s3"}, {"key": "s5"}]),
+        ("drop step 2 and rename step 4 to Links", [{"key": "s2", "remove": True}, {"key": "s4", "name": "Links"}]),
+    ],
+)  # fmt: skip
+async def test_changes_in_plain_words_become_a_revision(words: str, subtasks: list[object]) -> None:
+    reply = await ask([system(PLAN), user(words)], WAITING)
+    assert [call.name for call in reply.calls] == ["revise_current_plan"]
+    assert reply.calls[0].arguments["subtasks"] == subtasks
+
+
+@pytest.mark.parametrize(
+    "words", ["make it shorter somehow", "What is the weather?", "No! Don't", "drop step 9"]
+)
+async def test_what_is_not_understood_changes_nothing_and_is_said(words: str) -> None:
+    reply = await ask([system(PLAN), user(words)], WAITING)
+    assert not reply.calls and reply.text
+
+
+async def test_starting_over_abandons_the_plan_and_makes_a_new_one_for_the_old_goal() -> None:
+    messages = [user(GOAL), system(PLAN), user("Throw it away and start over")]
+    reply = await ask(messages, WAITING)
+    assert reply.calls[0].arguments["state"] == "abandoned"
+    messages += [asked(reply), answered(reply.calls[0].id, "The plan is abandoned.")]
+    again = await ask(messages, ["create_plan"])
+    assert [call.name for call in again.calls] == ["create_plan"]
+
+
+async def test_a_revision_that_was_refused_is_said_so() -> None:
+    messages = [system(PLAN), user("drop step 2")]
+    reply = await ask(messages, WAITING)
+    messages += [asked(reply), answered(reply.calls[0].id, "A plan needs at least one subtask.")]
+    assert "not possible" in (await ask(messages, WAITING)).text
+
+
+async def test_closing_sums_up_the_outcomes() -> None:
+    plan = ("Plan: Tidy up (v2)\n- [done] s1 Take stock: Read 5 pages: 5 empty sections.\n"
+            "- [abandoned] s2 Fill in the sections: Skipped\n"
+            "- [done] s3 Fix the broken links: Fixed 7 links: a → b. Left as they are: c.")  # fmt: skip
+    reply = await ask([system(plan), user("Every subtask is closed.")], ["finish_plan"])
+    outcome = str(reply.calls[0].arguments["outcome"])
+    assert reply.calls[0].arguments["state"] == "done"
+    assert outcome.startswith("2 of 3 subtasks done.")
+    assert "Fixed 7 links" in outcome and "Not done: Fill in the sections." in outcome
+
+
+@pytest.mark.parametrize("words", ["Hi", "Write me a sonnet", "what can you do?"])
+async def test_ordinary_chat_says_that_it_is_a_demo_and_how_to_leave_it(words: str) -> None:
+    reply = await ask([user(words)], ["create_plan", "read_file", "write_file"])
+    assert not reply.calls
+    for part in (
+        "scripted demo model",
+        "/plan Tidy up",
+        "OPENAI_API_KEY",
+        "Ollama",
+        "Settings > Models",
+    ):
+        assert part in reply.text
+
+
+async def test_chat_beside_a_run_tells_how_far_it_is() -> None:
+    plan = "Plan: Tidy up (v1)\n- [done] s1 Look: seen\n- [in_progress] s2 Fix the links\n- [todo] s3 Check"
+    offered = ["read_file", "get_plan", "revise_current_plan", "add_subtask", "finish_plan"]
+    reply = await ask([system(plan), user("how is it going?")], offered)
+    assert not reply.calls and "1 of 3 steps are settled. Now: Fix the links." in reply.text
+
+
+async def test_the_demo_lists_its_one_model() -> None:
+    assert await list_models(DEMO) == ["docs"]
+
+
+async def test_at_pace_one_it_speaks_like_a_person(settings: Any) -> None:
+    import time
+
+    settings.DEMO_PACE = 0.2
+    started = time.monotonic()
+    reply = await ask([user("Hi")], [])
+    words = len(re.findall(r"\S+", reply.text))
+    assert time.monotonic() - started >= 0.2 * (0.5 + words / 30)
