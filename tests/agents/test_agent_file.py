@@ -359,25 +359,38 @@ def test_writes_at_the_same_time_are_all_kept(bob):
     assert len(read_agent("bob").file.tools) == 42
 
 
-def test_two_processes_writing_at_once_lose_nothing(bob, home):
+def writer(name, home):
+    """A process of its own that adds 40 tools, one by one, as soon as it is told to."""
     code = (
         "import sys, django; django.setup()\n"
         "from agents.agent_file import change_agent\n"
-        "for n in range(20): change_agent('bob', {'tools': {sys.argv[1] + str(n): 'ask'}})"
+        "print('ready', flush=True); input()\n"
+        f"for n in range(40): change_agent('bob', {{'tools': {{'{name}' + str(n): 'ask'}}}})"
     )
     environment = os.environ | {
         "PLANSIDE_HOME": str(home),
         "DJANGO_SETTINGS_MODULE": "console.settings",
     }
-    writers = [
-        subprocess.Popen([sys.executable, "-c", code, name], env=environment) for name in "ab"
-    ]
-    seen = set()
-    while any(writer.poll() is None for writer in writers):
-        seen.add(read_agent("bob").problem)
-    assert [writer.returncode for writer in writers] == [0, 0]
-    assert len(read_agent("bob").file.tools) == 42
-    assert seen <= {None}
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_writing_at_once_lose_nothing(bob, home):
+    with writer("a", home) as one, writer("b", home) as two:
+        assert [process.stdout.readline() for process in (one, two)] == ["ready\n"] * 2
+        for process in (one, two):
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        seen = set()
+        while one.poll() is None or two.poll() is None:
+            seen.add(read_agent("bob").problem)
+    assert (one.returncode, two.returncode, seen) == (0, 0, {None})
+    assert len(read_agent("bob").file.tools) == 82
 
 
 def test_no_temporary_files_are_left_behind(bob):
