@@ -1,3 +1,59 @@
-from django.urls import URLPattern, URLResolver
+"""Every address of Planside."""
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from console.views import agents, conversations, library, live, messages, plans
+
+CONVERSATION = "c/<int:pk>/"
+PLAN = CONVERSATION + "plan/"
+SUBTASK = PLAN + "subtasks/<slug:key>/"
+AGENT = "settings/agents/<slug:agent_id>/"
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", conversations.home, name="home"),
+    path("sidebar", conversations.sidebar, name="sidebar"),
+    path("c/new", conversations.new, name="new"),
+    path(CONVERSATION, conversations.conversation, name="conversation"),
+    path(CONVERSATION + "earlier", conversations.show_earlier, name="earlier"),
+    path(CONVERSATION + "changes", live.changes, name="changes"),
+    path(CONVERSATION + "drawer", live.drawer, name="drawer"),
+    path(CONVERSATION + "rename", conversations.rename, name="rename"),
+    path(CONVERSATION + "delete", conversations.delete, name="delete"),
+    path(CONVERSATION + "draft", conversations.draft, name="draft"),
+    path(CONVERSATION + "say", messages.say, name="say"),
+    path(CONVERSATION + "stop", messages.stop, name="stop"),
+    path(CONVERSATION + "retry", messages.retry, name="retry"),
+    path(CONVERSATION + "messages/<int:message>/discard", messages.discard, name="discard"),
+    path(CONVERSATION + "messages/<int:message>/try", messages.try_now, name="try-now"),
+    path(CONVERSATION + "calls/<int:call>/decide", messages.decide, name="decide"),
+    path(PLAN + "approve", plans.approve, name="plan-approve"),
+    path(PLAN + "cancel", plans.cancel, name="plan-cancel"),
+    path(PLAN + "cancel-asking", plans.cancel_asking, name="plan-cancel-asking"),
+    path(PLAN + "pause", plans.pause, name="plan-pause"),
+    path(PLAN + "resume", plans.resume, name="plan-resume"),
+    path(PLAN + "stop", plans.stop, name="plan-stop"),
+    path(PLAN + "again", plans.again, name="plan-again"),
+    path(PLAN + "edit", plans.edit, name="plan-edit"),
+    path(PLAN + "subtasks", plans.add, name="subtask-add"),
+    path(SUBTASK + "edit", plans.update, name="subtask-edit"),
+    path(SUBTASK + "move", plans.move, name="subtask-move"),
+    path(SUBTASK + "remove", plans.remove, name="subtask-remove"),
+    path(SUBTASK + "retry", plans.retry, name="subtask-retry"),
+    path(SUBTASK + "skip", plans.skip, name="subtask-skip"),
+    path("plans/", library.plans, name="plans"),
+    path("settings/agents/", agents.agents, name="agents"),
+    path("settings/agents/new", agents.new, name="agent-new"),
+    path(AGENT + "plan-mode", agents.plan_mode, name="agent-plan-mode"),
+    path(AGENT + "model", agents.model, name="agent-model"),
+    path(AGENT + "tool", agents.tool, name="agent-tool"),
+    path(AGENT + "file", agents.file, name="agent-file"),
+    path(AGENT + "save", agents.save_file, name="agent-save"),
+    path(AGENT + "copy", agents.copy, name="agent-copy"),
+    path(AGENT + "delete", agents.delete, name="agent-delete"),
+    path("settings/models/", library.models, name="models"),
+    path("", include("console.signin")),
+    path("", include("console.health")),
+    path("", include("console.api.urls")),
+]

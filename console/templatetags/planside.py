@@ -1,5 +1,201 @@
-"""Template tags of the console."""
+"""Template tags of the console: icons, marks, times and numbers as the screen writes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
 
 from django import template
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.models import Message, ToolCall
+from console.markdown import blocks_of, render
+from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask
+from console.thread import visible_calls
+
+MOST_SHOWN = 6_000  # characters of a tool's result
 
 register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str, kind: str = "") -> SafeString:
+    """A 16 px icon of the sprite; decoration, so it has no name."""
+    return format_html(
+        '<svg class="ic{}" aria-hidden="true"><use href="#i-{}"/></svg>',
+        f" {kind}" if kind else "",
+        name,
+    )
+
+
+@register.simple_tag
+def mark(shape: str, size: str = "", name: str = "") -> SafeString:
+    """A state mark, which has a name for readers who do not see it."""
+    return format_html(
+        '<svg class="mk{}" data-s="{}" role="img" aria-label="{}"><use href="#m-{}"/></svg>',
+        f" {size}" if size else "",
+        shape,
+        name or NAMES[shape],
+        shape,
+    )
+
+
+@register.simple_tag
+def ring(settled: int, total: int) -> SafeString:
+    """Progress as a ring; what it says stands in words beside it."""
+    share = round(100 * settled / total) if total else 0
+    arc = format_html(
+        '<circle class="p" cx="9" cy="9" r="7" pathLength="100" stroke-dasharray="{} 100"/>', share
+    )
+    return format_html(
+        '<svg class="ring" viewBox="0 0 18 18" aria-hidden="true">'
+        '<circle cx="9" cy="9" r="7" pathLength="100"/>{}</svg>',
+        arc if share else "",
+    )
+
+
+@register.simple_tag
+def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
+    """A moment, in the reader's own time zone once the script has seen it (`form`: time, day)."""
+    at = parse_datetime(moment) if isinstance(moment, str) else moment
+    if at is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" data-form="{}">{} UTC</time>', at.isoformat(), form, f"{at:%H:%M}"
+    )
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """0:42, 1:02:03."""
+    if seconds is None:
+        return ""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@register.filter
+def took(seconds: float | None) -> str:
+    """0.4 s below ten seconds, 12 s below a minute, then 1:02."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
+
+
+@register.filter
+def thousands(count: int | None) -> str:
+    """420, 6.1k, 1.2M."""
+    count = count or 0
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+@register.filter
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@register.filter
+def prose(text: str) -> SafeString:
+    return render(text)
+
+
+@register.filter
+def blocks(message: Message) -> SafeString:
+    """A growing message, in the pieces in which it streams."""
+    return blocks_of(message)
+
+
+@register.filter
+def calls(message: Message) -> list[ToolCall]:
+    return visible_calls(message)
+
+
+@register.filter
+def command(message: Message) -> SafeString | str:
+    """What a person typed; the name of a command stands out."""
+    found = re.match(r"\s*(/[a-zA-Z]+)(.*)", message.text, re.DOTALL)
+    if not found or not message.meta.get("command"):
+        return message.text
+    return format_html('<span class="cmd">{}</span>{}', found.group(1), found.group(2))
+
+
+@register.filter
+def argument(call: ToolCall) -> str:
+    """The one argument that says most: a path, a pattern, a command."""
+    values = call.arguments if isinstance(call.arguments, dict) else {}
+    if "pattern" in values:
+        return f"{values['pattern']} in {values.get('path', '.')}"
+    named = (values[name] for name in ("path", "command", "url", "name") if name in values)
+    texts = (value for value in values.values() if isinstance(value, str))
+    first = next(named, None) or next(texts, "")
+    return " ".join(str(first).split())[:200]
+
+
+@register.filter
+def as_json(value: object) -> str:
+    return str(shortened(json.dumps(value, ensure_ascii=False, indent=2)))
+
+
+@register.filter
+def shortened(text: str) -> str:
+    """What a page shows of a long result; the whole is in the API."""
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[:MOST_SHOWN]}\n… and {len(text) - MOST_SHOWN:,} more characters"
+
+
+@register.filter
+def mark_of(plan: Snapshot) -> Mark:
+    return mark_of_plan(plan)
+
+
+@register.filter
+def shape(row: Snapshot) -> str:
+    return shape_of_subtask(row)
+
+
+@register.filter
+def settled(plan: Snapshot) -> int:
+    """Done and abandoned ones both count."""
+    return int(plan["progress"]["done"]) + int(plan["progress"]["abandoned"])
+
+
+@register.filter
+def takes_edits(plan: Snapshot) -> bool:
+    """By hand, while nothing runs."""
+    return plan["state"] in ("todo", "in_progress") and plan["run"] in ("idle", "paused")
+
+
+@register.filter
+def is_editable(row: Snapshot, plan: Snapshot) -> bool:
+    return row["state"] == "todo" and takes_edits(plan)
+
+
+@register.filter
+def is_open_plan(plan: Snapshot) -> bool:
+    return plan["state"] in ("todo", "in_progress")
+
+
+@register.filter
+def why_abandoned(row: Snapshot) -> str:
+    """Who left it out and why, as a person says it."""
+    reason = str(row["reason"])
+    if reason.startswith("skipped"):
+        return "Skipped by you" + reason.removeprefix("skipped")
+    return {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}.get(
+        reason, reason.capitalize()
+    )
+
+
+@register.filter
+def at(table: Mapping[str, object], key: str) -> object:
+    return table.get(key)

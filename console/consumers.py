@@ -1,0 +1,97 @@
+"""A conversation as it happens: one WebSocket per open page. It only speaks; forms ask.
+
+The socket joins the group first and then sends the present state, so nothing falls in between.
+An event says that there is something new to read; what is new is read from the rows, from the
+last number this page has got.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+from urllib.parse import parse_qs
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from agents import models
+from agents.database import in_db
+from agents.events import group_of
+from console import fragments
+
+log = logging.getLogger(__name__)
+
+# The page does not come back after the first two; after the last it tries again.
+SIGN_IN, NOT_YOURS, SERVER_ERROR = 4401, 4404, 1011
+Frame = dict[str, Any]
+
+
+class Conversation(AsyncWebsocketConsumer):
+    """`after` is the number of the last event the page has shown."""
+
+    after: int = 0
+    pk: int
+    reading: asyncio.Task[None] | None = None
+    is_stale: bool = False
+    HOT = {"text.streamed": "text_streamed", "conversation.event": "conversation_event"}
+
+    async def dispatch(self, message: Frame) -> None:
+        """Messages of the group touch no database here: spare them the hop to its thread."""
+        name = self.HOT.get(str(message["type"]))
+        if name:
+            await getattr(self, name)(message)
+        else:
+            await super().dispatch(message)
+
+    async def connect(self) -> None:
+        self.pk = self.scope["url_route"]["kwargs"]["pk"]
+        self.after = after_of(self.scope["query_string"])
+        user = self.scope.get("user")
+        if user is None or not await in_db(is_theirs, self.pk, user.pk):
+            # Closing before accepting is a bare 403 to the browser: accept, then say why.
+            await self.accept()
+            await self.close(code=NOT_YOURS if user and user.is_authenticated else SIGN_IN)
+            return
+        await self.channel_layer.group_add(group_of(self.pk), self.channel_name)
+        await self.accept()
+        self.read_soon()
+
+    async def disconnect(self, code: int) -> None:
+        await self.channel_layer.group_discard(group_of(self.pk), self.channel_name)
+        if self.reading:
+            self.reading.cancel()
+
+    async def text_streamed(self, frame: Frame) -> None:
+        await self.send(text_data=fragments.streamed(frame["message"], frame["blocks"]))
+
+    async def conversation_event(self, event: Frame) -> None:
+        if event["seq"] > self.after:
+            self.read_soon()
+
+    def read_soon(self) -> None:
+        """One reading at a time; what happens meanwhile makes another one necessary."""
+        self.is_stale = True
+        if self.reading is None or self.reading.done():
+            self.reading = asyncio.create_task(self.read())
+
+    async def read(self) -> None:
+        try:
+            while self.is_stale:
+                self.is_stale = False
+                self.after, html = await in_db(fragments.changes, self.pk, self.after)
+                await self.send(text_data=html)
+        except models.Conversation.DoesNotExist:
+            await self.close(code=NOT_YOURS)
+        except Exception:
+            log.exception("conversation %s could not be shown", self.pk)
+            await self.close(code=SERVER_ERROR)
+
+
+def after_of(query: bytes) -> int:
+    text = parse_qs(query.decode("ascii", "replace")).get("after", [""])[0]
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
+
+
+def is_theirs(pk: int, user_pk: int) -> bool:
+    mine = models.Conversation.objects.filter(pk=pk, owner_id=user_pk, parent_call=None)
+    return mine.exists()

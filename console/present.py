@@ -1,0 +1,155 @@
+"""The present state of a conversation, read once: what the page, each live event and each poll
+are rendered from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from agents.agent_file import AgentRecord, read_agent
+from agents.errors import Invalid, Missing
+from agents.models import Conversation, Lane, Turn, TurnState
+from agents.providers import resolve
+from console.marks import WRITING, Mark, Snapshot, mark_of_plan
+from plans.models import Attempt
+from plans.snapshot import asked, conversation_snapshot
+
+OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+
+
+@dataclass
+class Present:
+    """`seq` was read before everything else, so what is shown is never older than it says."""
+
+    conversation: Conversation
+    seq: int
+    plan: Snapshot | None
+    asked: str | None
+    open_turns: list[Turn]
+
+    @cached_property
+    def agent(self) -> AgentRecord | None:
+        """The agent as its file says now; None when it was deleted."""
+        try:
+            return read_agent(self.conversation.agent_id)
+        except Missing:
+            return None
+
+    @property
+    def agent_name(self) -> str:
+        return self.agent.file.name if self.agent else self.conversation.agent_id
+
+    @cached_property
+    def model(self) -> str:
+        """What stands in the header: the model, or that it is the scripted one."""
+        if self.agent is None:
+            return "deleted"
+        try:
+            endpoint = resolve(self.agent.file.provider)
+        except Invalid:
+            return self.agent.file.model
+        return endpoint.label if endpoint.provider == "demo" else self.agent.file.model
+
+    @property
+    def plan_mode(self) -> bool:
+        return bool(self.agent and self.agent.file.plan.enabled)
+
+    @property
+    def title(self) -> str:
+        return self.conversation.title or "New chat"
+
+    @property
+    def chat_turns(self) -> list[Turn]:
+        return [turn for turn in self.open_turns if turn.lane == Lane.CHAT]
+
+    @property
+    def answering(self) -> bool:
+        """Whether a reply is being written, or is about to be."""
+        return bool(self.chat_turns)
+
+    @property
+    def waiting_turns(self) -> set[int]:
+        """Turns behind the one that has the lane: their messages wait to be sent."""
+        return {turn.pk for turn in self.chat_turns[1:] if turn.state == TurnState.QUEUED}
+
+    @cached_property
+    def mark(self) -> Mark | None:
+        if self.asked is not None:
+            return WRITING
+        return mark_of_plan(self.plan) if self.plan else None
+
+    @cached_property
+    def legs(self) -> dict[str, str]:
+        """Where each subtask's last attempt stands in the conversation."""
+        rows = Attempt.objects.filter(subtask__plan=self.plan["id"] if self.plan else None)
+        said = rows.filter(turn__messages__isnull=False).order_by("number")
+        return {key: f"turn-{turn}" for key, turn in said.values_list("subtask__key", "turn_id")}
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The subtask that is worked on, or would be next."""
+        rows = self.plan["subtasks"] if self.plan else []
+        return next((row for row in rows if row["state"] in ("in_progress", "todo")), None)
+
+    @property
+    def activity(self) -> str:
+        """What happens now, in words."""
+        now = (self.plan or {}).get("activity")
+        if not now or not now["tool"]:
+            return "Thinking"
+        path = (now["arguments"] or {}).get("path", "")
+        return f"Running {now['tool']} {path}".strip()
+
+    @property
+    def needs_you(self) -> bool:
+        """Whether something waits for the person, the start of a plan included."""
+        plan = self.plan
+        return bool(plan and plan["attention"] not in (None, "none", "") and not self.asked)
+
+    @property
+    def status(self) -> str:
+        """The one polite sentence for those who do not watch the screen."""
+        if self.asked is not None:
+            return "Writing a plan"
+        if self.needs_you and self.mark:
+            return f"Needs you: {self.mark.words}"
+        if self.answering:
+            return f"{self.agent_name} is answering"
+        return self.run_status()
+
+    def run_status(self) -> str:
+        if self.plan is None or self.mark is None:
+            return ""
+        if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
+            progress = self.plan["progress"]
+            settled = progress["done"] + progress["abandoned"]
+            return f"Subtask {settled} of {progress['total']} done. {self.mark.words}"
+        return f"Plan: {self.mark.words}"
+
+    @property
+    def placeholder(self) -> str:
+        """What the message box invites to."""
+        plan = self.plan
+        if plan is None or plan["state"] in ("done", "abandoned"):
+            return f"Message {self.agent_name}, or type / for commands"
+        if plan["question"]:
+            return "Answer the question"
+        if plan["attention"] == "confirm":
+            return "Ask for changes to the plan"
+        return "Add a note for the agent, or ask for changes"
+
+
+def look(conversation_id: int) -> Present:
+    conversation = Conversation.objects.get(pk=conversation_id)
+    open_turns = Turn.objects.filter(conversation=conversation, state__in=OPEN_STATES)
+    return Present(
+        conversation=conversation,
+        seq=conversation.seq,
+        plan=conversation_snapshot(conversation),
+        asked=asked(conversation),
+        open_turns=sorted(open_turns.order_by("pk"), key=has_the_lane, reverse=True),
+    )
+
+
+def has_the_lane(turn: Turn) -> bool:
+    return turn.state != TurnState.QUEUED

@@ -1,0 +1,234 @@
+"""Settings > Agents: a card per agent, and the file that is the truth about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.text import slugify
+from django.views.decorators.http import require_GET, require_POST
+from pydantic import JsonValue
+
+from agents import owners
+from agents.agent_file import (
+    AgentRecord,
+    change_agent,
+    copy_agent,
+    create_agent,
+    delete_agent,
+    read_agent,
+    replace_agent_text,
+)
+from agents.errors import Invalid, Missing, NotNow, Refused, Stale
+from agents.providers import names
+from agents.toolset import agent_tools, grant_of
+from console.answers import replace_text, tell
+from console.fragments import replace
+from console.views.conversations import person
+
+GRANTS = ("allow", "ask", "off")
+MOST_COPIES = 100
+Patch = dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A tool as the card lists it."""
+
+    name: str
+    does: str
+    grant: str
+
+
+@dataclass(frozen=True)
+class Line:
+    text: str
+    is_marked: bool
+
+
+@require_GET
+def agents(request: HttpRequest) -> HttpResponse:
+    mine = owners.agents_of(person(request))
+    wanted = request.GET.get("agent")
+    shown = next((agent for agent in mine if agent.id == wanted), mine[0] if mine else None)
+    context: dict[str, object] = {"cards": [card(a, opened=a is shown) for a in mine]}
+    if shown:
+        context |= file_of(shown)
+    return render(request, "agents/settings.html", context)
+
+
+@require_GET
+def file(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """The third column for one agent: to read, or to edit."""
+    shown = mine(request, agent_id)
+    template = "agents/_edit.html" if "edit" in request.GET else "agents/_file.html"
+    html = render_to_string(template, file_of(shown))
+    return HttpResponse(replace("file", html))
+
+
+def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpResponse]:
+    """A change of one agent; the card, the file and a sentence come back, refused or not."""
+
+    @require_POST
+    @wraps(do)
+    def view(request: HttpRequest, agent_id: str) -> HttpResponse:
+        before = mine(request, agent_id)
+        try:
+            said, refused, status = do(request, agent_id), "", 200
+        except Missing:
+            raise
+        except Refused as refusal:
+            said, refused, status = "", str(refusal), refusal.status
+        after = read_agent(agent_id)
+        pieces = [
+            replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
+            tell(f"agent-{agent_id}-alert", refused),
+            replace("file", render_to_string("agents/_file.html", file_of(after, before, said))),
+        ]
+        return HttpResponse("".join(pieces), status=status)
+
+    return view
+
+
+@changing
+def plan_mode(request: HttpRequest, agent_id: str) -> str:
+    """Writes plan.enabled and nothing else."""
+    enabled = "enabled" in request.POST
+    change_agent(agent_id, {"plan": {"enabled": enabled}})
+    return f"Plan Mode is {'on' if enabled else 'off'}."
+
+
+@changing
+def model(request: HttpRequest, agent_id: str) -> str:
+    provider, name = request.POST.get("provider", ""), request.POST.get("model", "").strip()
+    if provider not in names():
+        raise Invalid(f"There is no provider “{provider}”.")
+    change_agent(agent_id, {"provider": provider, "model": name})
+    return f"The model is {provider}/{name}."
+
+
+@changing
+def tool(request: HttpRequest, agent_id: str) -> str:
+    name, grant = request.POST.get("tool", ""), request.POST.get("grant", "")
+    if grant not in GRANTS:
+        raise Invalid("A tool is allow, ask or off.")
+    change_agent(agent_id, {"tools": {name: grant}})
+    return f"{name} is set to {grant}."
+
+
+@require_POST
+def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """The whole text as typed. A refusal keeps it in the editor and says why."""
+    before = mine(request, agent_id)
+    text = request.POST.get("text", "")
+    digest = None if "keep" in request.POST else request.POST.get("digest", "")
+    try:
+        after = replace_agent_text(agent_id, text, digest)
+    except Stale:
+        html = render_to_string("agents/_clash.html", {"agent": before})
+        return HttpResponse(replace_text("file-alert", html), status=Stale.status)
+    except Refused as refusal:
+        return HttpResponse(tell("file-alert", str(refusal)), status=refusal.status)
+    pieces = [
+        replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
+        replace("file", render_to_string("agents/_file.html", file_of(after, before, "Saved."))),
+    ]
+    return HttpResponse("".join(pieces))
+
+
+@require_POST
+def new(request: HttpRequest) -> HttpResponse:
+    name = " ".join(request.POST.get("name", "").split())
+    try:
+        if not name:
+            raise Invalid("Give the agent a name.")
+        made = free(slugify(name) or "agent", lambda new_id: create_agent(new_id, {"name": name}))
+    except Refused as refusal:
+        return HttpResponse(tell("new-agent-alert", str(refusal)), status=refusal.status)
+    owners.claim(person(request), made.id)
+    return go_to(made.id)
+
+
+@require_POST
+def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
+    source = mine(request, agent_id)
+    try:
+        made = free(f"{source.id}-copy"[:60], lambda new_id: copy_agent(source.id, new_id))
+    except Refused as refusal:
+        alert = tell(f"agent-{agent_id}-alert", str(refusal))
+        return HttpResponse(alert, status=refusal.status)
+    owners.claim(person(request), made.id)
+    return go_to(made.id)
+
+
+@require_POST
+def delete(request: HttpRequest, agent_id: str) -> HttpResponse:
+    gone = mine(request, agent_id)
+    delete_agent(gone.id)
+    owners.disown(gone.id)
+    return HttpResponse(headers={"HX-Redirect": reverse("agents")})
+
+
+def mine(request: HttpRequest, agent_id: str) -> AgentRecord:
+    try:
+        return owners.agent_of(person(request), agent_id)
+    except Missing as error:
+        raise Http404 from error
+
+
+def free(wanted: str, make: Callable[[str], AgentRecord]) -> AgentRecord:
+    """Make an agent under the first id that is not taken: wanted, wanted-2, …"""
+    for number in range(1, MOST_COPIES):
+        try:
+            return make(wanted if number == 1 else f"{wanted}-{number}")
+        except NotNow:
+            continue
+    raise NotNow(f"There are too many agents called {wanted}.")
+
+
+def go_to(agent_id: str) -> HttpResponse:
+    """A whole new page: the list has changed."""
+    target = f"{reverse('agents')}?{urlencode({'agent': agent_id})}"
+    return HttpResponse(headers={"HX-Redirect": target})
+
+
+def card(agent: AgentRecord, opened: bool) -> dict[str, object]:
+    return {
+        "agent": agent,
+        "opened": opened,
+        "grants": grants(agent),
+        "providers": names(),
+    }
+
+
+def grants(agent: AgentRecord) -> list[Grant]:
+    """The tools there are, then those the file names besides."""
+    try:
+        tools = {tool.name: first_sentence(tool.description) for tool in agent_tools(agent)}
+    except Refused:
+        tools = {}
+    listed = [Grant(name, does, grant_of(agent, name)) for name, does in tools.items()]
+    others = [name for name in agent.file.tools if name not in tools]
+    return listed + [Grant(name, "", agent.file.tools[name]) for name in others]
+
+
+def first_sentence(description: str) -> str:
+    return description.split(". ")[0].splitlines()[0].rstrip(".")
+
+
+def file_of(
+    agent: AgentRecord, before: AgentRecord | None = None, said: str = ""
+) -> dict[str, object]:
+    """The file's lines; marked are those that have just changed, or the one that is wrong."""
+    old = set(before.text.splitlines()) if before else None
+    lines = [
+        Line(text, number == agent.problem_line or (old is not None and text not in old))
+        for number, text in enumerate(agent.text.splitlines(), 1)
+    ]
+    return {"agent": agent, "lines": lines, "said": said}
