@@ -1,0 +1,161 @@
+"""People, agents, conversations and the queue, for tests that tell a story in plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from agents import wire
+from agents.actions import create_conversation
+from agents.models import Conversation, Message, ToolCall
+from agents.queue import Worker
+from console.commands import Said, say
+from plans.models import Plan
+from plans.rows import active_plan
+from plans.snapshot import Document, snapshot
+from tests.fake_model import ScriptedTransport, call
+
+numbers = count(1)
+
+ALL_FILE_TOOLS = {name: "allow" for name in ("list_files", "read_file", "write_file", "edit_file", "search_files")}
+
+
+def person(name: str = "alice") -> User:
+    return User.objects.get_or_create(username=name)[0]
+
+
+def agent(**values: Any) -> str:
+    """A new agent on disk, with plan mode on and all file tools allowed; gives its id."""
+    id = values.pop("id", f"agent-{next(numbers)}")
+    folder = Path(settings.PLANSIDE_HOME) / "workspaces" / id
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "files").mkdir(exist_ok=True)
+    content = {
+        "id": id,
+        "name": id.title(),
+        "model": "scripted",
+        "provider": "openai",
+        "tools": ALL_FILE_TOOLS,
+        "plan": {"enabled": True},
+        **values,
+    }
+    (folder / "agent.json").write_text(json.dumps(content, indent=2))
+    return id
+
+
+def files_of(conversation: Conversation) -> Path:
+    return Path(settings.PLANSIDE_HOME) / "workspaces" / conversation.agent_id / "files"
+
+
+def conversation(owner: str = "alice", **values: Any) -> Conversation:
+    return create_conversation(person(owner), agent(**values))
+
+
+def scripted(*replies: Any) -> ScriptedTransport:
+    """A model that plays these replies (or one callable) from now on."""
+    script = replies[0] if len(replies) == 1 and callable(replies[0]) else list(replies)
+    transport = ScriptedTransport(script)
+    wire.use(transport)
+    return transport
+
+
+def tell(c: Conversation, text: str, by: str = "alice", **more: Any) -> Said:
+    """A person says something, and everything that follows from it happens."""
+    said = say(c, text, by, **more)
+    drive()
+    return said
+
+
+async def until_idle(worker: Worker) -> None:
+    while True:
+        await worker.look()
+        tasks = [task for _, task in worker.running.values()]
+        if not tasks:
+            return
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+
+
+def drive() -> None:
+    """Run the queue until nothing is due any more."""
+
+    async def story() -> None:
+        await until_idle(Worker())
+        await wire.aclose_all()
+
+    async_to_sync(story)()
+
+
+def happening(story: Callable[[Worker], Awaitable[None]]) -> None:
+    """A story told while a worker runs: `story` may look at and act on what is half-done."""
+
+    async def both() -> None:
+        worker = Worker()
+        running = asyncio.ensure_future(worker.run())
+        try:
+            async with asyncio.timeout(20):
+                await story(worker)
+        finally:
+            await worker.stop()
+            await running
+            await wire.aclose_all()
+
+    async_to_sync(both)()
+
+
+async def eventually(check: Callable[[], Any], seconds: float = 10) -> Any:
+    """Wait until the check gives something; it runs on the database thread."""
+    from agents.database import in_db
+
+    end = asyncio.get_running_loop().time() + seconds
+    while not (result := await in_db(check)):
+        if asyncio.get_running_loop().time() > end:
+            raise AssertionError(f"did not come true: {check}")
+        await asyncio.sleep(0.01)
+    return result
+
+
+def proposal(*names: str, title: str = "Tidy the docs") -> dict[str, Any]:
+    """The model's reply that proposes a plan with these subtasks."""
+    subtasks = [{"name": name} for name in names or ("Read", "Write", "Check")]
+    return call("create_plan", title=title, subtasks=subtasks)
+
+
+def plan_of(c: Conversation) -> Plan:
+    plan = active_plan(c)
+    assert plan is not None, "there is no plan"
+    return plan
+
+
+def shown(c: Conversation) -> Document:
+    return snapshot(plan_of(c))
+
+
+def states(c: Conversation) -> list[str]:
+    return [subtask["state"] for subtask in shown(c)["subtasks"]]
+
+
+def texts(c: Conversation, kind: str = "text", role: str = "assistant") -> list[str]:
+    return [m.text for m in Message.objects.filter(conversation=c, kind=kind, role=role).order_by("turn_id", "seq")]
+
+
+def calls_of(c: Conversation, tool: str | None = None) -> list[ToolCall]:
+    calls = ToolCall.objects.filter(message__conversation=c).order_by("pk")
+    return list(calls.filter(tool=tool) if tool else calls)
+
+
+def proposed(*names: str, **values: Any) -> Conversation:
+    """A conversation whose plan waits for a yes."""
+    from tests.fake_model import say as says
+
+    c = conversation(**values)
+    scripted(proposal(*names), says("Here is the plan."))
+    tell(c, "/plan tidy up")
+    return c
