@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
-from ninja import Header, Router
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Body, Header, Router
 from ninja.responses import Status
 from pydantic import JsonValue
 
@@ -19,6 +19,7 @@ from console.api.shapes import AgentShape, Page, answers
 
 router = Router(tags=["agents"])
 Document = dict[str, JsonValue]
+Written = Annotated[Document, Body(description="agent.json, or a part of it")]
 Digest = Annotated[str | None, Header(alias="If-Match", description="ETag of the file as read")]
 
 # Said about the file, not written in it: what GET shows can be sent back by PUT as it is.
@@ -26,74 +27,65 @@ SAID = ("problem", "problem_line")
 
 
 @router.get("", response=answers(Page[AgentShape]))
-def list_agents(request: HttpRequest) -> dict[str, object]:
+def list_agents(request: HttpRequest) -> HttpResponse:
     agents = agents_of(person(request))
-    return {"items": [shape(agent) for agent in agents], "count": len(agents)}
+    return JsonResponse({"items": [shape(agent) for agent in agents], "count": len(agents)})
 
 
 @router.post("", response=answers(AgentShape, 409, status=201))
-def create_agent(request: HttpRequest, body: Document, response: HttpResponse) -> Status[Document]:
+def create_agent(request: HttpRequest, body: Written) -> HttpResponse:
+    """`id` names its folder; everything else has a default."""
     agent_id = body.get("id")
     if not isinstance(agent_id, str):
         raise Invalid("id is missing: it names the agent's folder.")
-    agent = agent_file.create_agent(agent_id, values(body))
+    values = {key: value for key, value in without_said(body).items() if key != "id"}
+    agent = agent_file.create_agent(agent_id, values)
     claim(person(request), agent.id)
-    return Status(201, shown(agent, response))
+    return shown(agent, status=201)
 
 
 @router.get("/{agent_id}", response=answers(AgentShape, 404))
-def get_agent(request: HttpRequest, agent_id: str, response: HttpResponse) -> Document:
-    return shown(agent_of(person(request), agent_id), response)
+def get_agent(request: HttpRequest, agent_id: str) -> HttpResponse:
+    return shown(agent_of(person(request), agent_id))
 
 
 @router.patch("/{agent_id}", response=answers(AgentShape, 404, 409, 412))
 def change_agent(
-    request: HttpRequest,
-    agent_id: str,
-    body: Document,
-    response: HttpResponse,
-    if_match: Digest = None,
-) -> Document:
+    request: HttpRequest, agent_id: str, body: Written, if_match: Digest = None
+) -> HttpResponse:
     """A merge-patch (RFC 7396): only these keys of the file change; null takes one away."""
     agent = agent_of(person(request), agent_id)
-    patched = agent_file.change_agent(agent.id, without_said(body), bare(if_match))
-    return shown(patched, response)
+    return shown(agent_file.change_agent(agent.id, without_said(body), bare(if_match)))
 
 
 @router.put("/{agent_id}", response=answers(AgentShape, 404, 409, 412))
 def replace_agent(
-    request: HttpRequest,
-    agent_id: str,
-    body: Document,
-    response: HttpResponse,
-    if_match: Digest = None,
-) -> Document:
+    request: HttpRequest, agent_id: str, body: Written, if_match: Digest = None
+) -> HttpResponse:
     """The whole file; a broken one is replaced too."""
     agent = agent_of(person(request), agent_id)
-    text = json.dumps({"id": agent.id, **without_said(body)}, indent=2, ensure_ascii=False) + "\n"
-    return shown(agent_file.replace_agent_text(agent.id, text, bare(if_match)), response)
+    text = json.dumps({"id": agent.id, **without_said(body)}, indent=2, ensure_ascii=False)
+    return shown(agent_file.replace_agent_text(agent.id, text + "\n", bare(if_match)))
 
 
 @router.delete("/{agent_id}", response=answers(None, 404, 409, status=204))
 def delete_agent(request: HttpRequest, agent_id: str) -> Status[None]:
+    """Its folder goes to the trash beside the others; its conversations stay."""
     agent = agent_of(person(request), agent_id)
     agent_file.delete_agent(agent.id)
     disown(agent.id)
     return Status(204, None)
 
 
-def shown(agent: AgentRecord, response: HttpResponse) -> Document:
+def shown(agent: AgentRecord, status: int = 200) -> HttpResponse:
+    response = JsonResponse(shape(agent), status=status)
     response.headers["ETag"] = f'"{agent.digest}"'
-    return shape(agent)
+    return response
 
 
 def shape(agent: AgentRecord) -> Document:
     document: Document = agent.file.model_dump(mode="json", by_alias=True)
     return document | {"problem": agent.problem, "problem_line": agent.problem_line}
-
-
-def values(body: Document) -> Document:
-    return {key: value for key, value in without_said(body).items() if key != "id"}
 
 
 def without_said(body: Document) -> Document:

@@ -149,11 +149,18 @@ def plain_errors(get_response: View) -> View:
             return problem(413)
         response = get_response(request)
         if response.status_code >= 400 and not is_json(response):
-            told = SENTENCES.get(response.status_code, SENTENCES[400])
-            return problem(response.status_code, told.format(method=request.method))
+            return in_our_shape(request, response)
         return response
 
     return middleware
+
+
+def in_our_shape(request: HttpRequest, response: HttpResponseBase) -> HttpResponse:
+    told = SENTENCES.get(response.status_code, SENTENCES[400])
+    shaped = problem(response.status_code, told.format(method=request.method))
+    if allowed := response.headers.get("Allow"):
+        shaped.headers["Allow"] = allowed
+    return shaped
 
 
 def declared_length(request: HttpRequest) -> int:

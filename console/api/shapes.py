@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, JsonValue
 
 T = TypeVar("T")
-Decision = Literal["all", "next", "no"]
 
 
 class Problem(Schema):
@@ -99,8 +98,12 @@ class TurnShape(Schema):
 
 
 class Said(Schema):
-    message: MessageShape | None
+    """What was taken in, the turn that will answer it, and where to go on: /new opens another
+    conversation."""
+
+    message: MessageShape
     turn: TurnShape | None
+    conversation: int
 
 
 class EventShape(Schema):

@@ -1,0 +1,95 @@
+"""/api/plans/{id}/…: what became of a plan over time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Query, Router
+
+from agents.errors import Missing
+from agents.models import Event
+from console.api.events import MOST_EVENTS
+from console.api.events import shape as event_shape
+from console.api.lookup import plan_of
+from console.api.plan_shapes import AttemptShape, VersionShape, VersionTextShape
+from console.api.shapes import EventShape, Page, answers
+from plans.export import as_markdown
+from plans.models import Attempt, PlanVersion
+
+router = Router(tags=["plans"])
+Items = dict[str, object]
+
+
+@router.get("/{id}/versions", response=answers(Page[VersionShape], 404))
+def versions(request: HttpRequest, id: int) -> Items:
+    rows = plan_of(request, id).versions.all()
+    return {"items": [version_shape(row) for row in rows], "count": len(rows)}
+
+
+@router.get("/{id}/versions/{n}", response=answers(VersionTextShape, 404))
+def version(request: HttpRequest, id: int, n: int) -> Items:
+    """The plan's text as it was."""
+    row = plan_of(request, id).versions.filter(version=n).first()
+    if row is None:
+        raise Missing(f"The plan has no version {n}.")
+    return version_shape(row) | {"snapshot": row.snapshot}
+
+
+@router.get("/{id}/events", response=answers(Page[EventShape], 404))
+def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0) -> HttpResponse:
+    """Every change, by whom; the numbers are the conversation's."""
+    plan = plan_of(request, id)
+    rows = Event.objects.filter(
+        conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
+    )
+    items = [event_shape(row) for row in rows.order_by("seq")[:MOST_EVENTS]]
+    return JsonResponse({"items": items, "count": rows.count()})
+
+
+@router.get("/{id}/attempts", response=answers(Page[AttemptShape], 404))
+def attempts(request: HttpRequest, id: int) -> Items:
+    """Every try at every subtask, in the order they were made."""
+    rows = Attempt.objects.filter(subtask__plan=plan_of(request, id))
+    items = [attempt_shape(row) for row in rows.select_related("subtask", "turn").order_by("pk")]
+    return {"items": items, "count": len(items)}
+
+
+@router.get(
+    "/{id}/export.md",
+    response=answers(None, 404),
+    openapi_extra={
+        "responses": {200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}}
+    },
+)
+def export(request: HttpRequest, id: int) -> HttpResponse:
+    """The plan as a document to keep or to send."""
+    text = as_markdown(plan_of(request, id))
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="plan-{id}.md"'
+    return response
+
+
+def version_shape(row: PlanVersion) -> Items:
+    return {
+        "version": row.version,
+        "author": row.author,
+        "explanation": row.explanation,
+        "created_at": row.created_at,
+    }
+
+
+def attempt_shape(row: Attempt) -> Items:
+    return {
+        "subtask": row.subtask.key,
+        "number": row.number,
+        "version": row.version,
+        "turn": row.turn_id,
+        "state": row.turn.state,
+        "failure_class": row.failure_class,
+        "error": row.error,
+        "started_at": row.turn.started_at,
+        "finished_at": row.turn.finished_at,
+        "tokens": row.turn.tokens,
+        "cost": row.turn.cost,
+    }

@@ -1,0 +1,203 @@
+"""/api/plans: each verb of plans.actions, for scripts."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from ninja import Header, Router
+from ninja.responses import Status
+
+from agents.actions import create_conversation, start_turn
+from agents.errors import Invalid, NotNow
+from agents.models import Conversation, Message
+from agents.owners import agent_of
+from console import commands
+from console.api.auth import person
+from console.api.errors import StaleVersion, VersionNotNamed
+from console.api.lookup import conversation_of, plan_of
+from console.api.paging import PageNumber, page_of
+from console.api.plan_shapes import (
+    Approval,
+    AskedShape,
+    Feedback,
+    NewPlan,
+    PlanPatch,
+    PlanShape,
+    Reason,
+    RunMode,
+)
+from console.api.shapes import Page, TurnShape, answers
+from console.api.turns import turn_shape
+from plans import actions
+from plans.models import ActivePlan, Plan, State
+from plans.shapes import PlanDraft, PlanEdit
+from plans.snapshot import snapshot
+
+router = Router(tags=["plans"])
+Version = Annotated[str | None, Header(alias="If-Match", description='The version read: "3"')]
+
+
+@router.get("", response=answers(Page[PlanShape]))
+def list_plans(
+    request: HttpRequest,
+    state: State | None = None,
+    agent: str = "",
+    conversation: int | None = None,
+    q: str = "",
+    page: PageNumber = 1,
+) -> HttpResponse:
+    """Newest first. `q` looks in title, goal and content."""
+    rows = Plan.objects.filter(conversation__owner=person(request)).select_related("conversation")
+    rows = rows.filter(state=state) if state else rows
+    rows = rows.filter(conversation__agent_id=agent) if agent else rows
+    rows = rows.filter(conversation=conversation) if conversation is not None else rows
+    return JsonResponse(page_of(matching(rows, q).order_by("-pk"), page, snapshot))
+
+
+def matching(rows: QuerySet[Plan], text: str) -> QuerySet[Plan]:
+    for word in text.replace("\0", " ").split():
+        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
+        rows = rows.filter(words)
+    return rows
+
+
+@router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
+def create_plan(
+    request: HttpRequest, body: NewPlan
+) -> HttpResponse | Status[dict[str, int | None]]:
+    """With a title: this plan (201). With a goal alone: the agent's planner makes one (202)."""
+    with transaction.atomic():  # a refusal leaves no empty conversation behind
+        conversation = where(request, body)
+        if not body.title:
+            return Status(202, ask(request, conversation, body.goal))
+        draft = PlanDraft.model_validate(body.model_dump(include=set(PlanDraft.model_fields)))
+        by = person(request).username
+        return shown(actions.create_plan(conversation, draft, by, goal=body.goal), status=201)
+
+
+def where(request: HttpRequest, body: NewPlan) -> Conversation:
+    if body.conversation is not None:
+        return conversation_of(request, body.conversation)
+    agent = agent_of(person(request), body.agent or "")
+    return create_conversation(person(request), agent.id)
+
+
+def ask(request: HttpRequest, conversation: Conversation, goal: str) -> dict[str, int | None]:
+    """As if the person had typed it."""
+    said = commands.say(conversation, f"/plan {goal}", person(request).username)
+    if said.turn is None:
+        notice = conversation.messages.filter(kind=Message.Kind.NOTICE).order_by("seq").last()
+        raise NotNow(notice.text if notice else "No plan can be asked for here.")
+    return {"conversation": conversation.pk, "turn": said.turn.pk}
+
+
+@router.get("/{id}", response=answers(PlanShape, 404))
+def get_plan(request: HttpRequest, id: int) -> HttpResponse:
+    """Its ETag is the version that If-Match wants."""
+    return shown(plan_of(request, id))
+
+
+@router.patch("/{id}", response=answers(PlanShape, 404, 409, 412, 428))
+def edit_plan(
+    request: HttpRequest, id: int, body: PlanPatch, if_match: Version = None
+) -> HttpResponse:
+    plan = plan_of(request, id)
+    version = version_seen(plan, if_match, needed=True)
+    actions.edit_plan(plan, edit_of(plan, body), person(request).username, version)
+    return shown(plan)
+
+
+def edit_of(plan: Plan, body: PlanPatch) -> PlanEdit:
+    """The same in the domain's shape, where each subtask has its name."""
+    wanted = body.model_dump(exclude_none=True)
+    names = dict(plan.subtasks.values_list("key", "name"))
+    for subtask in wanted.get("subtasks", []):
+        subtask.setdefault("name", names.get(subtask.get("key"), "?"))
+    return PlanEdit.model_validate(wanted)
+
+
+@router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
+def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
+    """A yes to exactly this version; 409 with the current one when it is another."""
+    plan = plan_of(request, id)
+    actions.approve(plan, body.version, person(request).username, run=body.run)
+    return shown(plan)
+
+
+@router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, status=202))
+def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, object] | None]:
+    """Ask the agent for changes; a new version then waits for a yes."""
+    plan = plan_of(request, id)
+    if not plan.is_open:
+        raise NotNow("This plan is closed: ask for a new one instead.", plan.version)
+    if not ActivePlan.objects.filter(plan=plan).exists():
+        raise NotNow("Only the plan in the drawer can be revised.", plan.version)
+    _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
+    return Status(202, turn_shape(turn))
+
+
+@router.post("/{id}/cancel", response=answers(PlanShape, 404, 409))
+def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
+    plan = plan_of(request, id)
+    reason = body.reason.strip() if body else ""
+    actions.cancel_plan(plan, person(request).username, reason or "cancelled")
+    return shown(plan)
+
+
+@router.post("/{id}/run", response=answers(PlanShape, 404, 409))
+def run(request: HttpRequest, id: int, body: RunMode | None = None) -> HttpResponse:
+    plan = plan_of(request, id)
+    actions.run_plan(plan, person(request).username, mode=body.mode if body else "all")
+    return shown(plan)
+
+
+@router.post("/{id}/pause", response=answers(PlanShape, 404, 409))
+def pause(request: HttpRequest, id: int) -> HttpResponse:
+    """After the tool call that is running now."""
+    plan = plan_of(request, id)
+    actions.pause_plan(plan, person(request).username)
+    return shown(plan)
+
+
+@router.post("/{id}/resume", response=answers(PlanShape, 404, 409))
+def resume(request: HttpRequest, id: int) -> HttpResponse:
+    plan = plan_of(request, id)
+    actions.resume_plan(plan, person(request).username)
+    return shown(plan)
+
+
+@router.post("/{id}/stop", response=answers(PlanShape, 404, 409))
+def stop(request: HttpRequest, id: int) -> HttpResponse:
+    """At once, in the middle of a call; the subtask is to do again."""
+    plan = plan_of(request, id)
+    actions.stop_plan(plan, person(request).username)
+    return shown(plan)
+
+
+def shown(plan: Plan, status: int = 200) -> HttpResponse:
+    """The plan as it is after what was done to it."""
+    plan = Plan.objects.select_related("conversation").get(pk=plan.pk)
+    response = JsonResponse(snapshot(plan), status=status)
+    response.headers["ETag"] = f'"{plan.version}"'
+    return response
+
+
+def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> int | None:
+    """The version in If-Match; 428 without one where it is needed, 412 when it is an older one."""
+    if not (if_match or "").strip():
+        if needed:
+            raise VersionNotNamed('Say which version you have read: If-Match: "<version>".')
+        return None
+    found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,9})"?\s*', if_match or "")
+    if found is None:
+        raise Invalid('If-Match must be the version of the plan, like "3".')
+    if (version := int(found[1])) != plan.version:
+        raise StaleVersion(
+            f"The plan is at version {plan.version} now, and you have read version {version}.",
+            plan.version,
+        )
+    return version

@@ -1,0 +1,30 @@
+"""The API and its OpenAPI document at /api/openapi.json."""
+
+from __future__ import annotations
+
+from django.urls import path
+from ninja import NinjaAPI
+
+from console.api import agents, conversations, errors, events, history, plans, subtasks, tool_calls
+from console.api.auth import Session, Token
+
+api = NinjaAPI(
+    title="Planside",
+    version="1",
+    description="Conversations with agents, and the plans a person approves. "
+    'Every error is {"detail": "one sentence"}.',
+    docs_url=None,
+    auth=[Token(), Session()],
+    parser=errors.Json(),
+    urls_namespace="api",
+)
+errors.install(api)
+api.add_router("/agents", agents.router)
+api.add_router("/conversations", conversations.router)
+api.add_router("/conversations", events.router)
+api.add_router("/tool-calls", tool_calls.router)
+api.add_router("/plans", plans.router)
+api.add_router("/plans", subtasks.router)
+api.add_router("/plans", history.router)
+
+urlpatterns = [path("api/", api.urls)]
