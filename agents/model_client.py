@@ -44,7 +44,7 @@ Part = TextPart | ReasoningPart | Reply
 LONGEST_ERROR = 64 * 1024
 LONGEST_LINE = 16 * 1024 * 1024
 # Seconds that a server may take to say [DONE], or how much was used, after the reply's end.
-AFTERTHOUGHT = 5.0
+AFTERTHOUGHT = 3.0
 # Servers that answered 400 to stream_options; they are not sent it again.
 _plain_servers: set[str] = set()
 

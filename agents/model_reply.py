@@ -140,11 +140,10 @@ class ReplyDraft:
         return draft
 
     def same_call(self, index: object, call_id: str) -> CallDraft | None:
-        """The newest call with this id, else with this index, else simply the newest."""
-        newest_first = self.calls[::-1]
-        same_id = (draft for draft in newest_first if call_id and draft.id == call_id)
-        same_place = (draft for draft in newest_first if index is None or draft.index == index)
-        return next(same_id, None) or next(same_place, None)
+        """The newest call at this index, or of all if there is none; best one with this id."""
+        here = [draft for draft in self.calls[::-1] if index is None or draft.index == index]
+        same_id = (draft for draft in here if call_id and draft.id == call_id)
+        return next(same_id, None) or next(iter(here), None)
 
     def finished(self, asked_tokens: Callable[[], int]) -> Reply:
         tokens_in, tokens_out = counted(self.usage)

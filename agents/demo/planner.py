@@ -131,8 +131,13 @@ def check(place: str, gaps: bool, links: bool) -> Json:
     }
 
 
+def is_refused(result: str) -> bool:
+    """A plan tool that worked shows the plan, or says what the plan is now."""
+    return "Plan: " not in result and bool(REFUSED.search(result))
+
+
 def presented(heard: Heard, result: str) -> Answer:
-    if REFUSED.search(result):
+    if is_refused(result):
         return Answer(f"The plan could not be made: {result}")
     made = next((call for _, call in heard.calls() if call.tool == "create_plan"), None)
     steps = made.arguments.get("subtasks") if made else None

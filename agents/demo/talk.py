@@ -6,7 +6,13 @@ import re
 
 from agents.demo.feedback import understood
 from agents.demo.heard import Answer, Call, Heard, Json, Step
-from agents.demo.planner import EXAMPLE, REFUSED, is_understood, presented, starts_over
+from agents.demo.planner import (
+    EXAMPLE,
+    is_refused,
+    is_understood,
+    presented,
+    starts_over,
+)
 
 CONNECT = (
     "To work with a real model, start Ollama or LM Studio, or set OPENAI_API_KEY and start again; "
@@ -67,7 +73,7 @@ def after(heard: Heard, tool: str, result: str) -> Answer:
     """A word on what a call has brought."""
     if tool == "create_plan":
         return presented(heard, result)
-    if REFUSED.search(result):
+    if is_refused(result):
         return Answer(f"That was not possible: {result}")
     if tool == "revise_current_plan":
         made = next(call for _, call in heard.calls() if call.tool == tool)
@@ -103,7 +109,7 @@ def closing(heard: Heard) -> Answer:
     last = heard.last_result()
     if last:
         return Answer(
-            f"The plan could not be closed: {last[1]}" if REFUSED.search(last[1]) else told(heard)
+            f"The plan could not be closed: {last[1]}" if is_refused(last[1]) else told(heard)
         )
     return Answer("", [Call("finish_plan", {"state": "done", "outcome": told(heard)})])
 
