@@ -105,7 +105,9 @@ def test_the_session_outlives_a_restart_and_the_old_link_does_not(start):
         again = start()
         assert again.link != unused
         assert browser.get(f"{again.address}/").status_code == 200
-    assert httpx.get(again.address + "/signin/" + unused.partition("/signin/")[2]).status_code == 403
+    assert (
+        httpx.get(again.address + "/signin/" + unused.partition("/signin/")[2]).status_code == 403
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
@@ -124,7 +126,9 @@ def test_an_open_stream_does_not_delay_the_end(start, home):
         csrf = {"X-CSRFToken": csrf_token(browser)}
         made = browser.post("/api/conversations", json={"agent": "docs-writer"}, headers=csrf)
         stream = {"Accept": "text/event-stream"}
-        with browser.stream("GET", f"/api/conversations/{made.json()['id']}/events", headers=stream):
+        with browser.stream(
+            "GET", f"/api/conversations/{made.json()['id']}/events", headers=stream
+        ):
             seconds, code, _, err = server.end()
     assert (code, err) == (0, "")
     assert seconds < 2

@@ -143,7 +143,8 @@ def test_one_arrives_where_one_wanted_to_go(client, link, wanted):
 
 
 @pytest.mark.parametrize(
-    "wanted", ["https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)", "\\\\x.y"]
+    "wanted",
+    ["https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)", "\\\\x.y"],
 )
 def test_nobody_is_led_to_another_site(client, link, wanted):
     assert client.get("/signin/", {"token": link.rpartition("=")[2], "next": wanted}).url == "/"

@@ -1,0 +1,135 @@
+import asyncio
+import json
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from agents import events
+from agents.models import Conversation
+from console.api.events import tail
+
+
+@pytest.fixture
+def chat(alice):
+    return alice.talk()
+
+
+def test_events_are_listed_in_order_after_a_seq(alice, chat):
+    for n in range(3):
+        events.record(chat, "message.added", f"message:{n}", "alice", n=n)
+    listed = alice.get(f"/conversations/{chat}/events?after=1").json()
+    assert [row["seq"] for row in listed["items"]] == [2, 3]
+    assert listed["count"] == 2
+    last = listed["items"][-1]
+    assert (last["type"], last["subject"], last["actor"], last["data"]) == (
+        "message.added",
+        "message:2",
+        "alice",
+        {"n": 2},
+    )
+
+
+@pytest.mark.parametrize("after", ["-1", "x"])
+def test_a_seq_that_cannot_be_is_a_sentence(alice, chat, said, after):
+    said(alice.get(f"/conversations/{chat}/events?after={after}"), 422)
+
+
+def test_a_seq_far_ahead_brings_nothing(alice, chat):
+    assert alice.get(f"/conversations/{chat}/events?after={'9' * 30}").json()["items"] == []
+
+
+def read(frames):
+    """[(id, type, document), …] of a piece of the stream."""
+    found = []
+    for block in frames.strip().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines())
+        found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return found
+
+
+record = sync_to_async(events.record)
+
+
+@pytest.fixture
+def live(transactional_db, alice):
+    return alice.talk()
+
+
+async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
+    await record(live, "turn.queued")
+    stream = tail(live, 0)
+    assert [row[:2] for row in read(await anext(stream))] == [(1, "turn.queued")]
+    coming = asyncio.create_task(anext(stream))
+    await asyncio.sleep(0.05)
+    await record(live, "turn.ended")
+    assert [row[:2] for row in read(await asyncio.wait_for(coming, 2))] == [(2, "turn.ended")]
+    await stream.aclose()
+
+
+async def test_nothing_is_missed_or_repeated_in_a_burst(live):
+    stream = tail(live, 0)
+    for _ in range(30):
+        await record(live, "message.updated")
+    seen = []
+    while len(seen) < 30:
+        seen += [row[0] for row in read(await asyncio.wait_for(anext(stream), 2))]
+    assert seen == list(range(1, 31))
+    await stream.aclose()
+
+
+async def test_streamed_text_is_no_event(live):
+    from channels.layers import get_channel_layer
+
+    stream = tail(live, 0)
+    coming = asyncio.create_task(anext(stream))
+    await asyncio.sleep(0.05)
+    text = {"type": "text.streamed", "message": 1, "blocks": []}
+    await get_channel_layer().group_send(events.group_of(live), text)
+    await asyncio.sleep(0.05)
+    assert not coming.done()
+    await record(live, "turn.ended")
+    assert read(await asyncio.wait_for(coming, 2))[0][1] == "turn.ended"
+    await stream.aclose()
+
+
+async def test_a_reader_that_leaves_is_forgotten(live):
+    from channels.layers import get_channel_layer
+
+    await record(live, "turn.queued")
+    stream = tail(live, 0)
+    await anext(stream)
+    layer = get_channel_layer()
+    assert layer.groups[events.group_of(live)]
+    await stream.aclose()
+    assert not layer.groups.get(events.group_of(live))
+
+
+async def test_a_deleted_conversation_ends_the_tail(live, monkeypatch):
+    monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
+    stream = tail(live, 0)
+    assert (await anext(stream)).startswith(":")
+    await sync_to_async(Conversation.objects.all().delete)()
+    with pytest.raises(StopAsyncIteration):
+        while True:
+            await asyncio.wait_for(anext(stream), 2)
+
+
+async def test_with_the_accept_header_the_answer_is_a_stream_that_goes_on_from_the_last_id(
+    live, alice
+):
+    for _ in range(3):
+        await record(live, "turn.queued")
+    answer = await AsyncClient().get(
+        f"/api/conversations/{live}/events",
+        headers={
+            "Accept": "text/event-stream",
+            "Last-Event-ID": "2",
+            "Authorization": alice.client.defaults["HTTP_AUTHORIZATION"],
+        },
+    )
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    stream = aiter(answer)
+    first = (await anext(stream)).decode()
+    assert [row[0] for row in read(first)] == [3]
+    await stream.aclose()
