@@ -23,7 +23,6 @@ STARTS_OVER = re.compile(
     r"|throw .{0,20}away)\b",
     re.I,
 )
-REFUSED = re.compile(r"not carried out|cannot|wrong arguments|at least one|refused", re.I)
 
 
 def plan_first(heard: Heard) -> Answer:
@@ -133,7 +132,7 @@ def check(place: str, gaps: bool, links: bool) -> Json:
 
 def is_refused(result: str) -> bool:
     """A plan tool that worked shows the plan, or says what the plan is now."""
-    return "Plan: " not in result and bool(REFUSED.search(result))
+    return "Plan: " not in result and not result.startswith("The plan is")
 
 
 def presented(heard: Heard, result: str) -> Answer:

@@ -60,7 +60,8 @@ class Workspace:
 def read_all(saying: str, sources: bool = False) -> Reading:
     """List the files, then read the pages, and the sources where the work needs them."""
     listing = (yield Answer(saying, [Call("list_files", {})]))[0]
-    files = [row for row in listing.splitlines() if row and "." in row and not UNDONE.search(row)]
+    rows = [row.removesuffix(" (link)") for row in listing.splitlines()]
+    files = [row for row in rows if row and "." in row and not UNDONE.search(row)]
     wanted = [path for path in files if path.lower().endswith((".md", ".py")[: 1 + sources])]
     wanted = sorted(wanted, key=reading_order)[:MOST_FILES]
     workspace = Workspace(files)

@@ -173,7 +173,10 @@ async def test_a_goal_outside_the_script_gets_words_and_no_plan() -> None:
 async def test_the_plan_is_presented_in_words_after_it_was_made() -> None:
     messages = [user(GOAL)]
     reply = await ask(messages, ["create_plan"])
-    messages += [asked(reply), answered(reply.calls[0].id, "Made: Tidy up (v1).")]
+    messages += [
+        asked(reply),
+        answered(reply.calls[0].id, "Plan: Tidy up (v1)\n\nv1 waits for the person's yes."),
+    ]
     presented = await ask(messages, WAITING)
     assert not presented.calls and "5 steps" in presented.text
 

@@ -1,0 +1,97 @@
+"""The demo model through the whole product: asked, revised, approved, carried out, closed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agents.models import Conversation
+from plans.models import State
+from tests.world import conversation, files_of, plan_of, shown, states, tell, texts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SAMPLE = Path(__file__).parents[2] / "agents/samples/docs-writer/files"
+GOAL = (
+    "/plan Tidy up the project README and API docs — fill in missing sections and fix broken links"
+)
+
+
+def docs_writer(**values: object) -> Conversation:
+    c = conversation(provider="demo", model="docs", **values)
+    shutil.copytree(SAMPLE, files_of(c), dirs_exist_ok=True)
+    return c
+
+
+def names(c: Conversation) -> list[str]:
+    return [subtask["name"] for subtask in shown(c)["subtasks"]]
+
+
+def test_the_plan_of_the_guide_runs_to_its_end_on_real_files() -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    assert len(names(c)) == 5 and shown(c)["attention"] == "confirm"
+    assert "TODO" in (files_of(c) / "README.md").read_text()
+
+    tell(c, "go ahead")
+    assert states(c) == ["done"] * 5
+    plan = plan_of(c)
+    assert plan.state == State.DONE
+    assert plan.outcome.startswith("5 of 5 subtasks done.")
+    assert "TODO" not in (files_of(c) / "README.md").read_text()
+    assert shown(c)["subtasks"][4]["outcome"].endswith("0 empty sections and 0 broken links.")
+
+
+def test_changes_asked_for_in_words_are_made_and_wait_again() -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    tell(c, "ok but drop step 2 and rename step 4 to Mend the links")
+    assert "Mend the links" in names(c) and len(names(c)) == 4
+    assert (plan_of(c).version, plan_of(c).approved_version) == (2, None)
+    tell(c, "start")
+    assert states(c) == ["done"] * 4
+
+
+def test_what_is_not_understood_leaves_plan_and_gate_alone() -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    tell(c, "No! Don't")
+    assert plan_of(c).version == 1 and plan_of(c).approved_version is None
+    assert "do not understand" in texts(c)[-1]
+
+
+def test_starting_over_makes_a_fresh_plan() -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    first = plan_of(c)
+    tell(c, "throw it away and start over")
+    assert plan_of(c).pk != first.pk and len(names(c)) == 5
+    first.refresh_from_db()
+    assert first.state == State.ABANDONED
+
+
+def test_a_step_outside_the_script_fails_and_can_be_seen_to() -> None:
+    c = docs_writer(plan={"enabled": True, "max_attempts": 1})
+    tell(c, GOAL)
+    tell(c, "add a step to translate it all into German")
+    tell(c, "go")
+    last = shown(c)["subtasks"][-1]
+    assert states(c)[:5] == ["done"] * 5 and states(c)[5] == "todo"
+    assert last["failed"] and "demo model follows a script" in last["error"]
+
+
+def test_ordinary_chat_is_answered_by_a_model_that_says_what_it_is() -> None:
+    c = docs_writer()
+    tell(c, "Hello")
+    assert "scripted demo model" in texts(c)[-1]
+
+
+def test_with_a_small_window_the_plan_is_read_by_its_tool() -> None:
+    c = docs_writer(plan={"enabled": True, "context": "reference"})
+    tell(c, GOAL)
+    tell(c, "drop step 2")
+    assert len(names(c)) == 4
+    tell(c, "go")
+    assert plan_of(c).state == State.DONE
