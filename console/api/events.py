@@ -64,6 +64,7 @@ async def tail(conversation_id: int, after: int) -> AsyncIterator[str]:
     channel = await layer.new_channel()
     await layer.group_add(group_of(conversation_id), channel)
     try:
+        yield ": listening\n\n"  # no header goes out before the first piece
         while await database_sync_to_async(is_there)(conversation_id):
             while found := await database_sync_to_async(read_after)(conversation_id, after):
                 after = found[-1].seq

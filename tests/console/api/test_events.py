@@ -41,6 +41,7 @@ def test_a_seq_far_ahead_brings_nothing(alice, chat):
 
 def read(frames):
     """[(id, type, document), …] of a piece of the stream."""
+    assert not frames.startswith(":")
     found = []
     for block in frames.strip().split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines())
@@ -51,6 +52,12 @@ def read(frames):
 record = sync_to_async(events.record)
 
 
+async def listening(stream):
+    """The stream behind its first comment."""
+    assert (await anext(stream)).startswith(":")
+    return stream
+
+
 @pytest.fixture
 def live(transactional_db, alice):
     return alice.talk()
@@ -58,7 +65,7 @@ def live(transactional_db, alice):
 
 async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
     await record(live, "turn.queued")
-    stream = tail(live, 0)
+    stream = await listening(tail(live, 0))
     assert [row[:2] for row in read(await anext(stream))] == [(1, "turn.queued")]
     coming = asyncio.create_task(anext(stream))
     await asyncio.sleep(0.05)
@@ -68,7 +75,7 @@ async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
 
 
 async def test_nothing_is_missed_or_repeated_in_a_burst(live):
-    stream = tail(live, 0)
+    stream = await listening(tail(live, 0))
     for _ in range(30):
         await record(live, "message.updated")
     seen = []
@@ -81,7 +88,7 @@ async def test_nothing_is_missed_or_repeated_in_a_burst(live):
 async def test_streamed_text_is_no_event(live):
     from channels.layers import get_channel_layer
 
-    stream = tail(live, 0)
+    stream = await listening(tail(live, 0))
     coming = asyncio.create_task(anext(stream))
     await asyncio.sleep(0.05)
     text = {"type": "text.streamed", "message": 1, "blocks": []}
@@ -97,7 +104,7 @@ async def test_a_reader_that_leaves_is_forgotten(live):
     from channels.layers import get_channel_layer
 
     await record(live, "turn.queued")
-    stream = tail(live, 0)
+    stream = await listening(tail(live, 0))
     await anext(stream)
     layer = get_channel_layer()
     assert layer.groups[events.group_of(live)]
@@ -107,7 +114,7 @@ async def test_a_reader_that_leaves_is_forgotten(live):
 
 async def test_a_deleted_conversation_ends_the_tail(live, monkeypatch):
     monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
-    stream = tail(live, 0)
+    stream = await listening(tail(live, 0))
     assert (await anext(stream)).startswith(":")
     await sync_to_async(Conversation.objects.all().delete)()
     with pytest.raises(StopAsyncIteration):
@@ -130,6 +137,7 @@ async def test_with_the_accept_header_the_answer_is_a_stream_that_goes_on_from_t
     )
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     stream = aiter(answer)
+    assert (await anext(stream)).startswith(b":")
     first = (await anext(stream)).decode()
     assert [row[0] for row in read(first)] == [3]
     await stream.aclose()
