@@ -14,7 +14,7 @@ class Endpoint:
     """A server that speaks chat completions. What is secret stays out of its repr."""
 
     provider: str
-    base_url: str
+    base_url: str = field(repr=False)
     key: str = field(default="", repr=False)
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     label: str = ""

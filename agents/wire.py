@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import MutableMapping
 from contextlib import ExitStack
 from weakref import WeakKeyDictionary
@@ -14,6 +15,9 @@ from agents.demo import DEMO_HOST, DemoModel
 
 Transport = httpx.AsyncBaseTransport | None
 Loop = asyncio.AbstractEventLoop
+
+# httpx logs every URL at INFO, and a URL may hold a secret.
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 # A client belongs to the loop its connections were opened on, and to one transport.
 _clients: MutableMapping[Loop, dict[Transport, httpx.AsyncClient]] = WeakKeyDictionary()

@@ -447,12 +447,12 @@ async def test_no_key_and_no_secret_header_gets_into_an_error(caplog: Any) -> No
     endpoint = Endpoint(
         "mine", "http://bob:hunter22@models.invalid/v1?token=tok-123", KEY, {"X-Key": "head-secret"}
     )
-    caplog.set_level("DEBUG")
+    caplog.handler.setLevel("DEBUG")
     for status in (400, 401, 404, 429, 500):
         answer = fails(status, f"Incorrect key {KEY}, head-secret; not sk-live-abcdefghijkl")
         told = str(await error_of([answer], asking(endpoint))) + caplog.text + repr(endpoint)
         for secret in (KEY, "head-secret", "sk-live", "hunter22", "tok-123"):
-            assert secret not in told.replace(endpoint.base_url, "")
+            assert secret not in told
 
 
 # Stopping
