@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
+from pydantic import JsonValue
 
 from agents import events, journal
 from agents.agent_file import change_agent, read_agent
@@ -247,6 +248,6 @@ def allow_always(call: ToolCall) -> None:
     """Write exactly this call into the agent's file; it can be taken back there."""
     agent = read_agent(call.turn.conversation.agent_id)
     known = [each.model_dump(mode="json") for each in agent.file.always_allow]
-    exact: dict[str, object] = {"tool": call.tool, "arguments": call.arguments}
+    exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
     if exact not in known:
         change_agent(agent.id, {"always_allow": [*known, exact]})

@@ -157,7 +157,7 @@ def show_try(turn: Turn, error: ModelError, number: int) -> None:
 
 
 def cut_off(turn: Turn) -> None:
-    """The task was cancelled: stopped by a person, or the process goes down and it waits its turn."""
+    """The task was cancelled: by a person's stop, or because the process goes down."""
     with transaction.atomic():
         wishes = Turn.objects.filter(pk=turn.pk).values_list("stop_requested", flat=True).first()
         if wishes:

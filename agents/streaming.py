@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from channels.layers import get_channel_layer
 
 from agents.events import group_of
+from agents.interruptions import TurnLost
 
 FRAME_SECONDS = 0.04
 SAVE_SECONDS = 1.0
@@ -52,7 +53,8 @@ class LiveText:
     """Shows the text of one message while it grows, and saves it every second.
 
     A frame carries every block touched since the last save, so that a reader who has the saved
-    row and one frame has everything.
+    row and one frame has everything. The first token goes out at once; a model that falls silent
+    leaves nothing unsent and nothing unsaved.
     """
 
     def __init__(self, conversation_id: int, message_id: int, save: Save) -> None:
@@ -62,10 +64,8 @@ class LiveText:
         self.head = ""  # blocks that are closed and saved
         self.parts: list[str] = []  # what came after them
         self.first_open = 0
-        self.sent_at = 0.0
-        self.saved_at = time.monotonic()
-        self.timer: asyncio.TimerHandle | None = None
         self.sending: asyncio.Task[None] | None = None
+        self.saving: asyncio.Task[None] | None = None
 
     @property
     def text(self) -> str:
@@ -73,28 +73,14 @@ class LiveText:
 
     async def add(self, text: str) -> None:
         self.parts.append(text)
-        now = time.monotonic()
-        if now - self.saved_at >= SAVE_SECONDS:
-            await self.keep(now)
-        wait = self.sent_at + FRAME_SECONDS - now
-        if wait <= 0:
+        if self.sending is None:
             await self.send()
-        elif self.timer is None:
-            self.timer = asyncio.get_running_loop().call_later(wait, self._send_soon)
-
-    async def keep(self, now: float) -> None:
-        """Save the text; what is saved need not be sent again, but for the block still open."""
-        await self.send()
-        await self.save(self.message_id, self.text)
-        self.saved_at = now
-        *closed, last = split_blocks("".join(self.parts)) or [""]
-        self.head += "".join(closed)
-        self.parts = [last]
-        self.first_open += len(closed)
+        if self.sending is None or self.sending.done():
+            self.sending = asyncio.create_task(self._send_soon())
+        if self.saving is None or self.saving.done():
+            self.saving = asyncio.create_task(self._save_soon())
 
     async def send(self) -> None:
-        self.close()
-        self.sent_at = time.monotonic()
         layer = get_channel_layer()
         if layer is None:
             return
@@ -102,11 +88,27 @@ class LiveText:
         frame = {"type": "text.streamed", "message": self.message_id, "blocks": blocks}
         await layer.group_send(self.group, frame)
 
-    def close(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
+    async def keep(self) -> None:
+        """Save the text; what is saved need not be sent again, but for the block still open."""
+        length = len(self.parts)
+        await self.save(self.message_id, self.text)
+        *closed, last = split_blocks("".join(self.parts[:length])) or [""]
+        self.head += "".join(closed)
+        self.parts = [last, *self.parts[length:]]
+        self.first_open += len(closed)
 
-    def _send_soon(self) -> None:
-        self.timer = None
-        self.sending = asyncio.ensure_future(self.send())
+    async def close(self) -> None:
+        """No frame and no save of this text comes after this."""
+        for task in (self.sending, self.saving):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def _send_soon(self) -> None:
+        await asyncio.sleep(FRAME_SECONDS)
+        await self.send()
+
+    async def _save_soon(self) -> None:
+        await asyncio.sleep(SAVE_SECONDS)
+        with suppress(TurnLost):  # whoever lost the turn learns it at its next step
+            await self.keep()

@@ -137,6 +137,6 @@ def grant_of(agent: AgentRecord, name: str) -> Grant:
     tools = agent.file.tools
     sources = ["local_fs"] if name in FILE_TOOLS else []
     for key in (name, *sources, "*"):
-        if key in tools:
-            return tools[key]
+        if (word := tools.get(key)) in ("allow", "ask", "off"):
+            return word
     return "off"

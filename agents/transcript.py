@@ -28,7 +28,8 @@ def system_parts(turn: Turn, chain_author: str, on_offer: OnOffer) -> list[Instr
 def own_messages(turn: Turn) -> list[Wire]:
     """What the model said and did in this turn so far."""
     messages = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).order_by("seq")
-    return on_the_wire(messages.prefetch_related("tool_calls"))
+    whole = messages.prefetch_related("tool_calls")
+    return on_the_wire(message for message in whole if not message.meta.get("unfinished"))
 
 
 def history(conversation: Conversation, before: Turn) -> list[list[Wire]]:

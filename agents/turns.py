@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing, suppress
-from functools import partial
 
 from agents import journal
 from agents.chains.run import run_chain
@@ -70,7 +69,10 @@ async def work_on(turn: Turn) -> None:
 
 async def follow(turn: Turn, work: Work) -> None:
     """Run the chain and show its text to whoever is watching."""
-    save = partial(in_db, journal.save_text, turn)
+
+    async def save(message_id: int, text: str) -> None:
+        await in_db(journal.save_text, turn, message_id, text)
+
     live: dict[int, LiveText] = {}
     try:
         async with aclosing(run_chain(turn, work)) as happening:
@@ -88,12 +90,12 @@ async def show(event: ChainEvent, turn: Turn, live: dict[int, LiveText], save: S
             live[event.message_id] = LiveText(turn.conversation_id, event.message_id, save)
         await live[event.message_id].add(event.text)
     elif isinstance(event, TextEnded) and (text := live.pop(event.message_id, None)):
-        text.close()
+        await text.close()
 
 
 async def keep_what_was_shown(live: dict[int, LiveText]) -> None:
     for text in live.values():
-        text.close()
+        await text.close()
         await text.save(text.message_id, text.text)
 
 

@@ -113,7 +113,7 @@ def hear(c: Conversation, text: str, by: str, plan_version: int | None) -> Said:
     """Not a command. The gate's words count only as the whole message and only where they fit."""
     pointer = ActivePlan.objects.filter(conversation=c).select_related("plan").first()
     plan = pointer.plan if pointer and pointer.plan and pointer.plan.is_open else None
-    asked = bool(pointer and pointer.asked_goal is not None)
+    asked = bool(pointer and pointer.asked_goal)
     if words.cancels(text) and (plan or asked):
         return cancel(c, text, by, None if asked else plan)
     if plan and not asked:

@@ -32,7 +32,7 @@ if PLANSIDE_WORKERS not in ("embedded", "external"):
     raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
 if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
     raise ImproperlyConfigured(
-        f"PLANSIDE_HOST is {PLANSIDE_HOST}: name the hosts people will use in PLANSIDE_ALLOWED_HOSTS."
+        f"PLANSIDE_HOST is {PLANSIDE_HOST}: name the hosts people use in PLANSIDE_ALLOWED_HOSTS."
     )
 
 SECRET_KEY = environment.secret_key(PLANSIDE_HOME)

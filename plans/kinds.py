@@ -8,7 +8,7 @@ from agents.chains.steps import Work
 from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
-from agents.transcript import fit, history
+from agents.transcript import Wire, fit, history
 from agents.turn_kinds import TurnKind, chain_of, prepare_chat, register_kind
 from plans import actions, prompts
 from plans.actions.running import queue_next
@@ -21,7 +21,7 @@ def prepare_subtask(turn: Turn) -> Work:
     """Claim the next subtask, if the gate lets it; its context is put together from facts."""
     attempt = actions.claim_subtask(turn)
     plan = attempt.subtask.plan
-    task = {"role": "user", "content": prompts.assignment(plan, attempt.subtask)}
+    task: Wire = {"role": "user", "content": prompts.assignment(plan, attempt.subtask)}
     earlier = fit(history(turn.conversation, turn), turn, [task])
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain_of(turn, "executor"), [*earlier, task], seconds)
@@ -32,7 +32,7 @@ def prepare_closing(turn: Turn) -> Work:
     if not plan.is_open or not plan.is_confirmed:
         raise NothingToDo
     save_run(plan, Run.RUNNING)
-    task = {"role": "user", "content": prompts.CLOSING}
+    task: Wire = {"role": "user", "content": prompts.CLOSING}
     return Work(chain_of(turn, "executor"), [task])
 
 

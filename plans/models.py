@@ -100,7 +100,7 @@ class ActivePlan(models.Model):
         "agents.Conversation", models.CASCADE, primary_key=True, related_name="active_plan"
     )
     plan = models.ForeignKey(Plan, models.SET_NULL, null=True, blank=True, related_name="+")
-    asked_goal = models.TextField(null=True, blank=True)
+    asked_goal = models.TextField(blank=True)
     asked_message = models.ForeignKey(
         "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -110,7 +110,7 @@ class ActivePlan(models.Model):
 
 
 class PlanVersion(models.Model):
-    """The plan's text at one version; `snapshot` is {title, content, expected_outcome, subtasks}."""
+    """The text at one version; `snapshot` is {title, content, expected_outcome, subtasks}."""
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from agents import journal
 from agents.models import Turn
 from agents.toolset import Instruction, Offer
@@ -19,9 +21,13 @@ from plans.prompts import (
 )
 from plans.tools import PlanTools
 
-ROLES = {Row.PLAN_FIRST: "planner", Row.UNCONFIRMED: "planner", Row.ATTEMPT: "executor"}
-ROLES[Row.CLOSING] = "executor"
-AGENT_TOOLS = {
+ROLES: dict[Row, Literal["planner", "executor"]] = {
+    Row.PLAN_FIRST: "planner",
+    Row.UNCONFIRMED: "planner",
+    Row.ATTEMPT: "executor",
+    Row.CLOSING: "executor",
+}
+AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
     Row.ATTEMPT: "all",
     Row.BESIDE_A_RUN: "read",
     Row.CONFIRMED: "all",
@@ -54,7 +60,7 @@ def situation_rows(turn: Turn, pointer: ActivePlan | None) -> tuple[bool, Plan |
         return False, Plan.objects.get(pk=own)
     if pointer is None:
         return False, None
-    return pointer.asked_goal is not None, pointer.plan
+    return bool(pointer.asked_goal), pointer.plan
 
 
 def situation(turn: Turn, asked: bool, plan: Plan | None) -> Situation:

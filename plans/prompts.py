@@ -17,8 +17,9 @@ they want to throw it away, use finish_plan with state abandoned. Then say in a 
 what the plan is now, and stop."""
 
 BESIDE = """\
-The plan below is being carried out in a lane of its own; you answer the person meanwhile. Do not do \
-the plan's work here. If they ask for more work, propose it with add_subtask; it waits for their yes."""
+The plan below is being carried out in a lane of its own; you answer the person meanwhile. Do not \
+do the plan's work here. If they ask for more work, propose it with add_subtask; it waits for \
+their yes."""
 
 AFTER_START = """\
 The plan below was approved and is not running at the moment. Help with what the person asks now. \
@@ -30,8 +31,8 @@ finish_subtask or fail_subtask end your work on it."""
 
 CLOSING = "Every subtask is closed. Say what came of the plan with finish_plan."
 NUDGE = """\
-Your last reply ended without a tool call. If the subtask is finished, call finish_subtask with its \
-outcome; if it cannot be done, call fail_subtask; otherwise go on."""
+Your last reply ended without a tool call. If the subtask is finished, call finish_subtask with \
+its outcome; if it cannot be done, call fail_subtask; otherwise go on."""
 
 REFUSALS = {
     1: "A plan is asked for first.",

@@ -41,7 +41,7 @@ def demand_version(plan: Plan, version: int | None) -> None:
     """What a person does applies to what they have seen."""
     if version is not None and version != plan.version:
         raise NotNow(
-            f"The plan is now v{plan.version}; you were looking at v{version}. Nothing was changed.",
+            f"The plan is now v{plan.version}; you saw v{version}. Nothing was changed.",
             plan.version,
         )
 

@@ -54,10 +54,8 @@ def conversation_snapshot(conversation: Conversation) -> Document | None:
 
 def asked(conversation: Conversation) -> str | None:
     """The goal for which a plan is being asked and does not exist yet."""
-    goals = ActivePlan.objects.filter(conversation=conversation).values_list(
-        "asked_goal", flat=True
-    )
-    return goals.first()
+    pointer = ActivePlan.objects.filter(conversation=conversation).first()
+    return pointer.asked_goal or None if pointer else None
 
 
 def snapshot(plan: Plan) -> Document:

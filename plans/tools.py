@@ -144,7 +144,7 @@ class PlanTools:
         return await self.revise(Revision(subtasks=[change], explanation=f"Changed {change.key}"))
 
     async def delete(self, gone: DeleteSubtask) -> ToolResult:
-        word = SubtaskRevision(key=gone.key, remove=True)
+        word = SubtaskRevision.model_validate({"key": gone.key, "remove": True})
         return await self.revise(Revision(subtasks=[word], explanation=gone.reason))
 
     async def progress(self, report: ReportProgress) -> ToolResult:

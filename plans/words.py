@@ -5,11 +5,14 @@ from __future__ import annotations
 import unicodedata
 
 APPROVING = frozenset(
-    """go ahead|go|start|start it|start the plan|begin|proceed|continue|ok|okay|yes|yes please|y
-    |confirm|confirmed|approve|approved|do it|run it|开始|开始吧|开始执行|确认|好|好的|可以|同意|执行|继续
-    |はい|開始|네|시작|да|начинай|sí|si|adelante|oui|vas-y|d'accord|ja|los|los geht's|sim""".replace(
-        "\n    ", ""
-    ).split("|")
+    [
+        *("go ahead", "go", "start", "start it", "start the plan", "begin", "proceed", "continue"),
+        *("ok", "okay", "yes", "yes please", "y", "confirm", "confirmed", "approve", "approved"),
+        *("do it", "run it"),
+        *("开始", "开始吧", "开始执行", "确认", "好", "好的", "可以", "同意", "执行", "继续"),
+        *("はい", "開始", "네", "시작", "да", "начинай", "sí", "si", "adelante"),
+        *("oui", "vas-y", "d'accord", "ja", "los", "los geht's", "sim"),
+    ]
 )
 
 CANCELLING = frozenset(

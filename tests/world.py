@@ -25,7 +25,9 @@ from tests.fake_model import ScriptedTransport, call
 
 numbers = count(1)
 
-ALL_FILE_TOOLS = {name: "allow" for name in ("list_files", "read_file", "write_file", "edit_file", "search_files")}
+ALL_FILE_TOOLS = dict.fromkeys(
+    ("list_files", "read_file", "write_file", "edit_file", "search_files"), "allow"
+)
 
 
 def person(name: str = "alice") -> User:
@@ -143,7 +145,12 @@ def states(c: Conversation) -> list[str]:
 
 
 def texts(c: Conversation, kind: str = "text", role: str = "assistant") -> list[str]:
-    return [m.text for m in Message.objects.filter(conversation=c, kind=kind, role=role).order_by("turn_id", "seq")]
+    return [
+        m.text
+        for m in Message.objects.filter(conversation=c, kind=kind, role=role).order_by(
+            "turn_id", "seq"
+        )
+    ]
 
 
 def calls_of(c: Conversation, tool: str | None = None) -> list[ToolCall]:

@@ -55,7 +55,7 @@ async def finish_completion(step: Step, writing: dict[str, Message], reply: Repl
     turn = step.turn
     if "reasoning" in writing:
         await in_db(journal.finish_message, turn, writing["reasoning"], reply.reasoning)
-    message = writing.get("text") or await in_db(journal.start_message, turn)
+    message = writing["text"] if "text" in writing else await in_db(journal.start_message, turn)
     await in_db(journal.finish_reply, turn, message, reply)
     return await in_db(reply_of, message.pk)
 
@@ -107,7 +107,8 @@ async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
 def open_calls(step: Step) -> list[ToolCall]:
     """The calls without a result; after a crash one of them may have been in flight."""
     unsettled = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
-    calls = ToolCall.objects.filter(message=step.input.get("message"), state__in=unsettled)
+    message = int(str(step.input["message"]))
+    calls = step.turn.tool_calls.filter(message_id=message, state__in=unsettled)
     return list(calls.select_related("turn"))
 
 
@@ -150,8 +151,10 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
     return tool
 
 
-def settle(turn: Turn, call: ToolCall, state: str, result: str) -> None:
+def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:
+    """Record what became of a call that is not run; there is no tool to run then."""
     journal.end_call(turn, call, state, result)
+    return None
 
 
 def denied(call: ToolCall) -> str:

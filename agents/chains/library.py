@@ -1,4 +1,4 @@
-"""Chains on disk: the shipped ones are copied to the home folder on first use, then they are yours."""
+"""Chains on disk: shipped ones are copied to the home folder on first use, then they are yours."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Transition(BaseModel):
 
 
 class ExecuteConfig(BaseModel):
-    """Who answers and with which tools. Nothing listed = nothing granted; `*` = all, `!x` = not x."""
+    """Who answers, with which tools: nothing listed = none, `*` = all, `!x` = not x."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -33,9 +33,9 @@ def ask_for_plan(
 def cancel_asking(conversation: Conversation, by: str) -> bool:
     """No plan is asked for any more; False if none was."""
     pointer = active_of(conversation)
-    if pointer.asked_goal is None:
+    if not pointer.asked_goal:
         return False
-    pointer.asked_goal, pointer.asked_message = None, None
+    pointer.asked_goal, pointer.asked_message = "", None
     pointer.save()
     events.record(conversation, "plan.asking_cancelled", "", by)
     return True

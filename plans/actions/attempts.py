@@ -114,7 +114,7 @@ def answer_question(plan: Plan, text: str, by: str) -> Plan:
 
 
 def settle_subtask(turn: Turn) -> None:
-    """The turn of an attempt has left `running`: move the subtask by what happened, not by claims."""
+    """The turn of an attempt has left `running`: move the subtask by what really happened."""
     plan = plan_of(turn)
     if turn.state == TurnState.WAITING:
         save_run(plan, Run.PAUSED, PAUSES[Turn.WaitingFor(turn.waiting_for)])

@@ -69,7 +69,7 @@ def insert_subtasks(plan: Plan, drafts: list[SubtaskDraft]) -> None:
 
 
 def put_first(pointer: ActivePlan, plan: Plan) -> None:
-    pointer.plan, pointer.asked_goal, pointer.asked_message = plan, None, None
+    pointer.plan, pointer.asked_goal, pointer.asked_message = plan, "", None
     pointer.save()
 
 

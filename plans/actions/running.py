@@ -102,7 +102,7 @@ def wait_in_place(turn: Turn) -> None:
 
 @transaction.atomic
 def resume_plan(plan: Plan, by: str) -> Plan:
-    """Go on where it was paused. What a revision or a question waits for is not a resume's to say."""
+    """Go on where it was paused; a new version or a question waits for another answer."""
     plan = lock(plan)
     demand_open(plan)
     demand_confirmed(plan)
@@ -119,7 +119,7 @@ def resume_plan(plan: Plan, by: str) -> Plan:
 
 @transaction.atomic
 def stop_plan(plan: Plan, by: str) -> Plan:
-    """End the run: the subtask is todo again, its attempt does not count, nothing starts by itself."""
+    """End the run: the subtask is todo again, its attempt does not count."""
     plan = lock(plan)
     turn = run_turn_of(plan)
     if turn is None:

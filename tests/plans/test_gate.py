@@ -2,9 +2,9 @@
 
 import pytest
 
+from agents.database import in_db
 from agents.models import ToolCall
 from agents.queue import Worker
-from agents.database import in_db
 from console.commands import say as person_says
 from plans import actions
 from plans.gate import PLAN_TOOLS, Row, Situation, row_of
@@ -71,7 +71,10 @@ def test_words_that_are_not_a_whole_yes_start_nothing(text):
     assert texts(c)[-1] == "Understood."
 
 
-@pytest.mark.parametrize("text", ["Go ahead.", "开始", "  OK!  ", "ｇｏ", "Yes please", "D'accord", "start the plan 。", "시작"])
+@pytest.mark.parametrize(
+    "text",
+    ["Go ahead.", "开始", "  OK!  ", "ｇｏ", "Yes please", "D'accord", "start the plan 。", "시작"],
+)
 def test_a_listed_phrase_as_the_whole_message_starts_the_plan(text):
     c = proposed("Read")
     scripted(call("finish_subtask", outcome="read"), say("done"))
@@ -158,7 +161,9 @@ def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn
 
     def model(request):
         names = {tool["function"]["name"] for tool in request["tools"]}
-        return next(run) if names & {"finish_subtask"} or names == {"finish_plan"} else next(replies)
+        return (
+            next(run) if names & {"finish_subtask"} or names == {"finish_plan"} else next(replies)
+        )
 
     scripted(model)
 
@@ -222,14 +227,23 @@ class TestRows:
                     assert row_of(now) in (Row.PLAN_FIRST, Row.UNCONFIRMED)
 
     def test_no_row_offers_a_way_to_approve(self):
-        assert not [name for names in PLAN_TOOLS.values() for name in names if "approve" in name or "start" in name]
+        assert not [
+            name
+            for names in PLAN_TOOLS.values()
+            for name in names
+            if "approve" in name or "start" in name
+        ]
 
     def test_each_situation_has_its_row(self):
         chat = Situation("chat")
         assert row_of(chat) == Row.NO_PLAN
-        assert row_of(Situation("chat", asked=True, open_plan=True, confirmed=True)) == Row.PLAN_FIRST
+        assert (
+            row_of(Situation("chat", asked=True, open_plan=True, confirmed=True)) == Row.PLAN_FIRST
+        )
         assert row_of(Situation("chat", open_plan=True)) == Row.UNCONFIRMED
-        assert row_of(Situation("chat", open_plan=True, confirmed=True, live=True)) == Row.BESIDE_A_RUN
+        assert (
+            row_of(Situation("chat", open_plan=True, confirmed=True, live=True)) == Row.BESIDE_A_RUN
+        )
         assert row_of(Situation("chat", open_plan=True, confirmed=True)) == Row.CONFIRMED
         assert row_of(Situation("subtask", asked=True)) == Row.ATTEMPT
         assert row_of(Situation("closing")) == Row.CLOSING

@@ -4,7 +4,18 @@ import pytest
 
 from plans.models import Plan, Run, State
 from tests.fake_model import call, say
-from tests.world import calls_of, conversation, files_of, plan_of, proposal, scripted, shown, states, tell, texts
+from tests.world import (
+    calls_of,
+    conversation,
+    files_of,
+    plan_of,
+    proposal,
+    scripted,
+    shown,
+    states,
+    tell,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

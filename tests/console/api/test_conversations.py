@@ -125,5 +125,5 @@ def test_asking_for_a_plan_can_be_taken_back(alice, chat):
     alice.post(f"/conversations/{chat}/messages", {"text": "/plan Tidy up"})
     assert Conversation.objects.get().active_plan.asked_goal == "Tidy up"
     assert alice.post(f"/conversations/{chat}/plan/cancel").status_code == 204
-    assert Conversation.objects.get().active_plan.asked_goal is None
+    assert Conversation.objects.get().active_plan.asked_goal == ""
     assert alice.post(f"/conversations/{chat}/plan/cancel").status_code == 204
