@@ -14,10 +14,7 @@ run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
 
 test: .venv/.dev
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "not browser"
-	@if chromium=$$(.ci/chromium); then \
-		CHROMIUM="$$chromium" $(BIN)/python -m pytest -q -m browser || [ $$? -eq 5 ]; \
-	fi
+	@.ci/test
 
 lint: .venv/.dev
 	@.ci/lint
