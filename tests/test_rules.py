@@ -1,0 +1,292 @@
+"""The rules that users of other products paid for, one test each; the numbers are the rules'.
+
+R7, R13's page, R26 and R27 are about the screen: tests/browser/test_rules.py.
+"""
+
+import pytest
+
+from agents import actions as talk
+from agents.database import in_db
+from agents.errors import Invalid, NotNow
+from agents.models import Event, Message, Turn
+from console.commands import say as person_says
+from plans import actions
+from plans.gate import PLAN_TOOLS
+from plans.models import ActivePlan, Plan, PlanVersion, Run, State
+from plans.shapes import PlanEdit, Revision
+from plans.snapshot import conversation_snapshot
+from tests.fake_model import call, calls, say, silent
+from tests.world import (
+    calls_of,
+    conversation,
+    drive,
+    eventually,
+    files_of,
+    happening,
+    plan_of,
+    proposal,
+    proposed,
+    scripted,
+    shown,
+    states,
+    tell,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_r1_no_tool_of_any_model_approves():
+    """Every plan tool there is, called in every row, leaves the approval alone."""
+    c = proposed("Read", "Write")
+    every = sorted(
+        {name for names in PLAN_TOOLS.values() for name in names}
+        | {"approve", "start_plan", "run_plan"}
+    )
+    scripted(
+        calls(
+            *(
+                call(name, version=1, state="done", outcome="x", text="x", key="s1")
+                for name in every
+            )
+        ),
+        say("."),
+    )
+    tell(c, "what now?")
+    assert plan_of(c).approved_version is None
+    assert plan_of(c).run == Run.IDLE
+
+
+def test_r2_approving_is_a_compare_and_set_on_one_version():
+    c = proposed("Read", "Write")
+    plan = plan_of(c)
+    actions.update_subtask(plan, "s1", {"name": "Read all"}, "alice", 1)
+    with pytest.raises(NotNow, match="now v2") as refused:
+        actions.approve(plan, 1, "bob")
+    assert refused.value.current_version == 2
+    first = actions.approve(plan, 2, "alice", run="no")
+    again = actions.approve(plan, 2, "bob", run="no")
+    assert (first.approved_version, again.approved_version, again.approved_by) == (2, 2, "alice")
+
+
+@pytest.mark.parametrize(
+    "text", ["ok but drop step 2", "yes?", "Please do not start", "go ahead, unless it is Friday"]
+)
+def test_r3_only_a_whole_listed_phrase_approves(text):
+    c = proposed("Read")
+    scripted(say("Fine."))
+    tell(c, text)
+    assert plan_of(c).approved_version is None
+
+
+def test_r4_between_proposal_and_yes_the_dispatcher_refuses_every_other_tool():
+    c = proposed("Read", tools={"*": "allow"})
+    names = [
+        "write_file",
+        "edit_file",
+        "read_file",
+        "list_files",
+        "search_files",
+        "create_plan",
+        "finish_subtask",
+        "ask_user",
+    ]
+    scripted(calls(*(call(name, path="x", content="x", pattern="x") for name in names)), say("."))
+    tell(c, "hm")
+    asked = calls_of(c)[-len(names) :]
+    assert [(made.tool, made.state) for made in asked] == [(name, "refused") for name in names]
+    assert list(files_of(c).iterdir()) == []
+
+
+@pytest.mark.parametrize("by", ["alice", "agent"])
+def test_r5_a_revision_voids_the_approval(by):
+    c = proposed("Read", "Write")
+    plan = actions.approve(plan_of(c), 1, "alice", run="no")
+    assert plan.is_confirmed
+    if by == "agent":
+        actions.revise_plan(plan, Revision(subtasks=[{"name": "More"}]), by)
+    else:
+        actions.edit_plan(plan, PlanEdit(title="Another title"), by, 1)
+    assert not plan_of(c).is_confirmed
+    with pytest.raises(NotNow, match="Nothing runs without your yes"):
+        actions.run_plan(plan_of(c), "alice")
+
+
+def test_r6_composer_drawer_and_executor_read_the_same_row():
+    c = proposed("Read")
+    Plan.objects.filter(pk=plan_of(c).pk).update(version=7)  # the row changes under everybody
+    assert (shown(c)["attention"], shown(c)["version"]) == ("confirm", 7)
+    scripted(say("…"))
+    tell(c, "go ahead", plan_version=1)
+    assert plan_of(c).approved_version is None
+    Plan.objects.filter(pk=plan_of(c).pk).update(run=Run.QUEUED)
+    talk.queue_turn(c, "subtask", "run", "", {"plan": plan_of(c).pk})
+    drive()
+    assert states(c) == ["todo"]
+
+
+def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
+    c = proposed("Read", "Write", "Check")
+    plan = plan_of(c)
+    actions.revise_plan(
+        plan, Revision(subtasks=[{"key": "s3", "name": "Check twice"}, {"name": "Ship"}]), "agent"
+    )
+    assert [(s["key"], s["name"]) for s in shown(c)["subtasks"]] == [
+        ("s1", "Read"),
+        ("s2", "Write"),
+        ("s3", "Check twice"),
+        ("s4", "Ship"),
+    ]
+    actions.revise_plan(
+        plan_of(c), Revision(subtasks=[{"key": "s4", "remove": True}, {"name": "Tell"}]), "agent"
+    )
+    assert [s["key"] for s in shown(c)["subtasks"]] == ["s1", "s2", "s3", "s5"]
+
+
+def test_r11_done_comes_from_the_end_of_the_step_not_from_a_claim():
+    c = proposed("Read", "Write")
+    scripted(
+        calls(
+            call("report_progress", text="100 % done"),
+            call("finish_plan", state="done", outcome="all done"),
+        ),
+        say("s1 and s2 are done."),
+        say("Done."),
+    )
+    tell(c, "go")
+    assert states(c) == ["todo", "todo"]
+    assert plan_of(c).state == State.TODO
+    assert calls_of(c, "finish_plan")[0].state == "refused"
+
+
+def test_r12_a_new_plan_archives_the_old_one_and_finished_plans_stay():
+    c = proposed("Read")
+    scripted(call("finish_subtask", outcome="read"), say("Done."), proposal("Anew"), say("."))
+    tell(c, "go")
+    finished = plan_of(c)
+    tell(c, "/plan again")
+    finished.refresh_from_db()
+    assert (finished.state, finished.outcome) == (State.DONE, "Done.")
+    assert Plan.objects.filter(conversation=c).count() == 2
+    other = conversation()
+    assert conversation_snapshot(other) is None, "a plan belongs to its conversation"
+
+
+def test_r13_every_snapshot_carries_a_number_that_only_grows():
+    c = proposed("Read", "Write")
+    numbers = [shown(c)["seq"]]
+    for change in (
+        lambda: actions.update_subtask(plan_of(c), "s1", {"name": "A"}, "alice", 1),
+        lambda: actions.approve(plan_of(c), 2, "alice", run="no"),
+        lambda: actions.skip_subtask(plan_of(c), "s1", "alice", "not needed"),
+        lambda: actions.cancel_plan(plan_of(c), "alice"),
+    ):
+        change()
+        numbers.append(shown(c)["seq"])
+    assert numbers == sorted(set(numbers))
+    events = list(
+        Event.objects.filter(conversation=c).order_by("seq").values_list("seq", flat=True)
+    )
+    assert events == list(range(1, numbers[-1] + 1))
+
+
+def test_r19_a_turn_runs_without_any_request_or_socket_and_leaves_rows():
+    c = conversation()
+    scripted(say("Hello there."))
+    person_says(c, "hello", "alice")  # whoever asked is gone now
+    drive()
+    message = Message.objects.get(conversation=c, role="assistant")
+    assert (message.text, message.streaming) == ("Hello there.", False)
+    assert (
+        message.seq == Event.objects.get(conversation=c, type="message.added", seq=message.seq).seq
+    )
+
+
+def test_r22_what_waits_for_the_person_is_part_of_the_snapshot():
+    c = proposed("Write", tools={"write_file": "ask"})
+    assert shown(c)["attention"] == "confirm"
+    scripted(
+        call("ask_user", question="Where to?"),
+        call("write_file", path="a", content="a"),
+        call("finish_subtask", outcome="ok"),
+        say("."),
+    )
+    tell(c, "go")
+    assert (shown(c)["attention"], shown(c)["question"]) == ("question", "Where to?")
+    tell(c, "to a")
+    assert (shown(c)["attention"], shown(c)["approvals"][0]["tool"]) == ("approval", "write_file")
+
+
+def test_r23_stop_is_a_durable_flag_that_cancels_the_call_and_starts_nothing_by_itself():
+    c = proposed("Read", "Write")
+    model = scripted(silent("working"))
+
+    async def story(worker):
+        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
+        assert await in_db(
+            lambda: Turn.objects.filter(stop_requested=True).exists() or plan_of(c).run == Run.IDLE
+        )
+        await eventually(lambda: plan_of(c).run == Run.IDLE, seconds=2)
+        await in_db(lambda: None)
+
+    happening(story)
+    assert model.open == 0, "the model's stream is closed"
+    scripted(call("finish_subtask", outcome="by itself"))
+    drive()
+    assert (states(c), plan_of(c).run) == (["todo", "todo"], Run.IDLE)
+
+
+def test_r23_messages_queued_behind_a_stopped_reply_do_not_go_out_by_themselves():
+    c = conversation()
+    scripted(silent("thinking"))
+
+    async def story(worker):
+        await in_db(person_says, c, "first", "alice")
+        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        await in_db(person_says, c, "second", "alice")
+        await in_db(talk.stop_reply, c, "alice")
+        await eventually(lambda: not c.turns.filter(state__in=["queued", "running"]).exists(), 2)
+
+    happening(story)
+    c.refresh_from_db()
+    assert c.draft == "second", "what was not sent is back in the composer"
+
+
+def test_every_version_of_the_text_is_kept_with_its_author_and_explanation():
+    c = proposed("Read", "Write")
+    actions.update_subtask(plan_of(c), "s2", {"name": "Write it up"}, "alice", 1)
+    actions.revise_plan(
+        plan_of(c), Revision(title="New title", explanation="A better name."), "agent"
+    )
+    versions = list(
+        PlanVersion.objects.filter(plan=plan_of(c)).values_list("version", "author", "explanation")
+    )
+    assert versions == [
+        (1, "agent", ""),
+        (2, "alice", "Renamed “Write” to “Write it up”"),
+        (3, "agent", "A better name."),
+    ]
+    first = PlanVersion.objects.get(plan=plan_of(c), version=1).snapshot
+    assert [s["name"] for s in first["subtasks"]] == ["Read", "Write"]
+
+
+def test_ticks_of_state_are_not_versions():
+    c = proposed("Read")
+    scripted(call("finish_subtask", outcome="read"), say("."))
+    tell(c, "go")
+    assert plan_of(c).version == 1
+
+
+def test_a_plan_keeps_at_least_one_subtask_and_started_ones_do_not_change():
+    c = proposed("Read", "Write")
+    actions.remove_subtask(plan_of(c), "s1", "alice", 1)
+    with pytest.raises(Invalid, match="at least one subtask"):
+        actions.remove_subtask(plan_of(c), "s2", "alice", 2)
+    scripted(call("finish_subtask", outcome="written"), say("."))
+    actions.approve(plan_of(c), 2, "alice", run="no")
+    actions.run_plan(plan_of(c), "alice", "next")
+    drive()
+    with pytest.raises(NotNow):
+        actions.update_subtask(plan_of(c), "s2", {"name": "x"}, "alice", 2)
+    assert ActivePlan.objects.get(conversation=c).plan_id == plan_of(c).pk
