@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 from django.template.loader import render_to_string
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import Event, Message
 from console.markdown import block
@@ -175,7 +175,7 @@ def streamed(message_id: int, blocks: list[tuple[int, str]]) -> str:
 
 def show(template: str, now: Present, **extra: object) -> SafeString:
     context: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": now.plan}
-    return render_to_string(template, context | extra)
+    return mark_safe(render_to_string(template, context | extra).strip())
 
 
 def replace(target: str, html: str) -> str:

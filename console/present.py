@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from agents.agent_file import AgentRecord, read_agent
-from agents.errors import Invalid, Missing
+from agents.errors import Missing
 from agents.models import Conversation, Lane, Turn, TurnState
-from agents.providers import resolve
 from console.marks import WRITING, Mark, Snapshot, mark_of_plan
 from plans.models import Attempt
 from plans.snapshot import asked, conversation_snapshot
@@ -44,11 +43,11 @@ class Present:
         """What stands in the header: the model, or that it is the scripted one."""
         if self.agent is None:
             return "deleted"
-        try:
-            endpoint = resolve(self.agent.file.provider)
-        except Invalid:
-            return self.agent.file.model
-        return endpoint.label if endpoint.provider == "demo" else self.agent.file.model
+        return "Demo model" if self.is_demo else self.agent.file.model
+
+    @property
+    def is_demo(self) -> bool:
+        return bool(self.agent and self.agent.file.provider == "demo")
 
     @property
     def plan_mode(self) -> bool:

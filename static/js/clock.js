@@ -1,0 +1,73 @@
+// Times as the reader's clock tells them, and ages that grow without the server.
+import { always, byId } from "./dom.js";
+import { lastNews } from "./swaps.js";
+
+const SILENCE = 30; // seconds without news before that is said
+const DAY = 86_400_000;
+
+/** How far the server's clock is ahead of this one (ms), measured when the page was told. */
+let ahead = 0;
+let told = "";
+
+const now = () => Date.now() + ahead;
+const parts = (options) => new Intl.DateTimeFormat(undefined, options);
+const clock = parts({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const weekday = parts({ weekday: "short" });
+const monthDay = parts({ day: "numeric", month: "short" });
+
+always(() => {
+  const stamp = byId("cursor")?.dataset.now;
+  if (stamp && stamp !== told) {
+    told = stamp;
+    ahead = Date.parse(stamp) - Date.now();
+  }
+  document.querySelectorAll("time[datetime]").forEach(localise);
+  tick();
+});
+setInterval(tick, 1000);
+
+function localise(element) {
+  const moment = new Date(element.dateTime);
+  const text = element.dataset.form === "day" ? dayOf(moment) : clock.format(moment);
+  if (element.textContent !== text) element.textContent = text;
+  element.title = moment.toLocaleString();
+}
+
+function dayOf(moment) {
+  const midnight = new Date(now()).setHours(0, 0, 0, 0);
+  if (moment >= midnight) return clock.format(moment);
+  if (moment >= midnight - DAY) return "Yesterday";
+  return (moment >= midnight - 6 * DAY ? weekday : monthDay).format(moment);
+}
+
+function tick() {
+  for (const element of document.querySelectorAll("[data-since]")) {
+    element.textContent = elapsed(seconds(element.dataset.since), element.dataset.form);
+  }
+  for (const element of document.querySelectorAll("[data-until]")) {
+    const left = -seconds(element.dataset.until);
+    element.textContent = left > 0 ? elapsed(left) : "a moment";
+  }
+  document.querySelectorAll("[data-silence]").forEach(saySilence);
+}
+
+/** Seconds since a moment; never below zero for something that has begun. */
+function seconds(moment) {
+  return Math.round((now() - Date.parse(moment)) / 1000);
+}
+
+function elapsed(total, form) {
+  const whole = Math.max(0, total);
+  if (whole < 60 && form !== "clock") return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  const rest = String(whole % 60).padStart(2, "0");
+  if (minutes < 60) return `${minutes}:${rest}`;
+  return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
+}
+
+function saySilence(element) {
+  const age = Math.min(seconds(element.dataset.silence), Math.round((Date.now() - lastNews()) / 1000));
+  element.hidden = age <= SILENCE;
+  const text = element.hidden ? "" : `No news for ${elapsed(Math.floor(age / 10) * 10)}`;
+  if (element.textContent !== text) element.textContent = text;
+}

@@ -1,0 +1,126 @@
+// The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
+import { always, byId, cursor } from "./dom.js";
+import { isOpen } from "./drawer.js";
+import { headers, signedOut, swap } from "./requests.js";
+
+const EVERY = 5000;
+const SIGN_IN = 4401;
+const STATES = {
+  live: ["Live", "live", "Updates arrive as they happen"],
+  polling: ["Checking every 5 s", "poll", "Live updates dropped. Checking every 5 seconds."],
+  offline: ["Offline", "off", "No connection"],
+};
+const NOTES = {
+  live: "",
+  polling: ["Live updates dropped. Checking every 5 seconds until they are back.", "Reconnect"],
+  offline: ["What you type stays here. The agent works on without this window.", "Try now"],
+};
+
+const status = byId("connection");
+const tags = new Map();
+let socket = null;
+let isUp = false;
+let isOnline = true;
+let shown = "live";
+
+if (status) {
+  document.addEventListener("htmx:ws:before:connection", onConnecting);
+  document.addEventListener("htmx:ws:after:connection", () => settle(true));
+  document.addEventListener("htmx:ws:close", onClose);
+  document.addEventListener("visibilitychange", () => document.hidden || check());
+  addEventListener("online", () => reconnect());
+  addEventListener("offline", () => goOffline());
+  setInterval(() => document.hidden || check(), EVERY);
+  always(aim);
+}
+
+function onConnecting(event) {
+  socket = event.detail.connection;
+  aim();
+}
+
+/** The next connection asks for what comes after what is on the page now. */
+function aim() {
+  if (socket) socket.url = socket.url.replace(/after=\d+/, `after=${cursor()}`);
+}
+
+function onClose(event) {
+  if (event.detail.code === SIGN_IN) return location.reload();
+  if (isUp || shown === "live") settle(false);
+}
+
+function settle(up) {
+  isUp = up;
+  if (up) isOnline = true;
+  say();
+  if (!up) check();
+}
+
+function goOffline() {
+  isOnline = false;
+  say();
+}
+
+/** A new element makes a new connection, at once. */
+function reconnect() {
+  const old = byId("live");
+  const fresh = old.cloneNode(false);
+  fresh.removeAttribute("data-htmx-powered");
+  if (!isUp) {
+    old.replaceWith(fresh);
+    htmx.process(fresh);
+  }
+  check();
+}
+
+function say() {
+  const state = isUp ? "live" : isOnline ? "polling" : "offline";
+  if (state === shown) return;
+  shown = state;
+  const [words, icon, title] = STATES[state];
+  status.querySelector(".lab").textContent = words;
+  status.querySelector("use").setAttribute("href", `#i-${icon}`);
+  status.title = title;
+  status.dataset.s = { live: "", polling: "waiting", offline: "failed" }[state];
+  status.toggleAttribute("data-quiet", state === "live");
+  byId("app").toggleAttribute("data-stale", state === "offline");
+  note(state);
+}
+
+function note(state) {
+  const place = byId("connection-note");
+  place.replaceChildren();
+  if (!NOTES[state]) return;
+  const [words, action] = NOTES[state];
+  const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
+  line.dataset.k = state === "offline" ? "error" : "";
+  line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
+  line.querySelector("b").textContent = state === "offline" ? "You are offline. " : "";
+  line.querySelector("span span").textContent = words;
+  line.querySelector("button").textContent = action;
+  line.querySelector("button").addEventListener("click", reconnect);
+  place.append(line);
+}
+
+// Polls
+
+async function check() {
+  if (isOpen()) await ask(status.dataset.drawerUrl);
+  if (!isUp) await ask(`${status.dataset.url}?after=${cursor()}`, status.dataset.url);
+}
+
+/** One GET; when nothing has changed the server says 304 and nothing is read. */
+async function ask(url, key = url) {
+  const known = tags.get(key);
+  let response;
+  try {
+    response = await fetch(url, { headers: { ...headers(), ...(known && { "If-None-Match": known }) } });
+  } catch {
+    return goOffline();
+  }
+  isOnline = true;
+  say();
+  if (signedOut(response) || response.status === 304 || !response.ok) return;
+  tags.set(key, response.headers.get("ETag"));
+  await swap(await response.text());
+}

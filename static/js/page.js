@@ -1,0 +1,131 @@
+// Small things: dialogs, copying, the list of conversations, the settings' cards, the tab's title.
+import { always, byId, on } from "./dom.js";
+
+// Dialogs
+
+on("click", "[data-opens]", (button) => {
+  const dialog = byId(button.dataset.opens);
+  button.closest("details")?.removeAttribute("open");
+  sayWhatStops(dialog);
+  dialog.showModal();
+});
+on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
+on("click", "button[data-closes]", (button) => button.closest("dialog").close());
+document.addEventListener("htmx:after:request", (event) => {
+  const { sourceElement, response } = event.detail.ctx;
+  if (sourceElement.matches?.("form[data-closes]") && response.status < 300) {
+    sourceElement.closest("dialog").close();
+  }
+  if (sourceElement.matches?.("[data-toast]") && response.status < 300) sourceElement.remove();
+});
+
+/** Which subtasks the question is about. */
+function sayWhatStops(dialog) {
+  const rows = [...document.querySelectorAll("#subtasks > li[data-key]")];
+  const now = rows.findIndex((row) => ["in_progress", "todo"].includes(row.dataset.state)) + 1;
+  const stop = dialog.querySelector("[data-stop-words]");
+  if (stop && now) {
+    const rest = now === rows.length ? "" : ` and ${restOf(now + 1, rows.length)} will not run`;
+    stop.textContent =
+      `Subtask ${now} ends where it is${rest}. Files already written stay. ` +
+      `You can start again from subtask ${now}.`;
+  }
+  const cancel = dialog.querySelector("[data-cancel-words]");
+  if (cancel) {
+    const began = byId("plan").dataset.approvedVersion;
+    cancel.textContent = began
+      ? "What is done stays done, and files already written stay. The rest will not run."
+      : "Nothing has run. The proposal stays in the conversation, marked cancelled.";
+  }
+}
+
+const restOf = (first, last) => (first === last ? String(first) : `${first} to ${last}`);
+
+// Menus close when the attention goes elsewhere
+
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.pop[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+on("keydown", "details.pop[open]", (menu, event) => {
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
+// Copying
+
+on("click", "[data-copy]", async (button) => {
+  const source =
+    button.dataset.copy === "code"
+      ? button.closest(".code").querySelector("pre")
+      : byId(button.dataset.copy);
+  await navigator.clipboard.writeText(source.value ?? source.innerText);
+  const icon = button.querySelector("use");
+  icon.setAttribute("href", "#i-check");
+  setTimeout(() => icon.setAttribute("href", "#i-copy"), 1500);
+});
+
+// The list of conversations
+
+on("input", "#find", (field) => filter(field.value));
+on("click", ".nothing button", () => {
+  byId("find").value = "";
+  filter("");
+  byId("find").focus();
+});
+document.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey)) return;
+  if (event.key.toLowerCase() === "k" && byId("find")) {
+    event.preventDefault();
+    byId("find").focus();
+  } else if (event.shiftKey && event.key.toLowerCase() === "o") {
+    event.preventDefault();
+    byId("new-chat")?.click();
+  }
+});
+
+function filter(text) {
+  const wanted = text.trim().toLowerCase();
+  const list = byId("conversations");
+  let any = false;
+  for (const row of list.querySelectorAll("a")) {
+    row.hidden = !row.querySelector(".cut").textContent.toLowerCase().includes(wanted);
+    any ||= !row.hidden;
+  }
+  for (const head of list.querySelectorAll("h3")) {
+    let row = head.nextElementSibling;
+    head.hidden = true;
+    for (; row?.matches("a"); row = row.nextElementSibling) if (!row.hidden) head.hidden = false;
+  }
+  list.querySelector(".nothing").hidden = any || !wanted;
+  list.querySelector(".nothing span").textContent = text.trim();
+}
+
+// Settings: one card open at a time, with its file beside it
+
+on("click", "[data-unfold]", (button) => {
+  const opens = button.getAttribute("aria-expanded") === "false";
+  for (const other of document.querySelectorAll("[data-unfold]")) {
+    const isThis = other === button && opens;
+    other.setAttribute("aria-expanded", String(isThis));
+    byId(other.dataset.unfold).hidden = !isThis;
+  }
+  if (opens) htmx.ajax("GET", button.dataset.fileUrl, { source: button, swap: "none" });
+});
+
+// The tab says that something waits, when nobody looks at it
+
+const title = document.title;
+
+function badge() {
+  const waits = document.hidden && byId("status")?.hasAttribute("data-needs-you");
+  const now = byId("heading")?.querySelector("h1").textContent;
+  const name = now ? `${now} · Planside` : title;
+  document.title = waits ? `● ${name}` : name;
+}
+
+always(badge);
+document.addEventListener("visibilitychange", badge);

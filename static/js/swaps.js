@@ -1,0 +1,61 @@
+// What may go onto the page, and how. Fragments come by socket, poll and form, in any order.
+import { byId, cursor } from "./dom.js";
+import { closeSaved, protect } from "./editor.js";
+
+let news = 0;
+
+/** When text last arrived, by this computer's clock. */
+export const lastNews = () => news;
+
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx, tasks } = event.detail;
+  closeSaved(ctx);
+  tasks.splice(0, tasks.length, ...tasks.filter(admit));
+});
+
+function admit(task) {
+  if (task.type === "main") return true;
+  const root = task.fragment.firstElementChild;
+  if (!task.target) return false;
+  if (root && task.swapSpec.style === "beforeend") replaceWhatIsThere(task, root);
+  if (task.swapSpec.style !== "outerMorph") return isAwaited(task);
+  if (!root || isOlder(root, task.target)) return false;
+  if (root.id === "plan") protect(root);
+  foldSettled(root, task.target);
+  return true;
+}
+
+/** Something that is on the page already is not added a second time. */
+function replaceWhatIsThere(task, root) {
+  const there = root.id && byId(root.id);
+  if (there) {
+    task.target = there;
+    task.swapSpec.style = "outerMorph";
+  }
+}
+
+/** A frame of a message that has meanwhile been finished comes too late. */
+function isAwaited(task) {
+  if (!task.target.id.endsWith("-body") || !task.target.id.startsWith("message-")) return true;
+  news = Date.now();
+  return "streaming" in task.target.dataset;
+}
+
+/** Nothing on the page goes back to how it was (the thread as a whole is as new as the page). */
+function isOlder(root, target) {
+  if (root.classList.contains("block")) {
+    news = Date.now();
+    return !("streaming" in target.parentElement.dataset);
+  }
+  const shown = root.id === "thread" ? cursor() : target.dataset.seq;
+  return Number(root.dataset.seq) < Number(shown);
+}
+
+/** A subtask that has just been settled folds to one line, unless someone is reading there. */
+function foldSettled(root, target) {
+  const leg = target.closest("details.leg");
+  if (!leg || !root.id.endsWith("-head") || target.dataset.s !== "in_progress") return;
+  if (["done", "abandoned"].includes(root.dataset.s) && !leg.contains(document.activeElement)) {
+    leg.open = false;
+  }
+}
