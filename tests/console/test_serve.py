@@ -1,62 +1,13 @@
 """The real command, as somebody starts it: an empty home, any free port."""
 
-import os
-import re
 import signal
 import socket
 import stat
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import httpx
 import pytest
 
-ROOT = Path(__file__).parents[2]
-READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
-DEADLINE = 30  # seconds until a start counts as failed
-
-
-class Started:
-    """A running server: where it is, and the link it printed."""
-
-    def __init__(self, home, **environment):
-        self.process = launch(home, **environment)
-        self.line = self.process.stdout.readline().strip()
-        found = READY.match(self.line)
-        assert found, f"no ready line but {self.line!r}: {self.process.stderr.read()}"
-        self.address, self.link = found[1], found[1] + found[3]
-
-    def end(self, how=signal.SIGTERM):
-        """Seconds it took, exit code, and what else it printed."""
-        began = time.monotonic()
-        self.process.send_signal(how)
-        out, err = self.process.communicate(timeout=DEADLINE)
-        return time.monotonic() - began, self.process.returncode, out, err
-
-
-def launch(home, **environment):
-    names = ("PATH", "LANG", "HOME")
-    known = {name: os.environ[name] for name in names if name in os.environ}
-    return subprocess.Popen(
-        [sys.executable, "manage.py", "serve"],
-        cwd=ROOT,
-        env=known | {"PLANSIDE_HOME": str(home), "PLANSIDE_PORT": "0"} | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def refused(home, **environment):
-    """The one sentence of a start that is refused."""
-    process = launch(home, **environment)
-    out, err = process.communicate(timeout=DEADLINE)
-    assert (process.returncode, out) == (1, "")
-    assert "Traceback" not in err
-    assert err.count("\n") == 1
-    return err.strip()
+from tests.console.serving import DEADLINE, Script, Started, first_page, launch, refused
 
 
 @pytest.fixture
@@ -134,13 +85,6 @@ def test_an_open_stream_does_not_delay_the_end(start, home):
     assert seconds < 2
 
 
-def first_page(browser, server):
-    """Where one lands who opens the address."""
-    landed = browser.get(server.address, follow_redirects=True)
-    assert landed.status_code == 200
-    return landed.url.path
-
-
 def csrf_token(browser):
     browser.get("/", follow_redirects=True)
     return browser.cookies["csrftoken"]
@@ -203,3 +147,55 @@ def test_it_listens_on_the_ipv6_loopback_too(home):
 def test_with_external_workers_the_home_stays_free_for_one(start, home):
     start(PLANSIDE_WORKERS="external")
     start(PLANSIDE_WORKERS="external")
+
+
+def test_an_open_page_does_not_delay_the_end(start):
+    server = start()
+    with httpx.Client(base_url=server.address) as browser:
+        browser.get(server.link)
+        page = first_page(browser, server)
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+    host = server.address.removeprefix("http://")
+    with socket.create_connection(host.split(":")) as tab:
+        asked = [
+            f"GET /ws/conversations/{page.strip('/c')}/ HTTP/1.1",
+            f"Host: {host}",
+            f"Origin: {server.address}",
+            f"Cookie: {cookie}",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        ]
+        tab.sendall("\r\n".join([*asked, "", ""]).encode())
+        assert b"101" in tab.recv(100)
+        seconds, code, _, err = server.end()
+    assert (code, err) == (0, "")
+    assert seconds < 2
+
+
+GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 0), (signal.SIGKILL, -9)])
+def test_a_run_cut_off_in_its_middle_goes_on_after_the_next_start(start, home, how, code):
+    server = start(PLANSIDE_DEMO_PACE="0.2")
+    script = Script(home)
+    chat = script.post(server, "/plans", {"agent": "docs-writer", "goal": GOAL})["conversation"]
+    plan = script.wait_until(server, f"/conversations/{chat}/plan", bool)
+    path = f"/plans/{plan['id']}"
+    script.post(server, f"{path}/approve", {"version": 1})
+    before = script.wait_until(
+        server, path, lambda plan: plan["progress"]["done"] == 1 and plan["activity"]
+    )
+
+    seconds, returned, _, err = server.end(how)
+    assert (returned, err) == (code, "")
+    assert seconds < 2
+
+    again = start(PLANSIDE_DEMO_PACE="0")
+    after = script.wait_until(again, path, lambda plan: plan["state"] != "in_progress")
+    assert after["state"] == "done"
+    assert after["subtasks"][0] == before["subtasks"][0]
+    seqs = [row["seq"] for row in script.get(again, f"/conversations/{chat}/events")["items"]]
+    assert seqs == list(range(1, len(seqs) + 1))

@@ -1,0 +1,98 @@
+"""Starting the real command, and talking to it from outside."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
+DEADLINE = 30  # seconds until a start counts as failed
+
+
+class Started:
+    """A running server: where it is, and the link it printed."""
+
+    def __init__(self, home, **environment):
+        self.process = launch(home, **environment)
+        self.line = self.process.stdout.readline().strip()
+        found = READY.match(self.line)
+        assert found, f"no ready line but {self.line!r}: {self.process.stderr.read()}"
+        self.address, self.link = found[1], found[1] + found[3]
+
+    def end(self, how=signal.SIGTERM):
+        """Seconds it took, exit code, and what else it printed."""
+        began = time.monotonic()
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=DEADLINE)
+        return time.monotonic() - began, self.process.returncode, out, err
+
+
+def surroundings(home):
+    """What a person's shell would say; nothing of the settings the tests themselves run with."""
+    names = ("PATH", "LANG", "HOME")
+    known = {name: os.environ[name] for name in names if name in os.environ}
+    return known | {"PLANSIDE_HOME": str(home), "PLANSIDE_PORT": "0"}
+
+
+def launch(home, **environment):
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "serve"],
+        cwd=ROOT,
+        env=surroundings(home) | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def refused(home, **environment):
+    """The one sentence of a start that is refused."""
+    process = launch(home, **environment)
+    out, err = process.communicate(timeout=DEADLINE)
+    assert (process.returncode, out) == (1, "")
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    return err.strip()
+
+
+def first_page(browser, server):
+    """Where one lands who opens the address."""
+    landed = browser.get(server.address, follow_redirects=True)
+    assert landed.status_code == 200
+    return landed.url.path
+
+
+class Script:
+    """A script with a token of the owner's."""
+
+    def __init__(self, home):
+        made = subprocess.run(
+            [sys.executable, "manage.py", "token", "create", "script"],
+            cwd=ROOT,
+            env=surroundings(home),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+
+    def get(self, server, path):
+        return httpx.get(f"{server.address}/api{path}", headers=self.headers).json()
+
+    def post(self, server, path, body):
+        answer = httpx.post(f"{server.address}/api{path}", json=body, headers=self.headers)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def wait_until(self, server, path, is_so):
+        until = time.monotonic() + DEADLINE
+        while not is_so(found := self.get(server, path)):
+            assert time.monotonic() < until, found
+            time.sleep(0.05)
+        return found
