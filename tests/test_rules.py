@@ -12,7 +12,7 @@ from agents.models import Event, Message, Turn
 from console.commands import say as person_says
 from plans import actions
 from plans.gate import PLAN_TOOLS
-from plans.models import ActivePlan, Plan, PlanVersion, Run, State
+from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State
 from plans.shapes import PlanEdit, Revision
 from plans.snapshot import conversation_snapshot
 from tests.fake_model import call, calls, say, silent
@@ -122,6 +122,7 @@ def test_r6_composer_drawer_and_executor_read_the_same_row():
     talk.queue_turn(c, "subtask", "run", "", {"plan": plan_of(c).pk})
     drive()
     assert states(c) == ["todo"]
+    assert not Attempt.objects.filter(subtask__plan=plan_of(c)).exists(), "it was not even tried"
 
 
 def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
