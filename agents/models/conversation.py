@@ -1,0 +1,90 @@
+"""A conversation, what is said in it, and the numbered events that readers follow."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class Conversation(models.Model):
+    """A thread of messages with one agent. `seq` counts its events, without gaps."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    agent_id = models.CharField(max_length=64)
+    title = models.CharField(max_length=200, blank=True)
+    draft = models.TextField(blank=True)
+    seq = models.PositiveBigIntegerField(default=0)
+    cleared_seq = models.PositiveBigIntegerField(default=0)
+    parent_call = models.ForeignKey(
+        "agents.ToolCall", models.CASCADE, null=True, blank=True, related_name="children"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["owner", "-updated_at"], name="conversation_by_owner")]
+
+    def __str__(self) -> str:
+        return self.title or f"conversation {self.pk}"
+
+
+class Message(models.Model):
+    """One thing said. `seq` is the event that added it, `changed_seq` the last that changed it."""
+
+    class Role(models.TextChoices):
+        USER = "user"
+        ASSISTANT = "assistant"
+        SYSTEM = "system"
+
+    class Kind(models.TextChoices):
+        TEXT = "text"
+        PLAN = "plan"
+        QUESTION = "question"
+        APPROVAL = "approval"
+        NOTICE = "notice"
+        ERROR = "error"
+        REASONING = "reasoning"
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages")
+    turn = models.ForeignKey("agents.Turn", models.CASCADE, null=True, related_name="messages")
+    seq = models.PositiveBigIntegerField()
+    changed_seq = models.PositiveBigIntegerField()
+    role = models.CharField(max_length=9, choices=Role.choices)
+    kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.TEXT)
+    text = models.TextField(blank=True)
+    streaming = models.BooleanField(default=False)
+    meta = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "seq"], name="one_message_per_seq")
+        ]
+        indexes = [
+            models.Index(fields=["conversation", "changed_seq"], name="messages_by_change"),
+            models.Index(fields=["turn", "seq"], name="messages_by_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.text[:40]}"
+
+
+class Event(models.Model):
+    """That something changed: which row, by whom. The row itself is the truth."""
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="events")
+    seq = models.PositiveBigIntegerField()
+    type = models.CharField(max_length=32)
+    subject = models.CharField(max_length=64, blank=True)
+    actor = models.CharField(max_length=150, blank=True)
+    data = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "seq"], name="one_event_per_seq")
+        ]
+        indexes = [models.Index(fields=["subject"], name="events_by_subject")]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.type}"

@@ -1,0 +1,130 @@
+"""The unit of work, which is also the queue, and the calls it makes."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+
+class TurnState(models.TextChoices):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class Lane(models.TextChoices):
+    """A person is answered in `chat` while a plan works in `run`."""
+
+    CHAT = "chat"
+    RUN = "run"
+
+
+class Turn(models.Model):
+    """One unit of work, and its place in the queue.
+
+    `epoch` grows at each claim; every write of a step names the epoch it was claimed with, so a
+    worker that lost the turn writes nothing. `checkpoint` holds what a resumed turn needs:
+    {"task", "variables", "edges", "steps", …}.
+    """
+
+    class WaitingFor(models.TextChoices):
+        APPROVAL = "approval"
+        QUESTION = "question"
+        CHILD = "child"
+        PAUSE = "pause"
+
+    conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="turns")
+    lane = models.CharField(max_length=8, choices=Lane.choices, default=Lane.CHAT)
+    kind = models.CharField(max_length=16, default="chat")
+    state = models.CharField(max_length=8, choices=TurnState.choices, default=TurnState.QUEUED)
+    waiting_for = models.CharField(max_length=8, choices=WaitingFor.choices, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True)
+    chain = models.CharField(max_length=200, blank=True)
+    config = models.JSONField(default=dict)
+    checkpoint = models.JSONField(default=dict)
+    epoch = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    stop_requested = models.BooleanField(default=False)
+    pause_requested = models.BooleanField(default=False)
+    error_class = models.CharField(max_length=16, blank=True)
+    error = models.TextField(blank=True)
+    model_calls = models.PositiveIntegerField(default=0)
+    tokens_in = models.PositiveIntegerField(default=0)
+    tokens_out = models.PositiveIntegerField(default=0)
+    usage_estimated = models.BooleanField(default=False)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    queued_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "lane"],
+                condition=Q(state__in=["running", "waiting"]),
+                name="one_live_turn_per_lane",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="waiting") | Q(waiting_for=""), name="only_waiting_turns_wait_for"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["state", "id"],
+                condition=Q(state__in=["queued", "running", "waiting"]),
+                name="open_turns",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"turn {self.pk} ({self.kind}, {self.state})"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state in (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+
+class ToolCall(models.Model):
+    """One call a model asked for, and what became of it."""
+
+    class State(models.TextChoices):
+        ASKED = "asked"
+        RUNNING = "running"
+        DONE = "done"
+        REFUSED = "refused"
+        DENIED = "denied"
+        FAILED = "failed"
+        INTERRUPTED = "interrupted"
+
+    message = models.ForeignKey("agents.Message", models.CASCADE, related_name="tool_calls")
+    turn = models.ForeignKey(Turn, models.CASCADE, related_name="tool_calls")
+    call_id = models.CharField(max_length=200)
+    position = models.PositiveSmallIntegerField(default=0)
+    tool = models.CharField(max_length=200)
+    arguments = models.JSONField(default=dict)
+    state = models.CharField(max_length=11, choices=State.choices, blank=True)
+    decision = models.CharField(max_length=10, blank=True)
+    reason = models.TextField(blank=True)
+    result = models.TextField(blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["message_id", "position"]
+
+    def __str__(self) -> str:
+        return f"{self.tool} ({self.state or 'not run yet'})"
+
+    @property
+    def seconds(self) -> float | None:
+        if not self.started_at or not self.finished_at:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
