@@ -92,7 +92,7 @@ def mark_of_run(plan: Snapshot) -> Mark:
         return Mark("in_progress", "Stopping…", "stopping")
     if run in (Run.RUNNING, Run.QUEUED):
         return Mark("in_progress", "Running", "running")
-    return Mark("paused", "Not running", "not running")
+    return Mark("paused", "Stopped", "stopped")
 
 
 def paused_words(plan: Snapshot) -> str:

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from agents.agent_file import AgentRecord
 from agents.models import Conversation
+from plans.models import Subtask
 
 MOST = 200  # conversations listed
 
@@ -53,7 +54,10 @@ def grouped(
 
 def newest(user: User) -> QuerySet[Conversation]:
     mine = Conversation.objects.filter(owner=user, parent_call=None)
-    return mine.select_related("active_plan__plan").order_by("-updated_at", "-pk")[:MOST]
+    left = Subtask.objects.filter(plan=OuterRef("active_plan__plan"), state="todo")
+    failed = left.filter(position__isnull=False, attempts__error__gt="")
+    rows = mine.select_related("active_plan__plan").annotate(has_failed=Exists(failed))
+    return rows.order_by("-updated_at", "-pk")[:MOST]
 
 
 def row_of(conversation: Conversation, current: int | None) -> Row:
@@ -76,11 +80,11 @@ def shape_of(conversation: Conversation) -> str:
         return ""
     if plan.state == "done":
         return "done"
+    if conversation.has_failed and plan.run == "idle":  # type: ignore[attr-defined]  # annotated
+        return "failed"
     if plan.version != plan.approved_version or plan.pause_reason not in ("", "user"):
         return "waiting"
-    return {"paused": "paused", "idle": "failed" if plan.state == "in_progress" else ""}.get(
-        plan.run, "in_progress"
-    )
+    return "paused" if plan.run in ("paused", "idle") else "in_progress"
 
 
 def day_of(day: date) -> str:

@@ -137,7 +137,10 @@ def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
         return HttpResponse(tell("file-alert", str(refusal)), status=refusal.status)
     pieces = [
         replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
-        replace("file", render_to_string("agents/_file.html", file_of(after, before, "Saved."))),
+        replace(
+            "file",
+            render_to_string("agents/_file.html", file_of(after, before, "As you typed it.")),
+        ),
     ]
     return HttpResponse("".join(pieces))
 

@@ -74,7 +74,8 @@ function reconnect() {
 }
 
 function say() {
-  const state = isUp ? "live" : isOnline ? "polling" : "offline";
+  const reaches = navigator.onLine && (isUp || isOnline);
+  const state = !reaches ? "offline" : isUp ? "live" : "polling";
   if (state === shown) return;
   shown = state;
   const [words, icon, title] = STATES[state];
@@ -95,7 +96,8 @@ function note(state) {
   const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
   line.dataset.k = state === "offline" ? "error" : "";
   line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
-  line.querySelector("b").textContent = state === "offline" ? "You are offline. " : "";
+  const whose = navigator.onLine ? "Planside does not answer. " : "You are offline. ";
+  line.querySelector("b").textContent = state === "offline" ? whose : "";
   line.querySelector("span span").textContent = words;
   line.querySelector("button").textContent = action;
   line.querySelector("button").addEventListener("click", reconnect);
