@@ -1,0 +1,32 @@
+"""What the scripted model of these tests does; the word in the goal or the subtask decides."""
+
+from tests.fake_model import call, fails, rule, say, silent
+
+WORDS = ("quick", "hang", "fail", "question", "approve", "write")
+REPLY = "\n\n".join(f"Paragraph {number} of a long reply that is told slowly." for number in range(9))
+
+
+def planned(word):
+    """A plan of three subtasks, of which the second one does what the word says."""
+    names = ["Read what is there", f"Then {word}", "Say what came of it"]
+    plan = call("create_plan", title=f"A plan to {word}", subtasks=[{"name": n} for n in names])
+    return [
+        rule(plan, only="create_plan", user=f"to {word}"),
+        rule(say("Here is the plan."), user=f"to {word}"),
+    ]
+
+
+def script():
+    rules = [each for word in WORDS for each in planned(word)]
+    rules += [
+        rule(call("finish_plan", state="done", outcome="All is done."), only="finish_plan"),
+        rule(silent("I am at it"), user=r"subtask is s\d+: Then hang"),
+        rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
+        rule(call("ask_user", question="Which tone?"), user=r"s\d+: Then question", results=0),
+        rule(call("write_file", path="new.txt", content="new"), user=r"s\d+: Then (approve|write)", results=0),
+        rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
+        rule(say(REPLY, delay=0.03), user="tell me slowly"),
+        rule(fails(401), user="refuse the key"),
+        rule(say("Understood.")),
+    ]
+    return {"rules": rules}

@@ -1,0 +1,137 @@
+"""One tab of the browser, in the words of the page: roles and names, as interface.md has them."""
+
+import re
+
+from playwright.sync_api import expect
+
+GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
+LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
+A_RUN = 30_000  # ms that the demo may take for all of its work
+A_POLL = 12_000  # ms in which two polls fit
+
+
+class Tab:
+    """A page, and what it complained about on its console."""
+
+    def __init__(self, page, address):
+        self.page = page
+        self.address = address
+        self.complaints = []
+        self.excused = []
+        page.on("console", self.hear)
+        page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
+
+    def hear(self, message):
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def excuse(self, *patterns):
+        """What the test itself provokes, such as a refusal's status, is no complaint."""
+        self.excused += patterns
+
+    def faults(self):
+        """Complaints that nobody provoked, and style attributes, which the policy forbids."""
+        heard = [c for c in self.complaints if not any(re.search(p, c) for p in self.excused)]
+        styled = [] if self.page.is_closed() else self.page.evaluate(STYLED)
+        return heard + [f"style attribute: {html}" for html in styled]
+
+    # Going places
+
+    def open(self, path="/"):
+        self.page.goto(self.address + path)
+        return self
+
+    def chat(self, conversation):
+        return self.open(f"/c/{conversation}/")
+
+    # What is on the page
+
+    @property
+    def message(self):
+        return self.page.get_by_role("textbox", name="Message", exact=True)
+
+    @property
+    def log(self):
+        return self.page.get_by_role("log", name="Conversation", exact=True)
+
+    @property
+    def articles(self):
+        return self.log.get_by_role("article")
+
+    @property
+    def plan(self):
+        return self.page.get_by_role("complementary", name="Plan", exact=True)
+
+    @property
+    def subtasks(self):
+        return self.plan.get_by_role("list", name="Subtasks", exact=True)
+
+    @property
+    def rows(self):
+        return self.subtasks.locator(":scope > li")
+
+    def row(self, number):
+        return self.rows.nth(number - 1)
+
+    @property
+    def progress(self):
+        return self.plan.get_by_role("progressbar", name="Plan progress", exact=True)
+
+    @property
+    def plan_button(self):
+        return self.page.get_by_role("button", name=re.compile("^Plan"), expanded=None).and_(
+            self.page.locator("[aria-controls=plan]")
+        )
+
+    @property
+    def alerts(self):
+        return self.page.get_by_role("alert").filter(has_text=re.compile(r"\S"))
+
+    def button(self, name):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def editor(self, name):
+        return self.plan.get_by_role("form", name=name, exact=True)
+
+    # Doing things
+
+    def say(self, text):
+        self.message.fill(text)
+        self.button("Send").click()
+
+    def edit(self, number, name):
+        """Open a subtask's editor and type another name into it, saving nothing."""
+        self.button(f"Edit subtask {number}").click()
+        field = self.editor(f"Edit subtask {number}").get_by_role("textbox").first
+        field.fill(name)
+        return field
+
+    def rename(self, number, name):
+        self.edit(number, name)
+        self.editor(f"Edit subtask {number}").get_by_role("button", name="Save").click()
+
+    def remove(self, number):
+        self.row(number).hover()
+        self.button(f"Remove subtask {number}").click()
+
+    # Seeing that it has become so
+
+    def sees_connection(self, words, within=A_POLL):
+        status = self.page.get_by_role("status").filter(has_text=words)
+        expect(status.first).to_be_visible(timeout=within)
+
+    def sees_plan(self, within=10_000, **attributes):
+        """plan(state="done", version=3): data attributes of the drawer."""
+        for name, value in attributes.items():
+            attribute = f"data-{name.replace('_', '-')}"
+            expect(self.plan).to_have_attribute(attribute, str(value), timeout=within)
+
+    def sees_rows(self, *names, within=10_000):
+        named = [re.compile(re.escape(name)) for name in names]
+        expect(self.rows).to_have_text(named, timeout=within)
+
+    def names(self):
+        return self.rows.locator("b").all_inner_texts()
+
+
+STYLED = """() => [...document.querySelectorAll("[style]")].map((e) => e.outerHTML.slice(0, 120))"""

@@ -1,0 +1,138 @@
+"""The main job, as a person does it: from the printed link to mended files, and a restart."""
+
+import re
+import signal
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import A_RUN, GOAL, LIVE
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+NAMES = ["Look at the docs", "Fill in the missing sections of the README", "Fix the broken links"]
+
+
+@pytest.fixture(scope="module")
+def walk():
+    """What one step of the walk leaves for the next."""
+    return {}
+
+
+def test_the_printed_link_signs_in_and_shows_an_empty_conversation(product, open_tab):
+    tab = open_tab(signed_in=False)
+    tab.page.goto(product.server.link)
+    expect(tab.page).to_have_url(re.compile(r"/c/\d+/$"))
+    expect(tab.page.get_by_role("heading", name="What should Docs writer do?")).to_be_visible()
+    expect(tab.message).to_be_focused()
+    tab.sees_connection(LIVE)
+    product.session = tab.page.context.storage_state()
+
+
+def test_a_plan_is_asked_for_edited_started_and_watched_to_its_end(product, open_tab, walk):
+    tab = open_tab("/")
+    walk["chat"] = tab.page.url.removeprefix(product.address)
+    before = pages_of(product)
+    assert faults_of(before), "the sample is broken to begin with"
+
+    tab.say(f"/plan {GOAL}")
+    expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
+    tab.sees_plan(state="todo", version=1, approved_version="", run="idle")
+    expect(tab.rows).to_have_count(5)
+    assert pages_of(product) == before, "nothing runs before the yes"
+
+    tab.rename(1, NAMES[0])
+    tab.sees_plan(version=2)
+    expect(tab.button("Start v2")).to_be_visible()
+    tab.remove(5)
+    expect(tab.rows).to_have_count(4)
+    assert pages_of(product) == before
+
+    tab.button("Start v3").click()
+    tab.sees_plan(state="in_progress", approved_version=3)
+    expect(tab.subtasks.locator("[aria-current=step]")).to_have_count(1)
+    tab.sees_plan(within=A_RUN, state="done", version=3, run="idle")
+    assert tab.names()[0] == NAMES[0]
+    assert "Check the result" not in tab.names()
+    for row in tab.rows.all():
+        expect(row).to_have_attribute("data-state", "done")
+    expect(tab.progress).to_have_attribute("aria-valuenow", "4")
+    walk["shown"] = shown(tab)
+
+
+def test_the_files_on_disk_are_really_mended(product):
+    pages = pages_of(product)
+    assert faults_of(pages) == []
+    assert "| `--dry-run` |" in pages["README.md"]
+
+
+def test_after_a_reload_it_is_all_the_same(open_tab, walk):
+    tab = open_tab(walk["chat"])
+    assert shown(tab) == walk["shown"]
+    tab.page.reload()
+    assert shown(tab) == walk["shown"]
+
+
+def test_after_ctrl_c_and_another_start_it_is_all_still_there(product, open_tab, walk):
+    seconds, code, out, err = product.end(signal.SIGINT)
+    assert (code, out, err) == (0, "", "")
+    assert seconds < 2
+    product.start()
+    tab = open_tab(walk["chat"])
+    tab.sees_connection(LIVE)
+    assert shown(tab) == walk["shown"]
+
+
+def shown(tab):
+    """All that the drawer and the conversation say."""
+    tab.sees_plan(state="done")
+    return tab.plan.inner_text(), [text_of(article) for article in tab.articles.all()]
+
+
+def text_of(article):
+    return re.sub(r"\s+", " ", article.text_content())
+
+
+def pages_of(product):
+    root = product.file(".")
+    return {str(page.relative_to(root)): page.read_text() for page in root.rglob("*.md")}
+
+
+def faults_of(pages):
+    """Empty sections and links that lead nowhere, found without the product's own code."""
+    return [fault for name, text in pages.items() for fault in [*gaps(text), *dead(name, pages)]]
+
+
+def gaps(text):
+    found = re.findall(r"^(#+ .+)\n+(?=TODO$|## |\Z)", without_code(text), re.MULTILINE)
+    return [heading for heading in found if not heading.startswith("# ")]
+
+
+def dead(name, pages):
+    folder = name.rpartition("/")[0]
+    for path, anchor in LINK.findall(without_code(pages[name])):
+        if "://" in path:
+            continue
+        target = resolved(folder, path) if path else name
+        if target.endswith(".md"):
+            is_there = target in pages and (not anchor or anchor in anchors(pages[target]))
+        else:
+            is_there = target in ("tidybox.py", "rules.py", "examples/rules.json")
+        if not is_there:
+            yield f"{name}: {path}#{anchor}"
+
+
+def resolved(folder, path):
+    parts = folder.split("/") if folder else []
+    for part in unquote(path).split("/"):
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def anchors(text):
+    headings = re.findall(r"^#+ (.+)$", without_code(text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def without_code(text):
+    return re.sub(r"^```.*?^```$", "code", text, flags=re.MULTILINE | re.DOTALL)
