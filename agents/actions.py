@@ -77,7 +77,7 @@ def start_turn(
     message = journal.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
     )
-    title_from(conversation, text)
+    title_from(conversation, text if wire is None else wire)
     return message, turn
 
 
@@ -104,7 +104,7 @@ def queue_turn(
 
 
 def title_from(conversation: Conversation, text: str) -> None:
-    """The first line of the first message; never a model's invention."""
+    """The first line of the first message, without a command's name; never a model's invention."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     Conversation.objects.filter(pk=conversation.pk, title="").update(title=first[:LONGEST_TITLE])
 

@@ -6,7 +6,11 @@ from django.db import models
 
 
 class ToolSource(models.Model):
-    """A registered service whose operations are tools: an OpenAPI document or an MCP server."""
+    """A registered service whose operations are tools: an OpenAPI document or an MCP server.
+
+    `tools` is what it offered when it was last asked, `error` why it could not be asked.
+    `headers` are secrets; `inject` are arguments the model never sees.
+    """
 
     class Kind(models.TextChoices):
         OPENAPI = "openapi"
@@ -19,6 +23,9 @@ class ToolSource(models.Model):
     spec = models.JSONField(null=True, blank=True)
     headers = models.JSONField(default=dict)
     inject = models.JSONField(default=dict)
+    tools = models.JSONField(default=list)
+    error = models.TextField(blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
