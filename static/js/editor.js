@@ -33,7 +33,7 @@ function closeEditor(place) {
   formOf(place)?.remove();
   delete place.dataset.editing;
   place.removeAttribute("hx-morph-skip");
-  if (!place.dataset.key && place.matches("li")) place.remove();
+  if (place.id.endsWith("-lost")) place.remove();
   relabel();
 }
 
@@ -156,13 +156,27 @@ function isChanged(place, fresh) {
   return before.some(([name, value]) => now[name] !== value);
 }
 
-/** The subtask is gone, or has started: its text stays open, and is saved as a new one. */
+/** The row is gone, or has started: its text stays open below the list, and is saved as a new
+ * subtask. */
 function keepLost(place, root) {
-  delete place.dataset.key;
-  delete place.dataset.state;
-  warn(place, "This was removed elsewhere. Your text is kept.");
-  const list = place.matches("li") ? root.querySelector("#subtasks") : null;
-  (list ?? root.querySelector("#plan-scroll")).append(place.cloneNode(false));
+  const kept = place.matches("li") ? movedBelow(place) : place;
+  root.querySelector("#plan-scroll").append(kept.cloneNode(false));
+}
+
+function movedBelow(row) {
+  const box = document.createElement("div");
+  box.id = `${row.id}-lost`;
+  box.className = "after";
+  box.dataset.editing = row.dataset.editing;
+  box.setAttribute("hx-morph-skip", "");
+  byId("plan-scroll").append(box);
+  const form = formOf(row);
+  if (box.moveBefore) box.moveBefore(form, null);
+  else box.append(form);
+  delete row.dataset.editing;
+  row.removeAttribute("hx-morph-skip");
+  warn(box, "This was removed elsewhere. Your text is kept.");
+  return box;
 }
 
 function warn(place, sentence) {

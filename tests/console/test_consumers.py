@@ -1,0 +1,116 @@
+"""The socket: whose it is, what it says first, and that it follows what happens."""
+
+import pytest
+from channels.layers import get_channel_layer
+from channels.testing import WebsocketCommunicator
+
+from agents.actions import add_message
+from agents.database import in_db
+from agents.events import group_of
+from agents.models import Conversation
+from console.asgi import application
+from console.consumers import NOT_YOURS, SIGN_IN
+from console.consumers import Conversation as Consumer
+from tests.world import conversation, person, proposed
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def socket(pk, user=None, after=0):
+    communicator = WebsocketCommunicator(
+        Consumer.as_asgi(), f"/ws/conversations/{pk}/?after={after}"
+    )
+    communicator.scope["url_route"] = {"kwargs": {"pk": pk}}
+    communicator.scope["user"] = user
+    return communicator
+
+
+async def closed_with(communicator):
+    await communicator.connect()
+    return (await communicator.receive_output())["code"]
+
+
+async def test_a_stranger_is_told_to_sign_in():
+    c = await in_db(conversation)
+    assert await closed_with(socket(c.pk)) == SIGN_IN
+
+
+async def test_someone_elses_conversation_is_not_there():
+    c = await in_db(conversation)
+    charlie = await in_db(person, "charlie")
+    assert await closed_with(socket(c.pk, charlie)) == NOT_YOURS
+
+
+async def test_another_site_cannot_open_a_socket():
+    communicator = WebsocketCommunicator(
+        application,
+        "/ws/conversations/1/",
+        headers=[(b"origin", b"https://elsewhere.example"), (b"host", b"localhost")],
+    )
+    connected, _ = await communicator.connect()
+    assert not connected
+
+
+async def test_it_first_says_how_things_are():
+    c = await in_db(proposed, "Read", "Write")
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    html = await ours.receive_from()
+    assert 'id="plan"' in html
+    assert "Write" in html
+    await ours.disconnect()
+
+
+async def test_it_brings_what_happens_and_nothing_twice():
+    c = await in_db(proposed, "Read")
+    seq = (await in_db(Conversation.objects.get, pk=c.pk)).seq
+    ours = socket(c.pk, await in_db(person), after=seq)
+    await ours.connect()
+    first = await ours.receive_from()
+    assert 'data-kind="text"' not in first
+    await in_db(add_message, c, "notice", "It has happened.")
+    html = await ours.receive_from()
+    assert html.count("It has happened.") == 1
+    assert await ours.receive_nothing(0.2)
+    await ours.disconnect()
+
+
+async def test_a_burst_of_events_is_read_together():
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from()
+    await in_db(say_much, c)
+    frames = []
+    while not await ours.receive_nothing(0.2):
+        frames.append(await ours.receive_from())
+    assert "".join(frames).count('data-kind="notice"') == 20
+    assert len(frames) < 20
+    await ours.disconnect()
+
+
+def say_much(c):
+    for number in range(20):
+        add_message(c, "notice", f"notice {number}.")
+
+
+async def test_streamed_text_goes_through_as_it_comes():
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from()
+    frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Nine of **fourteen**"]]}
+    await get_channel_layer().group_send(group_of(c.pk), frame)
+    assert "<strong>fourteen</strong>" in await ours.receive_from()
+    await ours.disconnect()
+
+
+async def test_a_deleted_conversation_closes_its_sockets():
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from()
+    await in_db(Conversation.objects.filter(pk=c.pk).delete)
+    event = {"type": "conversation.event", "seq": 99, "event": "message.added"}
+    await get_channel_layer().group_send(group_of(c.pk), event)
+    assert (await ours.receive_output())["code"] == NOT_YOURS

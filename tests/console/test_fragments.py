@@ -1,0 +1,170 @@
+"""What the socket, the polls and the forms send: what is new since a number, and no more."""
+
+import re
+
+import pytest
+
+from agents import journal
+from agents.actions import add_message, discard_queued
+from agents.models import Conversation, Message, Turn
+from console.commands import say as person_says
+from console.fragments import changes, drawer, streamed
+from console.thread import SHOWN
+from plans import actions
+from tests.fake_model import call, say
+from tests.world import conversation, plan_of, proposal, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TARGET = re.compile(r'<hx-partial hx-target="#([\w-]+)" hx-swap="(\w+)">')
+
+
+def pieces(html):
+    return TARGET.findall(html)
+
+
+def seq_of(c):
+    return Conversation.objects.values_list("seq", flat=True).get(pk=c.pk)
+
+
+def test_nothing_new_brings_the_state_and_no_message():
+    c = proposed("Read")
+    seq, html = changes(c.pk, seq_of(c))
+    assert seq == seq_of(c)
+    targets = [target for target, _ in pieces(html)]
+    assert {"plan", "plan-button", "status", "actions", "dock", "cursor"} <= set(targets)
+    assert "thread" not in targets
+    assert 'data-kind="text"' not in html
+
+
+def test_every_piece_that_replaces_says_how_new_it_is():
+    c = proposed("Read")
+    _, html = changes(c.pk, seq_of(c))
+    for part in html.split("<hx-partial")[1:]:
+        if 'hx-swap="outerMorph"' in part:
+            assert re.search(r'data-seq="\d+"', part), part[:200]
+
+
+def test_a_reader_who_has_seen_nothing_gets_the_whole_thread():
+    c = proposed("Read")
+    assert ("thread", "outerMorph") in pieces(changes(c.pk, 0)[1])
+
+
+def test_a_new_exchange_is_appended_once_and_what_was_there_stays():
+    c = conversation()
+    scripted(say("One."), say("Two."))
+    tell(c, "first")
+    after = seq_of(c)
+    tell(c, "second")
+    html = changes(c.pk, after)[1]
+    assert ("thread", "beforeend") in pieces(html)
+    assert "Two." in html
+    assert "One." not in html
+
+
+def test_a_late_message_joins_its_turn():
+    c = conversation()
+    scripted(say("One."))
+    said = tell(c, "first")
+    after = seq_of(c)
+    journal.add_message(said.turn, "assistant", "text", "And one more.")
+    html = changes(c.pk, after)[1]
+    assert (f"turn-{said.turn.pk}-body", "beforeend") in pieces(html)
+
+
+def test_a_changed_message_is_replaced():
+    c = conversation()
+    scripted(say("One."))
+    tell(c, "first")
+    after = seq_of(c)
+    message = Message.objects.get(role="assistant")
+    journal.touch(message, c.pk)
+    assert (f"message-{message.pk}", "outerMorph") in pieces(changes(c.pk, after)[1])
+
+
+def test_clearing_replaces_everything_by_the_empty_conversation():
+    c = proposed("Read")
+    after = seq_of(c)
+    tell(c, "/clear")
+    html = changes(c.pk, after)[1]
+    assert ("thread", "outerMorph") in pieces(html)
+    assert "What should" in html
+    assert "No plan here yet." in html
+    assert 'data-plan-id=""' in html
+
+
+def test_a_message_that_waits_can_be_taken_back_and_is_gone_then():
+    c = conversation()
+    add_message(c, "notice", "Before.")
+    Turn.objects.create(conversation=c, state="running", kind="chat")
+    said = person_says(c, "later please", "alice")
+    gone = f"turn-{said.message.turn_id}"
+    html = changes(c.pk, 0)[1]
+    assert "Waiting to send" in html
+    assert f"/c/{c.pk}/messages/{said.message.pk}/discard" in html
+    after = seq_of(c)
+    discard_queued(said.message, "alice")
+    assert (gone, "delete") in pieces(changes(c.pk, after)[1])
+
+
+def test_what_is_done_under_a_subtask_hangs_on_its_leg():
+    c = conversation()
+    scripted(
+        proposal("Read"),
+        say("Here it is."),
+        call("list_files"),
+        call("finish_subtask", outcome="Read it all."),
+        call("finish_plan", state="done", outcome="All read."),
+    )
+    tell(c, "/plan read")
+    tell(c, "go")
+    html = changes(c.pk, 0)[1]
+    assert '<details class="leg"' in html
+    assert "<b>list_files</b>" in html
+    assert "1 call" in html
+    assert "Finished" in html
+
+
+def test_the_card_in_the_conversation_follows_the_plan():
+    c = proposed("Read", "Write")
+    after = seq_of(c)
+    plan = plan_of(c)
+    actions.update_subtask(plan, "s1", {"name": "Read it twice"}, "alice", 1)
+    html = changes(c.pk, after)[1]
+    card = Message.objects.get(kind="plan")
+    assert (f"message-{card.pk}", "outerMorph") in pieces(html)
+    assert html.count("Read it twice") > 1
+
+
+def test_what_a_person_or_model_wrote_cannot_pose_as_a_piece():
+    c = conversation()
+    attack = '</div></hx-partial><hx-partial hx-target="#plan" hx-swap="delete">'
+    scripted(say(attack))
+    tell(c, attack)
+    html = changes(c.pk, 0)[1]
+    assert ("plan", "delete") not in pieces(html)
+    assert html.count("<hx-partial") == html.count("</hx-partial>")
+
+
+def test_a_long_conversation_begins_with_its_newest_part():
+    c = conversation()
+    for number in range(SHOWN + 20):
+        add_message(c, "notice", f"notice {number}.")
+    html = changes(c.pk, 0)[1]
+    assert html.count('data-kind="notice"') == SHOWN
+    assert "Show earlier" in html
+    assert "notice 5." not in html
+    assert f"notice {SHOWN + 19}." in html
+
+
+def test_streamed_blocks_are_named_so_that_the_browser_replaces_them():
+    html = streamed(7, [(0, "Done with **this**."), (1, "<b>and")])
+    assert pieces(html) == [("message-7-body", "beforeend")] * 2
+    assert 'id="message-7-block-0"' in html
+    assert "<strong>this</strong>" in html
+    assert "&lt;b&gt;and" in html
+
+
+def test_the_drawers_poll_brings_the_drawer_and_its_button():
+    c = proposed("Read")
+    assert [target for target, _ in pieces(drawer(c.pk))] == ["plan", "plan-button"]

@@ -1,0 +1,277 @@
+"""The pages, as a person and as a stranger meet them, and what their forms do."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from agents.agent_file import read_agent
+from agents.models import Conversation
+from plans.models import Plan, Run
+from tests.fake_model import say
+from tests.world import agent, conversation, person, plan_of, proposed, scripted, tell, texts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def alice(client):
+    client.force_login(person("alice"))
+    return client
+
+
+@pytest.fixture
+def charlie(client):
+    client.force_login(person("charlie"))
+    return client
+
+
+def post(client, address, **values):
+    return client.post(address, values, headers=HTMX)
+
+
+def html(response):
+    return response.content.decode()
+
+
+def test_without_a_session_every_page_asks_for_a_sign_in(client):
+    for address in ("/", "/c/1/", "/plans/", "/settings/agents/", "/settings/models/"):
+        response = client.get(address)
+        assert response.status_code == 302
+        assert response["Location"].startswith("/signin/?next=")
+
+
+def test_a_page_may_load_nothing_from_elsewhere(alice):
+    c = conversation()
+    response = alice.get(f"/c/{c.pk}/")
+    assert "default-src 'self'" in response["Content-Security-Policy"]
+    assert "unsafe" not in response["Content-Security-Policy"]
+    assert " style=" not in html(response)
+    assert "hx-on" not in html(response)
+
+
+def test_the_start_is_the_newest_conversation(alice):
+    conversation()
+    newest = conversation()
+    assert alice.get("/")["Location"] == f"/c/{newest.pk}/"
+
+
+def test_the_start_without_conversations_is_an_empty_one(alice):
+    id = agent(id="first-agent")
+    from agents.owners import claim
+
+    claim(person("alice"), id)
+    alice.get("/")
+    assert Conversation.objects.get().agent_id == id
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "changes", "drawer", "earlier?before=9"],
+)
+def test_what_is_someone_elses_is_not_there(charlie, address):
+    c = proposed()
+    assert charlie.get(f"/c/{c.pk}/{address}").status_code == 404
+
+
+@pytest.mark.parametrize("verb", ["say", "stop", "retry", "rename", "delete", "draft"])
+def test_nothing_can_be_done_to_someone_elses_conversation(charlie, verb):
+    c = proposed()
+    assert post(charlie, f"/c/{c.pk}/{verb}", text="x", title="x").status_code == 404
+    assert Conversation.objects.filter(pk=c.pk).exists()
+
+
+@pytest.mark.parametrize("verb", ["approve", "cancel", "pause", "resume", "stop", "again", "edit"])
+def test_nothing_can_be_done_to_someone_elses_plan(charlie, verb):
+    c = proposed()
+    before = Plan.objects.values().get()
+    assert post(charlie, f"/c/{c.pk}/plan/{verb}", version=1, title="x").status_code == 404
+    assert Plan.objects.values().get() == before
+    assert plan_of(c).run == Run.IDLE
+
+
+def test_the_drawer_has_the_names_that_people_and_tests_rely_on(alice):
+    c = proposed("Read", "Write", "Check")
+    page = html(alice.get(f"/c/{c.pk}/"))
+    plan = plan_of(c)
+    assert f'id="plan" aria-label="Plan" data-plan-id="{plan.pk}" data-state="todo"' in page
+    assert 'data-run="idle" data-version="1" data-approved-version=""' in page
+    assert page.count('data-key="s') == 3
+    assert 'aria-valuenow="0"' in page
+    assert 'aria-valuemax="3"' in page
+    assert 'aria-valuetext="0 of 3 settled, 0 %"' in page
+    assert ">Start plan<" in page
+
+
+def test_data_state_stands_on_the_plan_and_on_its_rows_alone(alice):
+    c = proposed("Read", "Write", "Check")
+    page = html(alice.get(f"/c/{c.pk}/"))
+    assert page.count("data-state=") == 1 + 3
+
+
+def test_what_is_typed_is_answered_by_what_changed(alice):
+    c = conversation()
+    scripted(say("Hello."))
+    response = post(alice, f"/c/{c.pk}/say", text="Good morning")
+    assert "Good morning" in html(response)
+    assert 'hx-target="#thread"' in html(response)
+
+
+def test_a_message_that_is_too_long_is_refused_in_one_sentence(alice):
+    c = conversation()
+    response = post(alice, f"/c/{c.pk}/say", text="x" * 300_000)
+    assert response.status_code == 422
+    assert "300,000 characters" in html(response)
+    assert texts(c, role="user") == []
+
+
+def test_new_leads_to_another_conversation(alice):
+    c = conversation()
+    response = post(alice, f"/c/{c.pk}/say", text="/new")
+    newest = Conversation.objects.order_by("pk").last()
+    assert response["HX-Redirect"] == f"/c/{newest.pk}/"
+
+
+def test_approving_another_version_is_refused_and_shows_the_present_one(alice):
+    c = proposed("Read", "Write")
+    post(alice, f"/c/{c.pk}/plan/subtasks/s1/edit", version=1, name="Read it all")
+    response = post(alice, f"/c/{c.pk}/plan/approve", version=1)
+    assert response.status_code == 409
+    assert "The plan is now v2, not v1." in html(response)
+    assert 'data-version="2"' in html(response)
+    assert plan_of(c).run == Run.IDLE
+
+
+def test_approving_without_a_version_starts_nothing(alice):
+    c = proposed("Read")
+    assert post(alice, f"/c/{c.pk}/plan/approve").status_code == 409
+    assert plan_of(c).approved_version is None
+
+
+def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
+    c = proposed("Read", "Write")
+    response = post(
+        alice,
+        f"/c/{c.pk}/plan/approve",
+        version=1,
+        edit_key=["s2", ""],
+        edit_name=["Write it down", "Check it"],
+        edit_description=["", ""],
+        edit_outcome=["", ""],
+    )
+    assert response.status_code == 200
+    plan = plan_of(c)
+    assert plan.approved_version == plan.version == 3
+    names = plan.subtasks.order_by("position").values_list("name", flat=True)
+    assert list(names) == ["Read", "Write it down", "Check it"]
+
+
+def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
+    c = proposed("Read", "Write")
+    edits = {"edit_key": ["s1", "s2"], "edit_name": ["Read well", ""]}
+    blank = {"edit_description": ["", ""], "edit_outcome": ["", ""]}
+    response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits, **blank)
+    assert response.status_code == 422
+    assert "Give it a name." in html(response)
+    assert plan_of(c).version == 1
+
+
+def test_removing_a_subtask_offers_to_put_it_back_where_it_was(alice):
+    c = proposed("Read", "Write", "Check")
+    gone = post(alice, f"/c/{c.pk}/plan/subtasks/s2/remove", version=1)
+    assert "Removed subtask 2. Plan is now v2." in html(gone)
+    post(alice, f"/c/{c.pk}/plan/subtasks", version=2, after="s1", name="Write")
+    names = plan_of(c).subtasks.filter(position__isnull=False).order_by("position")
+    assert [each.name for each in names] == ["Read", "Write", "Check"]
+
+
+def test_a_poll_costs_a_304_when_nothing_changed(alice, django_assert_max_num_queries):
+    c = proposed("Read")
+    first = alice.get(f"/c/{c.pk}/drawer")
+    assert 'id="plan"' in html(first)
+    with django_assert_max_num_queries(3):  # session, user, and one number
+        again = alice.get(f"/c/{c.pk}/drawer", headers={"If-None-Match": first["ETag"]})
+    assert again.status_code == 304
+    tell(c, "/help")
+    changed = alice.get(f"/c/{c.pk}/drawer", headers={"If-None-Match": first["ETag"]})
+    assert changed.status_code == 200
+
+
+def test_the_plan_mode_switch_writes_exactly_that_key(alice):
+    c = conversation(plan={"enabled": False}, mine={"kept": [1, 2]})
+    path = Path(settings.PLANSIDE_HOME) / "workspaces" / c.agent_id / "agent.json"
+    alice_owns(c.agent_id)
+    before = json.loads(path.read_text())
+    response = post(alice, f"/settings/agents/{c.agent_id}/plan-mode", enabled="on")
+    assert "Plan Mode is on." in html(response)
+    after = json.loads(path.read_text())
+    assert after.pop("plan") == {"enabled": True}
+    before.pop("plan")
+    assert after == before
+
+
+def test_the_raw_file_is_refused_with_line_and_reason_and_stays_as_it_was(alice):
+    c = conversation()
+    alice_owns(c.agent_id)
+    good = read_agent(c.agent_id)
+    bad = good.text.replace('"model": "scripted",', '"model": "scripted"')
+    response = post(alice, f"/settings/agents/{c.agent_id}/save", text=bad, digest=good.digest)
+    assert response.status_code == 422
+    assert "Line 4: a comma is missing." in html(response)
+    assert read_agent(c.agent_id).text == good.text
+
+
+def test_a_file_changed_on_disk_is_not_overwritten_unasked(alice):
+    c = conversation()
+    alice_owns(c.agent_id)
+    seen = read_agent(c.agent_id)
+    seen.path.write_text(seen.text.replace("scripted", "by-hand"))
+    mine = seen.text.replace("scripted", "typed")
+    address = f"/settings/agents/{c.agent_id}/save"
+    response = post(alice, address, text=mine, digest=seen.digest)
+    assert response.status_code == 412
+    assert "agent.json changed on disk." in html(response)
+    assert read_agent(c.agent_id).file.model == "by-hand"
+    post(alice, address, text=mine, digest=seen.digest, keep="mine")
+    assert read_agent(c.agent_id).file.model == "typed"
+
+
+def test_an_agent_is_made_copied_and_deleted(alice):
+    made = post(alice, "/settings/agents/new", name="Release helper")
+    assert made["HX-Redirect"] == "/settings/agents/?agent=release-helper"
+    assert not read_agent("release-helper").file.plan.enabled
+    post(alice, "/settings/agents/release-helper/copy")
+    assert read_agent("release-helper-copy").file.name == "Release helper (copy)"
+    page = html(alice.get("/settings/agents/"))
+    assert 'aria-label="Release helper"' in page
+    post(alice, "/settings/agents/release-helper/delete")
+    assert 'aria-label="Release helper"' not in html(alice.get("/settings/agents/"))
+
+
+def test_someone_elses_agent_is_not_there(charlie):
+    c = conversation()
+    alice_owns(c.agent_id)
+    assert charlie.get(f"/settings/agents/{c.agent_id}/file").status_code == 404
+    assert post(charlie, f"/settings/agents/{c.agent_id}/delete").status_code == 404
+    assert read_agent(c.agent_id).file.name not in html(charlie.get("/settings/agents/"))
+
+
+def test_no_page_shows_a_key(alice, settings):
+    settings.OPENAI_API_KEY = "sk-secret"
+    assert "sk-secret" not in html(alice.get("/settings/models/"))
+
+
+def test_the_list_of_plans_is_ones_own(alice):
+    c = proposed("Read")
+    assert plan_of(c).title in html(alice.get("/plans/"))
+    alice.force_login(person("charlie"))
+    assert plan_of(c).title not in html(alice.get("/plans/"))
+
+
+def alice_owns(agent_id):
+    from agents.owners import claim
+
+    claim(person("alice"), agent_id)
