@@ -33,6 +33,11 @@ class Cost:
         if turn.cost is not None:
             self.cost = (self.cost or Decimal(0)) + turn.cost
 
+    def document(self) -> Document:
+        """`cost` is in US dollars, null where no price is known."""
+        cost = None if self.cost is None else float(self.cost)
+        return {"seconds": round(self.seconds, 3), "tokens": self.tokens, "cost": cost}
+
 
 @dataclass
 class Tries:
@@ -59,18 +64,17 @@ def asked(conversation: Conversation) -> str | None:
 
 
 def snapshot(plan: Plan) -> Document:
+    """`seq` is read before the rows, so a snapshot is never older than it says."""
+    seq = Conversation.objects.values_list("seq", flat=True).get(pk=plan.conversation_id)
+    plan.refresh_from_db()
     subtasks = list(checklist(plan))
     tries = tries_of(plan)
     turn = open_run_turn(plan)
     approvals = list(asked_calls(turn))
-    total = Cost()
-    for each in tries.values():
-        total.seconds += each.used.seconds
-        total.tokens += each.used.tokens
     return {
         "id": plan.pk,
         "conversation": plan.conversation_id,
-        "seq": Conversation.objects.values_list("seq", flat=True).get(pk=plan.conversation_id),
+        "seq": seq,
         **{name: getattr(plan, name) for name in ("goal", "title", "content", "expected_outcome")},
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
         "approved_version": plan.approved_version,
@@ -85,9 +89,7 @@ def snapshot(plan: Plan) -> Document:
         "approvals": [approval(call) for call in approvals],
         "activity": activity(plan, turn),
         "progress": progress(subtasks),
-        "seconds": round(total.seconds, 3),
-        "tokens": total.tokens,
-        "cost": total.cost,
+        **used_by(tries).document(),
         "budget": plan.budget,
         "metadata": plan.metadata,
         "subtasks": [subtask_document(each, tries[each.pk]) for each in subtasks],
@@ -108,6 +110,15 @@ def tries_of(plan: Plan) -> defaultdict[int, Tries]:
         tries[attempt.subtask_id].attempts.append(attempt)
         tries[attempt.subtask_id].used.add(attempt.turn)
     return tries
+
+
+def used_by(tries: dict[int, Tries]) -> Cost:
+    """What all attempts have used together."""
+    total = Cost()
+    for each in tries.values():
+        for attempt in each.attempts:
+            total.add(attempt.turn)
+    return total
 
 
 def open_run_turn(plan: Plan) -> Turn | None:
@@ -190,7 +201,5 @@ def subtask_document(subtask: Subtask, tries: Tries) -> Document:
         "plan": None,
         "started_at": iso(subtask.started_at),
         "finished_at": iso(subtask.finished_at),
-        "seconds": round(tries.used.seconds, 3),
-        "tokens": tries.used.tokens,
-        "cost": tries.used.cost,
+        **tries.used.document(),
     }
