@@ -133,6 +133,14 @@ def product(tmp_path_factory, model):
 
 
 @pytest.fixture
+def careful(product):
+    """The scripted agent asks before it writes."""
+    product.change_agent("scripted", tools={"write_file": "ask", "list_files": "allow"})
+    yield
+    product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+
+
+@pytest.fixture
 def open_tab(chromium, product):
     """Open tabs of one person; in the end none may have complained."""
     tabs = []

@@ -25,7 +25,7 @@ def script():
         rule(call("ask_user", question="Which tone?"), user=r"s\d+: Then question", results=0),
         rule(call("write_file", path="new.txt", content="new"), user=r"s\d+: Then (approve|write)", results=0),
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
-        rule(say(REPLY, delay=0.03), user="tell me slowly"),
+        rule(say(REPLY, delay=0.08), user="tell me slowly"),
         rule(fails(401), user="refuse the key"),
         rule(say("Understood.")),
     ]

@@ -1,0 +1,164 @@
+"""Several tabs, no socket, a phone: every reader sees the same rows."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.tab import A_POLL, A_RUN, LIVE, POLLING
+
+
+def test_two_tabs_show_the_same_rows_live(product, open_tab):
+    chat = product.proposed()
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    for tab in (one, other):
+        tab.sees_connection(LIVE)
+
+    one.rename(1, "Renamed in one tab")
+    other.sees_plan(version=2)
+    expect(other.row(1)).to_contain_text("Renamed in one tab")
+    other.remove(5)
+    one.sees_plan(version=3)
+    expect(one.rows).to_have_count(4)
+    one.button("Start v3").click()
+    other.sees_plan(state="in_progress", approved_version=3)
+    for tab in (one, other):
+        tab.sees_plan(within=A_RUN, state="done", run="idle")
+    assert drawer(one) == drawer(other)
+    assert said(one) == said(other)
+
+
+def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
+    chat = product.proposed()
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    field = other.edit(2, "Typed here and not saved")
+    one.rename(2, "Renamed over there")
+    other.sees_plan(version=2)
+    expect(field).to_have_value("Typed here and not saved")
+    expect(field).to_be_focused()
+    expect(other.row(2).get_by_role("alert")).to_have_text(
+        "Changed elsewhere. Your text is kept."
+    )
+    other.editor("Edit subtask 2").get_by_role("button", name="Save").click()
+    one.sees_plan(version=3)
+    expect(one.row(2)).to_contain_text("Typed here and not saved")
+
+
+def test_the_text_of_a_subtask_removed_elsewhere_is_kept(product, open_tab):
+    chat = product.proposed()
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    field = other.edit(2, "Typed here and not saved")
+    one.remove(2)
+    other.sees_plan(version=2)
+    expect(field).to_have_value("Typed here and not saved")
+    expect(other.plan.get_by_text("This was removed elsewhere. Your text is kept.")).to_be_visible()
+
+
+def test_a_message_and_its_streamed_reply_reach_the_other_tab(product, open_tab):
+    chat = product.conversation("scripted")
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    other.sees_connection(LIVE)
+    one.say("tell me slowly")
+    for tab in (one, other):
+        expect(tab.log).to_contain_text("Paragraph 1")
+        expect(tab.button("Stop the reply")).to_be_visible()
+    for tab in (one, other):
+        expect(tab.log).to_contain_text("Paragraph 8")
+        expect(tab.button("Stop the reply")).to_be_hidden()
+    expect(one.message).to_have_value("")
+    assert said(one) == said(other)
+
+
+def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
+    chat = product.scripted("quick")
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    other.sees_plan(state="todo")
+    one.say("/clear")
+    for tab in (one, other):
+        expect(tab.rows).to_have_count(0)
+        expect(tab.plan).to_contain_text("No plan here yet.")
+
+
+def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
+    chat = product.proposed()
+    tab = open_tab(blocked=True).chat(chat)
+    tab.excuse("WebSocket")
+    tab.sees_connection(POLLING)
+    answers = []
+    tab.page.on("response", lambda response: answers.append((kind(response), response.status)))
+    tab.rename(1, "Renamed without a socket")
+    tab.sees_plan(version=2)
+    tab.remove(5)
+    tab.button("Start v3").click()
+    tab.sees_plan(within=A_RUN, state="done", version=3)
+    expect(tab.row(1)).to_contain_text("Renamed without a socket")
+    assert ("changes", 200) in answers
+    tab.sees_connection(POLLING)
+    answers.clear()
+    wait_for(tab, lambda: answers.count(("changes", 304)) and answers.count(("drawer", 304)))
+    assert 200 not in {status for name, status in answers[-2:] if name in ("changes", "drawer")}
+
+
+def test_without_a_socket_an_edit_elsewhere_comes_with_the_next_poll(product, open_tab):
+    chat = product.proposed()
+    tab = open_tab(blocked=True).chat(chat)
+    tab.excuse("WebSocket")
+    tab.sees_connection(POLLING)
+    add_subtask(product, chat, "Added elsewhere")
+    tab.sees_plan(within=A_POLL, version=2)
+    expect(tab.rows).to_have_count(6)
+
+
+def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
+    chat = product.conversation()
+    tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True).chat(chat)
+    tab.say("/plan Find every broken link in docs/ and fix it")
+    expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
+    assert is_inside(tab, tab.plan), "the sheet fits the screen"
+    count = tab.rows.count()
+    tab.rename(1, "Renamed on a phone")
+    tab.sees_plan(version=2)
+    tab.button(f"Edit subtask {count}").click()
+    tab.editor(f"Edit subtask {count}").get_by_role("button", name=f"Remove subtask {count}").click()
+    expect(tab.rows).to_have_count(count - 1)
+    tab.button("Start v3").click()
+    tab.sees_plan(state="in_progress")
+    tab.page.keyboard.press("Escape")
+    expect(tab.plan).to_be_hidden()
+    expect(tab.message).to_be_visible()
+    tab.plan_button.click()
+    tab.sees_plan(within=A_RUN, state="done")
+    expect(tab.row(1)).to_contain_text("Renamed on a phone")
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def add_subtask(product, chat, name):
+    plan = product.plan(chat)
+    return product.post(f"/plans/{plan['id']}/subtasks", name=name)
+
+
+def kind(response):
+    return re.sub(r"\?.*", "", response.url).rpartition("/")[2]
+
+
+def wait_for(tab, is_so, milliseconds=A_POLL):
+    """Until something that the test itself records has come true."""
+    for _ in range(milliseconds // 50):
+        if is_so():
+            return
+        tab.page.wait_for_timeout(50)
+    pytest.fail("it did not come true in time")
+
+
+def drawer(tab):
+    return tab.plan.inner_text()
+
+
+def said(tab):
+    return [re.sub(r"\s+", " ", article.text_content()) for article in tab.articles.all()]
+
+
+def is_inside(tab, part):
+    box, screen = part.bounding_box(), tab.page.viewport_size
+    return box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] < screen["height"]
