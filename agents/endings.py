@@ -108,13 +108,16 @@ def go_on(turn: Turn) -> bool:
 
 def model_failed(turn: Turn, error: ModelError) -> None:
     """Try again later while that may help, at most five times; else the turn has failed."""
-    tries = int(turn.checkpoint.get("try", 1))
-    if error.transient and tries < MAX_TRIES:
-        put_off(turn, error, tries)
+    if may_try_later(turn, error):
+        put_off(turn, error, int(turn.checkpoint.get("try", 1)))
         return
     error_class = "transient" if error.transient else "logic"
     error_class = CLASSES.get(error.kind, error_class)
     fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice))
+
+
+def may_try_later(turn: Turn, error: ModelError) -> bool:
+    return error.transient and int(turn.checkpoint.get("try", 1)) < MAX_TRIES
 
 
 def put_off(turn: Turn, error: ModelError, tries: int) -> None:

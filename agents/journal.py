@@ -136,6 +136,14 @@ def finish_reply(turn: Turn, message: Message, reply: Reply) -> None:
         checkpoint(turn, replied=message.pk)
 
 
+def count_reply(turn: Turn, reply: Reply) -> None:
+    """A reply that is no message: only what it used is kept."""
+    with fenced(turn):
+        count_usage(turn, reply)
+        resolve_error(turn)
+        checkpoint(turn)
+
+
 def count_usage(turn: Turn, reply: Reply) -> None:
     Turn.objects.filter(pk=turn.pk).update(
         tokens_in=F("tokens_in") + reply.tokens_in,

@@ -14,15 +14,67 @@ NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look be
 CHARACTERS_PER_TOKEN = 4
 
 
-def system_message(parts: Iterable[Instruction]) -> Wire:
-    """One system message; what matters most comes last, nearest to the conversation."""
-    ordered = sorted((part for part in parts if part.text.strip()), key=lambda part: part.priority)
-    return {"role": "system", "content": "\n\n".join(part.text.strip() for part in ordered)}
-
-
-def system_parts(turn: Turn, chain_author: str, on_offer: OnOffer) -> list[Instruction]:
+def system_parts(turn: Turn, author: str, on_offer: OnOffer) -> list[Instruction]:
+    """What the system message is made of: the chain's words, the agent's, and the moment's."""
     agent = str(turn.config.get("instructions") or "")
-    return [Instruction(10, chain_author), Instruction(20, agent), *on_offer.offer.instructions]
+    return [Instruction(100, author), Instruction(95, agent), *on_offer.offer.instructions]
+
+
+def within_window(
+    parts: list[Instruction],
+    opening: list[Wire],
+    own: list[Wire],
+    reminder: list[Wire],
+    limit: int,
+) -> list[Wire]:
+    """A request of at most `limit` tokens, as far as dropping allows.
+
+    What goes first: the oldest earlier messages, then the oldest rounds of this turn, then
+    instructions by priority. A call and its results go together; what was said last, the newest
+    round and instructions of priority 95 and more stay.
+    """
+    *earlier, last = opening or [{}]
+    rounds = rounds_of(own)
+    kept = sum(tokens(each) for each in ([last], reminder))
+    room = limit - kept - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
+    newest, room = newest_that_fit(rounds, room, at_least=1)
+    before, room = newest_that_fit(rounds_of(earlier), room)
+    for part in sorted(parts, key=lambda part: part.priority):
+        if room >= 0 or part.priority >= 95:
+            break
+        parts = [each for each in parts if each is not part]
+        room += len(part.text) // CHARACTERS_PER_TOKEN
+    texts = [part.text.strip() for part in parts if part.text.strip()]
+    system: list[Wire] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+    return [*system, *before, *([last] if last else []), *newest, *reminder]
+
+
+def rounds_of(messages: list[Wire]) -> list[list[Wire]]:
+    """Messages that only make sense together: calls with their results."""
+    rounds: list[list[Wire]] = []
+    for message in messages:
+        if rounds and message["role"] == "tool":
+            rounds[-1].append(message)
+        else:
+            rounds.append([message])
+    return rounds
+
+
+def newest_that_fit(
+    rounds: list[list[Wire]], room: int, at_least: int = 0
+) -> tuple[list[Wire], int]:
+    taken: list[list[Wire]] = []
+    for number, each in enumerate(reversed(rounds)):
+        if tokens(each) > room and number >= at_least:
+            break
+        taken.append(each)
+        room -= tokens(each)
+    return [message for each in reversed(taken) for message in each], room
+
+
+def tokens(messages: list[Wire]) -> int:
+    """Estimated: four bytes of UTF-8 a token."""
+    return sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
 
 
 def own_messages(turn: Turn) -> list[Wire]:
@@ -32,7 +84,7 @@ def own_messages(turn: Turn) -> list[Wire]:
     return on_the_wire(message for message in whole if not message.meta.get("unfinished"))
 
 
-def history(conversation: Conversation, before: Turn) -> list[list[Wire]]:
+def history(conversation: Conversation, before: Turn) -> list[Wire]:
     """The chat lane up to this turn, turn by turn, from after the last /clear."""
     messages = (
         Message.objects.filter(
@@ -45,34 +97,13 @@ def history(conversation: Conversation, before: Turn) -> list[list[Wire]]:
         .order_by("turn_id", "seq")
         .prefetch_related("tool_calls")
     )
-    turns: dict[int | None, list[Message]] = {}
-    for message in messages:
-        turns.setdefault(message.turn_id, []).append(message)
-    return [on_the_wire(group) for group in turns.values()]
+    return on_the_wire(messages)
 
 
 def opening_of_chat(turn: Turn) -> list[Wire]:
     """Earlier turns, then the person's own text as the last user message."""
     said = turn.messages.filter(role="user").order_by("seq").last()
-    person = on_the_wire([said] if said else [])
-    return [*fit(history(turn.conversation, turn), turn, person), *person]
-
-
-def fit(groups: list[list[Wire]], turn: Turn, *kept: list[Wire]) -> list[Wire]:
-    """As many of the newest turns as half of the model's window holds; a turn goes whole or not."""
-    room = int(turn.config.get("context_window") or 32768) * CHARACTERS_PER_TOKEN // 2
-    room -= sum(size(group) for group in kept)
-    taken: list[list[Wire]] = []
-    for group in reversed(groups):
-        room -= size(group)
-        if room < 0:
-            break
-        taken.append(group)
-    return [message for group in reversed(taken) for message in group]
-
-
-def size(group: list[Wire]) -> int:
-    return sum(len(str(message)) for message in group)
+    return [*history(turn.conversation, turn), *on_the_wire([said] if said else [])]
 
 
 def on_the_wire(messages: Iterable[Message]) -> list[Wire]:

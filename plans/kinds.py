@@ -8,7 +8,7 @@ from agents.chains.steps import Work
 from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
-from agents.transcript import Wire, fit, history
+from agents.transcript import Wire, history
 from agents.turn_kinds import TurnKind, chain_of, prepare_chat, register_kind
 from plans import actions, prompts
 from plans.actions.running import queue_next
@@ -22,7 +22,7 @@ def prepare_subtask(turn: Turn) -> Work:
     attempt = actions.claim_subtask(turn)
     plan = attempt.subtask.plan
     task: Wire = {"role": "user", "content": prompts.assignment(plan, attempt.subtask)}
-    earlier = fit(history(turn.conversation, turn), turn, [task])
+    earlier = history(turn.conversation, turn)
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain_of(turn, "executor"), [*earlier, task], seconds)
 

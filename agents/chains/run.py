@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from agents import journal
 from agents.chains.handlers import HANDLERS
-from agents.chains.schema import END
-from agents.chains.steps import ChainEvent, Step, StepDone, Work
+from agents.chains.schema import END, Task, seconds_of
+from agents.chains.steps import ChainEvent, Output, Step, StepDone, Work
 from agents.chains.transitions import next_task
 from agents.database import in_db
+from agents.endings import may_try_later
+from agents.errors import Refused
 from agents.interruptions import TurnFailed
+from agents.model_client import ModelError
 from agents.models import Turn
 
 MAX_STEPS = 120  # of a chain whose author set no limit: 60 rounds of asking and running tools
@@ -27,29 +31,84 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
     while here != END:
         if int(turn.checkpoint.get("steps", 0)) >= MAX_STEPS:
             raise TurnFailed("logic", f"The chain did not come to an end within {MAX_STEPS} steps.")
+        task = work.chain.task(here)
         done = StepDone("", {})
-        async with aclosing(run_task(turn, work, here)) as events:
-            async for event in events:
-                yield event
-                if isinstance(event, StepDone):
-                    done = event
-        here = await in_db(advance, turn, work, here, done)
+        try:
+            async with aclosing(timed(run_task(turn, work, task), task)) as events:
+                async for event in events:
+                    yield event
+                    if isinstance(event, StepDone):
+                        done = event
+        except (ModelError, TurnFailed, Refused, TimeoutError) as error:
+            here = await in_db(after_failure, turn, task, error)
+        else:
+            here = await in_db(advance, turn, task, done)
 
 
-def run_task(turn: Turn, work: Work, id: str) -> AsyncGenerator[ChainEvent, None]:
-    task = work.chain.task(id)
-    variables = turn.checkpoint.get("variables", {})
-    step = Step(turn, work, task, variables.get(task.input_var, {}))
-    return HANDLERS[task.handler](step)
+async def timed(
+    events: AsyncGenerator[ChainEvent, None], task: Task
+) -> AsyncGenerator[ChainEvent, None]:
+    """The task's events, until its timeout. Only waiting for the next one is cut short, so that
+
+    the time-out never hits whoever reads them.
+    """
+    seconds = seconds_of(task.timeout)
+    end = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    async with aclosing(events):
+        while True:
+            async with asyncio.timeout_at(end):
+                event = await anext(events, None)
+            if event is None:
+                return
+            yield event
 
 
-def advance(turn: Turn, work: Work, id: str, done: StepDone) -> str:
+def run_task(turn: Turn, work: Work, task: Task) -> AsyncGenerator[ChainEvent, None]:
+    """`input_var` names an earlier task, or `input`, what the chain was started with."""
+    outputs = turn.checkpoint.get("variables", {})
+    started_with: Output = {"text": work.input}
+    given = outputs.get(task.input_var, started_with if task.input_var == "input" else {})
+    return HANDLERS[task.handler](Step(turn, work, task, given))
+
+
+def advance(turn: Turn, task: Task, done: StepDone) -> str:
     """Save the task's output and where the chain goes from here."""
-    goto = next_task(work.chain.task(id), done.value)
+    goto = next_task(task, done.value, turn.checkpoint.get("edges", {}))
+    return go(turn, task, goto, done.output)
+
+
+def go(turn: Turn, task: Task, goto: str, output: Output) -> str:
+    edge = f"{task.id}->{goto}"
     edges = dict(turn.checkpoint.get("edges", {}))
-    edges[f"{id}>{goto}"] = edges.get(f"{id}>{goto}", 0) + 1
-    variables = {**turn.checkpoint.get("variables", {}), id: done.output}
-    steps = int(turn.checkpoint.get("steps", 0)) + 1
-    place = {"task": goto, "variables": variables, "edges": edges, "steps": steps}
-    journal.save_checkpoint(turn, **place, replied=None)
+    edges[edge] = edges.get(edge, 0) + 1
+    journal.save_checkpoint(
+        turn,
+        task=goto,
+        variables={**turn.checkpoint.get("variables", {}), task.id: output},
+        edges=edges,
+        steps=int(turn.checkpoint.get("steps", 0)) + 1,
+        replied=None,
+        own_call=None,
+        failures=0,
+    )
     return goto
+
+
+def after_failure(turn: Turn, task: Task, error: Exception) -> str:
+    """Once more, if the task says so; else its on_failure; else the turn has failed.
+
+    A model that may answer later comes first: the turn waits for its next try.
+    """
+    if isinstance(error, ModelError) and may_try_later(turn, error):
+        raise error
+    failures = int(turn.checkpoint.get("failures", 0))
+    if failures < task.retry_on_failure:
+        steps = int(turn.checkpoint.get("steps", 0)) + 1
+        journal.save_checkpoint(turn, task=task.id, failures=failures + 1, steps=steps)
+        return task.id
+    if not task.transition.on_failure:
+        if isinstance(error, TimeoutError):
+            raise TurnFailed("timeout", f"{task.id} took longer than {task.timeout}.") from None
+        raise error
+    sentence = str(error) or f"{task.id} took longer than {task.timeout}."
+    return go(turn, task, task.transition.on_failure, {"text": sentence, "error": sentence})

@@ -2,74 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+import re
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 END = "end"
 
+Handler = Literal["chat_completion", "execute_tool_calls", "tools", "route", "noop", "raise_error"]
+Operator = Literal[
+    "equals", "contains", "starts_with", "ends_with", "default", "edge_traversed_at_least"
+]
 
-class Branch(BaseModel):
-    """Where to go when the task's result meets a condition. Branches are tried in order."""
+DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?\Z")
 
+
+def seconds_of(duration: str) -> float | None:
+    """`90s`, `2m`, `1h30m` in seconds; an empty text is no limit."""
+    if not duration:
+        return None
+    found = DURATION.match(duration)
+    if not found or not any(found.groups()):
+        raise ValueError('a duration is written like "30s", "2m" or "1h30m"')
+    hours, minutes, seconds, thousandths = (float(part or 0) for part in found.groups())
+    return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
+
+
+def a_duration(text: str) -> str:
+    seconds_of(text)
+    return text
+
+
+class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    operator: Literal["equals", "contains", "starts_with", "ends_with", "default"] = "default"
+
+class Branch(Shape):
+    """Where to go when the task's result meets a condition. Branches are tried in order.
+
+    `edge_traversed_at_least` counts an edge "from->to" (this branch's own without one) against the
+    whole number in `when`.
+    """
+
+    operator: Operator = "default"
     when: str = ""
-    goto: str
+    goto: str = END
+    edge: str = ""
 
 
-class Transition(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class Transition(Shape):
+    """`on_failure` names the task to go on with when this one fails."""
 
+    on_failure: str = ""
     branches: list[Branch] = Field(default_factory=list)
 
 
-class ExecuteConfig(BaseModel):
-    """Who answers, with which tools: nothing listed = none, `*` = all, `!x` = not x."""
+class ExecuteConfig(Shape):
+    """Who answers, with which tools: nothing listed = none, `*` = all, `!x` = not x.
 
-    model_config = ConfigDict(extra="forbid")
+    `hide_tools` takes tools out of what is listed. Other keys are kept and not used.
+    """
 
-    model: str | None = None
-    provider: str | None = None
+    model_config = ConfigDict(extra="allow")
+
+    model: str = ""
+    provider: str = ""
     temperature: float | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
     tools: list[str] = Field(default_factory=list)
+    hide_tools: list[str] = Field(default_factory=list)
 
 
-class Task(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class ToolsCall(Shape):
+    """A direct call: `name` is a tool, or a tool source with `tool_name` one of its operations."""
 
+    name: str
+    tool_name: str = ""
+    args: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Task(Shape):
     id: str = Field(min_length=1)
     description: str = ""
-    handler: Literal["chat_completion", "execute_tool_calls"]
+    handler: Handler
     system_instruction: str = ""
-    execute_config: ExecuteConfig = Field(default_factory=ExecuteConfig)
+    prompt_template: str = ""
+    output_template: str = ""
+    execute_config: ExecuteConfig = ExecuteConfig()
+    tools: ToolsCall | None = None
     input_var: str = ""
+    timeout: Annotated[str, AfterValidator(a_duration)] = ""
+    retry_on_failure: int = Field(default=0, ge=0, le=20)
     transition: Transition = Field(default_factory=Transition)
 
 
-class Chain(BaseModel):
-    """`token_limit` 0 means the model's own window."""
-
-    model_config = ConfigDict(extra="forbid")
+class Chain(Shape):
+    """`token_limit` 0 means the model's own window. What the tasks say is checked by check.py."""
 
     id: str = Field(min_length=1)
     description: str = ""
+    debug: bool = False
     token_limit: int = Field(default=0, ge=0)
     tasks: list[Task] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def gotos_exist(self) -> Self:
-        ids = [task.id for task in self.tasks]
-        if len(set(ids)) != len(ids):
-            raise ValueError("two tasks have the same id")
-        for task in self.tasks:
-            for branch in task.transition.branches:
-                if branch.goto not in (*ids, END):
-                    raise ValueError(f"task {task.id} goes to {branch.goto}, which does not exist")
-            if task.input_var and task.input_var not in ids:
-                raise ValueError(f"task {task.id} reads {task.input_var}, which does not exist")
-        return self
 
     def task(self, id: str) -> Task:
         return next(task for task in self.tasks if task.id == id)

@@ -8,6 +8,8 @@ from agents.chains.schema import Chain, Task
 from agents.models import Turn
 from agents.transcript import Wire
 
+Output = dict[str, object]
+
 
 @dataclass(frozen=True)
 class Work:
@@ -20,15 +22,20 @@ class Work:
     opening: list[Wire]
     seconds: float | None = None
 
+    @property
+    def input(self) -> str:
+        """What the chain was started with: the last thing said before it began."""
+        return str(self.opening[-1].get("content") or "") if self.opening else ""
+
 
 @dataclass
 class Step:
-    """One task about to be carried out. `input` is the result of the task named in input_var."""
+    """One task about to be carried out. `input` is the output of the task named in input_var."""
 
     turn: Turn
     work: Work
     task: Task
-    input: dict[str, object] = field(default_factory=dict)
+    input: Output = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,10 +56,13 @@ class ToolCallChanged:
 
 @dataclass(frozen=True)
 class StepDone:
-    """A task's result: `value` decides the branch, `output` is what later tasks may read."""
+    """A task's result: `value` decides the branch, `output` is what later tasks may read.
+
+    An output is {"text", …}; chat_completion adds "message", the id of the message it wrote.
+    """
 
     value: str
-    output: dict[str, object]
+    output: Output
 
 
 ChainEvent = TextStreamed | TextEnded | ToolCallChanged | StepDone

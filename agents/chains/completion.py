@@ -1,0 +1,144 @@
+"""Asking the model: a streamed reply with tool calls, or one label to route by."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from django.db.models import F
+
+from agents import journal
+from agents.chains.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
+from agents.chains.words import said
+from agents.database import in_db
+from agents.model_client import ModelRequest, ReasoningPart, Reply, stream
+from agents.models import Message, Turn
+from agents.providers import resolve
+from agents.tools.base import Tool
+from agents.toolset import Instruction, OnOffer, on_offer
+from agents.transcript import Wire, own_messages, system_parts, within_window
+
+ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
+
+
+async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Ask the model once. The result is `tool_call` or `executed`; the output names the message."""
+    turn = step.turn
+    if replied := turn.checkpoint.get("replied"):  # it had answered when the turn broke off
+        yield await in_db(reply_of, replied)
+        return
+    request = await in_db(prepare_request, step)
+    writing: dict[str, Message] = {}
+    reply: Reply | None = None
+    async with aclosing(stream(request)) as parts:
+        async for part in parts:
+            if isinstance(part, Reply):
+                reply = part
+                continue
+            kind = "reasoning" if isinstance(part, ReasoningPart) else "text"
+            if kind not in writing:
+                writing[kind] = await in_db(journal.start_message, turn, kind)
+            yield TextStreamed(writing[kind].pk, part.text)
+    for message in writing.values():
+        yield TextEnded(message.pk)
+    assert reply is not None, "a stream ends with its reply or an error"
+    yield await finish_completion(step, writing, reply)
+
+
+async def finish_completion(step: Step, writing: dict[str, Message], reply: Reply) -> StepDone:
+    turn = step.turn
+    if "reasoning" in writing:
+        await in_db(journal.finish_message, turn, writing["reasoning"], reply.reasoning)
+    message = writing["text"] if "text" in writing else await in_db(journal.start_message, turn)
+    await in_db(journal.finish_reply, turn, message, reply)
+    return await in_db(reply_of, message.pk)
+
+
+def reply_of(message_id: int) -> StepDone:
+    message = Message.objects.get(pk=message_id)
+    value = "tool_call" if message.tool_calls.exists() else "executed"
+    return StepDone(value, {"message": message.pk, "text": message.text})
+
+
+async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Let the model choose one of the labels the branches wait for; the result is the label.
+
+    The choice is no message: nobody has to read it.
+    """
+    labels = [branch.when for branch in step.task.transition.branches if branch.when]
+    request = await in_db(prepare_request, step, labels)
+    reply: Reply | None = None
+    async with aclosing(stream(request)) as parts:
+        async for part in parts:
+            reply = part if isinstance(part, Reply) else reply
+    assert reply is not None, "a stream ends with its reply or an error"
+    await in_db(journal.count_reply, step.turn, reply)
+    yield StepDone(chosen(reply.text, labels), {"text": reply.text})
+
+
+def chosen(answer: str, labels: list[str]) -> str:
+    """The label that was meant, whatever stands around it; else the answer, for `default`."""
+    said = answer.strip().strip(".!\"'`*").casefold()
+    exact = [label for label in labels if label.casefold() == said]
+    within = [label for label in labels if label.casefold() in said]
+    return (exact or sorted(within, key=len, reverse=True) or [answer.strip()])[0]
+
+
+def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest:
+    """The request from the rows as they are now; counted before it is sent."""
+    turn, config = step.turn, step.task.execute_config
+    with journal.fenced(turn):
+        journal.check_wishes(turn)
+        Turn.objects.filter(pk=turn.pk).update(model_calls=F("model_calls") + 1)
+        offer = on_offer(turn, words_of(step) if labels is None else [])
+    tools = [] if labels is not None else [describe(tool, turn) for tool in offer.tools.values()]
+    temperature = 0.0 if labels is not None else turn.config.get("temperature")
+    return ModelRequest(
+        endpoint=resolve(said(step, config.provider) or str(turn.config.get("provider") or "")),
+        model=said(step, config.model) or str(turn.config.get("model") or ""),
+        messages=request_messages(step, offer, tools, labels),
+        tools=tools,
+        temperature=temperature if config.temperature is None else config.temperature,
+        extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
+    )
+
+
+def words_of(step: Step) -> list[str]:
+    """The task's own list of tools, less what it hides."""
+    config = step.task.execute_config
+    return [*config.tools, *(f"!{name}" for name in config.hide_tools)]
+
+
+def request_messages(
+    step: Step, offer: OnOffer, tools: list[dict[str, object]], labels: list[str] | None
+) -> list[Wire]:
+    turn = step.turn
+    author = said(step, step.task.system_instruction)
+    if labels:
+        author = f"{author}\n\n{ROUTE.format(labels=', '.join(labels))}".strip()
+    parts = [Instruction(100, author)] if labels else system_parts(turn, author, offer)
+    opening = with_prompt(step)
+    nudge = turn.checkpoint.get("nudge")
+    own: list[Wire] = [] if labels else own_messages(turn)
+    reminder: list[Wire] = [{"role": "user", "content": nudge}] if nudge else []
+    limit = token_limit(step) - len(str(tools)) // 4
+    return within_window(parts, opening, own, reminder, limit)
+
+
+def with_prompt(step: Step) -> list[Wire]:
+    """The opening; a prompt_template takes the place of what was said last."""
+    if not step.task.prompt_template:
+        return step.work.opening
+    prompt: Wire = {"role": "user", "content": said(step, step.task.prompt_template)}
+    return [*step.work.opening[:-1], prompt]
+
+
+def token_limit(step: Step) -> int:
+    """The chain's limit or the model's window, whichever is less; a quarter is for the reply."""
+    window = int(step.turn.config.get("context_window") or 32768)
+    limit = min(step.work.chain.token_limit or window, window)
+    return limit - limit // 4
+
+
+def describe(tool: Tool, turn: Turn) -> dict[str, object]:
+    return tool.as_function((turn.config.get("tool_descriptions") or {}).get(tool.name))

@@ -1,0 +1,58 @@
+"""The chain author's words at one step, with their macros expanded."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from agents.chains.macros import Meanings, UnknownMacro, expand
+from agents.chains.steps import Output, Step
+from agents.interruptions import TurnFailed
+from agents.models import ToolSource
+
+BUILT_IN_SERVICES = ["local_fs", "local_shell", "fetch_url"]
+
+
+def said(step: Step, text: str) -> str:
+    """The author's text for this step; a macro without a meaning fails the task."""
+    if "{{" not in text:
+        return text
+    try:
+        return expand(text, meanings(step))
+    except UnknownMacro as unknown:
+        raise TurnFailed("logic", f"Task {step.task.id}: {unknown}") from None
+
+
+def meanings(step: Step) -> Meanings:
+    config, chain = step.turn.config, step.work.chain
+    return Meanings(
+        now=datetime.now().astimezone(),
+        chain={"id": chain.id, "description": chain.description},
+        variables=variables(config),
+        outputs=outputs(step),
+        services=services(),
+        edges=dict(step.turn.checkpoint.get("edges", {})),
+    )
+
+
+def variables(config: dict[str, object]) -> dict[str, str]:
+    """`model` and `provider` of the agent, its id and name, and what its file has under "vars"."""
+    own = config.get("vars")
+    given = {str(k): str(v) for k, v in own.items()} if isinstance(own, dict) else {}
+    names = ("model", "provider", "id", "name")
+    return {**given, **{name: str(config.get(name) or "") for name in names}}
+
+
+def outputs(step: Step) -> Output:
+    """`.input` and each task by its id; a task's text by itself, its other fields behind a dot."""
+    earlier: dict[str, Output] = step.turn.checkpoint.get("variables", {})
+    texts: Output = {id: flat(output) for id, output in earlier.items()}
+    return {**texts, "input": step.input.get("text", step.work.input)}
+
+
+def flat(output: Output) -> object:
+    return output.get("data", output.get("text", ""))
+
+
+def services() -> list[str]:
+    """The names of what tools come from, as grants name them."""
+    return [*BUILT_IN_SERVICES, *ToolSource.objects.order_by("name").values_list("name", flat=True)]
