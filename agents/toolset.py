@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
-from agents.agent_file import AgentRecord, files_folder, read_agent
+from agents.agent_file import AgentFile, AgentRecord, files_folder, read_agent
 from agents.models import ToolCall, Turn
 from agents.tools.base import Tool
 from agents.tools.files import file_tools
@@ -97,16 +98,25 @@ def on_offer(turn: Turn, words: list[str]) -> OnOffer:
     the chain task's own list. Plan tools come from the gate and are not the chain's to take.
     """
     offer = offer_of(turn)
-    agent = read_agent(turn.conversation.agent_id)
+    agent = agent_of(turn)
+    allowed = turn.config.get("allow") or []
     tools = {tool.name: tool for tool in offer.tools if not is_off(agent, tool.name)}
     grants: dict[str, Grant] = {}
     for tool in agent_tools(agent) if offer.agent_tools != "none" else []:
-        grant = grant_of(agent, tool.name)
+        grant = "allow" if tool.name in allowed else grant_of(agent, tool.name)
         open_now = tool.read_only or offer.agent_tools == "all"
         if grant != "off" and open_now and allows(words, tool.name):
             tools.setdefault(tool.name, tool)
             grants[tool.name] = grant
     return OnOffer(offer, tools, grants, always_allowed(agent))
+
+
+def agent_of(turn: Turn) -> AgentRecord:
+    """The agent as its file says now; a chain run in a folder has none and brings its own."""
+    if not turn.config.get("in_folder"):
+        return read_agent(turn.conversation.agent_id)
+    file = AgentFile.model_validate(turn.config)
+    return AgentRecord(file.id, Path(str(file.workspace)), file, "", None, None, "")
 
 
 def always_allowed(agent: AgentRecord) -> tuple[object, ...]:

@@ -59,6 +59,8 @@ def prepare_chat(turn: Turn) -> Work:
 
 def chain_of(turn: Turn, role: str) -> Chain:
     """The chain this turn thinks with: its own, or the one agent.json names for the role."""
+    if document := turn.config.get("chain_document"):
+        return Chain.model_validate(document)
     chains = turn.config.get("chains") or {}
     return load_chain(turn.chain or str(chains.get(role) or DEFAULT_CHAINS[role]))
 

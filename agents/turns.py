@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 
 from agents import journal
@@ -21,18 +22,27 @@ from agents.turn_kinds import kind_of
 
 log = logging.getLogger(__name__)
 
+Watch = Callable[[ChainEvent], None]
 
-async def run_turn(turn: Turn) -> None:
-    """Work until the turn is over or has to wait; whatever happens is written to its row."""
+
+def nobody(event: ChainEvent) -> None:
+    pass
+
+
+async def run_turn(turn: Turn, watch: Watch = nobody) -> None:
+    """Work until the turn is over or has to wait; whatever happens is written to its row.
+
+    `watch` is told each event of the chain, for a command that prints along.
+    """
     try:
-        await settle_by(turn)
+        await settle_by(turn, watch)
     except TurnLost:
         log.info("turn %s is no longer ours", turn.pk)
 
 
-async def settle_by(turn: Turn) -> None:
+async def settle_by(turn: Turn, watch: Watch) -> None:
     try:
-        await work_on(turn)
+        await work_on(turn, watch)
     except asyncio.CancelledError:  # by a stop, or because the process goes down
         await in_db(cut_off, turn)
     except TurnLost:
@@ -56,18 +66,18 @@ async def settle_by(turn: Turn) -> None:
         await in_db(end, turn, TurnState.DONE)
 
 
-async def work_on(turn: Turn) -> None:
+async def work_on(turn: Turn, watch: Watch) -> None:
     try:
         work = await in_db(kind_of(turn).prepare, turn)
     except NothingToDo:
         return
     async with asyncio.timeout(work.seconds):
-        await follow(turn, work)
+        await follow(turn, work, watch)
         while await in_db(ask_again, turn):
-            await follow(turn, work)
+            await follow(turn, work, watch)
 
 
-async def follow(turn: Turn, work: Work) -> None:
+async def follow(turn: Turn, work: Work, watch: Watch) -> None:
     """Run the chain and show its text to whoever is watching."""
 
     async def save(message_id: int, text: str) -> None:
@@ -77,6 +87,7 @@ async def follow(turn: Turn, work: Work) -> None:
     try:
         async with aclosing(run_chain(turn, work)) as happening:
             async for event in happening:
+                watch(event)
                 await show(event, turn, live, save)
     except BaseException:
         with suppress(TurnLost):

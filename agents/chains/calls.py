@@ -183,8 +183,7 @@ def tools_of_asking_task(step: Step) -> list[str]:
     """
     if step.task.tools is not None:
         return [tool_name(step.task.tools)]
-    chain, source = step.work.chain, step.task.input_var
-    asking = chain.task(source) if any(task.id == source for task in chain.tasks) else step.task
+    asking = next((t for t in step.work.chain.tasks if t.id == step.source), step.task)
     config, own = asking.execute_config, step.task.execute_config
     hidden = [f"!{name}" for name in (*config.hide_tools, *own.hide_tools)]
     if own.tools and "*" not in own.tools and asking is not step.task:

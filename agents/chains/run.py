@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from agents import journal
 from agents.chains.handlers import HANDLERS
-from agents.chains.schema import END, Task, seconds_of
+from agents.chains.schema import END, START, Task, seconds_of
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, Work
 from agents.chains.transitions import next_task
 from agents.database import in_db
@@ -64,11 +64,13 @@ async def timed(
 
 
 def run_task(turn: Turn, work: Work, task: Task) -> AsyncGenerator[ChainEvent, None]:
-    """`input_var` names an earlier task, or `input`, what the chain was started with."""
-    outputs = turn.checkpoint.get("variables", {})
-    started_with: Output = {"text": work.input}
-    given = outputs.get(task.input_var, started_with if task.input_var == "input" else {})
-    return HANDLERS[task.handler](Step(turn, work, task, given))
+    """`input_var` names an earlier task, or `input`, what the chain was started with.
+
+    Without one, a task reads what the task before it gave out.
+    """
+    source = task.input_var or str(turn.checkpoint.get("previous") or START)
+    outputs = {START: {"text": work.input}, **turn.checkpoint.get("variables", {})}
+    return HANDLERS[task.handler](Step(turn, work, task, source, outputs.get(source, {})))
 
 
 def advance(turn: Turn, task: Task, done: StepDone) -> str:
@@ -86,6 +88,7 @@ def go(turn: Turn, task: Task, goto: str, output: Output) -> str:
         task=goto,
         variables={**turn.checkpoint.get("variables", {}), task.id: output},
         edges=edges,
+        previous=task.id,
         steps=int(turn.checkpoint.get("steps", 0)) + 1,
         replied=None,
         own_call=None,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 END = "end"
+START = "input"  # what a chain was started with, as input_var and templates name it
 
 Handler = Literal["chat_completion", "execute_tool_calls", "tools", "route", "noop", "raise_error"]
 Operator = Literal[

@@ -30,11 +30,12 @@ class Work:
 
 @dataclass
 class Step:
-    """One task about to be carried out. `input` is the output of the task named in input_var."""
+    """One task about to be carried out. `input` is the output of the task `source`."""
 
     turn: Turn
     work: Work
     task: Task
+    source: str
     input: Output = field(default_factory=dict)
 
 
