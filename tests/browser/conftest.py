@@ -21,7 +21,8 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync"),
 )
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-expect.set_options(timeout=10_000)
+PATIENCE = 10_000  # ms
+expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items):
@@ -150,6 +151,7 @@ def open_tab(chromium, product):
             product.session = sign_in(chromium, product)
         state = product.session if signed_in else None
         context = chromium.new_context(storage_state=state, **({"viewport": DESK} | options))
+        context.set_default_timeout(PATIENCE)
         if blocked:
             context.route_web_socket("**/ws/**", lambda socket: socket.close())
         tab = Tab(context.new_page(), product.address)

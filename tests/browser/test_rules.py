@@ -1,0 +1,371 @@
+"""The rules of the screen, by their numbers in the design. The rest are in tests/test_rules.py."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import A_RUN, LIVE
+from tests.browser.test_tabs import add_subtask, wait_for
+
+ASIDE = re.compile(r'<aside class="drawer" id="plan".*?</aside>', re.DOTALL)
+SEQ = re.compile(r'(<aside [^>]*data-seq=")(\d+)')
+
+
+# R7: unsaved edits turn Start into "Start with my edits"
+
+
+def test_r7_an_unsaved_edit_is_saved_and_approved_by_one_button(product, open_tab):
+    chat = product.scripted("hang")
+    tab = open_tab().chat(chat)
+    expect(tab.button("Start plan")).to_be_visible()
+    tab.edit(3, "Typed and not saved")
+    expect(tab.button("Start plan")).to_be_hidden()
+    tab.button("Start with my edits").click()
+    tab.sees_plan(state="in_progress", version=2, approved_version=2)
+    expect(tab.row(3)).to_contain_text("Typed and not saved")
+    expect(tab.editor("Edit subtask 3")).to_be_hidden()
+    plan = product.plan(chat)
+    assert plan["subtasks"][2]["name"] == "Typed and not saved"
+    assert plan["approved_version"] == plan["version"] == 2
+
+
+def test_r7_an_editor_that_changed_nothing_leaves_the_button_as_it_is(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    tab.button("Edit subtask 1").click()
+    expect(tab.editor("Edit subtask 1")).to_be_visible()
+    expect(tab.button("Start plan")).to_be_visible()
+
+
+# R13: every snapshot carries seq; a client ignores a lower one; socket and poll say the same
+
+
+@pytest.mark.parametrize("way", ["socket", "poll"])
+def test_r13_an_older_drawer_is_ignored(product, open_tab, way):
+    chat = product.scripted("quick")
+    wire = Wire(open_tab(), chat)
+    tab = wire.tab
+    old = wire.drawer()
+    tab.rename(1, "The newer name")
+    tab.sees_plan(version=2)
+    wire.deliver(old, way)
+    expect(tab.plan).to_have_attribute("data-version", "2")
+    expect(tab.row(1)).to_contain_text("The newer name")
+    # The same fragment under a later number is shown: it was the number that kept it out.
+    wire.deliver(SEQ.sub(r"\g<1>999999", old), way)
+    tab.sees_plan(version=1)
+
+
+def test_r13_socket_and_poll_give_the_same_drawer(product, open_tab):
+    wire = Wire(open_tab(), product.scripted("quick"))
+    tab = wire.tab
+    wire.frames.clear()
+    tab.rename(1, "Another name")
+    tab.sees_plan(version=2)
+    seq = tab.plan.get_attribute("data-seq")
+    wait_for(tab, lambda: wire.by_socket(seq))
+    polled = ASIDE.search(wire.drawer())[0]
+    assert SEQ.search(polled)[2] == seq
+    assert wire.by_socket(seq) == polled
+
+
+class Wire:
+    """A tab whose socket runs through the test."""
+
+    def __init__(self, tab, chat):
+        self.tab, self.frames = tab, []
+        tab.page.context.route_web_socket("**/ws/**", self.route)
+        tab.chat(chat)
+        tab.sees_connection(LIVE)
+        self.path = f"/c/{chat}/drawer"
+
+    def route(self, socket):
+        self.socket = socket
+        server = socket.connect_to_server()
+        server.on_message(self.hear)
+
+    def hear(self, frame):
+        self.frames.append(frame)
+        self.socket.send(frame)
+
+    def by_socket(self, seq):
+        drawers = [found[0] for frame in self.frames if (found := ASIDE.search(frame))]
+        return next((html for html in drawers if SEQ.search(html)[2] == seq), None)
+
+    def drawer(self):
+        """What a poll would get now."""
+        return self.tab.page.request.get(self.tab.address + self.path).text()
+
+    def deliver(self, text, way):
+        """Let it arrive, and come back when the page has had time to show it."""
+        if way == "socket":
+            self.socket.send(text)
+        else:
+            self.tab.page.context.route(f"**{self.path}", lambda route: route.fulfill(body=text))
+            with self.tab.page.expect_response(f"**{self.path}"):
+                self.tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+            self.tab.page.context.unroute(f"**{self.path}")
+        self.tab.page.evaluate("new Promise((done) => setTimeout(done, 150))")
+
+
+# R20: on opening one snapshot with seq, then what comes after it
+
+
+def test_r20_nothing_falls_between_the_page_and_its_socket(product, open_tab):
+    chat = product.scripted("quick")
+    tab, asked = open_tab(), []
+
+    def route(socket):
+        """The socket opens only after something has happened that the page does not know."""
+        add_subtask(product, chat, "Between page and socket")
+        asked.append(socket.url)
+        socket.connect_to_server()
+
+    tab.page.context.route_web_socket("**/ws/**", route)
+    tab.chat(chat)
+    tab.sees_plan(version=2, within=4000)
+    expect(tab.row(4)).to_contain_text("Between page and socket")
+    after = int(re.search(r"after=(\d+)", asked[0])[1])
+    assert 0 < after < int(tab.plan.get_attribute("data-seq"))
+
+
+def test_r20_what_is_there_is_not_added_again(product, open_tab):
+    chat = product.scripted("quick")
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    ids = tab.log.locator("article").evaluate_all("all => all.map(e => e.id)")
+    assert len(ids) == len(set(ids))
+    tab.page.reload()
+    tab.sees_connection(LIVE)
+    expect(tab.log.locator("article")).to_have_count(len(ids))
+
+
+# R22: pending approvals, questions and confirmations are part of the snapshot
+
+
+def test_r22_a_question_is_there_after_a_reload_and_can_be_answered(product, open_tab):
+    chat = product.started("question")
+    tab = open_tab().chat(chat)
+    for _ in range(2):
+        expect(tab.plan.get_by_role("group", name="Scripted asks")).to_contain_text("Which tone?")
+        expect(tab.log.get_by_role("group", name="Scripted asks")).to_contain_text("Which tone?")
+        expect(tab.button("Allow once")).to_have_count(0)
+        tab.page.reload()
+    tab.say("A dry one")
+    tab.sees_plan(within=A_RUN, state="done")
+    expect(tab.plan.get_by_role("group", name="Scripted asks")).to_have_count(0)
+
+
+def test_r22_an_approval_is_there_after_a_reload_and_can_be_given(product, open_tab, careful):
+    chat = product.started("approve")
+    product.file("new.txt", "scripted").unlink(missing_ok=True)
+    tab = open_tab().chat(chat)
+    for _ in range(2):
+        group = tab.log.get_by_role("group", name=re.compile("write_file"))
+        for name in ("Allow once", "Always allow", "Deny"):
+            expect(group.get_by_role("button", name=name, exact=True)).to_be_visible()
+        expect(tab.plan).to_contain_text("Waiting for you: write_file")
+        tab.page.reload()
+    assert not product.file("new.txt", "scripted").exists()
+    tab.button("Allow once").click()
+    tab.sees_plan(within=A_RUN, state="done")
+    assert product.file("new.txt", "scripted").read_text() == "new"
+
+
+def test_r22_a_plan_that_waits_for_its_start_still_waits_after_a_reload(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    tab.page.reload()
+    expect(tab.button("Start plan")).to_be_visible()
+    expect(tab.plan).to_contain_text("Waiting for you to start it")
+
+
+# R26: the log does not speak each token; one polite status; errors are alerts, once
+
+SPOKEN = """() => {
+  window.spoken = [];
+  const politeness = (node) => {
+    for (let e = node; e instanceof Element; e = e.parentElement) {
+      if (e.getAttribute("aria-busy") === "true") return "off";
+      const said = e.getAttribute("aria-live");
+      if (said) return said;
+      if (["log", "status"].includes(e.getAttribute("role"))) return "polite";
+      if (e.getAttribute("role") === "alert") return "assertive";
+    }
+    return "off";
+  };
+  new MutationObserver((records) => {
+    for (const { target, addedNodes, type } of records) {
+      const at = target instanceof Element ? target : target.parentElement;
+      const text = type === "characterData" ? target.data : [...addedNodes].map((n) => n.textContent).join("");
+      if (text.trim() && at && politeness(at) !== "off") window.spoken.push([at.closest("[id]")?.id, text.trim()]);
+    }
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+def test_r26_a_reply_is_not_spoken_token_by_token(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.page.evaluate(SPOKEN)
+    tab.say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 8")
+    expect(tab.button("Stop the reply")).to_be_hidden()
+    spoken = tab.page.evaluate("window.spoken")
+    growing = [text for _, text in spoken if "Paragraph" in text]
+    assert len(growing) <= 1, growing
+    assert ["status", "Scripted is answering"] in spoken
+
+
+def test_r26_one_polite_status_says_what_happens(product, open_tab):
+    chat = product.scripted("hang")
+    tab = open_tab().chat(chat)
+    status = tab.page.locator("#status")
+    expect(status).to_have_role("status")
+    expect(status).to_have_text("Needs you: Waiting for you to start it")
+    tab.button("Start plan").click()
+    expect(status).to_have_text(re.compile("^Subtask 1 of 3 done"))
+    named = tab.page.get_by_role("status").filter(has_text=re.compile("Subtask|Needs you|answering"))
+    expect(named).to_have_count(1)
+
+
+def test_r26_an_error_is_an_alert_once(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.page.evaluate(SPOKEN)
+    tab.say("refuse the key")
+    expect(tab.alerts).to_have_count(1)
+    expect(tab.alerts).to_contain_text("The model refused the key")
+    expect(tab.button("Stop the reply")).to_be_hidden()
+    spoken = [text for _, text in tab.page.evaluate("window.spoken")]
+    assert len([text for text in spoken if "refused the key" in text]) <= 1, spoken
+
+
+# R27: progress bars, the drawer as a region beside the page, everything by keyboard
+
+
+def test_r27_the_bar_says_its_values(product, open_tab):
+    tab = open_tab().chat(product.started("fail"))
+    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+    says_values(tab, 1, 3, "1 of 3 settled, 33 %: 1 done, 0 abandoned")
+    tab.button("Skip subtask 2").click()
+    says_values(tab, 2, 3, "2 of 3 settled, 67 %: 1 done, 1 abandoned")
+    expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
+    expect(tab.row(2).get_by_role("img", name="Abandoned")).to_be_visible()
+    expect(tab.plan).to_contain_text("1 done, 1 abandoned")
+
+
+def says_values(tab, now, most, text):
+    expect(tab.progress).to_have_attribute("aria-valuenow", str(now), timeout=A_RUN)
+    expect(tab.progress).to_have_attribute("aria-valuemin", "0")
+    expect(tab.progress).to_have_attribute("aria-valuemax", str(most))
+    expect(tab.progress).to_have_attribute("aria-valuetext", text)
+
+
+def test_r27_each_state_is_also_a_word(product, open_tab):
+    tab = open_tab().chat(product.started("hang"))
+    expect(tab.row(2)).to_have_attribute("aria-current", "step")
+    for number, word in [(1, "Done"), (2, "In progress"), (3, "To do")]:
+        expect(tab.row(number).get_by_role("img", name=word, exact=True)).to_be_visible()
+    expect(tab.subtasks.locator("[aria-current]")).to_have_count(1)
+    assert tab.page.locator("[data-state]:not(#plan):not(li[data-key])").count() == 0
+    assert tab.subtasks.evaluate("list => [...list.children].every(e => e.matches('li[data-key][data-state]'))")
+
+
+def test_r27_the_drawer_stands_beside_the_page_and_gives_focus_back(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    expect(tab.plan).to_be_visible()
+    assert tab.plan.get_attribute("aria-modal") is None
+    expect(tab.plan_button).to_have_attribute("aria-expanded", "true")
+    tab.message.fill("Typed while the drawer is open")
+    tab.page.keyboard.press("Control+.")
+    expect(tab.plan).to_be_hidden()
+    expect(tab.message).to_be_focused()
+    tab.page.keyboard.press("Control+.")
+    expect(tab.plan).to_be_visible()
+    expect(tab.plan.locator(":focus")).to_have_count(1)
+    tab.page.keyboard.press("Control+.")
+    expect(tab.plan).to_be_hidden()
+    expect(tab.plan_button).to_be_focused()
+    expect(tab.plan_button).to_have_attribute("aria-expanded", "false")
+    tab.page.keyboard.press("Enter")
+    expect(tab.plan).to_be_visible()
+    tab.plan.get_by_role("button", name="Close plan").click()
+    expect(tab.plan_button).to_be_focused()
+
+
+def test_r27_a_plan_is_edited_and_started_by_keyboard_alone(product, open_tab):
+    tab = open_tab().chat(product.scripted("hang"))
+    press = tab.page.keyboard.press
+    cell = tab.row(1).get_by_role("group", name=re.compile("^Subtask 1"))
+    reach(tab, cell)
+    press("F2")
+    press("Control+a")
+    tab.page.keyboard.type("Written by keyboard")
+    press("Enter")
+    tab.sees_plan(version=2)
+    expect(tab.row(1)).to_contain_text("Written by keyboard")
+    expect(tab.row(1).locator(":focus")).to_have_count(1)
+
+    press("Alt+ArrowDown")
+    tab.sees_plan(version=3)
+    expect(tab.row(2)).to_contain_text("Written by keyboard")
+    expect(tab.page.locator("#status")).to_have_text("Moved to 2 of 3")
+    expect(tab.row(2).locator(":focus")).to_have_count(1)
+    press("Alt+ArrowUp")
+    tab.sees_plan(version=4)
+    expect(tab.row(1)).to_contain_text("Written by keyboard")
+
+    press("Enter")
+    expect(tab.editor("Edit subtask 1")).to_be_visible()
+    press("Escape")
+    expect(tab.editor("Edit subtask 1")).to_be_hidden()
+    press("Delete")
+    tab.sees_plan(version=5)
+    expect(tab.rows).to_have_count(2)
+    expect(tab.plan.locator(":focus")).to_have_count(1)
+    press("Control+Enter")
+    tab.sees_plan(state="in_progress", approved_version=5)
+
+
+def test_r27_what_was_removed_comes_back_by_undo(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    before = tab.names()
+    tab.remove(2)
+    expect(tab.rows).to_have_count(2)
+    expect(tab.page.get_by_role("status").filter(has_text="Removed subtask 2")).to_be_visible()
+    tab.button("Undo").click()
+    expect(tab.rows).to_have_count(3)
+    assert tab.names() == before
+
+
+def reach(tab, place, most=60):
+    """By the Tab key, as somebody without a mouse does."""
+    for _ in range(most):
+        if place.evaluate("e => e === document.activeElement"):
+            return
+        tab.page.keyboard.press("Tab")
+    pytest.fail("the Tab key does not lead there")
+
+
+def test_r27_nothing_moves_for_those_who_asked_for_that(product, open_tab):
+    tab = open_tab(reduced_motion="reduce").chat(product.started("hang"))
+    expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
+    assert tab.page.evaluate(MOVING) == []
+    tab.page.emulate_media(reduced_motion="no-preference")
+    assert tab.page.evaluate(MOVING), "there is something to hold still"
+
+
+MOVING = """() => document.getAnimations()
+  .filter((a) => a.playState === "running" && a.effect.getComputedTiming().duration > 1)
+  .map((a) => a.animationName ?? a.transitionProperty)"""
+
+
+def test_r27_on_a_phone_the_sheet_closes_by_escape_and_gives_focus_back(product, open_tab):
+    tab = open_tab(viewport={"width": 390, "height": 844}).chat(product.scripted("quick"))
+    tab.plan_button.click()
+    expect(tab.plan.locator(":focus")).to_have_count(1)
+    tab.page.keyboard.press("Escape")
+    expect(tab.plan).to_be_hidden()
+    expect(tab.plan_button).to_be_focused()
