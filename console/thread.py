@@ -101,10 +101,11 @@ class Leg:
 
 
 def visible_calls(message: Message) -> list[ToolCall]:
-    calls = message.tool_calls.all()
-    return [
-        call for call in calls if call.tool not in QUIET_TOOLS or call.state not in ("", "done")
-    ]
+    return [call for call in message.tool_calls.all() if not is_quiet(call)]
+
+
+def is_quiet(call: ToolCall) -> bool:
+    return call.tool in QUIET_TOOLS and call.state in ("", "asked", "running", "done")
 
 
 def read_messages(conversation: Conversation) -> QuerySet[Message]:

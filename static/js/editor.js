@@ -9,7 +9,7 @@ const FIELDS = ["name", "description", "expected_outcome"];
 const PLAN_FIELDS = ["title", "content", "expected_outcome"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
-const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
+export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
 const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
 const formOf = (place) => place.querySelector("form.edit");
 
@@ -123,7 +123,7 @@ async function act(row, verb, values = {}) {
   return answer.ok;
 }
 
-async function move(row, to) {
+export async function move(row, to) {
   const total = rows().length;
   const from = rows().indexOf(row) + 1;
   if (to < 1 || to > total || to === from) return;
@@ -184,11 +184,10 @@ function warn(place, sentence) {
 }
 
 /** The open editors were saved together with the start. */
-export function closeSaved(ctx) {
-  if (ctx.sourceElement?.id === "start" && ctx.response?.status === 200) {
-    editors().forEach(closeEditor);
-  }
-}
+document.addEventListener("htmx:after:request", (event) => {
+  const { sourceElement, response } = event.detail.ctx;
+  if (sourceElement.id === "start" && response.status === 200) editors().forEach(closeEditor);
+});
 
 document.addEventListener("htmx:config:request", (event) => {
   const { sourceElement, request } = event.detail.ctx;
@@ -220,7 +219,7 @@ document.addEventListener("input", (event) => event.target.closest("form.edit") 
 
 // Mouse and keyboard
 
-const rowOf = (element) => element.closest("#subtasks > li");
+export const rowOf = (element) => element.closest("#subtasks > li");
 on("click", "#subtasks [data-edit]", (button) => editSubtask(rowOf(button)));
 on("click", "[data-edit-plan]", (button) => editPlan(button.closest("#plan-title")));
 on("click", "#add-subtask", (button) => addSubtask(byId("add-slot")));
@@ -262,48 +261,3 @@ on("keydown", "#subtasks .step-r[tabindex]", (cell, event) => {
 on("keydown", "#plan", (_drawer, event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("start")?.requestSubmit();
 });
-
-// Dragging by the grip
-
-let drag = null;
-
-on("pointerdown", ".grip", (grip, event) => {
-  if (event.button !== 0) return;
-  event.preventDefault();
-  drag = { row: rowOf(grip), to: 0 };
-  drag.row.dataset.dragged = "";
-  grip.setPointerCapture(event.pointerId);
-});
-
-document.addEventListener("pointermove", (event) => {
-  if (!drag) return;
-  clearDrop();
-  const over = rows().find((row) => isAcross(row, event.clientY));
-  if (!over || over === drag.row || !("editable" in over.dataset)) return;
-  const from = rows().indexOf(drag.row);
-  const at = rows().indexOf(over);
-  over.dataset.drop = at < from ? "before" : "after";
-  drag.to = at + 1;
-});
-
-function isAcross(row, y) {
-  const box = row.getBoundingClientRect();
-  return y >= box.top && y < box.bottom;
-}
-
-function clearDrop() {
-  drag.to = 0;
-  for (const row of document.querySelectorAll("[data-drop]")) delete row.dataset.drop;
-}
-
-function endDrag(event) {
-  if (!drag) return;
-  const { row, to } = drag;
-  clearDrop();
-  delete row.dataset.dragged;
-  drag = null;
-  if (to && event.type === "pointerup") move(row, to);
-}
-
-document.addEventListener("pointerup", endDrag);
-document.addEventListener("pointercancel", endDrag);

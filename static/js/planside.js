@@ -5,6 +5,7 @@ import "./requests.js";
 import "./clock.js";
 import "./drawer.js";
 import "./editor.js";
+import "./drag.js";
 import "./composer.js";
 import "./page.js";
 import "./live.js";

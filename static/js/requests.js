@@ -6,7 +6,9 @@ export const LOST = "That did not get through. Check the connection and try agai
 export const BROKE = "Something broke inside Planside. Nothing was changed.";
 
 document.addEventListener("htmx:config:request", (event) => {
-  Object.assign(event.detail.ctx.request.headers, headers());
+  const { ctx } = event.detail;
+  Object.assign(ctx.request.headers, headers());
+  ctx.target = byId("app"); // what was pressed may be gone before its answer comes
 });
 
 document.addEventListener("htmx:before:response", (event) => {

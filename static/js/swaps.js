@@ -1,6 +1,6 @@
 // What may go onto the page, and how. Fragments come by socket, poll and form, in any order.
 import { byId, cursor } from "./dom.js";
-import { closeSaved, protect } from "./editor.js";
+import { protect } from "./editor.js";
 
 let news = 0;
 
@@ -8,8 +8,7 @@ let news = 0;
 export const lastNews = () => news;
 
 document.addEventListener("htmx:before:swap", (event) => {
-  const { ctx, tasks } = event.detail;
-  closeSaved(ctx);
+  const { tasks } = event.detail;
   tasks.splice(0, tasks.length, ...tasks.filter(admit));
 });
 
@@ -47,8 +46,10 @@ function isOlder(root, target) {
     news = Date.now();
     return !("streaming" in target.parentElement.dataset);
   }
-  const shown = root.id === "thread" ? cursor() : target.dataset.seq;
-  return Number(root.dataset.seq) < Number(shown);
+  const shown = Number(root.id === "thread" ? cursor() : target.dataset.seq);
+  const comes = Number(root.dataset.seq);
+  // The status line is not said twice: it may meanwhile tell what a key has done.
+  return root.id === "status" ? comes <= shown : comes < shown;
 }
 
 /** A subtask that has just been settled folds to one line, unless someone is reading there. */
