@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from agents.agent_file import AgentFile, AgentRecord, files_folder, read_agent
-from agents.models import ToolCall, Turn
+from agents.models import ToolCall, ToolSource, Turn
 from agents.tools.base import Tool
 from agents.tools.files import file_tools
 
@@ -123,6 +123,12 @@ def always_allowed(agent: AgentRecord) -> tuple[object, ...]:
     return tuple(
         {"tool": each.tool, "arguments": each.arguments} for each in agent.file.always_allow
     )
+
+
+def known_names() -> set[str]:
+    """Every name a grant may use: tools, and what tools come from."""
+    sources = ToolSource.objects.values_list("name", flat=True)
+    return {*FILE_TOOLS, "shell", "fetch_url", "run_agent", "local_fs", "local_shell", *sources}
 
 
 def allows(words: list[str], name: str) -> bool:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from django.urls import path
 from ninja import NinjaAPI
 
-from console.api import agents, conversations, errors, events, history, plans, subtasks, tool_calls
+from console.api import (
+    agents,
+    chains,
+    conversations,
+    errors,
+    events,
+    history,
+    plans,
+    subtasks,
+    tool_calls,
+)
 from console.api.auth import Session, Token
 
 api = NinjaAPI(
@@ -23,6 +33,7 @@ api.add_router("/agents", agents.router)
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
 api.add_router("/tool-calls", tool_calls.router)
+api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", subtasks.router)
 api.add_router("/plans", history.router)

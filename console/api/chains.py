@@ -1,0 +1,101 @@
+"""/api/chains: read, write (admins) and run them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from agents.chains import headless
+from agents.chains.library import list_chains, load_chain, save_chain
+from agents.chains.schema import Chain
+from agents.database import in_db
+from agents.errors import Forbidden, Missing, NotNow
+from agents.models import Turn
+from agents.owners import agent_of, agents_of
+from agents.toolset import known_names
+from console.api.auth import person
+from console.api.shapes import Body, Page, answers
+
+router = Router(tags=["chains"])
+
+LONGEST_RUN = 600  # seconds that an answer is waited for
+
+
+class ChainName(Schema):
+    id: str
+    description: str
+
+
+class FaultShape(Schema):
+    path: str
+    sentence: str
+    level: str
+
+
+class Saved(Schema):
+    id: str
+    warnings: list[FaultShape]
+
+
+class NewRun(Body):
+    """`agent` may be left out where the person has only one."""
+
+    input: str
+    agent: str | None = None
+
+
+class OutcomeShape(Schema):
+    turn: int
+    conversation: int
+    state: str
+    output: str
+    error: str
+
+
+@router.get("", response=answers(Page[ChainName]))
+def chains(request: HttpRequest) -> dict[str, object]:
+    found = [load_chain(id) for id in list_chains()]
+    items = [{"id": chain.id, "description": chain.description} for chain in found]
+    return {"items": items, "count": len(items)}
+
+
+@router.get("/{id}", response=answers(Chain, 404))
+def chain(request: HttpRequest, id: str) -> Chain:
+    return load_chain(id)
+
+
+@router.put("/{id}", response=answers(Saved, 403))
+def put_chain(request: HttpRequest, id: str, body: Chain) -> dict[str, object]:
+    """Admins only: a chain decides what every agent that uses it may do."""
+    if not person(request).is_superuser:
+        raise Forbidden("Chains are written by admins.")
+    faults = save_chain(id, body.model_dump_json(indent=2, exclude_defaults=True), known_names())
+    return {"id": id, "warnings": [asdict(fault) for fault in faults]}
+
+
+@router.post("/{id}/run", response=answers(OutcomeShape, 404, 409))
+async def run_chain(request: HttpRequest, id: str, body: NewRun) -> dict[str, object]:
+    """Run the chain in a conversation of its own and answer when it has ended or waits."""
+    turn = await in_db(queued, request, id, body)
+    try:
+        outcome = await headless.wait_for(turn, LONGEST_RUN)
+    except TimeoutError:
+        sentence = f"It still runs after {LONGEST_RUN} seconds; look into its conversation."
+        raise NotNow(sentence) from None
+    return asdict(outcome)
+
+
+def queued(request: HttpRequest, id: str, body: NewRun) -> Turn:
+    load_chain(id)
+    return headless.queue_chain(person(request), id, body.input, agent_for(request, body.agent))
+
+
+def agent_for(request: HttpRequest, wanted: str | None) -> str:
+    if wanted is not None:
+        return agent_of(person(request), wanted).id
+    own = agents_of(person(request))
+    if not own:
+        raise Missing("You have no agent to run it with.")
+    return own[0].id
