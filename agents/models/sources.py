@@ -9,7 +9,8 @@ class ToolSource(models.Model):
     """A registered service whose operations are tools: an OpenAPI document or an MCP server.
 
     `tools` is what it offered when it was last asked, `error` why it could not be asked.
-    `headers` are secrets; `inject` are arguments the model never sees.
+    `headers` are secrets; `inject` are arguments the model never sees. For a command, `headers`
+    are its environment variables. `timeout_s` is how long one call may take.
     """
 
     class Kind(models.TextChoices):
@@ -25,6 +26,7 @@ class ToolSource(models.Model):
     inject = models.JSONField(default=dict)
     tools = models.JSONField(default=list)
     error = models.TextField(blank=True)
+    timeout_s = models.PositiveSmallIntegerField(default=60)
     updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
