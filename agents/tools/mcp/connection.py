@@ -1,0 +1,128 @@
+"""One connection to a server. What one task has entered, the same task has to leave.
+
+So a connection is owned by a task that connects, waits until it is over, and disconnects. Calls
+are made from tasks of their own, and end at once when the owner ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+from mcp import Client
+
+from agents.tools.base import Arguments
+from agents.tools.mcp.failures import ServerFailed
+from agents.tools.mcp.http import streamable_http
+from agents.tools.mcp.server import Server
+from agents.tools.mcp.stdio import stdio
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+
+# Seconds: `npx` fetches a server from the network when it is first used.
+CONNECT = 60.0
+IDLE = 600.0
+# A call's own limit ends it, and tells the server; this is for a wire that is stuck.
+SPARE = 2.0
+CLOSING = 1.3
+
+
+@asynccontextmanager
+async def connected(server: Server, over: Callable[[], None]) -> AsyncIterator[Client]:
+    """A client that has shaken hands. `over` is called when the server is gone."""
+    transport = stdio(server, over) if server.command else streamable_http(server)
+    async with AsyncExitStack() as stack:
+        async with asyncio.timeout(CONNECT):
+            client = Client(transport, read_timeout_seconds=server.seconds, cache=None)
+            await stack.enter_async_context(client)
+        yield client
+
+
+class Connection:
+    def __init__(self, server: Server) -> None:
+        loop = asyncio.get_running_loop()
+        self.server = server
+        self.over = asyncio.Event()
+        self.was_lost = True  # until we end it ourselves
+        self.ready: asyncio.Future[Client] = loop.create_future()
+        self.calls = 0
+        self.used_at = loop.time()
+        self.failure: Exception | None = None
+        self.task = loop.create_task(self.own(), name=f"mcp {server.name}")
+
+    async def own(self) -> None:
+        """Enter, stay, leave; never raises."""
+        try:
+            async with connected(self.server, self.over.set) as client:
+                self.ready.set_result(client)
+                await self.stay()
+        except asyncio.CancelledError:
+            self.failure = ServerFailed("it is being closed")
+        except Exception as error:
+            self.failure = error
+        if not self.ready.done():
+            self.ready.set_exception(self.failure or ServerFailed("it is being closed"))
+            self.ready.exception()  # nobody may be waiting
+
+    async def stay(self) -> None:
+        """Until the server is gone, we are asked to close, or nobody has called for a while."""
+        loop = asyncio.get_running_loop()
+        while not self.over.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(IDLE / 10):
+                    await self.over.wait()
+            if not self.calls and loop.time() - self.used_at > IDLE:
+                self.was_lost = False
+                return
+
+    @property
+    def is_open(self) -> bool:
+        return not self.task.done() and not self.over.is_set()
+
+    @property
+    def was_ready(self) -> bool:
+        return self.ready.done() and not self.ready.exception()
+
+    async def call(self, name: str, arguments: Arguments) -> CallToolResult:
+        """Raises whatever the SDK raises, ConnectionError when the server is gone."""
+        self.calls += 1
+        try:
+            client = await asyncio.shield(self.ready)
+            return await self.until_either_ends(client, name, arguments)
+        finally:
+            self.calls -= 1
+            self.used_at = asyncio.get_running_loop().time()
+
+    async def until_either_ends(
+        self, client: Client, name: str, arguments: Arguments
+    ) -> CallToolResult:
+        """The call, or the connection it is made over. Cancelling tells the server."""
+        seconds = self.server.seconds
+        calling = asyncio.ensure_future(
+            client.call_tool(name, arguments, read_timeout_seconds=seconds)
+        )
+        try:
+            await asyncio.wait(
+                {calling, self.task}, timeout=seconds + SPARE, return_when=asyncio.FIRST_COMPLETED
+            )
+            if calling.done():
+                return calling.result()
+            raise ConnectionError if self.task.done() else TimeoutError
+        finally:
+            if not calling.done():
+                calling.cancel()
+                await asyncio.wait({calling}, timeout=SPARE)
+
+    async def aclose(self, *, was_lost: bool = False) -> None:
+        """Ask the owner to leave, and see to it that it does."""
+        self.was_lost = was_lost
+        self.over.set()
+        if not self.ready.done():
+            self.task.cancel()
+        _, staying = await asyncio.wait({self.task}, timeout=CLOSING)
+        if staying:
+            self.task.cancel()
+            await asyncio.wait({self.task}, timeout=CLOSING)

@@ -1,0 +1,1 @@
+"""OpenAPI services: a document becomes operations, an operation becomes a request."""
