@@ -62,7 +62,7 @@ async def call_tool(step: Step) -> AsyncGenerator[ChainEvent, None]:
         yield StepDone("tools_executed", output)
         return
     text = await in_db(said_of_result, step, output)
-    yield StepDone(text, {**output, "text": text})
+    yield StepDone(text, {"text": text})
 
 
 def own_call(step: Step) -> ToolCall:

@@ -90,8 +90,9 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     with journal.fenced(turn):
         journal.check_wishes(turn)
         Turn.objects.filter(pk=turn.pk).update(model_calls=F("model_calls") + 1)
-        offer = on_offer(turn, words_of(step) if labels is None else [])
-    tools = [] if labels is not None else [describe(tool, turn) for tool in offer.tools.values()]
+        offer = on_offer(turn, words_of(step))
+    asks = labels is None and takes_up_calls(step)
+    tools = [describe(tool, turn) for tool in offer.tools.values()] if asks else []
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
     return ModelRequest(
         endpoint=resolve(said(step, config.provider) or str(turn.config.get("provider") or "")),
@@ -101,6 +102,13 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         temperature=temperature if config.temperature is None else config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
     )
+
+
+def takes_up_calls(step: Step) -> bool:
+    """Whether a way leads from here to a task that runs calls; without one none is invited."""
+    targets = {branch.goto for branch in step.task.transition.branches}
+    tasks = step.work.chain.tasks
+    return any(t.id in targets and t.handler == "execute_tool_calls" for t in tasks)
 
 
 def words_of(step: Step) -> list[str]:

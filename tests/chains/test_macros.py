@@ -43,7 +43,10 @@ def test_a_macro_stands_for_its_meaning(text, expanded):
     assert expand(text, known) == expanded
 
 
-@pytest.mark.parametrize("text", ["{{var:mood}}", "{{weather:now}}", "{{.nothing}}", "{{chain:owner}}", "{{toolservice:other}}"])
+@pytest.mark.parametrize(
+    "text",
+    ["{{var:mood}}", "{{weather:now}}", "{{.nothing}}", "{{chain:owner}}", "{{toolservice:other}}"],
+)
 def test_a_macro_without_a_meaning_is_named(text):
     with pytest.raises(UnknownMacro, match=r"There is no"):
         expand(text, meanings())
@@ -51,7 +54,10 @@ def test_a_macro_without_a_meaning_is_named(text):
 
 @given(st.text())
 def test_what_is_put_in_is_never_expanded_again(words):
-    assert expand("{{.input}}", meanings(outputs={"input": words + "{{var:model}}"})) == words + "{{var:model}}"
+    assert (
+        expand("{{.input}}", meanings(outputs={"input": words + "{{var:model}}"}))
+        == words + "{{var:model}}"
+    )
 
 
 @pytest.mark.parametrize(
