@@ -19,6 +19,7 @@ from twisted.internet import defer, reactor
 
 from agents.errors import NotNow
 from agents.queue import Worker
+from agents.tools import mcp
 
 log = logging.getLogger(__name__)
 
@@ -58,14 +59,14 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         return defer.Deferred.fromFuture(event_loop().create_task(self.wind_up()))
 
     async def wind_up(self) -> None:
-        """Let the worker put its turns back into the queue, and end every request."""
+        """Let the worker put its turns back into the queue; end every request and MCP server."""
         ending = self.requests()
         for request in ending:
             request.cancel()
         if self.worker:
             ending.append(asyncio.ensure_future(self.worker.stop()))
-        if ending:
-            await asyncio.wait(ending, timeout=DRAIN)
+        ending.append(asyncio.ensure_future(mcp.aclose_all()))
+        await asyncio.wait(ending, timeout=DRAIN)
 
     def requests(self) -> list[asyncio.Future[None]]:
         found = (details.get("application_instance") for details in self.connections.values())

@@ -15,6 +15,7 @@ from console.api import (
     plans,
     subtasks,
     tool_calls,
+    tools,
 )
 from console.api.auth import Session, Token
 
@@ -33,6 +34,7 @@ api.add_router("/agents", agents.router)
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
 api.add_router("/tool-calls", tool_calls.router)
+api.add_router("/tools", tools.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", subtasks.router)

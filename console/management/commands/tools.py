@@ -1,0 +1,153 @@
+"""`manage.py tools add NAME --mcp "COMMAND"|URL | --openapi URL | list | remove | test NAME`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Awaitable
+from pathlib import Path
+
+from asgiref.sync import async_to_sync
+
+from agents import sources
+from agents.errors import Invalid, NotNow
+from agents.models import ToolSource
+from agents.tools import mcp
+from agents.tools.openapi.reading import document_in
+from console.management.plain import PlainCommand
+from console.people import OWNER
+from console.registered import SourceShape, shape
+
+WEB = ("http://", "https://")
+
+
+class Command(PlainCommand):
+    help = "Services whose operations are tools: OpenAPI documents and MCP servers."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        for verb, explanation in VERBS.items():
+            arguments = verbs.add_parser(verb, help=explanation)
+            if verb != "list":
+                arguments.add_argument("name")
+            if verb == "add":
+                add_where(arguments)
+            arguments.add_argument("--json", action="store_true", help="print data as JSON")
+
+    def handle(self, *, verb: str, json: bool, name: str = "", **options: object) -> None:
+        if verb == "list":
+            self.list_sources(json)
+        elif verb == "remove":
+            sources.remove_source(name, OWNER)
+        else:
+            self.show(add(name, options) if verb == "add" else test(name), json)
+
+    def list_sources(self, as_json: bool) -> None:
+        rows = [shape(source) for source in sources.list_sources()]
+        if as_json:
+            self.print_json([row.model_dump() for row in rows])
+        for row in [] if as_json else rows:
+            self.stdout.write(line(row))
+
+    def show(self, source: ToolSource, as_json: bool) -> None:
+        """All of one, and its error as the command's own."""
+        row = shape(source)
+        if row.error:
+            raise NotNow(row.error)
+        if as_json:
+            self.print_json(row.model_dump())
+            return
+        self.stdout.write(line(row))
+        for tool in row.tools:
+            self.stdout.write(f"  {tool.name}{'  (reads)' if tool.read_only else ''}")
+        if row.note:
+            self.stdout.write(row.note)
+
+
+VERBS = {
+    "add": "register a service and ask it what it offers",
+    "list": "the registered services",
+    "remove": "take a service and its tools away",
+    "test": "ask a service again what it offers",
+}
+
+
+def add_where(arguments: ArgumentParser) -> None:
+    where = arguments.add_mutually_exclusive_group(required=True)
+    where.add_argument("--mcp", metavar="COMMAND|URL", help="an MCP server: stdio or HTTP")
+    where.add_argument("--openapi", metavar="URL", help="a service with <URL>/openapi.json")
+    arguments.add_argument("--spec", metavar="FILE|URL", help="its document, if it is elsewhere")
+    arguments.add_argument(
+        "--header",
+        metavar='"K: V"',
+        action="append",
+        default=[],
+        help="a secret sent with every request; for a COMMAND: KEY=VALUE in its environment",
+    )
+    arguments.add_argument(
+        "--inject",
+        metavar="name=value",
+        action="append",
+        default=[],
+        help="an argument that is filled in and not shown to the model",
+    )
+    arguments.add_argument("--timeout", type=int, default=60, help="seconds a call may take")
+
+
+def add(name: str, options: dict[str, object]) -> ToolSource:
+    """Kept only when it could be asked."""
+    where = str(options["mcp"] or options["openapi"])
+    is_command = bool(options["mcp"]) and not where.startswith(WEB)
+    source = sources.add_source(
+        name,
+        kind=ToolSource.Kind.MCP if options["mcp"] else ToolSource.Kind.OPENAPI,
+        url="" if is_command else where,
+        command=where if is_command else "",
+        spec=spec_of(options["spec"]),
+        headers=pairs(options["header"], "=:" if is_command else ":", "A header is --header"),
+        inject=pairs(options["inject"], "=", "An injected argument is --inject"),
+        timeout_s=int(str(options["timeout"])),
+        by=OWNER,
+    )
+    return run(sources.register(source, OWNER))
+
+
+def test(name: str) -> ToolSource:
+    return run(sources.refresh_source(sources.source_named(name)))
+
+
+def run(asking: Awaitable[ToolSource]) -> ToolSource:
+    """Ask, and end whatever was started for it."""
+
+    async def story() -> ToolSource:
+        try:
+            return await asking
+        finally:
+            await mcp.aclose_all()
+
+    return async_to_sync(story)()
+
+
+def spec_of(spec: object) -> object:
+    """A URL as it is, a file as the document in it."""
+    if not spec or str(spec).startswith(WEB):
+        return spec or None
+    try:
+        return document_in(Path(str(spec)).read_bytes(), str(spec))
+    except OSError as error:
+        raise Invalid(f"{spec} cannot be read: {error.strerror}.") from None
+
+
+def pairs(texts: object, signs: str, what: str) -> dict[str, str]:
+    """`name: value` or `name=value`, cut at the first of the signs. A value is never said."""
+    found: dict[str, str] = {}
+    for text in texts if isinstance(texts, list) else []:
+        places = [text.index(sign) for sign in signs if sign in text]
+        if not places:
+            raise Invalid(f'{what} "name{signs[0]}value".')
+        found[text[: min(places)].strip()] = text[min(places) + 1 :].strip()
+    return found
+
+
+def line(row: SourceShape) -> str:
+    told = f"{row.name}  {row.kind}  {row.command or row.url}  {len(row.tools):,} tools"
+    return f"{told}  {row.error}" if row.error else told
