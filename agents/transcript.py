@@ -77,10 +77,12 @@ def tokens(messages: list[Wire]) -> int:
     return sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
 
 
-def own_messages(turn: Turn) -> list[Wire]:
-    """What the model said and did in this turn so far."""
-    messages = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).order_by("seq")
-    whole = messages.prefetch_related("tool_calls")
+def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[Wire]:
+    """What the model said and did in this turn so far, or between two of its messages' ids."""
+    messages = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT, pk__gt=after)
+    if until is not None:
+        messages = messages.filter(pk__lte=until)
+    whole = messages.order_by("seq").prefetch_related("tool_calls")
     return on_the_wire(message for message in whole if not message.meta.get("unfinished"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from django.db.models import F
+from django.db.models import F, Max
 
 from agents import journal
 from agents.chains.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
@@ -125,20 +125,29 @@ def request_messages(
     if labels:
         author = f"{author}\n\n{ROUTE.format(labels=', '.join(labels))}".strip()
     parts = [Instruction(100, author)] if labels else system_parts(turn, author, offer)
-    opening = with_prompt(step)
+    opening, own = with_prompt(step)
     nudge = turn.checkpoint.get("nudge")
-    own: list[Wire] = [] if labels else own_messages(turn)
     reminder: list[Wire] = [{"role": "user", "content": nudge}] if nudge else []
     limit = token_limit(step) - len(str(tools)) // 4
     return within_window(parts, opening, own, reminder, limit)
 
 
-def with_prompt(step: Step) -> list[Wire]:
-    """The opening; a prompt_template takes the place of what was said last."""
-    if not step.task.prompt_template:
-        return step.work.opening
-    prompt: Wire = {"role": "user", "content": said(step, step.task.prompt_template)}
-    return [*step.work.opening[:-1], prompt]
+def with_prompt(step: Step) -> tuple[list[Wire], list[Wire]]:
+    """What was said before this turn's own part, and that part.
+
+    A prompt_template takes the place of what was said last; what the turn had done when the task
+    was first reached comes before it, what was done for it comes after.
+    """
+    turn, task = step.turn, step.task
+    if not task.prompt_template:
+        return step.work.opening, own_messages(turn)
+    prompts = dict(turn.checkpoint.get("prompts", {}))
+    if task.id not in prompts:
+        prompts[task.id] = turn.messages.aggregate(last=Max("pk"))["last"] or 0
+        journal.save_checkpoint(turn, prompts=prompts)
+    prompt: Wire = {"role": "user", "content": said(step, task.prompt_template)}
+    before = own_messages(turn, until=prompts[task.id])
+    return [*step.work.opening[:-1], *before, prompt], own_messages(turn, after=prompts[task.id])
 
 
 def token_limit(step: Step) -> int:
