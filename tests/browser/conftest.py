@@ -141,27 +141,44 @@ def careful(product):
     product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
 
 
+@pytest.fixture(scope="module")
+def contexts(chromium, product):
+    """One signed-in context for a module's ordinary tabs: they share the browser's cache."""
+    made = []
+
+    def context_for(signed_in, options):
+        if signed_in and product.session is None:
+            product.session = sign_in(chromium, product)
+        if signed_in and not options and made:
+            return made[0]
+        state = product.session if signed_in else None
+        context = chromium.new_context(storage_state=state, **({"viewport": DESK} | options))
+        context.set_default_timeout(PATIENCE)
+        if signed_in and not options:
+            made.append(context)
+        return context
+
+    yield context_for
+    for context in made:
+        context.close()
+
+
 @pytest.fixture
-def open_tab(chromium, product):
+def open_tab(contexts, product):
     """Open tabs of one person; in the end none may have complained."""
     tabs = []
 
     def open_one(path=None, blocked=False, signed_in=True, **options):
-        if product.session is None and signed_in:
-            product.session = sign_in(chromium, product)
-        state = product.session if signed_in else None
-        context = chromium.new_context(storage_state=state, **({"viewport": DESK} | options))
-        context.set_default_timeout(PATIENCE)
+        tab = Tab(contexts(signed_in, options).new_page(), product.address)
         if blocked:
-            context.route_web_socket("**/ws/**", lambda socket: socket.close())
-        tab = Tab(context.new_page(), product.address)
+            tab.page.route_web_socket("**/ws/**", lambda socket: socket.close())
         tabs.append(tab)
         return tab if path is None else tab.open(path)
 
     yield open_one
     faults = [fault for tab in tabs for fault in tab.faults()]
     for tab in tabs:
-        tab.page.context.close()
+        tab.page.close()
     assert faults == []
 
 

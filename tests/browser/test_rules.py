@@ -74,7 +74,7 @@ class Wire:
 
     def __init__(self, tab, chat):
         self.tab, self.frames = tab, []
-        tab.page.context.route_web_socket("**/ws/**", self.route)
+        tab.page.route_web_socket("**/ws/**", self.route)
         tab.chat(chat)
         tab.sees_connection(LIVE)
         self.path = f"/c/{chat}/drawer"
@@ -101,10 +101,10 @@ class Wire:
         if way == "socket":
             self.socket.send(text)
         else:
-            self.tab.page.context.route(f"**{self.path}", lambda route: route.fulfill(body=text))
+            self.tab.page.route(f"**{self.path}", lambda route: route.fulfill(body=text))
             with self.tab.page.expect_response(f"**{self.path}"):
                 self.tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-            self.tab.page.context.unroute(f"**{self.path}")
+            self.tab.page.unroute(f"**{self.path}")
         self.tab.page.evaluate("new Promise((done) => setTimeout(done, 150))")
 
 
@@ -121,7 +121,7 @@ def test_r20_nothing_falls_between_the_page_and_its_socket(product, open_tab):
         asked.append(socket.url)
         socket.connect_to_server()
 
-    tab.page.context.route_web_socket("**/ws/**", route)
+    tab.page.route_web_socket("**/ws/**", route)
     tab.chat(chat)
     tab.sees_plan(version=2, within=4000)
     expect(tab.row(4)).to_contain_text("Between page and socket")

@@ -1,0 +1,184 @@
+"""What people and files do wrong: one sentence in the right place, and nothing is lost."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import LIVE
+from tests.browser.test_tabs import add_subtask
+
+REFUSED = r"status of 4(09|12|22)"
+
+
+def test_a_message_of_two_megabytes_is_refused_in_a_sentence_and_kept(product, open_tab):
+    chat = product.conversation("scripted")
+    tab = open_tab().chat(chat)
+    tab.excuse(r"status of 4\d\d")
+    text = "too long " * (2_000_000 // 9)
+    tab.say(text)
+    expect(tab.alerts).to_have_count(1, timeout=20_000)
+    expect(tab.page.get_by_role("alert").and_(tab.page.locator("#composer *"))).to_have_text(
+        re.compile(r"^[A-Z][^.]*(too long|characters)[^.]*\.")
+    )
+    assert tab.message.input_value() == text
+    assert product.get(f"/conversations/{chat}/messages")["items"] == []
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    expect(tab.alerts).to_have_count(0)
+
+
+def test_an_empty_message_is_not_sent(product, open_tab):
+    chat = product.conversation("scripted")
+    tab = open_tab().chat(chat)
+    tab.say("   \n ")
+    tab.page.keyboard.press("Enter")
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    said = [m["text"] for m in product.get(f"/conversations/{chat}/messages")["items"]]
+    assert said[0] == "hello"
+
+
+@pytest.fixture
+def stale(product, open_tab):
+    """A tab that shows version 1 of a plan that is at version 2."""
+    chat = product.scripted("hang")
+    tab = open_tab(blocked=True)
+    tab.excuse("WebSocket", "ERR_FAILED", REFUSED)
+    tab.page.route(re.compile(r"/c/\d+/(changes|drawer)"), lambda route: route.abort())
+    tab.chat(chat)
+    add_subtask(product, chat, "Added by another tab")
+    tab.sees_plan(version=1)
+    return chat, tab
+
+
+def test_a_start_of_an_old_version_starts_nothing_and_names_the_current_one(product, stale):
+    chat, tab = stale
+    tab.button("Start plan").click()
+    expect(tab.plan.get_by_role("alert")).to_contain_text("version 2")
+    tab.sees_plan(version=2, state="todo", approved_version="")
+    expect(tab.button("Start v2")).to_be_visible()
+    assert product.plan(chat)["state"] == "todo"
+    tab.button("Start v2").click()
+    tab.sees_plan(state="in_progress", approved_version=2)
+
+
+def test_a_yes_to_an_old_version_starts_nothing_and_says_so(product, stale):
+    chat, tab = stale
+    tab.say("go ahead")
+    expect(tab.page.get_by_text(re.compile("version 2|v2")).first).to_be_visible()
+    assert product.plan(chat)["state"] == "todo"
+
+
+def test_an_edit_of_an_old_version_is_kept_in_its_editor(product, stale):
+    chat, tab = stale
+    tab.rename(1, "My name for it")
+    field = tab.editor("Edit subtask 1").get_by_role("textbox").first
+    expect(tab.plan.get_by_role("alert").filter(has_text="version 2")).to_have_count(1)
+    expect(field).to_have_value("My name for it")
+    tab.sees_plan(version=2)
+    tab.editor("Edit subtask 1").get_by_role("button", name="Save").click()
+    tab.sees_plan(version=3)
+    expect(tab.row(1)).to_contain_text("My name for it")
+
+
+def test_a_name_is_needed(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    tab.rename(1, "  ")
+    expect(tab.editor("Edit subtask 1").get_by_role("alert")).to_have_text("Give the subtask a name.")
+    tab.sees_plan(version=1)
+
+
+def test_the_last_subtask_stays(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    tab.excuse(REFUSED)
+    for left in (2, 1):
+        tab.remove(1)
+        expect(tab.rows).to_have_count(left)
+    tab.remove(1)
+    expect(tab.plan.get_by_role("alert")).to_have_text("A plan needs at least one subtask.")
+    expect(tab.rows).to_have_count(1)
+
+
+# agent.json
+
+
+@pytest.fixture
+def file(product):
+    """The shipped agent's file, put right again afterwards."""
+    path = product.agent_file("docs-writer")
+    before = path.read_text()
+    yield path
+    path.write_text(before)
+
+
+def card(tab, name="Docs writer"):
+    return tab.page.get_by_role("article", name=name, exact=True)
+
+
+def test_a_broken_file_is_shown_with_line_and_reason_and_the_last_good_one_counts(
+    product, open_tab, file
+):
+    open_tab("/settings/agents/")
+    lines = file.read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if '"name"' in line)
+    lines[number] = lines[number].rstrip(",").replace("Docs writer", "Broken writer")
+    file.write_text("\n".join(lines))
+
+    tab = open_tab("/settings/agents/")
+    problem = re.compile(rf"Line {number + 1}: a comma is missing.*last good version is still in use")
+    expect(card(tab)).to_contain_text(problem)
+    expect(tab.page.get_by_label("agent.json", exact=True).locator("mark")).to_have_count(1)
+    chat = tab.chat(product.conversation())
+    chat.say("/plan Find every broken link in docs/ and fix it")
+    chat.sees_plan(state="todo")
+    assert "Broken writer" in file.read_text(), "the broken text is left as it was typed"
+
+    file.write_text("\n".join(lines).replace('"Broken writer"', '"Mended writer",'))
+    tab.open("/settings/agents/")
+    expect(card(tab, "Mended writer")).to_be_visible()
+    expect(tab.page.get_by_text("last good version")).to_have_count(0)
+
+
+def test_the_switch_writes_its_one_key_and_keeps_hand_edits(open_tab, file):
+    text = file.read_text().replace('"workspace": null,', '"workspace": null, "mine": [1,  2],')
+    file.write_text(text)
+    tab = open_tab("/settings/agents/")
+    switch = card(tab).get_by_role("switch", name="Plan Mode", exact=True)
+    expect(switch).to_be_checked()
+    switch.click()
+    expect(tab.page.get_by_role("status").filter(has_text="Plan Mode is off")).to_be_visible()
+    expect(switch).not_to_be_checked()
+    before, after = json.loads(text), json.loads(file.read_text())
+    assert after["plan"].pop("enabled") is False
+    assert before["plan"].pop("enabled") is True
+    assert list(after.items()) == list(before.items()), "the same keys in the same order"
+    switch.click()
+    expect(switch).to_be_checked()
+    assert json.loads(file.read_text()) == json.loads(text)
+
+
+def test_with_plan_mode_off_the_button_is_gone_and_plan_says_why(product, open_tab, file):
+    file.write_text(file.read_text().replace('"enabled": true', '"enabled": false'))
+    tab = open_tab().chat(product.conversation())
+    tab.sees_connection(LIVE)
+    expect(tab.plan_button).to_have_count(0)
+    tab.say("/plan something")
+    notice = tab.log.locator("article[data-kind=notice]")
+    expect(notice).to_contain_text("/plan is off for Docs writer")
+    notice.get_by_role("link", name="Turn on Plan Mode").click()
+    expect(card(tab)).to_be_visible()
+
+
+def test_a_wrong_text_typed_into_the_file_stays_in_the_editor(open_tab, file):
+    before = file.read_text()
+    tab = open_tab("/settings/agents/")
+    tab.excuse(REFUSED)
+    tab.button("Edit").click()
+    editor = tab.page.get_by_role("textbox", name="agent.json", exact=True)
+    editor.fill('{"id": "docs-writer",\n "name": 7}')
+    tab.button("Save").click()
+    expect(tab.alerts.first).to_contain_text(re.compile(r"[Ll]ine 2|name"))
+    expect(editor).to_have_value('{"id": "docs-writer",\n "name": 7}')
+    assert file.read_text() == before
