@@ -41,6 +41,22 @@ function sayWhatStops(dialog) {
 
 const restOf = (first, last) => (first === last ? String(first) : `${first} to ${last}`);
 
+// What can be undone stays until something else is done, or for ten seconds without the reader on it
+
+const TOAST = 10_000;
+let fading = 0;
+
+always(() => {
+  const toast = document.querySelector("[data-toast]:not([data-seen])");
+  if (!toast) return;
+  toast.dataset.seen = "";
+  clearTimeout(fading);
+  fading = setTimeout(function fade() {
+    if (toast.matches(":hover, :focus-within")) fading = setTimeout(fade, TOAST);
+    else toast.remove();
+  }, TOAST);
+});
+
 // Menus close when the attention goes elsewhere
 
 document.addEventListener("click", (event) => {

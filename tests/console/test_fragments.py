@@ -8,7 +8,8 @@ from agents import journal
 from agents.actions import add_message, discard_queued
 from agents.models import Conversation, Message, Turn
 from console.commands import say as person_says
-from console.fragments import changes, drawer, streamed
+from console.fragments import changes, drawer, earlier, streamed
+from console.present import look
 from console.thread import SHOWN
 from plans import actions
 from tests.fake_model import call, say
@@ -155,6 +156,20 @@ def test_a_long_conversation_begins_with_its_newest_part():
     assert "Show earlier" in html
     assert "notice 5." not in html
     assert f"notice {SHOWN + 19}." in html
+
+
+def test_what_came_earlier_is_put_before_it_and_nothing_comes_twice():
+    c = conversation()
+    scripted(say("One."))
+    tell(c, "the very first")
+    for number in range(SHOWN + 20):
+        add_message(c, "notice", f"notice {number}.")
+    before = int(re.search(r"earlier\?before=(\d+)", changes(c.pk, 0)[1])[1])
+    html = earlier(look(c.pk), before)
+    assert pieces(html) == [("earlier", "outerHTML")]
+    assert html.count('data-kind="notice"') == 20
+    assert html.count("the very first") == 1
+    assert "Show earlier" not in html
 
 
 def test_streamed_blocks_are_named_so_that_the_browser_replaces_them():
