@@ -120,7 +120,7 @@ def product(tmp_path_factory, model):
     """The shipped agent with the demo model, and one beside it whose model is scripted here."""
     product = Product(
         tmp_path_factory.mktemp("browser") / "home",
-        PLANSIDE_DEMO_PACE="0.05",
+        PLANSIDE_DEMO_PACE="0.02",
         PLANSIDE_MODEL="demo/docs",
         OPENAI_BASE_URL=model.url,
         OPENAI_API_KEY="key",
