@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agents import events, journal
 from agents.agent_file import change_agent, read_agent
-from agents.endings import close_turn, go_on
+from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.wakeup import wake_after_commit
@@ -165,18 +165,6 @@ def drop_queued(turn: Turn) -> None:
     pk = turn.pk
     turn.delete()
     events.record(conversation_id, "turn.discarded", f"turn:{pk}")
-
-
-@transaction.atomic
-def request_stop(turn: Turn, by: str) -> None:
-    """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
-    turn = Turn.objects.select_for_update().select_related("conversation").get(pk=turn.pk)
-    if turn.state == TurnState.RUNNING:
-        Turn.objects.filter(pk=turn.pk).update(stop_requested=True)
-        events.record(turn.conversation, "turn.stopping", f"turn:{turn.pk}", by)
-        wake_after_commit()
-    elif turn.is_open:
-        close_turn(turn, TurnState.STOPPED)
 
 
 @transaction.atomic

@@ -97,6 +97,8 @@ class AgentFile(Shape):
     tools: dict[str, Grant] = {}
     always_allow: list[AllowedCall] = []
     tool_descriptions: dict[str, str] = {}
+    fetch_hosts: list[str] = []
+    vars: dict[str, str] = {}
     chains: AgentChains = AgentChains()
     plan: PlanSettings = PlanSettings()
     budget: Budget = Budget()

@@ -17,6 +17,7 @@ from agents.transcript import NO_RESULT
 from agents.turn_kinds import kind_of
 from agents.wakeup import wake_after_commit
 
+OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
 MAX_TRIES = 5  # of one model call
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
 
@@ -31,6 +32,7 @@ def end(turn: Turn, state: TurnState, error_class: str = "", error: str = "") ->
 
 def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str = "") -> None:
     """The end of a turn, in the caller's transaction: nothing of it is left half-done."""
+    stop_children(turn)
     close_messages(turn)
     journal.interrupt_calls(turn, NO_RESULT)
     journal.resolve_error(turn)
@@ -52,6 +54,25 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     kind_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
     wake_after_commit()
+
+
+def stop_children(turn: Turn, by: str = "") -> None:
+    """What other agents do for this turn ends with it."""
+    children = Turn.objects.filter(conversation__parent_call__turn=turn, state__in=OPEN_STATES)
+    for child in children:
+        request_stop(child, by)
+
+
+@transaction.atomic
+def request_stop(turn: Turn, by: str) -> None:
+    """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
+    turn = Turn.objects.select_for_update().select_related("conversation").get(pk=turn.pk)
+    if turn.state == TurnState.RUNNING:
+        Turn.objects.filter(pk=turn.pk).update(stop_requested=True)
+        events.record(turn.conversation, "turn.stopping", f"turn:{turn.pk}", by)
+        wake_after_commit()
+    elif turn.is_open:
+        close_turn(turn, TurnState.STOPPED)
 
 
 def close_messages(turn: Turn) -> None:

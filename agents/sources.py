@@ -82,7 +82,7 @@ def add_source(
             )
     except IntegrityError:
         raise NotNow(f"A service is already registered as {name!r}; remove it first.") from None
-    log.info("service %s (%s) added by %s", name, kind, by)
+    log.debug("service %s (%s) added by %s", name, kind, by)
     return source
 
 
@@ -90,7 +90,7 @@ def remove_source(name: str, by: str) -> None:
     """Its tools are gone at once; a connection to it is closed."""
     source_named(name).delete()
     mcp.forget(name)
-    log.info("service %s removed by %s", name, by)
+    log.debug("service %s removed by %s", name, by)
 
 
 async def register(source: ToolSource, by: str) -> ToolSource:

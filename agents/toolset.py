@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Literal
 
 from agents.agent_file import AgentFile, AgentRecord, files_folder, read_agent
-from agents.models import ToolCall, ToolSource, Turn
+from agents.grants import Grant, allows, callable_agents, grant_of, is_off
+from agents.models import ToolCall, Turn
 from agents.tools.base import Tool
+from agents.tools.fetch import fetch_tools
 from agents.tools.files import file_tools
-
-Grant = Literal["allow", "ask", "off"]
-
-NEVER_OFF = {"create_plan", "finish_subtask", "fail_subtask", "finish_plan"}
-FILE_TOOLS = {"list_files", "read_file", "write_file", "edit_file", "search_files"}
+from agents.tools.names import RUN_AGENT
+from agents.tools.run_agent import run_agent_tools
+from agents.tools.shell import shell_tools
+from agents.tools.sources import source_tools
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,10 @@ class OnOffer:
     def must_ask(self, call: ToolCall) -> bool:
         """Set to ask, not decided yet, and exactly this call was not allowed for always."""
         exact = {"tool": call.tool, "arguments": call.arguments}
-        asks = self.grants.get(call.tool) == "ask" and not call.decision
+        name = call.tool
+        if name == "run_agent":
+            name = f"{RUN_AGENT}{call.arguments.get('agent')}"
+        asks = self.grants.get(name) == "ask" and not call.decision
         return asks and exact not in self.always_allow
 
     def refusal(self, call: ToolCall) -> str:
@@ -102,12 +106,14 @@ def on_offer(turn: Turn, words: list[str]) -> OnOffer:
     allowed = turn.config.get("allow") or []
     tools = {tool.name: tool for tool in offer.tools if not is_off(agent, tool.name)}
     grants: dict[str, Grant] = {}
-    for tool in agent_tools(agent) if offer.agent_tools != "none" else []:
+    for tool in tools_of(agent, turn) if offer.agent_tools != "none" else []:
         grant = "allow" if tool.name in allowed else grant_of(agent, tool.name)
         open_now = tool.read_only or offer.agent_tools == "all"
-        if grant != "off" and open_now and allows(words, tool.name):
+        granted = grant != "off" or tool.name == "run_agent"
+        if granted and open_now and allows(words, tool.name):
             tools.setdefault(tool.name, tool)
             grants[tool.name] = grant
+    grants |= {f"{RUN_AGENT}{id}": grant for id, grant in callable_agents(agent).items()}
     return OnOffer(offer, tools, grants, always_allowed(agent))
 
 
@@ -125,34 +131,16 @@ def always_allowed(agent: AgentRecord) -> tuple[object, ...]:
     )
 
 
-def known_names() -> set[str]:
-    """Every name a grant may use: tools, and what tools come from."""
-    sources = ToolSource.objects.values_list("name", flat=True)
-    return {*FILE_TOOLS, "shell", "fetch_url", "run_agent", "local_fs", "local_shell", *sources}
-
-
-def allows(words: list[str], name: str) -> bool:
-    """`*` = all, a name = that one, `!name` = not that one; nothing listed = nothing."""
-    names = {name, "local_fs"} if name in FILE_TOOLS else {name}
-    if any(f"!{each}" in words for each in names):
-        return False
-    return "*" in words or bool(names & set(words))
+def tools_of(agent: AgentRecord, turn: Turn) -> list[Tool]:
+    """Every tool there is for this agent, granted or not."""
+    return [
+        *agent_tools(agent),
+        *source_tools(agent.file.tools),
+        *run_agent_tools(turn, list(callable_agents(agent))),
+    ]
 
 
 def agent_tools(agent: AgentRecord) -> list[Tool]:
-    return file_tools(files_folder(agent))
-
-
-def is_off(agent: AgentRecord, name: str) -> bool:
-    """Plan tools come from the gate; naming one as off takes it away, but for the vital ones."""
-    return name not in NEVER_OFF and agent.file.tools.get(name) == "off"
-
-
-def grant_of(agent: AgentRecord, name: str) -> Grant:
-    """The nearest word in agent.json: the tool's own, its source's, `*`; else off."""
-    tools = agent.file.tools
-    sources = ["local_fs"] if name in FILE_TOOLS else []
-    for key in (name, *sources, "*"):
-        if (word := tools.get(key)) in ("allow", "ask", "off"):
-            return word
-    return "off"
+    """The tools with a row of their own in Settings; sources have theirs."""
+    root = files_folder(agent)
+    return [*file_tools(root), *shell_tools(root), *fetch_tools(agent.file.fetch_hosts)]

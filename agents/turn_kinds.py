@@ -1,6 +1,6 @@
 """The seam for what a turn is about: how it begins, and what its end means.
 
-agents knows `chat`; plans adds its own kinds at start-up.
+agents registers `chat`, plans adds its own kinds, both at start-up.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from agents.chains.library import load_chain
 from agents.chains.schema import Chain
 from agents.chains.steps import Work
 from agents.models import Turn
-from agents.toolset import offer_of
-from agents.transcript import opening_of_chat
 
 
 def nothing(turn: Turn) -> None:
@@ -52,11 +50,6 @@ def all_kinds() -> list[TurnKind]:
     return list(_kinds.values())
 
 
-def prepare_chat(turn: Turn) -> Work:
-    """A person's message, answered by the chain of whichever role the gate gives now."""
-    return Work(chain_of(turn, offer_of(turn).role), opening_of_chat(turn))
-
-
 def chain_of(turn: Turn, role: str) -> Chain:
     """The chain this turn thinks with: its own, or the one agent.json names for the role."""
     if document := turn.config.get("chain_document"):
@@ -66,5 +59,3 @@ def chain_of(turn: Turn, role: str) -> Chain:
 
 
 DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "executor"}
-
-register_kind("chat", TurnKind(prepare_chat))

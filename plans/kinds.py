@@ -5,11 +5,12 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents.chains.steps import Work
+from agents.chat import prepare_chat
 from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
 from agents.transcript import Wire, history
-from agents.turn_kinds import TurnKind, chain_of, prepare_chat, register_kind
+from agents.turn_kinds import TurnKind, chain_of, register_kind
 from plans import actions, prompts
 from plans.actions.running import queue_next
 from plans.models import LIVE, Plan, Run

@@ -46,7 +46,7 @@ def offer(turn: Turn) -> Offer:
     tools = PlanTools(turn, plan, str(config.get("template") or ""))
     return Offer(
         role=ROLES.get(row, "chat"),
-        tools=tools.named(allowed(row, config)),
+        tools=tools.named(allowed(row, config, turn.conversation.parent_call_id is None)),
         agent_tools=AGENT_TOOLS.get(row, "none"),
         instructions=instructions(row, plan, config),
         nudge=NUDGE if row == Row.ATTEMPT else "",
@@ -74,10 +74,13 @@ def situation(turn: Turn, asked: bool, plan: Plan | None) -> Situation:
     )
 
 
-def allowed(row: Row, config: dict[str, object]) -> tuple[str, ...]:
-    """The row's plan tools, less what agent.json takes away."""
+def allowed(row: Row, config: dict[str, object], by_a_person: bool) -> tuple[str, ...]:
+    """The row's plan tools, less what agent.json takes away.
+
+    An agent called by another agent has nobody to say yes to a plan.
+    """
     names = PLAN_TOOLS[row]
-    if row == Row.NO_PLAN and not config.get("enabled"):
+    if row == Row.NO_PLAN and not (config.get("enabled") and by_a_person):
         return ()
     if row >= Row.BESIDE_A_RUN and config.get("tools") == "read":
         return tuple(name for name in names if name == "get_plan")

@@ -31,3 +31,6 @@ def shortened(safe: str, wanted: str, longest: int) -> str:
 def longest_for(source: str) -> int:
     """How long an operation's name may be so that the tool's name fits."""
     return LONGEST - len(source) - len(BETWEEN)
+
+
+RUN_AGENT = "run_agent:"  # before an agent's id: the grant to call it

@@ -12,9 +12,9 @@ from agents.chains.library import list_chains, load_chain, save_chain
 from agents.chains.schema import Chain
 from agents.database import in_db
 from agents.errors import Forbidden, Missing, NotNow
+from agents.grants import known_names
 from agents.models import Turn
 from agents.owners import agent_of, agents_of
-from agents.toolset import known_names
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
 

@@ -26,8 +26,9 @@ from agents.agent_file import (
     replace_agent_text,
 )
 from agents.errors import Invalid, Missing, NotNow, Refused, Stale
+from agents.grants import grant_of
 from agents.providers import names
-from agents.toolset import agent_tools, grant_of
+from agents.toolset import agent_tools
 from console.answers import replace_text, tell
 from console.fragments import replace
 from console.views.conversations import person

@@ -6,7 +6,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import events
-from agents.actions import drop_queued, open_turns, request_stop
+from agents.actions import drop_queued, open_turns
+from agents.endings import request_stop
 from agents.errors import NotNow
 from agents.models import Conversation, Lane, TurnState
 from plans.actions.asking import cancel_asking

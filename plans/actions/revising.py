@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.actions import request_stop
+from agents.endings import request_stop
 from agents.errors import Invalid, NotNow
 from plans.actions.layout import find, lay_out, new_subtasks, rewrite, unstarted
 from plans.actions.versions import changing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from agents.actions import queue_turn, request_stop
-from agents.endings import go_on
+from agents.actions import queue_turn
+from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Lane, Turn, TurnState
 from agents.wakeup import wake_after_commit

@@ -20,10 +20,11 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from agents.tools.mcp.failures import ServerFailed
+from agents.tools.mcp.failures import ServerFailed, one_line
 from agents.tools.mcp.server import Server
 
 LONGEST_LINE = 16 * 1024 * 1024
+MOST_NOISE = 256 * 1024  # bytes of other text between two messages
 # Seconds a server has after its stdin was closed, and again after SIGTERM.
 GRACE = 0.4
 KEPT_OF_STDERR = 2000
@@ -41,13 +42,16 @@ class Child:
         self.complaint = b""
         self.is_ending = False
         self.is_gone = False
+        self.noise = 0
 
     def last_words(self) -> str:
         """Its exit code and last line, for a sentence about its end."""
+        if self.noise > MOST_NOISE:
+            return "what it prints is not MCP"
         lines = self.complaint.decode(errors="replace").strip().splitlines()
         code = self.process.returncode
         told = "" if code is None else f" with exit code {code}"
-        return f"it ended{told}" + (f": {lines[-1].strip()[:300]}" if lines else "")
+        return f"it ended{told}" + (f": {one_line(lines[-1])}" if lines else "")
 
 
 @asynccontextmanager
@@ -105,13 +109,14 @@ def environment(server: Server) -> dict[str, str]:
 
 
 async def read_messages(child: Child, session: Incoming, over: Callable[[], None]) -> None:
-    """Each line that is a message; whatever else the server prints is passed over."""
+    """Each line that is a message; some noise between them is passed over."""
     assert child.process.stdout
     async with session:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError, OSError):
-            while line := await child.process.stdout.readline():
+            while child.noise <= MOST_NOISE and (line := await child.process.stdout.readline()):
                 if message := message_in(line):
                     await session.send(message)
+                child.noise = 0 if message else child.noise + len(line)
         if not child.is_ending:
             child.is_gone = True
             await has_ended(child.process, GRACE / 4)  # mostly at once; then its code is known

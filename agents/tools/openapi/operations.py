@@ -30,7 +30,7 @@ def operations_of(root: Json, url: str, read_from: str, longest: int) -> list[Js
     found: list[Json] = []
     for path, method, item, operation in each_operation(document, paths):
         base = base_of([operation, item, root], url, read_from, list(paths))
-        wanted = text(operation.get("operationId")) or f"{method}_{path}"
+        wanted = text(operation.get("operationId")) or f"{method} {path.lstrip('/')}"
         shape = parameters_of(document, operation, item, f"{method.upper()} {path}")
         found.append(
             {

@@ -17,9 +17,9 @@ from agents.chains.schema import Chain
 from agents.chains.steps import ChainEvent, TextEnded, TextStreamed
 from agents.database import in_db
 from agents.errors import Invalid, Missing
+from agents.grants import known_names
 from agents.models import Turn
 from agents.providers import default_model
-from agents.toolset import known_names
 from console.management.plain import PlainCommand
 from console.people import local_owner
 

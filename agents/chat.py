@@ -1,0 +1,35 @@
+"""The turn kind `chat`: a message is answered, by a person's agent or for another agent."""
+
+from __future__ import annotations
+
+from agents import journal
+from agents.chains.steps import Work
+from agents.endings import go_on
+from agents.models import Message, ToolCall, Turn, TurnState
+from agents.toolset import offer_of
+from agents.transcript import opening_of_chat
+from agents.turn_kinds import TurnKind, chain_of, register_kind
+
+
+def prepare_chat(turn: Turn) -> Work:
+    """A person's message, answered by the chain of whichever role the gate gives now."""
+    return Work(chain_of(turn, offer_of(turn).role), opening_of_chat(turn))
+
+
+def answer_parent(turn: Turn) -> None:
+    """The child's turn is over: its last words are the result, and the parent goes on."""
+    call = turn.conversation.parent_call
+    if call is None or turn.is_open or call.state != ToolCall.State.RUNNING:
+        return
+    texts = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).exclude(text="")
+    last = texts.order_by("seq").last()
+    if turn.state == TurnState.DONE:
+        journal.close_call(call, ToolCall.State.DONE, last.text if last else "(no answer)")
+    else:
+        why = turn.error or "It was stopped."
+        journal.close_call(call, ToolCall.State.FAILED, f"The agent did not finish: {why}")
+    go_on(call.turn)
+
+
+def register() -> None:
+    register_kind("chat", TurnKind(prepare_chat, answer_parent))

@@ -1,0 +1,69 @@
+"""Handing work to another agent: a conversation of its own answers the call."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from pydantic import BaseModel, Field
+
+from agents import events, journal
+from agents.agent_file import read_agent
+from agents.database import in_db
+from agents.errors import Refused
+from agents.interruptions import TurnWaits
+from agents.models import Conversation, Message, ToolCall, Turn
+from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
+
+DEEPEST = 3  # agents called by agents called by the one a person talks to
+
+
+class RunAgent(BaseModel):
+    """Hand a task to another agent and get its answer. Say everything it needs to know."""
+
+    agent: str = Field(description="the agent's id")
+    task: str = Field(min_length=1)
+
+
+def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
+    """`run_agent`, for the agents this one may call; nothing where there are none."""
+    if not granted:
+        return []
+
+    async def run(asked: RunAgent) -> ToolResult:
+        if asked.agent not in granted:
+            raise ToolFailed(f"You may call {', '.join(granted)}; not {asked.agent[:64]}.")
+        try:
+            await in_db(call_agent, turn, asked.agent, asked.task)
+        except Refused as refusal:
+            raise ToolFailed(str(refusal)) from None
+        raise TurnWaits(Turn.WaitingFor.CHILD)
+
+    tool = typed_tool("run_agent", RunAgent, run)
+    tool.parameters["properties"]["agent"]["enum"] = granted  # type: ignore[index]
+    return [tool]
+
+
+@transaction.atomic
+def call_agent(turn: Turn, agent_id: str, task: str) -> Conversation:
+    """A child conversation whose answer is the result of the call that is running now."""
+    if depth(turn.conversation) >= DEEPEST:
+        raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
+    call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
+    agent = read_agent(agent_id)
+    child = Conversation.objects.create(
+        owner_id=turn.conversation.owner_id,
+        agent_id=agent.id,
+        title=task[:60],
+        parent_call=call,
+    )
+    answering = Turn.objects.create(conversation=child, config=agent.file.model_dump(mode="json"))
+    journal.add_message(answering, "user", Message.Kind.TEXT, task)
+    events.record(child, "turn.queued", f"turn:{answering.pk}")
+    return child
+
+
+def depth(conversation: Conversation) -> int:
+    """How many agents stand between this conversation and a person."""
+    deep, call = 0, conversation.parent_call
+    while call is not None:
+        deep, call = deep + 1, call.turn.conversation.parent_call
+    return deep

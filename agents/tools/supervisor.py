@@ -1,0 +1,177 @@
+"""Runs one command and lets nothing that it started outlive it. A program, not a module of ours.
+
+    python supervisor.py SHELL ARGUMENT…
+
+It adopts every process of the command that loses its parent (PR_SET_CHILD_SUBREAPER), so whatever
+forks away ends up as its direct child: those it may signal without a race, because a child's
+number is not given away again before its parent has asked for it. The end of its standard input
+means stop, so nothing runs on when the server is killed. Where there is no such adoption (other
+systems than Linux), what leaves the command's process group is not found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+GRACE = 1.0  # seconds between asking to end and ending by force
+PATIENCE = 5.0  # seconds of ending by force; what another user owns does not die of it
+BREATH = 0.01  # seconds between two looks
+
+IS_LINUX = sys.platform == "linux"
+PR_SET_CHILD_SUBREAPER = 36
+
+
+def main() -> None:
+    """The outer process only reports: were it killed, the inner one would see its input end."""
+    inner = os.fork()
+    if inner:
+        report(os.waitpid(inner, 0)[1])
+    adopt_orphans()
+    command = Command(sys.argv[1:])
+    command.watch()
+    command.end()
+    os._exit(exit_code(command.status))
+
+
+def report(status: int) -> None:
+    """End as the inner process did; by a signal only if somebody killed it."""
+    if os.WIFSIGNALED(status):
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+def exit_code(status: int | None) -> int:
+    """As a shell counts: 128 and the number of the signal that ended it."""
+    if status is None:
+        return 1
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def adopt_orphans() -> None:
+    if IS_LINUX:
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+class Command:
+    """The command's process, and with it all that descends from it."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self.alert = alert_of_ended_children()
+        self.status: int | None = None
+        self.pid = started(arguments)
+
+    def watch(self) -> None:
+        """Until the command has ended, or the server wants it to."""
+        while self.reap() and self.status is None:
+            if 0 in self.pause((0, self.alert)):
+                return
+
+    def end(self) -> None:
+        self.signal_all(signal.SIGTERM, GRACE)
+        self.signal_all(signal.SIGKILL, PATIENCE)
+
+    def signal_all(self, sign: signal.Signals, seconds: float) -> None:
+        """Each time a process dies its children become ours, and get theirs on the next look."""
+        told: set[int] = set()
+        deadline = time.monotonic() + seconds
+        if not IS_LINUX:
+            send_to_group(self.pid, sign)
+        while self.reap() and time.monotonic() < deadline:
+            for pid in children() if IS_LINUX else ():
+                if sign is signal.SIGKILL or pid not in told:
+                    told.add(pid)
+                    send(pid, sign)
+            self.pause((self.alert,), BREATH)
+
+    def reap(self) -> bool:
+        """Take leave of every child that has ended; whether there are others."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if not pid:
+                return True
+            if pid == self.pid:
+                self.status = status
+
+    def pause(self, sources: tuple[int, ...], seconds: float | None = None) -> list[int]:
+        """Until a child ends or the input does."""
+        ready: list[int] = select.select(sources, (), (), seconds)[0]
+        if self.alert in ready:
+            os.read(self.alert, 4096)
+        return ready
+
+
+def alert_of_ended_children() -> int:
+    """A pipe to wait at, since select() alone does not notice the end of a child."""
+    alert, bell = os.pipe()
+    os.set_blocking(bell, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
+    return alert
+
+
+def started(arguments: list[str]) -> int:
+    """The command in a session of its own, without input, its signals as the system has them."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        os.setsid()
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored, signal.SIG_DFL)
+        os.execv(arguments[0], arguments)
+    finally:
+        os._exit(127)
+
+
+def send(pid: int, sign: signal.Signals) -> None:
+    """To a child and to its group: a group gets it at once, so none can fork out of it between."""
+    with suppress(OSError):
+        group = os.getpgid(pid)
+        if group != os.getpgrp():
+            send_to_group(group, sign)
+        os.kill(pid, sign)
+
+
+def send_to_group(group: int, sign: signal.Signals) -> None:
+    with suppress(OSError):
+        os.killpg(group, sign)
+
+
+def children() -> Iterator[int]:
+    """Our direct children, the youngest first: one that forks and exits for ever must be caught."""
+    mine = os.getpid()
+    with os.scandir("/proc") as entries:
+        numbers = [int(entry.name) for entry in entries if entry.name.isdecimal()]
+    for pid in sorted(numbers, reverse=True):
+        if parent_of(pid) == mine:
+            yield pid
+
+
+def parent_of(pid: int) -> int:
+    """Zero if it has gone. The name comes before, in parentheses, and may hold anything."""
+    try:
+        handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(handle, 4096).rpartition(b")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+    finally:
+        os.close(handle)
+
+
+if __name__ == "__main__":
+    main()
