@@ -42,9 +42,9 @@ async def connected(server: Server, over: Callable[[], None]) -> AsyncIterator[C
 
 
 class Connection:
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, idle: float = IDLE) -> None:
         loop = asyncio.get_running_loop()
-        self.server = server
+        self.server, self.idle = server, idle
         self.over = asyncio.Event()
         self.was_lost = True  # until we end it ourselves
         self.ready: asyncio.Future[Client] = loop.create_future()
@@ -72,9 +72,9 @@ class Connection:
         loop = asyncio.get_running_loop()
         while not self.over.is_set():
             with suppress(TimeoutError):
-                async with asyncio.timeout(IDLE / 10):
+                async with asyncio.timeout(self.idle / 10):
                     await self.over.wait()
-            if not self.calls and loop.time() - self.used_at > IDLE:
+            if not self.calls and loop.time() - self.used_at > self.idle:
                 self.was_lost = False
                 return
 

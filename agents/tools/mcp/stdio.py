@@ -42,12 +42,12 @@ class Child:
         self.complaint = b""
         self.is_ending = False
         self.is_gone = False
-        self.noise = 0
+        self.verdict = ""  # why it is listened to no longer
 
     def last_words(self) -> str:
         """Its exit code and last line, for a sentence about its end."""
-        if self.noise > MOST_NOISE:
-            return "what it prints is not MCP"
+        if self.verdict:
+            return self.verdict
         lines = self.complaint.decode(errors="replace").strip().splitlines()
         code = self.process.returncode
         told = "" if code is None else f" with exit code {code}"
@@ -109,18 +109,31 @@ def environment(server: Server) -> dict[str, str]:
 
 
 async def read_messages(child: Child, session: Incoming, over: Callable[[], None]) -> None:
-    """Each line that is a message; some noise between them is passed over."""
-    assert child.process.stdout
+    """Pass on each message until there are no more, or what comes is none."""
     async with session:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError, OSError):
-            while child.noise <= MOST_NOISE and (line := await child.process.stdout.readline()):
-                if message := message_in(line):
-                    await session.send(message)
-                child.noise = 0 if message else child.noise + len(line)
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            await pass_on_messages(child, session)
         if not child.is_ending:
             child.is_gone = True
             await has_ended(child.process, GRACE / 4)  # mostly at once; then its code is known
             over()
+
+
+async def pass_on_messages(child: Child, session: Incoming) -> None:
+    """Each line that is a message; some noise between them is passed over."""
+    assert child.process.stdout
+    noise = 0
+    try:
+        while line := await child.process.stdout.readline():
+            message = message_in(line)
+            noise = 0 if message else noise + len(line)
+            if message:
+                await session.send(message)
+            elif noise > MOST_NOISE:
+                child.verdict = "what it prints is not MCP"
+                return
+    except ValueError:  # the reader's own word for it
+        child.verdict = "it sent more than 16 MB in one line"
 
 
 def message_in(line: bytes) -> SessionMessage | None:

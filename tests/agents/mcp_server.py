@@ -1,0 +1,90 @@
+"""A small MCP server: `python mcp_server.py` speaks stdio, `python mcp_server.py PORT` HTTP.
+
+It writes what it is told to cancel into the file named by CANCELLED.
+"""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ImageContent, TextContent, ToolAnnotations
+
+server = MCPServer("small")
+counted = 0
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def echo(text: str) -> str:
+    """Says it back."""
+    return text
+
+
+@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
+def count() -> str:
+    """How often this process was asked."""
+    global counted
+    counted += 1
+    return str(counted)
+
+
+@server.tool()
+def environment() -> str:
+    """Every variable of the process."""
+    return "\n".join(f"{name}={value}" for name, value in sorted(os.environ.items()))
+
+
+@server.tool()
+def die() -> str:
+    """Ends in the middle of the call."""
+    print("no more power", file=sys.stderr, flush=True)
+    os._exit(3)
+
+
+@server.tool()
+async def sleep(seconds: float) -> str:
+    """Takes its time."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        Path(os.environ["CANCELLED"]).write_text("yes")
+        raise
+    return "awake"
+
+
+@server.tool()
+def fail() -> str:
+    """Does not work."""
+    raise ToolError("this is what went wrong")
+
+
+@server.tool()
+def long(characters: int) -> str:
+    """A long text."""
+    return "x" * characters
+
+
+@server.tool()
+def picture() -> list[TextContent | ImageContent]:
+    """A text and an image."""
+    image = ImageContent(data="AAAA" * 1000, mime_type="image/png")
+    return [TextContent(text="Look:"), image]
+
+
+def a_tool(number):
+    def run() -> str:
+        return str(number)
+
+    server.add_tool(run, name=f"many.{number}", description=f"Number {number}")
+
+
+for number in range(int(os.environ.get("MANY", "0"))):
+    a_tool(number)
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run("stdio")
