@@ -3,7 +3,9 @@
 from tests.fake_model import call, fails, rule, say, silent
 
 WORDS = ("quick", "hang", "fail", "question", "approve", "stumble")
-REPLY = "\n\n".join(f"Paragraph {number} of a long reply that is told slowly." for number in range(9))
+REPLY = "\n\n".join(
+    f"Paragraph {number} of a long reply that is told slowly." for number in range(9)
+)
 
 
 def planned(word):
@@ -24,7 +26,9 @@ def script():
         rule(silent("Half a sentence"), times=1, user=r"s\d+: Then stumble"),
         rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
         rule(call("ask_user", question="Which tone?"), user=r"s\d+: Then question", results=0),
-        rule(call("write_file", path="new.txt", content="new"), user=r"s\d+: Then approve", results=0),
+        rule(
+            call("write_file", path="new.txt", content="new"), user=r"s\d+: Then approve", results=0
+        ),
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
         rule(say(REPLY, delay=0.08), user="tell me slowly"),
         rule(fails(401), user="refuse the key"),

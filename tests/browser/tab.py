@@ -79,9 +79,8 @@ class Tab:
 
     @property
     def plan_button(self):
-        return self.page.get_by_role("button", name=re.compile("^Plan"), expanded=None).and_(
-            self.page.locator("[aria-controls=plan]")
-        )
+        named = self.page.get_by_role("button", name=re.compile("^Plan"))
+        return named.and_(self.page.locator("[aria-controls=plan]"))
 
     @property
     def alerts(self):

@@ -73,7 +73,7 @@ def test_a_yes_to_an_old_version_starts_nothing_and_says_so(product, stale):
 
 
 def test_an_edit_of_an_old_version_is_kept_in_its_editor(product, stale):
-    chat, tab = stale
+    _, tab = stale
     tab.rename(1, "My name for it")
     field = tab.editor("Edit subtask 1").get_by_role("textbox").first
     expect(tab.editor("Edit subtask 1").get_by_role("alert")).to_contain_text("v2")
@@ -87,7 +87,9 @@ def test_an_edit_of_an_old_version_is_kept_in_its_editor(product, stale):
 def test_a_name_is_needed(product, open_tab):
     tab = open_tab().chat(product.scripted("quick"))
     tab.rename(1, "  ")
-    expect(tab.editor("Edit subtask 1").get_by_role("alert")).to_have_text("Give the subtask a name.")
+    expect(tab.editor("Edit subtask 1").get_by_role("alert")).to_have_text(
+        "Give the subtask a name."
+    )
     tab.sees_plan(version=1)
 
 
@@ -128,7 +130,9 @@ def test_a_broken_file_is_shown_with_line_and_reason_and_the_last_good_one_count
     file.write_text("\n".join(lines))
 
     tab = open_tab("/settings/agents/")
-    problem = re.compile(rf"Line {number + 1}: a comma is missing.*last good version is still in use")
+    problem = re.compile(
+        rf"Line {number + 1}: a comma is missing.*last good version is still in use"
+    )
     expect(card(tab)).to_contain_text(problem)
     expect(tab.page.get_by_label("agent.json", exact=True).locator("mark")).to_have_count(1)
     chat = tab.chat(product.conversation())

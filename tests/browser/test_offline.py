@@ -70,8 +70,10 @@ def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interr
 
 
 def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(product, open_tab, interrupted):
-    tab = open_tab().chat(product.started("stumble"))
+    tab = open_tab().chat(product.scripted("stumble"))
     tab.excuse(*GONE)
+    tab.sees_connection(LIVE)
+    tab.button("Start plan").click()
     expect(tab.log).to_contain_text("Half a sentence")
     interrupted()
     tab.sees_connection(LOST)

@@ -226,7 +226,9 @@ def test_r26_one_polite_status_says_what_happens(product, open_tab):
     expect(status).to_have_text("Needs you: Waiting for you to start it")
     tab.button("Start plan").click()
     expect(status).to_have_text(re.compile("^Subtask 1 of 3 done"))
-    named = tab.page.get_by_role("status").filter(has_text=re.compile("Subtask|Needs you|answering"))
+    named = tab.page.get_by_role("status").filter(
+        has_text=re.compile("Subtask|Needs you|answering")
+    )
     expect(named).to_have_count(1)
 
 
@@ -270,7 +272,9 @@ def test_r27_each_state_is_also_a_word(product, open_tab):
         expect(tab.row(number).get_by_role("img", name=word, exact=True)).to_be_visible()
     expect(tab.subtasks.locator("[aria-current]")).to_have_count(1)
     assert tab.page.locator("[data-state]:not(#plan):not(li[data-key])").count() == 0
-    assert tab.subtasks.evaluate("list => [...list.children].every(e => e.matches('li[data-key][data-state]'))")
+    assert tab.subtasks.evaluate(
+        "list => [...list.children].every(e => e.matches('li[data-key][data-state]'))"
+    )
 
 
 def test_r27_the_drawer_stands_beside_the_page_and_gives_focus_back(product, open_tab):

@@ -37,9 +37,7 @@ def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
     other.sees_plan(version=2)
     expect(field).to_have_value("Typed here and not saved")
     expect(field).to_be_focused()
-    expect(other.row(2).get_by_role("alert")).to_have_text(
-        "Changed elsewhere. Your text is kept."
-    )
+    expect(other.row(2).get_by_role("alert")).to_have_text("Changed elsewhere. Your text is kept.")
     other.editor("Edit subtask 2").get_by_role("button", name="Save").click()
     one.sees_plan(version=3)
     expect(one.row(2)).to_contain_text("Typed here and not saved")
@@ -120,7 +118,9 @@ def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
     tab.rename(1, "Renamed on a phone")
     tab.sees_plan(version=2)
     tab.button(f"Edit subtask {count}").click()
-    tab.editor(f"Edit subtask {count}").get_by_role("button", name=f"Remove subtask {count}").click()
+    tab.editor(f"Edit subtask {count}").get_by_role(
+        "button", name=f"Remove subtask {count}"
+    ).click()
     expect(tab.rows).to_have_count(count - 1)
     tab.button("Start v3").click()
     tab.sees_plan(state="in_progress")
@@ -161,4 +161,6 @@ def said(tab):
 
 def is_inside(tab, part):
     box, screen = part.bounding_box(), tab.page.viewport_size
-    return box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] < screen["height"]
+    return (
+        box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] < screen["height"]
+    )
