@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from agents import events, journal
 from agents.agent_file import change_agent, read_agent
+from agents.chains.library import load_chain
 from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
@@ -66,13 +67,15 @@ def start_turn(
     kind: str = "chat",
     wire: str | None = None,
     meta: dict[str, object] | None = None,
+    chain: str = "",
 ) -> tuple[Message, Turn]:
     """A person's message and the turn that will answer it, queued behind those before it.
 
-    `wire` is what the model gets to read where that is not the text itself.
+    `wire` is what the model gets to read where that is not the text itself; `chain` is thought
+    with instead of the one that agent.json names.
     """
     check_text(text)
-    turn = queue_turn(conversation, kind)
+    turn = queue_turn(conversation, kind, chain=chain)
     more: dict[str, object] = {} if wire is None else {"wire": wire}
     message = journal.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
@@ -87,15 +90,21 @@ def queue_turn(
     lane: str = Lane.CHAT,
     chain: str = "",
     checkpoint: dict[str, object] | None = None,
+    allow: list[str] | None = None,
 ) -> Turn:
-    """Insert a turn with the agent's configuration as it is now; in the caller's transaction."""
+    """Insert a turn with the agent's configuration as it is now; in the caller's transaction.
+
+    `allow` are tools that a person grants for this turn, whatever agent.json says.
+    """
     agent = read_agent(conversation.agent_id)
+    if chain:
+        load_chain(chain)
     turn = Turn.objects.create(
         conversation=conversation,
         kind=kind,
         lane=lane,
         chain=chain,
-        config=agent.file.model_dump(mode="json"),
+        config={**agent.file.model_dump(mode="json"), "allow": allow or []},
         checkpoint=checkpoint or {},
     )
     events.record(conversation, "turn.queued", f"turn:{turn.pk}")

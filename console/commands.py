@@ -71,7 +71,8 @@ def tell(c: Conversation, message: Message, notice: str, **meta: object) -> Said
     return Said(message, None, c)
 
 
-def plan(c: Conversation, text: str, goal: str, by: str) -> Said:
+def plan(c: Conversation, text: str, goal: str, by: str, planner: str = "") -> Said:
+    """`planner` is a chain other than the agent's."""
     agent = read_agent(c.agent_id).file
     if not agent.plan.enabled:
         notice = (
@@ -81,8 +82,13 @@ def plan(c: Conversation, text: str, goal: str, by: str) -> Said:
         return tell(c, typed(c, text, by, "plan"), notice, link="/settings/agents/")
     if not goal.strip():
         return tell(c, typed(c, text, by, "plan"), say_plan(c), open_plan=True)
+    return ask(c, text, goal, by, planner)
+
+
+@transaction.atomic
+def ask(c: Conversation, text: str, goal: str, by: str, planner: str) -> Said:
     meta: dict[str, object] = {"command": "plan"}
-    message, turn = talk.start_turn(c, text, by, "plan", wire=goal, meta=meta)
+    message, turn = talk.start_turn(c, text, by, "plan", wire=goal, meta=meta, chain=planner)
     actions.ask_for_plan(c, goal, by, message)
     return Said(message, turn, c)
 

@@ -147,6 +147,7 @@ class NewPlan(Body):
     agent: str | None = None
     conversation: int | None = None
     goal: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
+    planner: str | None = None
     title: Title = ""
     content: Content = ""
     expected_outcome: Text = ""
@@ -203,7 +204,11 @@ class Reason(Body):
 
 
 class RunMode(Body):
+    """`executor` is a chain, `allow` are tools granted; both hold for this run alone."""
+
     mode: Literal["next", "all"] = "all"
+    executor: str | None = None
+    allow: list[str] = []
 
 
 class NewSubtask(Body):

@@ -73,7 +73,7 @@ def create_plan(
     with transaction.atomic():  # a refusal leaves no empty conversation behind
         conversation = where(request, body)
         if not body.title:
-            return Status(202, ask(request, conversation, body.goal))
+            return Status(202, ask(request, conversation, body.goal, body.planner))
         draft = PlanDraft.model_validate(body.model_dump(include=set(PlanDraft.model_fields)))
         by = person(request).username
         return shown(actions.create_plan(conversation, draft, by, goal=body.goal), status=201)
@@ -86,9 +86,13 @@ def where(request: HttpRequest, body: NewPlan) -> Conversation:
     return create_conversation(person(request), agent.id)
 
 
-def ask(request: HttpRequest, conversation: Conversation, goal: str) -> dict[str, int | None]:
-    """As if the person had typed it."""
-    said = commands.say(conversation, f"/plan {goal}", person(request).username)
+def ask(
+    request: HttpRequest, conversation: Conversation, goal: str, planner: str | None
+) -> dict[str, int | None]:
+    """As if the person had typed it; `planner` is a chain other than the agent's."""
+    said = commands.plan(
+        conversation, f"/plan {goal}", goal, person(request).username, planner or ""
+    )
     if said.turn is None:
         notice = conversation.messages.filter(kind=Message.Kind.NOTICE).order_by("seq").last()
         raise NotNow(notice.text if notice else "No plan can be asked for here.")
@@ -151,7 +155,9 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
 @router.post("/{id}/run", response=answers(PlanShape, 404, 409))
 def run(request: HttpRequest, id: int, body: RunMode | None = None) -> HttpResponse:
     plan = plan_of(request, id)
-    actions.run_plan(plan, person(request).username, mode=body.mode if body else "all")
+    wanted = body or RunMode()
+    options: dict[str, object] = {"executor": wanted.executor, "allow": wanted.allow}
+    actions.run_plan(plan, person(request).username, wanted.mode, options)
     return shown(plan)
 
 

@@ -7,11 +7,18 @@ import sys
 
 from django.core.management.base import BaseCommand
 
+from agents.agent_file import prepare_home
 from agents.errors import Refused
+from console.migrating import migrate
 
 
 class PlainCommand(BaseCommand):
     """Says why it refuses in one sentence on stderr, without a traceback, and exits with 1."""
+
+    def prepare(self) -> None:
+        """Make a home that nobody has started yet ready, as a first start would."""
+        prepare_home()
+        migrate()
 
     def run_from_argv(self, argv: list[str]) -> None:
         try:

@@ -32,7 +32,7 @@ def approve(plan: Plan, version: int, by: str, run: str = "all") -> Plan:
     elif plan.is_live or was_tried(plan):
         return plan
     if run != "no":
-        set_off(plan, by, mode=run)
+        set_off(plan, by, run, {})
     return plan
 
 

@@ -29,14 +29,17 @@ NOT_YET = "Nothing runs without your yes: start v{version} first."
 def run_plan(
     plan: Plan, by: str, mode: str = "all", options: dict[str, object] | None = None
 ) -> Plan:
-    """Start or go on: the next subtask only, or all until the end or a failure."""
+    """Start or go on: the next subtask only, or all until the end or a failure.
+
+    `options` holds for this run: `executor`, a chain, and `allow`, tools granted for it.
+    """
     if mode not in ("all", "next"):
         raise Invalid("The mode is next or all.")
     plan = lock(plan)
     demand_open(plan)
     demand_confirmed(plan)
     if plan.run not in (Run.QUEUED, Run.RUNNING):
-        set_off(plan, by, mode, options)
+        set_off(plan, by, mode, options or {})
     return plan
 
 
@@ -46,10 +49,14 @@ def demand_confirmed(plan: Plan) -> None:
 
 
 def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = None) -> None:
-    """Queue the next turn of the run, or let the one that waits go on."""
+    """Queue the next turn of the run, or let the one that waits go on.
+
+    Without `options` those of the run so far hold on.
+    """
     if not ActivePlan.objects.filter(plan=plan).exists():
         raise NotNow("Only the plan in the drawer can run.")
-    plan.run_options = {**plan.run_options, **(options or {}), "mode": mode}
+    kept = plan.run_options if options is None else options
+    plan.run_options = {**kept, "mode": mode}
     plan.save(update_fields=["run_options"])
     turn = run_turn_of(plan)
     if turn is None:
@@ -68,8 +75,10 @@ def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = 
 def queue_next(plan: Plan) -> None:
     """The next turn of the run: a subtask's, or the closing one when every subtask is closed."""
     kind = "subtask" if next_todo(plan) else "closing"
-    chain = str(plan.run_options.get("executor") or "")
-    queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk})
+    options = plan.run_options
+    chain = str(options.get("executor") or "")
+    allow = [str(name) for name in options.get("allow") or []]
+    queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk}, allow)
     save_run(plan, Run.QUEUED)
 
 

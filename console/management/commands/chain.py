@@ -44,6 +44,7 @@ class Command(PlainCommand):
         default.add_argument("chain")
 
     def handle(self, *, verb: str, **given: object) -> None:
+        self.prepare()
         getattr(self, f"{verb}_chain")(**given)
 
     def run_chain(

@@ -1,0 +1,135 @@
+"""`manage.py plan` and `manage.py chain`, as a shell script uses them: no server, no browser."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.console.serving import ROOT, surroundings
+from tests.fake_model import FakeModelServer, call, rule, say
+
+
+def manage(home, *words, cwd=ROOT, **environment):
+    """(exit code, stdout, stderr) of a command on this home."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *words],
+        cwd=cwd,
+        env=surroundings(home) | {"PLANSIDE_DEMO_PACE": "0", "PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"
+
+
+def test_a_plan_is_made_approved_and_run_by_commands_alone(tmp_path):
+    home = tmp_path / "home"
+    code, out, _ = manage(home, "plan", "new", GOAL, "--json")
+    plan = json.loads(out)
+    assert (code, plan["state"], plan["approved_version"]) == (0, "todo", None)
+
+    code, _, err = manage(home, "plan", "run")
+    assert (code, err.strip()) == (1, "Nothing runs without your yes: start v1 first.")
+
+    assert manage(home, "plan", "approve", "--version", "2")[0] == 1
+    assert manage(home, "plan", "approve")[0] == 0
+    code, out, _ = manage(home, "plan", "run", "--next", "--json")
+    assert (code, [s["state"] for s in json.loads(out)["subtasks"]].count("done")) == (0, 1)
+
+    code, out, _ = manage(home, "plan", "run", "--auto", "--json")
+    plan = json.loads(out)
+    assert (code, plan["state"]) == (0, "done")
+    code, out, _ = manage(home, "plan", "export")
+    assert "[x]" in out
+    readme = home / "workspaces" / "docs-writer" / "files" / "README.md"
+    assert "TODO" not in readme.read_text()
+
+
+@pytest.fixture
+def model():
+    rules = [
+        rule(call("create_plan", title="T", subtasks=["One"]), only="create_plan", results=0),
+        rule(call("fail_subtask", error="It is locked."), offered="fail_subtask"),
+        rule(call("shell", command="cat seen.txt"), offered="shell", results=0),
+        rule(say("The answer."), role="tool"),
+        rule(say("Hello from the model.")),
+    ]
+    with FakeModelServer({"rules": rules}) as server:
+        yield {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PLANSIDE_MODEL": "openai/m"}
+
+
+def test_a_failed_run_is_exit_code_1_and_one_sentence(tmp_path, model):
+    home = tmp_path / "home"
+    manage(home, "plan", "new", "do one thing", **model)
+    manage(home, "plan", "approve", **model)
+    code, out, err = manage(home, "plan", "run", **model)
+    assert code == 1
+    assert "It is locked." in out
+    assert err.strip() == "The run has failed: see the subtask marked with its error."
+    assert manage(home, "plan", "skip", "s1", "--reason", "later", **model)[0] == 0
+
+
+CHAIN = {
+    "id": "looking",
+    "tasks": [
+        {
+            "id": "ask",
+            "handler": "chat_completion",
+            "execute_config": {"tools": ["local_shell"]},
+            "transition": {
+                "branches": [
+                    {"operator": "equals", "when": "tool-call", "goto": "run"},
+                    {"operator": "default", "goto": "end"},
+                ]
+            },
+        },
+        {
+            "id": "run",
+            "handler": "execute_tool_calls",
+            "input_var": "ask",
+            "transition": {"branches": [{"operator": "default", "goto": "ask"}]},
+        },
+    ],
+}
+
+
+def test_a_chain_runs_in_the_current_folder_with_the_shell_only_when_it_is_allowed(tmp_path, model):
+    home, here = tmp_path / "home", tmp_path / "here"
+    here.mkdir()
+    (here / "seen.txt").write_text("what stands here")
+    (here / "looking.json").write_text(json.dumps(CHAIN))
+    run = ("chain", "run", "--chain", "looking.json", "what is there?")
+
+    code, out, _ = manage(home, *run, cwd=here, **model)
+    assert (code, out.strip()) == (0, "Hello from the model.")
+
+    code, out, _ = manage(home, *run, "--allow", "shell", cwd=here, **model)
+    assert (code, out.strip()) == (0, "The answer.")
+
+
+def test_chain_check_names_the_faults_and_says_so_by_its_exit_code(tmp_path):
+    home = tmp_path / "home"
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(CHAIN))
+    bad.write_text(json.dumps(CHAIN).replace('"goto": "run"', '"goto": "nowhere"'))
+    assert manage(home, "chain", "check", str(good))[:2] == (0, f"{good} is in order.\n")
+    code, out, err = manage(home, "chain", "check", str(bad))
+    assert code == 1
+    assert "tasks[0].transition.branches[0].goto: There is no task nowhere." in out
+    assert err.strip() == f"{bad} has 2 errors."
+    assert manage(home, "chain", "run", "--chain", str(bad), "hi")[0] == 1
+    assert manage(home, "chain", "run", "--chain", "missing.json", "hi")[0] == 1
+
+
+def test_an_agents_chat_chain_is_chosen_by_a_command(tmp_path):
+    home = tmp_path / "home"
+    assert manage(home, "chain", "default", "docs-writer", "executor")[0] == 0
+    out = json.loads(manage(home, "chain", "list", "--json")[1])
+    used = {row["id"]: row["agents"] for row in out}
+    assert used["executor"] == ["docs-writer: chat", "docs-writer: executor"]
+    assert manage(home, "chain", "default", "docs-writer", "nothing")[0] == 1
