@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 # Together with the notes it stays below what is kept of any tool's result.
 MOST_CHARACTERS = 59_000
 HALF = MOST_CHARACTERS // 2
 WIDEST = 4  # bytes of one character in UTF-8
 ROOM = (HALF + 1) * WIDEST  # bytes that surely hold half of the characters
 MOST_UNREADABLE = 0.1  # of the characters; above it the output is no text
+STRAY = re.compile("[\ud800-\udfff]")  # what stands for a byte that is not UTF-8
 
 
 class Output:
@@ -58,4 +61,5 @@ def plain(text: str) -> str:
 def unreadable(parts: list[str]) -> float:
     """Which part of the text is not text."""
     length = sum(map(len, parts))
-    return sum("\ud800" <= sign <= "\udfff" for part in parts for sign in part) / max(length, 1)
+    left = sum(len(STRAY.sub("", part)) for part in parts)
+    return (length - left) / max(length, 1)
