@@ -13,6 +13,7 @@ from console.api import (
     events,
     history,
     plans,
+    providers,
     subtasks,
     tool_calls,
     tools,
@@ -35,6 +36,7 @@ api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
 api.add_router("/tool-calls", tool_calls.router)
 api.add_router("/tools", tools.router)
+api.add_router("/providers", providers.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", subtasks.router)

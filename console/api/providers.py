@@ -1,0 +1,136 @@
+"""/api/providers: where models live. Everybody reads them; admins add, change and remove theirs."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from ninja.responses import Status
+
+from agents import provider_actions as verbs
+from agents.database import in_db
+from agents.errors import Forbidden, Missing
+from agents.models import Provider
+from agents.provider_actions import ProviderEdit
+from agents.provider_asking import ask_provider
+from agents.providers import names, resolve
+from console.api.auth import person
+from console.api.shapes import Body, Page, answers
+
+router = Router(tags=["providers"])
+
+
+class Price(Body):
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+class ProviderShape(Schema):
+    """The key is never given out, of headers the names alone. `own`: an admin has added it."""
+
+    name: str
+    label: str
+    base_url: str
+    own: bool
+    key_set: bool
+    headers: list[str]
+    prices: dict[str, Price]
+    flags: dict[str, bool]
+
+
+class ProviderChange(Body):
+    """What is left out stays as it is; an empty key, or {}, takes away what was set."""
+
+    base_url: str | None = None
+    key: str | None = None
+    headers: dict[str, str] | None = None
+    prices: dict[str, Price] | None = None
+    flags: dict[str, bool] | None = None
+
+
+class NewProvider(ProviderChange):
+    name: str
+    base_url: str
+
+
+class TestedShape(Schema):
+    """The models, or why there is no list of them and what to do about it."""
+
+    models: list[str]
+    problem: str
+    advice: str
+
+
+@router.get("", response=answers(Page[ProviderShape]))
+def list_providers(request: HttpRequest) -> dict[str, object]:
+    items = [shape(name) for name in names()]
+    return {"items": items, "count": len(items)}
+
+
+@router.post("", response=answers(ProviderShape, 409, status=201))
+def add_provider(request: HttpRequest, body: NewProvider) -> Status[dict[str, object]]:
+    row = verbs.add_provider(body.name, edit_of(body), admin(request))
+    return Status(201, shape(row.name))
+
+
+@router.get("/{name}", response=answers(ProviderShape, 404))
+def get_provider(request: HttpRequest, name: str) -> dict[str, object]:
+    return shape(known(name))
+
+
+@router.patch("/{name}", response=answers(ProviderShape, 404))
+def change_provider(request: HttpRequest, name: str, body: ProviderChange) -> dict[str, object]:
+    """One that is built in cannot be changed; add one of its name to go before it."""
+    return shape(verbs.change_provider(name, edit_of(body), admin(request)).name)
+
+
+@router.delete("/{name}", response=answers(None, 404, status=204))
+def remove_provider(request: HttpRequest, name: str) -> Status[None]:
+    verbs.remove_provider(name, admin(request))
+    return Status(204, None)
+
+
+@router.post("/{name}/test", response=answers(TestedShape, 404))
+async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
+    """Ask it for its models. Everybody may: what comes back is no secret."""
+    endpoint = await in_db(lambda: resolve(known(name)))
+    tested = await ask_provider(endpoint)
+    return {"models": list(tested.models), "problem": tested.problem, "advice": tested.advice}
+
+
+def known(name: str) -> str:
+    if name not in names():
+        raise Missing(f"There is no provider {name[:64]!r}.")
+    return name
+
+
+def edit_of(body: ProviderChange) -> ProviderEdit:
+    named = (body.prices or {}).items()
+    prices = {model: {"input": each.input, "output": each.output} for model, each in named}
+    return ProviderEdit(
+        body.base_url, body.key, body.headers, None if body.prices is None else prices, body.flags
+    )
+
+
+def shape(name: str) -> dict[str, object]:
+    endpoint = resolve(name)
+    row = Provider.objects.filter(name=name).first()
+    return {
+        "name": name,
+        "label": endpoint.label,
+        "base_url": "" if name == "demo" else endpoint.address,
+        "own": row is not None,
+        "key_set": bool(endpoint.key),
+        "headers": sorted(endpoint.headers),
+        "prices": row.prices if row else {},
+        "flags": row.flags if row else {},
+    }
+
+
+def admin(request: HttpRequest) -> str:
+    """The name of the caller. Raises Forbidden unless it is an admin."""
+    user = person(request)
+    if not user.is_superuser:
+        raise Forbidden("Only admins may change providers.")
+    return user.username
