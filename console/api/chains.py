@@ -66,7 +66,7 @@ def chain(request: HttpRequest, id: str) -> Chain:
     return load_chain(id)
 
 
-@router.put("/{id}", response=answers(Saved, 403))
+@router.put("/{id}", response=answers(Saved, 403, 404))
 def put_chain(request: HttpRequest, id: str, body: Chain) -> dict[str, object]:
     """Admins only: a chain decides what every agent that uses it may do."""
     if not person(request).is_superuser:
