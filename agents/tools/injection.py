@@ -47,9 +47,9 @@ def injection_for(stored: Json, inject: Json) -> Injection:
     fields = fields_of(mapping(stored["parameters"]))
     inside = fields_of(mapping(fields.pop(body, {})))
     own = {name: fitted(inject[name], fields[name]) for name in inject if name in fields}
-    rest = {name for name in inject if name in inside and name not in own}
+    rest = [name for name in inject if name in inside and name not in own]
     inner = {name: fitted(inject[name], inside[name]) for name in rest}
-    return Injection(own, inner, body, bool(inside) and rest == set(inside))
+    return Injection(own, inner, body, bool(inside) and set(rest) == set(inside))
 
 
 def without(schema: Json, hidden: set[str]) -> dict[str, object]:

@@ -39,8 +39,13 @@ def environment() -> str:
 @server.tool()
 def die() -> str:
     """Ends in the middle of the call."""
-    print("no more power", file=sys.stderr, flush=True)
+    sys.stderr.write("no more power\n")
+    sys.stderr.flush()
     os._exit(3)
+
+
+def was_cancelled():
+    Path(os.environ["CANCELLED"]).write_text("yes")
 
 
 @server.tool()
@@ -49,7 +54,7 @@ async def sleep(seconds: float) -> str:
     try:
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
-        Path(os.environ["CANCELLED"]).write_text("yes")
+        was_cancelled()
         raise
     return "awake"
 

@@ -49,11 +49,21 @@ def alive(pid):
     return False
 
 
+def the_process():
+    """Of the children of this test run, the one that runs the script."""
+    (pid,) = [pid for pid in children() if str(SCRIPT) in Path(f"/proc/{pid}/cmdline").read_text()]
+    return pid
+
+
+def group_of(pid):
+    found = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True)
+    return [int(each) for each in found.stdout.split()]
+
+
 async def pid_of(server):
     told = await call_tool(server, "environment", {})
     assert told
-    (pid,) = [pid for pid in children() if str(SCRIPT) in Path(f"/proc/{pid}/cmdline").read_text()]
-    return pid
+    return the_process()
 
 
 async def test_what_a_server_offers_is_kept_with_its_hints_and_plain_schemas(small):
@@ -232,15 +242,13 @@ async def test_closing_ends_the_process_and_what_it_has_started(tmp_path):
     before = children()
     assert await call_tool(server, "echo", {"text": "x"}) == "x"
     (shell,) = children() - before
-    group = subprocess.run(
-        ["pgrep", "-g", str(shell)], capture_output=True, text=True
-    ).stdout.split()
+    group = group_of(shell)
     assert len(group) >= 3
     began = time.monotonic()
     await aclose_all()
     assert time.monotonic() - began < 1.6
     await asyncio.sleep(0.2)
-    assert not [pid for pid in group if alive(int(pid))]
+    assert not [pid for pid in group if alive(pid)]
 
 
 async def test_a_server_that_is_no_longer_registered_is_closed(small):
@@ -258,7 +266,7 @@ async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
 
     connection = Connection(small, idle=0.3)
     await connection.call("count", {})
-    (pid,) = [pid for pid in children() if str(SCRIPT) in Path(f"/proc/{pid}/cmdline").read_text()]
+    pid = the_process()
     await asyncio.wait_for(connection.task, 5)
     assert not alive(pid) and not connection.is_open
     assert not connection.was_lost and connection.failure is None

@@ -50,7 +50,7 @@ async def test_lists_objects_and_json_are_written_in_the_query_as_declared():
         ids=[1, 2],
         near={"lat": 1.5, "lon": True},
         where={"age": {"gt": 3}},
-        **{"filter_age": 4},
+        filter_age=4,
     )
     assert parse_qsl(request.url.query.decode()) == [
         ("tags", "a"), ("tags", "b&c"), ("ids", "1,2"), ("filter[age]", "4"),

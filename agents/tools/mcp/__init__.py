@@ -43,8 +43,8 @@ async def call_tool(server: Server, name: str, arguments: Arguments) -> str:
 
 async def aclose_all() -> None:
     """End the connections of the running loop and the processes behind them."""
-    if lines := sys.modules.get(f"{__name__}.lines"):
-        await lines.aclose_all()
+    if connection := sys.modules.get(f"{__name__}.connection"):
+        await connection.aclose_all()
 
 
 def forget(name: str) -> None:

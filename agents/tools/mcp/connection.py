@@ -7,9 +7,10 @@ are made from tasks of their own, and end at once when the owner ends.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakKeyDictionary
 
 from mcp import Client
 
@@ -29,6 +30,8 @@ IDLE = 600.0
 SPARE = 2.0
 CLOSING = 1.3
 
+T = TypeVar("T")
+
 
 @asynccontextmanager
 async def connected(server: Server, over: Callable[[], None]) -> AsyncIterator[Client]:
@@ -42,6 +45,8 @@ async def connected(server: Server, over: Callable[[], None]) -> AsyncIterator[C
 
 
 class Connection:
+    """One that is being opened, is open, or is over; it is never opened again."""
+
     def __init__(self, server: Server, idle: float = IDLE) -> None:
         loop = asyncio.get_running_loop()
         self.server, self.idle = server, idle
@@ -52,6 +57,9 @@ class Connection:
         self.used_at = loop.time()
         self.failure: Exception | None = None
         self.task = loop.create_task(self.own(), name=f"mcp {server.name}")
+        mine = _open.setdefault(loop, set())
+        mine.add(self)
+        self.task.add_done_callback(lambda _: mine.discard(self))
 
     async def own(self) -> None:
         """Enter, stay, leave; never raises."""
@@ -88,33 +96,36 @@ class Connection:
 
     async def call(self, name: str, arguments: Arguments) -> CallToolResult:
         """Raises whatever the SDK raises, ConnectionError when the server is gone."""
+        seconds = self.server.seconds
+        return await self.ask(
+            lambda client: client.call_tool(name, arguments, read_timeout_seconds=seconds)
+        )
+
+    async def ask(self, asking: Callable[[Client], Coroutine[object, object, T]]) -> T:
+        """What the coroutine gives, unless the connection ends before. Cancelling tells the server.
+
+        Raises what it raises, ConnectionError or TimeoutError.
+        """
         self.calls += 1
         try:
             client = await asyncio.shield(self.ready)
-            return await self.until_either_ends(client, name, arguments)
+            return await self.until_either_ends(asyncio.ensure_future(asking(client)))
         finally:
             self.calls -= 1
             self.used_at = asyncio.get_running_loop().time()
 
-    async def until_either_ends(
-        self, client: Client, name: str, arguments: Arguments
-    ) -> CallToolResult:
-        """The call, or the connection it is made over. Cancelling tells the server."""
-        seconds = self.server.seconds
-        calling = asyncio.ensure_future(
-            client.call_tool(name, arguments, read_timeout_seconds=seconds)
-        )
+    async def until_either_ends(self, asking: asyncio.Future[T]) -> T:
+        both: set[asyncio.Future[T] | asyncio.Task[None]] = {asking, self.task}
         try:
-            await asyncio.wait(
-                {calling, self.task}, timeout=seconds + SPARE, return_when=asyncio.FIRST_COMPLETED
-            )
-            if calling.done():
-                return calling.result()
+            limit = self.server.seconds + SPARE
+            await asyncio.wait(both, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if asking.done():
+                return asking.result()
             raise ConnectionError if self.task.done() else TimeoutError
         finally:
-            if not calling.done():
-                calling.cancel()
-                await asyncio.wait({calling}, timeout=SPARE)
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking}, timeout=SPARE)
 
     async def aclose(self, *, was_lost: bool = False) -> None:
         """Ask the owner to leave, and see to it that it does."""
@@ -126,3 +137,12 @@ class Connection:
         if staying:
             self.task.cancel()
             await asyncio.wait({self.task}, timeout=CLOSING)
+
+
+_open: MutableMapping[asyncio.AbstractEventLoop, set[Connection]] = WeakKeyDictionary()
+
+
+async def aclose_all() -> None:
+    """Close what the running loop has opened, all at once."""
+    mine = _open.pop(asyncio.get_running_loop(), set())
+    await asyncio.gather(*(connection.aclose() for connection in list(mine)))

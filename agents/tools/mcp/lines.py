@@ -98,12 +98,6 @@ def line_to(server: Server) -> Line:
     return mine.setdefault(server, Line(server))
 
 
-async def aclose_all() -> None:
-    """Close what the running loop has opened, all at once."""
-    mine = _lines.pop(asyncio.get_running_loop(), {})
-    await asyncio.gather(*(line.connection.aclose() for line in mine.values() if line.connection))
-
-
 def forget(name: str) -> None:
     """Close what any loop has open to the servers of this name; from any thread."""
     for loop, mine in list(_lines.items()):

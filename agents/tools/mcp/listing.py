@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from agents.errors import Invalid
-from agents.tools.mcp.connection import connected
+from agents.tools.mcp.connection import Connection
 from agents.tools.mcp.failures import why
 from agents.tools.mcp.server import Server
 from agents.tools.names import safe_name
@@ -24,13 +23,15 @@ LONGEST_DESCRIPTION = 1000
 
 async def list_tools(server: Server, longest: int) -> list[Json]:
     """Connect, ask, disconnect. Raises Invalid."""
+    connection = Connection(server)
     try:
-        async with connected(server, lambda: None) as client:
-            async with asyncio.timeout(server.seconds):
-                tools = await all_tools(client)
+        tools = await connection.ask(all_tools)
     except Exception as error:  # whatever the SDK and its transports let through
-        told = why(error)
+        await connection.aclose()
+        told = why(connection.failure or error)
         raise Invalid(f"The MCP server {server.name} could not be asked: {told}.") from None
+    finally:
+        await connection.aclose()
     names: set[str] = set()
     return [stored(tool, safe_name(tool.name, names, longest)) for tool in tools]
 

@@ -1,0 +1,115 @@
+"""MCP servers that are not ours, from npm. They are installed once into a folder of the cache."""
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("mcp", reason="the package mcp is not installed")
+
+from agents.tools.base import ToolFailed
+from agents.tools.mcp import Server, aclose_all, call_tool, list_tools
+
+NODE = Path(__file__).parents[1] / "node"
+
+
+@pytest.fixture(scope="session")
+def programs():
+    """The folder of the installed programs; skips, with the reason, where there can be none."""
+    for program in ("node", "npm"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    lock = (NODE / "package-lock.json").read_bytes()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "planside-tests"
+    folder = cache / hashlib.sha256(lock).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not (folder / ".installed").exists():
+            install(folder)
+    return folder / "node_modules" / ".bin"
+
+
+def install(folder):
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(NODE / name, folder)
+    command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["npm ci failed"]
+        pytest.skip(f"the servers cannot be installed: {lines[-1]}")
+    (folder / ".installed").touch()
+
+
+@pytest.fixture
+async def everything(programs):
+    yield Server(
+        "everything",
+        command=f"{programs / 'mcp-server-everything'} stdio",
+        headers=(("TOKEN", "given"),),
+    )
+    await aclose_all()
+
+
+@pytest.fixture
+async def files(programs, tmp_path):
+    (tmp_path / "notes.md").write_text("# Notes\n")
+    yield Server("files", command=f"{programs / 'mcp-server-filesystem'} '{tmp_path}'")
+    await aclose_all()
+
+
+async def test_everything_is_listed_and_called(everything):
+    tools = {tool["name"]: tool for tool in await list_tools(everything, 52)}
+    assert tools["echo"]["parameters"]["required"] == ["message"]
+    assert await call_tool(everything, "echo", {"message": "hello"}) == "Echo: hello"
+    assert "5" in await call_tool(everything, "get-sum", {"a": 2, "b": 3})
+
+
+async def test_its_image_and_its_resources_are_named_not_dumped(everything):
+    assert "[image: image/png, " in await call_tool(everything, "get-tiny-image", {})
+    told = await call_tool(
+        everything, "get-resource-reference", {"resourceType": "Text", "resourceId": 1}
+    )
+    assert "[resource: demo://" in told
+    assert "[resource: demo://" in await call_tool(everything, "get-resource-links", {"count": 2})
+
+
+async def test_its_process_sees_what_it_was_given_and_nothing_of_ours(everything):
+    told = await call_tool(everything, "get-env", {})
+    assert '"TOKEN": "given"' in told and "PLANSIDE_HOME" not in told
+
+
+async def test_its_wrong_arguments_are_a_failure(everything):
+    with pytest.raises(ToolFailed):
+        await call_tool(everything, "get-sum", {"a": "x"})
+    with pytest.raises(ToolFailed):
+        await call_tool(everything, "no-such-tool", {})
+
+
+async def test_its_long_work_can_be_stopped_and_the_line_stays_open(everything):
+    await call_tool(everything, "echo", {"message": "hello"})
+    work = asyncio.ensure_future(
+        call_tool(everything, "trigger-long-running-operation", {"duration": 20, "steps": 5})
+    )
+    await asyncio.sleep(0.5)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(work, 3)
+    assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
+
+
+async def test_files_are_read_written_and_kept_within_their_folder(files, tmp_path):
+    tools = {tool["name"]: tool for tool in await list_tools(files, 57)}
+    assert tools["list_directory"]["read_only"] and not tools["write_file"]["read_only"]
+    assert "# Notes" in await call_tool(
+        files, "read_text_file", {"path": str(tmp_path / "notes.md")}
+    )
+    await call_tool(files, "write_file", {"path": str(tmp_path / "new.md"), "content": "new"})
+    assert (tmp_path / "new.md").read_text() == "new"
+    with pytest.raises(ToolFailed, match="denied"):
+        await call_tool(files, "read_text_file", {"path": "/etc/passwd"})

@@ -1,0 +1,178 @@
+"""`manage.py tools`, run as a person runs it; and a server that uses and ends what was added."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agents.tools.openapi.calling import call_operation
+from tests.agents.petstore import many, petstore
+from tests.console.serving import ROOT, Started, surroundings
+
+SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
+COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
+
+
+def tools(home, *arguments):
+    return subprocess.run(
+        [sys.executable, "manage.py", "tools", *arguments],
+        cwd=ROOT,
+        env=surroundings(home),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def refused(home, *arguments):
+    done = tools(home, *arguments)
+    assert done.returncode != 0 and done.stdout == ""
+    assert "Traceback" not in done.stderr and done.stderr.count("\n") == 1
+    return done.stderr.strip()
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = tmp_path_factory.mktemp("home")
+    environment = surroundings(home)
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True
+    )
+    return home
+
+
+def running_scripts():
+    found = subprocess.run(["pgrep", "-f", str(SCRIPT)], capture_output=True, text=True)
+    return {int(pid) for pid in found.stdout.split()} - {os.getpid()}
+
+
+def test_an_mcp_server_is_added_listed_tested_and_removed(home):
+    pytest.importorskip("mcp", reason="the package mcp is not installed")
+    before = running_scripts()
+    done = tools(home, "add", "small", "--mcp", COMMAND, "--header", "TOKEN=tok-12345", "--json")
+    assert done.returncode == 0, done.stderr
+    added = json.loads(done.stdout)
+    assert {"name": "small__echo", "description": "Says it back.", "read_only": True} in added[
+        "tools"
+    ]
+    assert added["headers"] == ["TOKEN"] and "tok-12345" not in done.stdout
+    assert json.loads(tools(home, "list", "--json").stdout)[0]["name"] == "small"
+    assert "small__echo  (reads)" in tools(home, "test", "small").stdout
+    assert "already registered" in refused(home, "add", "small", "--mcp", COMMAND)
+    assert tools(home, "remove", "small").returncode == 0
+    assert tools(home, "list").stdout == ""
+    assert running_scripts() == before
+
+
+def test_a_service_is_added_from_a_file(home, tmp_path):
+    spec = tmp_path / "pets.json"
+    spec.write_text(json.dumps(petstore()))
+    where = ("--openapi", "http://127.0.0.1:9", "--spec", str(spec))
+    done = tools(home, "add", "pets", *where, "--header", "X-Key: k-12345", "--inject", "lang=de")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "pets  openapi  http://127.0.0.1:9  6 tools\n  pets__get_pet  (reads)\n"
+    )
+    spec.write_text(json.dumps(many(300)))
+    told = tools(home, "add", "many", *where).stdout
+    assert told.count("many__thing") == 300 and "the first 200 are offered" in told
+
+
+def test_what_cannot_be_added_is_one_sentence_and_leaves_nothing(home, tmp_path):
+    before = tools(home, "list", "--json").stdout
+    spec = tmp_path / "pets.yaml"
+    spec.write_text("openapi: 3.0.0\n")
+    pets = ("--openapi", "http://127.0.0.1:9")
+    assert "the connection failed" in refused(home, "add", "gone", *pets)
+    assert "YAML" in refused(home, "add", "yaml", *pets, "--spec", str(spec))
+    assert "No such file" in refused(home, "add", "yaml", *pets, "--spec", "nothing.json")
+    assert "built in" in refused(home, "add", "shell", *pets)
+    assert "name:value" in refused(home, "add", "x", *pets, "--header", "topsecret")
+    assert "cannot be started" in refused(home, "add", "x", "--mcp", "/no/such")
+    assert "No service" in refused(home, "remove", "nothing")
+    assert "No service" in refused(home, "test", "nothing")
+    assert tools(home, "list", "--json").stdout == before
+
+
+def test_planside_is_a_service_of_its_own(tmp_path):
+    server = Started(tmp_path)
+    try:
+        made = subprocess.run(
+            [sys.executable, "manage.py", "token", "create", "self"],
+            cwd=ROOT, env=surroundings(tmp_path), capture_output=True, text=True,
+        )  # fmt: skip
+        bearer = f"Authorization: Bearer {made.stdout.strip()}"
+        done = tools(
+            tmp_path,
+            "add",
+            "planside",
+            "--openapi",
+            f"{server.address}/api",
+            "--header",
+            bearer,
+            "--json",
+        )
+        assert done.returncode == 0, done.stderr
+        names = {tool["name"] for tool in json.loads(done.stdout)["tools"]}
+        assert len(names) > 30 and all(len(name) <= 64 for name in names)
+        told = asyncio.run(list_agents(server.address, made.stdout.strip()))
+        assert told.startswith("200 OK") and "docs-writer" in told
+    finally:
+        server.end()
+
+
+async def list_agents(address, token):
+    from agents.tools.openapi.reading import read_operations
+
+    operations = await read_operations(f"{address}/api", None, {}, 54)
+    (wanted,) = [
+        o for o in operations if (o["method"], o["url"]) == ("GET", f"{address}/api/agents")
+    ]
+    return await call_operation(wanted, {}, {"Authorization": f"Bearer {token}"}, 20)
+
+
+def test_a_server_that_stops_leaves_no_mcp_server_behind(tmp_path):
+    """The server is ended while it asks one that never answers."""
+    pytest.importorskip("mcp", reason="the package mcp is not installed")
+    server = Started(tmp_path)
+    marker = tmp_path / "started"
+    command = f"sh -c 'echo $$ > {marker}; sleep 99 & sleep 98'"
+    made = subprocess.run(
+        [sys.executable, "manage.py", "token", "create", "self"],
+        cwd=ROOT, env=surroundings(tmp_path), capture_output=True, text=True,
+    )  # fmt: skip
+    body = json.dumps({"name": "slow", "kind": "mcp", "command": command})
+    asking = subprocess.Popen(
+        [sys.executable, "-c", ASK, f"{server.address}/api/tools", made.stdout.strip(), body],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    for _ in range(200):
+        if marker.exists() and marker.read_text().strip():
+            break
+        time.sleep(0.05)
+    group = int(marker.read_text())
+    seconds, code, _, _ = server.end()
+    asking.wait(20)
+    assert code == 0 and seconds < 3
+    left = subprocess.run(["pgrep", "-g", str(group)], capture_output=True, text=True).stdout
+    assert [pid for pid in left.split() if not is_dead(pid)] == []
+
+
+def is_dead(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except OSError:
+        return True
+
+
+ASK = """
+import sys, httpx
+url, token, body = sys.argv[1:]
+headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+httpx.post(url, content=body, headers=headers, timeout=30)
+"""
