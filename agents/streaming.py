@@ -89,9 +89,14 @@ class LiveText:
         await layer.group_send(self.group, frame)
 
     async def keep(self) -> None:
-        """Save the text; what is saved need not be sent again, but for the block still open."""
+        """Save the text; what is saved need not be sent again, but for the block still open.
+
+        One more frame closes the gap for a reader who came between two saves and heard nothing
+        since, because the model fell silent.
+        """
         length = len(self.parts)
         await self.save(self.message_id, self.text)
+        await self.send()
         *closed, last = split_blocks("".join(self.parts[:length])) or [""]
         self.head += "".join(closed)
         self.parts = [last, *self.parts[length:]]

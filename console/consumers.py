@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 SIGN_IN, NOT_YOURS, SERVER_ERROR = 4401, 4404, 1011
 Frame = dict[str, Any]
 
+# Seconds between two readings while one thing follows another; the first is shown at once.
+BURST = 0.05
+
 
 class Conversation(AsyncWebsocketConsumer):
     """`after` is the number of the last event the page has shown."""
@@ -80,6 +83,8 @@ class Conversation(AsyncWebsocketConsumer):
                 self.is_stale = False
                 self.after, html = await in_db(fragments.changes, self.pk, self.after)
                 await self.send(text_data=html)
+                if self.is_stale:  # a burst: what comes together is shown together
+                    await asyncio.sleep(BURST)
         except models.Conversation.DoesNotExist:
             await self.close(code=NOT_YOURS)
         except Exception:
