@@ -5,7 +5,10 @@ import fcntl
 import hashlib
 import os
 import shutil
+import socket
 import subprocess
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -113,3 +116,60 @@ async def test_files_are_read_written_and_kept_within_their_folder(files, tmp_pa
     assert (tmp_path / "new.md").read_text() == "new"
     with pytest.raises(ToolFailed, match="denied"):
         await call_tool(files, "read_text_file", {"path": "/etc/passwd"})
+
+
+class Remote:
+    """Everything over streamable HTTP: it keeps sessions, which end with its process."""
+
+    def __init__(self, program):
+        self.command = [program, "streamableHttp"]
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.start()
+
+    def start(self):
+        environment = {**os.environ, "PORT": str(self.port)}
+        self.process = subprocess.Popen(
+            self.command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        for _ in range(200):
+            with suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            time.sleep(0.05)
+        raise AssertionError("the server did not start")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+async def remote(programs):
+    remote = Remote(programs / "mcp-server-everything")
+    yield remote
+    await aclose_all()
+    remote.kill()
+
+
+async def test_everything_over_http_is_called_and_restarted_between_two_calls(remote):
+    server = Server("remote", url=f"http://127.0.0.1:{remote.port}/mcp", seconds=10)
+    assert await call_tool(server, "echo", {"message": "one"}) == "Echo: one"
+    remote.kill()
+    remote.start()
+    assert await call_tool(server, "echo", {"message": "two"}) == "Echo: two"
+
+
+async def test_everything_over_http_killed_in_mid_call_is_one_sentence_and_is_there_again(remote):
+    server = Server("remote", url=f"http://127.0.0.1:{remote.port}/mcp", seconds=10)
+    await call_tool(server, "echo", {"message": "one"})
+    slow = {"duration": 20, "steps": 5}
+    work = asyncio.ensure_future(call_tool(server, "trigger-long-running-operation", slow))
+    await asyncio.sleep(0.5)
+    remote.kill()
+    with pytest.raises(ToolFailed, match="remote"):
+        await asyncio.wait_for(work, 8)
+    remote.start()
+    await asyncio.sleep(1)
+    assert await call_tool(server, "echo", {"message": "two"}) == "Echo: two"

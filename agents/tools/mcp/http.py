@@ -14,6 +14,7 @@ from agents.tools.mcp.server import Server
 
 MOST_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
+SESSION = "mcp-session-id"
 
 
 class Bounded(httpx2.AsyncByteStream):
@@ -39,6 +40,9 @@ class BoundedClient(httpx2.AsyncClient):
         response = await super().send(request, **options)
         if options.get("stream") and isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = Bounded(response.stream)
+        # Of a session they do not know, as after a restart, many servers say 400 instead of 404.
+        if response.status_code == 400 and SESSION in request.headers:
+            response.status_code = 404
         return response
 
 
