@@ -24,12 +24,9 @@ def take_stock(scope: Scope) -> Job:
         return no_pages()
     empty, broken = workspace.gaps(scope), workspace.broken(scope)
     found = f"{counted(len(empty), 'empty section')} and {counted(len(broken), 'broken link')}"
-    outcome = f"Read {counted(len(workspace.pages), 'page')}: {found}."
-    if empty:
-        outcome += f" Empty: {sections_named(empty)}."
-    if broken:
-        outcome += f" Broken: {links_named(broken)}."
-    return finish(outcome)
+    named = [f"- “{gap.title}” in {page} is empty" for page, gap in empty]
+    named += [f"- {link.target} in {link.page} leads nowhere" for link in broken]
+    return finish(f"Read {counted(len(workspace.pages), 'page')}: {found}.", "\n".join(named))
 
 
 def check(scope: Scope) -> Job:
@@ -175,8 +172,8 @@ def progress(text: str) -> Answer:
     return Answer("", [Call("report_progress", {"text": text})])
 
 
-def finish(outcome: str) -> Answer:
-    return Answer("", [Call("finish_subtask", {"outcome": outcome})])
+def finish(outcome: str, said: str = "") -> Answer:
+    return Answer(said, [Call("finish_subtask", {"outcome": outcome})])
 
 
 def fail(error: str) -> Answer:
