@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from console.views import agents, conversations, library, live, messages, plans
+from console.views import (
+    agent_tools,
+    agents,
+    conversations,
+    library,
+    live,
+    messages,
+    models,
+    plans,
+    tools,
+)
 
 CONVERSATION = "c/<int:pk>/"
 PLAN = CONVERSATION + "plan/"
 SUBTASK = PLAN + "subtasks/<slug:key>/"
 AGENT = "settings/agents/<slug:agent_id>/"
+MODEL = "settings/models/<slug:name>/"
+TOOL = "settings/tools/<slug:name>/"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", conversations.home, name="home"),
@@ -47,12 +59,24 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/agents/new", agents.new, name="agent-new"),
     path(AGENT + "plan-mode", agents.plan_mode, name="agent-plan-mode"),
     path(AGENT + "model", agents.model, name="agent-model"),
-    path(AGENT + "tool", agents.tool, name="agent-tool"),
+    path(AGENT + "tool", agent_tools.grant, name="agent-tool"),
+    path(AGENT + "operations/<slug:source>", agent_tools.operations, name="agent-operations"),
+    path(AGENT + "always", agent_tools.take_back, name="agent-take-back"),
+    path(AGENT + "use-model", models.use_found, name="agent-use-model"),
     path(AGENT + "file", agents.file, name="agent-file"),
     path(AGENT + "save", agents.save_file, name="agent-save"),
     path(AGENT + "copy", agents.copy, name="agent-copy"),
     path(AGENT + "delete", agents.delete, name="agent-delete"),
-    path("settings/models/", library.models, name="models"),
+    path("settings/models/", models.models, name="models"),
+    path("settings/models/add", models.add, name="model-add"),
+    path("settings/models/found", models.found, name="models-found"),
+    path(MODEL + "change", models.change, name="model-change"),
+    path(MODEL + "remove", models.remove, name="model-remove"),
+    path(MODEL + "test", models.test, name="model-test"),
+    path("settings/tools/", tools.tools, name="tools"),
+    path("settings/tools/add", tools.add, name="tool-add"),
+    path(TOOL + "refresh", tools.refresh, name="tool-refresh"),
+    path(TOOL + "remove", tools.remove, name="tool-remove"),
     path("", include("console.signin")),
     path("", include("console.health")),
     path("", include("console.api.urls")),

@@ -199,8 +199,3 @@ def why_abandoned(row: Snapshot) -> str:
 @register.filter
 def at(table: Mapping[str, object], key: str) -> object:
     return table.get(key)
-
-
-@register.filter
-def waits_for_leave(call: ToolCall) -> bool:
-    return call.state == "asked" and not call.decision

@@ -26,25 +26,14 @@ from agents.agent_file import (
     replace_agent_text,
 )
 from agents.errors import Invalid, Missing, NotNow, Refused, Stale
-from agents.grants import grant_of
 from agents.providers import names
-from agents.toolset import agent_tools
+from console.agent_tools import DEFAULT_GRANTS, always_of, rows_of
 from console.answers import replace_text, tell
 from console.fragments import replace
 from console.views.conversations import person
 
-GRANTS = ("allow", "ask", "off")
 MOST_COPIES = 100
 Patch = dict[str, JsonValue]
-
-
-@dataclass(frozen=True)
-class Grant:
-    """A tool as the card lists it."""
-
-    name: str
-    does: str
-    grant: str
 
 
 @dataclass(frozen=True)
@@ -114,15 +103,6 @@ def model(request: HttpRequest, agent_id: str) -> str:
     return f"The model is {provider}/{name}."
 
 
-@changing
-def tool(request: HttpRequest, agent_id: str) -> str:
-    name, grant = request.POST.get("tool", ""), request.POST.get("grant", "")
-    if grant not in GRANTS:
-        raise Invalid("A tool is allow, ask or off.")
-    change_agent(agent_id, {"tools": {name: grant}})
-    return f"{name} is set to {grant}."
-
-
 @require_POST
 def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
     """The whole text as typed. A refusal keeps it in the editor and says why."""
@@ -152,7 +132,8 @@ def new(request: HttpRequest) -> HttpResponse:
     try:
         if not name:
             raise Invalid("Give the agent a name.")
-        made = free(slugify(name) or "agent", lambda new_id: create_agent(new_id, {"name": name}))
+        values: Patch = {"name": name, "tools": dict(DEFAULT_GRANTS)}
+        made = free(slugify(name) or "agent", lambda new_id: create_agent(new_id, values))
     except Refused as refusal:
         return HttpResponse(tell("new-agent-alert", str(refusal)), status=refusal.status)
     owners.claim(person(request), made.id)
@@ -206,24 +187,10 @@ def card(agent: AgentRecord, opened: bool) -> dict[str, object]:
     return {
         "agent": agent,
         "opened": opened,
-        "grants": grants(agent),
+        "grants": rows_of(agent),
+        "always": always_of(agent),
         "providers": names(),
     }
-
-
-def grants(agent: AgentRecord) -> list[Grant]:
-    """The tools there are, then those the file names besides."""
-    try:
-        tools = {tool.name: first_sentence(tool.description) for tool in agent_tools(agent)}
-    except Refused:
-        tools = {}
-    listed = [Grant(name, does, grant_of(agent, name)) for name, does in tools.items()]
-    others = [name for name in agent.file.tools if name not in tools]
-    return listed + [Grant(name, "", agent.file.tools[name]) for name in others]
-
-
-def first_sentence(description: str) -> str:
-    return description.split(". ")[0].splitlines()[0].rstrip(".")
 
 
 def file_of(

@@ -1,4 +1,4 @@
-"""A person's plans, and the models that are set up."""
+"""A person's plans."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from agents.providers import default_model, names, resolve
 from console.marks import mark_of_plan
-from console.views.conversations import person, sidebar_context
+from console.views.conversations import sidebar_context
 from plans.models import Plan
 from plans.snapshot import snapshot
 
@@ -26,15 +25,3 @@ def plans(request: HttpRequest) -> HttpResponse:
 def row_of(plan: Plan) -> dict[str, object]:
     now = snapshot(plan)
     return {"plan": now, "mark": mark_of_plan(now), "conversation": plan.conversation}
-
-
-@require_GET
-def models(request: HttpRequest) -> HttpResponse:
-    """What is set up, and how to connect a model."""
-    provider, model = default_model()
-    shown = {
-        "endpoints": [resolve(name) for name in names()],
-        "default": f"{provider}/{model}",
-        "is_admin": person(request).is_superuser,
-    }
-    return render(request, "settings/models.html", shown)

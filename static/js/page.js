@@ -129,7 +129,7 @@ on("click", "[data-unfold]", (button) => {
     other.setAttribute("aria-expanded", String(isThis));
     byId(other.dataset.unfold).hidden = !isThis;
   }
-  if (opens) htmx.ajax("GET", button.dataset.fileUrl, { source: button, swap: "none" });
+  if (opens && button.dataset.fileUrl) htmx.ajax("GET", button.dataset.fileUrl, { source: button, swap: "none" });
 });
 
 // The tab says that something waits, when nobody looks at it

@@ -7,5 +7,6 @@ import "./drawer.js";
 import "./editor.js";
 import "./drag.js";
 import "./composer.js";
+import "./approvals.js";
 import "./page.js";
 import "./live.js";

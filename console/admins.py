@@ -1,0 +1,41 @@
+"""The door of pages that only admins change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from agents.errors import Forbidden, Refused
+from console.answers import tell
+
+View = Callable[..., HttpResponse]
+
+
+def admin(request: HttpRequest) -> str:
+    """The name of the person. Raises Forbidden unless it is an admin."""
+    user = request.user
+    if not isinstance(user, User) or not user.is_superuser:
+        raise Forbidden("Only admins may change this.")
+    return user.username
+
+
+def for_admins(alert: str) -> Callable[[View], View]:
+    """A verb of an admin, `verb(request, by, …)`; a refusal is said in the element `alert`."""
+
+    def decorate(do: View) -> View:
+        @require_POST
+        @wraps(do)
+        def view(request: HttpRequest, **where: str) -> HttpResponse:
+            try:
+                return do(request, admin(request), **where)
+            except Refused as refusal:
+                place = alert.format(**where)
+                return HttpResponse(tell(place, str(refusal)), status=refusal.status)
+
+        return view
+
+    return decorate

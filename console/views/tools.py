@@ -1,0 +1,97 @@
+"""Settings > Tools: registered services. Everybody sees what they offer; admins change them."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from asgiref.sync import sync_to_async
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import sources
+from agents.errors import Invalid, Missing, Refused
+from agents.models import ToolSource
+from console.admins import admin, for_admins
+from console.answers import tell
+from console.forms import pairs
+from console.fragments import replace
+from console.registered import shape
+from console.views.conversations import person
+
+WEB = ("http://", "https://")
+KINDS = {"openapi": ToolSource.Kind.OPENAPI, "mcp": ToolSource.Kind.MCP}
+
+
+@require_GET
+def tools(request: HttpRequest) -> HttpResponse:
+    is_admin = person(request).is_superuser
+    context = {
+        "sources": [shape(source, for_admin=is_admin) for source in sources.list_sources()],
+        "is_admin": is_admin,
+        "opened": request.GET.get("source", ""),
+    }
+    return render(request, "settings/tools.html", context)
+
+
+@require_POST
+async def add(request: HttpRequest) -> HttpResponse:
+    """Kept only when it could be asked what it offers."""
+    try:
+        source = await sync_to_async(entered)(request)
+        source = await sources.register(source, await sync_to_async(admin)(request))
+    except Refused as refusal:
+        return HttpResponse(tell("source-new-alert", str(refusal)), status=refusal.status)
+    target = f"{reverse('tools')}?{urlencode({'source': source.name})}"
+    return HttpResponse(headers={"HX-Redirect": target})
+
+
+def entered(request: HttpRequest) -> ToolSource:
+    """The form as a source that has not been asked yet."""
+    form, by = request.POST, admin(request)
+    kind, where = form.get("kind", ""), form.get("where", "").strip()
+    if kind not in KINDS:
+        raise Invalid("A service is an OpenAPI service or an MCP server.")
+    is_command = kind == "mcp" and not where.startswith(WEB)
+    return sources.add_source(
+        form.get("name", "").strip(),
+        kind=KINDS[kind],
+        url="" if is_command else where,
+        command=where if is_command else "",
+        spec=(form.get("spec", "").strip() or None) if kind == "openapi" else None,
+        headers=pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers"),
+        inject=pairs(form.get("inject", ""), "=:", "the fixed arguments"),
+        timeout_s=seconds(form.get("timeout_s", "")),
+        by=by,
+    )
+
+
+def seconds(text: str) -> int:
+    if not text.strip():
+        return 60
+    if not text.strip().isdecimal():
+        raise Invalid("A call may take a whole number of seconds.")
+    return int(text.strip()[:9])
+
+
+@require_POST
+async def refresh(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask it again what it offers; what was known stays when it does not answer."""
+    try:
+        by = await sync_to_async(admin)(request)
+        source = await sources.refresh_source(await sync_to_async(sources.source_named)(name))
+    except Missing as error:
+        raise Http404 from error
+    except Refused as refusal:
+        return HttpResponse(tell(f"source-{name}-alert", str(refusal)), status=refusal.status)
+    context = {"source": shape(source), "is_admin": bool(by), "opened": name, "asked": True}
+    html = await sync_to_async(render_to_string)("settings/_source.html", context)
+    return HttpResponse(replace(f"source-{name}", html))
+
+
+@for_admins("source-{name}-alert")
+def remove(request: HttpRequest, by: str, name: str) -> HttpResponse:
+    sources.remove_source(name, by)
+    return HttpResponse(headers={"HX-Redirect": reverse("tools")})

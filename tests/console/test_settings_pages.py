@@ -1,0 +1,313 @@
+"""Settings > Models, Tools and the tools of an agent, as an admin and as anybody meets them."""
+
+import json
+
+import httpx
+import pytest
+
+from agents import provider_asking, wire
+from agents.agent_file import read_agent
+from agents.models import Provider, ToolSource
+from agents.owners import claim
+from tests.fake_model import call, say
+from tests.world import agent, calls_of, conversation, person, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true"}
+FIELDS = {
+    "name": "groq",
+    "base_url": "https://groq.invalid/v1",
+    "key": "gsk-secret-1",
+    "headers": "X-Team: hidden-value",
+    "prices": "llama-3 0.40 1.60",
+    "stream_options": "on",
+}
+PETS = {
+    "name": "petstore",
+    "kind": "openapi",
+    "url": "https://pets.invalid",
+    "headers": {"Authorization": "Bearer very-secret"},
+    "tools": [
+        {"name": name, "description": f"{name}. More.", "parameters": {}, "read_only": False,
+         "idempotent": False}
+        for name in ("list_pets", "add_pet")
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def owner(client):
+    who = person("alice")
+    who.is_superuser = True
+    who.save()
+    client.force_login(who)
+    return client
+
+
+@pytest.fixture
+def bob(client):
+    client.force_login(person("bob"))
+    return client
+
+
+@pytest.fixture
+def writer(owner):
+    """The id of an agent of the owner's."""
+    id = agent(tools={"read_file": "allow", "shell": "ask"})
+    claim(person("alice"), id)
+    return id
+
+
+@pytest.fixture
+def served():
+    """A server that answers everything with these models; nothing else is reached."""
+    provider_asking.forget_found()
+    asked = []
+
+    def serve(*models, status=200):
+        def answers(request):
+            asked.append(request)
+            if request.url.port == 1234:
+                raise httpx.ConnectError("nobody is there")
+            return httpx.Response(status, json={"data": [{"id": name} for name in models]})
+
+        wire.use(httpx.MockTransport(answers))
+        return asked
+
+    yield serve
+    provider_asking.forget_found()
+
+
+def post(client, address, **values):
+    return client.post(address, values, headers=HTMX)
+
+
+def html(response):
+    return response.content.decode()
+
+
+def in_file(id):
+    return json.loads(read_agent(id).text)
+
+
+# Models
+
+
+def test_the_page_of_models_asks_no_server(owner, served):
+    asked = served("qwen3:8b")
+    page = html(owner.get("/settings/models/"))
+    assert 'aria-label="Ollama"' in page
+    assert asked == []
+
+
+def test_a_provider_is_added_changed_and_removed_and_its_secrets_stay_inside(owner):
+    added = post(owner, "/settings/models/add", **FIELDS)
+    assert added["HX-Redirect"] == "/settings/models/?provider=groq"
+    page = html(owner.get("/settings/models/?provider=groq"))
+    assert "gsk-secret" not in page
+    assert "hidden-value" not in page
+    assert "llama-3 0.4 1.6" in page
+    kept = {**FIELDS, "key": "", "headers": ""}
+    post(owner, "/settings/models/groq/change", **kept)
+    row = Provider.objects.get()
+    assert (row.key, row.headers) == ("gsk-secret-1", {"X-Team": "hidden-value"})
+    post(owner, "/settings/models/groq/change", **kept, forget=["key", "headers"])
+    row.refresh_from_db()
+    assert (row.key, row.headers) == ("", {})
+    post(owner, "/settings/models/groq/remove")
+    assert not Provider.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "told"),
+    [
+        ("name", "Groq", "small letters"),
+        ("base_url", "groq", "web address"),
+        ("headers", "my-secret-token", "Line 1 of the headers"),
+        ("prices", "llama-3 cheap", "Line 1 of the prices"),
+    ],
+)
+def test_what_cannot_be_saved_is_said_and_no_secret_with_it(owner, field, typed, told):
+    response = post(owner, "/settings/models/add", **{**FIELDS, field: typed})
+    assert response.status_code == 422
+    assert told in html(response)
+    assert "my-secret-token" not in html(response)
+    assert not Provider.objects.exists()
+
+
+def test_nobody_but_an_admin_changes_providers_or_services(bob):
+    Provider.objects.create(name="groq", base_url="https://groq.invalid/v1", key="gsk-secret-1")
+    ToolSource.objects.create(**PETS)
+    for address in ("models/add", "models/groq/change", "models/groq/remove", "tools/add",
+                    "tools/petstore/refresh", "tools/petstore/remove"):  # fmt: skip
+        response = post(bob, f"/settings/{address}", **FIELDS)
+        assert response.status_code == 403, address
+        assert "Only admins" in html(response)
+    assert Provider.objects.get().key == "gsk-secret-1"
+    page = html(bob.get("/settings/models/")) + html(bob.get("/settings/tools/"))
+    assert "Add provider</button>" not in page
+    assert "pets.invalid" not in page
+    assert "petstore__list_pets" in page
+
+
+def test_a_test_lists_the_models_or_says_what_to_do(owner, served):
+    served("qwen3:8b", "llama3.2")
+    assert "qwen3:8b" in html(owner.get("/settings/models/ollama/test"))
+    told = html(owner.get("/settings/models/lmstudio/test"))
+    assert "Start LM Studio&#x27;s server" in told
+    assert owner.get("/settings/models/nowhere/test").status_code == 404
+
+
+def test_a_model_at_hand_is_offered_and_one_click_writes_it(owner, served):
+    served("nomic-embed-text", "llama3.2", "qwen3:8b")
+    id = agent(provider="demo", model="docs", name="Docs writer")
+    claim(person("alice"), id)
+    offer = html(owner.get(f"/settings/models/found?agent={id}"))
+    assert "Ollama is running here with qwen3:8b." in offer
+    assert "Use it for Docs writer" in offer
+    post(owner, f"/settings/agents/{id}/use-model", provider="ollama", model="qwen3:8b")
+    assert (in_file(id)["provider"], in_file(id)["model"]) == ("ollama", "qwen3:8b")
+    assert "Use it" not in html(owner.get(f"/settings/models/found?agent={id}"))
+
+
+def test_what_was_found_is_not_asked_for_again_at_once(owner, served):
+    asked = served("qwen3:8b")
+    owner.get("/settings/models/found")
+    count = len(asked)
+    owner.get("/settings/models/found")
+    assert len(asked) == count > 0
+
+
+def test_nothing_at_hand_offers_nothing(owner, served):
+    served(status=500)
+    assert "Use it" not in html(owner.get("/settings/models/found"))
+
+
+# Tools
+
+
+def test_a_service_that_cannot_be_asked_is_not_kept(owner):
+    values = {"name": "pets", "kind": "openapi", "where": "http://127.0.0.1:1/", "timeout_s": "5"}
+    response = post(owner, "/settings/tools/add", **values, headers="Authorization: very-secret")
+    assert response.status_code == 422
+    assert "very-secret" not in html(response)
+    assert not ToolSource.objects.exists()
+
+
+def test_a_service_shows_its_tools_and_hides_its_secrets(owner):
+    ToolSource.objects.create(**PETS)
+    page = html(owner.get("/settings/tools/"))
+    assert "petstore__add_pet" in page
+    assert "Authorization" in page
+    assert "very-secret" not in page
+
+
+def test_a_service_is_removed(owner):
+    ToolSource.objects.create(**PETS)
+    post(owner, "/settings/tools/petstore/remove")
+    assert not ToolSource.objects.exists()
+
+
+# The tools of an agent
+
+
+def test_the_card_has_shell_fetch_and_a_row_for_each_service(owner, writer):
+    ToolSource.objects.create(**PETS)
+    page = html(owner.get("/settings/agents/"))
+    for name in ("shell", "fetch_url", "petstore"):
+        assert f'value="{name}"' in page
+    assert "petstore__list_pets" not in page
+    unfolded = html(owner.get(f"/settings/agents/{writer}/operations/petstore"))
+    assert 'value="petstore__list_pets"' in unfolded
+
+
+def test_an_operation_has_its_own_grant_until_it_follows_its_service_again(owner, writer):
+    ToolSource.objects.create(**PETS)
+    address = f"/settings/agents/{writer}/tool"
+    post(owner, address, tool="petstore", grant="allow")
+    post(owner, address, tool="petstore__add_pet", grant="ask")
+    assert in_file(writer)["tools"]["petstore__add_pet"] == "ask"
+    post(owner, address, tool="petstore__add_pet", grant="as-above")
+    assert in_file(writer)["tools"] == {"read_file": "allow", "shell": "ask", "petstore": "allow"}
+
+
+def test_what_runs_without_asking_says_so(owner, writer):
+    address = f"/settings/agents/{writer}/tool"
+    assert "without asking" not in html(post(owner, address, tool="shell", grant="ask"))
+    assert "without asking" in html(post(owner, address, tool="shell", grant="allow"))
+
+
+def test_a_new_agent_reads_asks_before_it_writes_and_has_neither_shell_nor_network(owner):
+    post(owner, "/settings/agents/new", name="Release helper")
+    tools = in_file("release-helper")["tools"]
+    assert tools["read_file"] == "allow"
+    assert tools["write_file"] == "ask"
+    assert not {"shell", "fetch_url"} & set(tools)
+
+
+def test_a_call_allowed_for_always_is_taken_back_and_asks_again(owner):
+    c = conversation(tools={"shell": "ask"})
+    claim(person("alice"), c.agent_id)
+    scripted(call("shell", command="echo hi"), say("Done."), call("shell", command="echo hi"))
+    tell(c, "run it")
+    [asked] = calls_of(c, "shell")
+    post(owner, f"/c/{c.pk}/calls/{asked.pk}/decide", decision="always")
+    [always] = in_file(c.agent_id)["always_allow"]
+    assert always == {"tool": "shell", "arguments": {"command": "echo hi"}}
+    assert "echo hi" in html(owner.get("/settings/agents/"))
+    address = f"/settings/agents/{c.agent_id}/always"
+    post(owner, address, call=json.dumps(always, sort_keys=True))
+    assert in_file(c.agent_id)["always_allow"] == []
+    again = post(owner, address, call=json.dumps(always, sort_keys=True))
+    assert again.status_code == 409
+
+
+# A call that asks
+
+
+def asked(**arguments):
+    c = conversation(tools={"shell": "ask", "write_file": "ask"})
+    tool = "shell" if "command" in arguments else "write_file"
+    scripted(call(tool, **arguments), say("Done."))
+    tell(c, "do it")
+    return c, calls_of(c, tool)[0]
+
+
+def test_the_question_shows_the_command_where_it_runs_and_what_always_covers(owner):
+    c, _ = asked(command="npm run <lint>")
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert "Run this shell command?" in page
+    assert "<code>npm run &lt;lint&gt;</code>" in page
+    assert f"workspaces/{c.agent_id}/files" in page
+    assert '“Always allow” covers <span class="mono">npm run &lt;lint&gt;</span> for' in page
+    assert "Tell the agent why (optional)" in page
+
+
+def test_another_tool_is_asked_about_with_its_arguments(owner):
+    c, _ = asked(path="new.md", content="two\nlines")
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert "Run write_file?" in page
+    assert ">two\nlines</pre>" in page
+    assert 'id="call-' not in page
+
+
+def test_deciding_twice_is_harmless_and_another_word_after_it_is_refused(owner):
+    c, row = asked(command="echo hi")
+    address = f"/c/{c.pk}/calls/{row.pk}/decide"
+    for _ in range(2):
+        assert post(owner, address, decision="deny", reason="not now").status_code == 200
+    late = post(owner, address, decision="allow_once")
+    assert late.status_code == 409
+    assert "was decided already" in html(late)
+    assert f'id="approval-{row.pk}"' not in html(owner.get(f"/c/{c.pk}/"))
+    row.refresh_from_db()
+    assert (row.decision, row.reason) == ("deny", "not now")
+
+
+def test_someone_else_decides_nothing(bob):
+    c, row = asked(command="echo hi")
+    response = post(bob, f"/c/{c.pk}/calls/{row.pk}/decide", decision="allow_once")
+    assert response.status_code == 404
+    row.refresh_from_db()
+    assert row.decision == ""
