@@ -132,6 +132,8 @@ def model_failed(turn: Turn, error: ModelError) -> None:
     if may_try_later(turn, error):
         put_off(turn, error, int(turn.checkpoint.get("try", 1)))
         return
+    if not error.transient:
+        turn.checkpoint["final"] = True  # trying the same again would not help
     error_class = "transient" if error.transient else "logic"
     error_class = CLASSES.get(error.kind, error_class)
     fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice))

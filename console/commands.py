@@ -127,9 +127,17 @@ def hear(c: Conversation, text: str, by: str, plan_version: int | None) -> Said:
             return approve(c, text, by, plan, plan_version)
         if plan.question and plan.run == Run.PAUSED:
             return answer(c, text, by, plan)
+    if plan is None and not asked and plan_first(c):
+        return ask(c, text, text, by, "")
     waits = asked or (plan is not None and not plan.is_confirmed)
     message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat")
     return Said(message, turn, c)
+
+
+def plan_first(c: Conversation) -> bool:
+    """Whether this agent plans every task, not only those asked for with /plan."""
+    settings = read_agent(c.agent_id).file.plan
+    return settings.enabled and settings.enforce
 
 
 def cancel(c: Conversation, text: str, by: str, plan: Plan | None) -> Said:

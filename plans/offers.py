@@ -16,6 +16,7 @@ from plans.prompts import (
     PLAN_FIRST,
     REFUSALS,
     REMINDER,
+    REPLAN,
     WAIT,
     plan_text,
 )
@@ -48,7 +49,7 @@ def offer(turn: Turn) -> Offer:
         role=ROLES.get(row, "chat"),
         tools=tools.named(allowed(row, config, turn.conversation.parent_call_id is None)),
         agent_tools=AGENT_TOOLS.get(row, "none"),
-        instructions=instructions(row, plan, config),
+        instructions=instructions(row, plan, config, turn),
         nudge=NUDGE if row == Row.ATTEMPT else "",
         refusal=REFUSALS.get(row, ""),
     )
@@ -87,11 +88,14 @@ def allowed(row: Row, config: dict[str, object], by_a_person: bool) -> tuple[str
     return names
 
 
-def instructions(row: Row, plan: Plan | None, config: dict[str, object]) -> tuple[Instruction, ...]:
+def instructions(
+    row: Row, plan: Plan | None, config: dict[str, object], turn: Turn
+) -> tuple[Instruction, ...]:
     """How to behave in this row, and the plan as it stands."""
+    anew = turn.checkpoint.get("replan")
     words = {
         Row.PLAN_FIRST: PLAN_FIRST,
-        Row.UNCONFIRMED: WAIT,
+        Row.UNCONFIRMED: REPLAN.format(key=anew) if anew else WAIT,
         Row.ATTEMPT: REMINDER,
         Row.BESIDE_A_RUN: BESIDE,
         Row.CONFIRMED: AFTER_START,

@@ -16,6 +16,12 @@ subtasks by key, leave out what stays as it is, and give "remove": true for one 
 they want to throw it away, use finish_plan with state abandoned. Then say in a sentence or two \
 what the plan is now, and stop."""
 
+REPLAN = """\
+The rest of the plan below is to be planned anew, from {key} on; what is done stays. Call \
+revise_current_plan once with the subtasks that take the place of the open ones from {key} on, \
+without keys; name by its key one that is to stay. Open ones you do not name are superseded. Then \
+say in a sentence or two what is different, and stop: the new version waits for the person's yes."""
+
 BESIDE = """\
 The plan below is being carried out in a lane of its own; you answer the person meanwhile. Do not \
 do the plan's work here. If they ask for more work, propose it with add_subtask; it waits for \

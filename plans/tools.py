@@ -9,6 +9,7 @@ from typing import Literal, ParamSpec, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue
 
+from agents import journal
 from agents.database import in_db
 from agents.errors import Refused
 from agents.interruptions import TurnWaits
@@ -134,6 +135,10 @@ class PlanTools:
         return ToolResult(await in_db(version_text, self.current(), wanted.version))
 
     async def revise(self, revision: Revision) -> ToolResult:
+        if from_key := self.turn.checkpoint.get("replan"):
+            plan = await act(actions.replace_rest, self.current(), from_key, revision, AGENT)
+            await in_db(journal.save_checkpoint, self.turn, replan=None)  # once is enough
+            return await waiting(plan)
         return await waiting(await act(actions.revise_plan, self.current(), revision, AGENT))
 
     async def add(self, draft: AddSubtask) -> ToolResult:

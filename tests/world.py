@@ -46,7 +46,7 @@ def agent(**values: Any) -> str:
         "model": "scripted",
         "provider": "openai",
         "tools": ALL_FILE_TOOLS,
-        "plan": {"enabled": True},
+        "plan": {"enabled": True, "max_attempts": 1},
         **values,
     }
     (folder / "agent.json").write_text(json.dumps(content, indent=2))

@@ -11,8 +11,6 @@ from plans.actions.attempts import (
     ask_question,
     claim_subtask,
     report_progress,
-    settle_closing,
-    settle_subtask,
 )
 from plans.actions.editing import (
     add_subtask,
@@ -23,6 +21,7 @@ from plans.actions.editing import (
 )
 from plans.actions.ending import cancel_plan, clear, finish_plan
 from plans.actions.making import create_plan
+from plans.actions.replanning import replace_rest, replan
 from plans.actions.revising import revise_plan
 from plans.actions.running import (
     pause_plan,
@@ -32,8 +31,11 @@ from plans.actions.running import (
     skip_subtask,
     stop_plan,
 )
+from plans.actions.settling import settle_closing, settle_subtask
+from plans.actions.shelf import activate, delete_plan, use_again
 
 __all__ = [
+    "activate",
     "add_subtask",
     "answer_question",
     "approve",
@@ -44,11 +46,14 @@ __all__ = [
     "claim_subtask",
     "clear",
     "create_plan",
+    "delete_plan",
     "edit_plan",
     "finish_plan",
     "move_subtask",
     "pause_plan",
     "remove_subtask",
+    "replace_rest",
+    "replan",
     "report_progress",
     "resume_plan",
     "retry_subtask",
@@ -59,4 +64,5 @@ __all__ = [
     "skip_subtask",
     "stop_plan",
     "update_subtask",
+    "use_again",
 ]

@@ -10,14 +10,10 @@ from agents import journal
 from agents.endings import go_on
 from agents.errors import NotNow
 from agents.interruptions import NothingToDo
-from agents.models import Message, ToolCall, Turn, TurnState
-from plans.actions.ending import finish_plan
-from plans.actions.running import queue_next
+from agents.models import Message, ToolCall, Turn
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.rows import (
     SYSTEM,
-    checklist,
-    close_subtask,
     lock,
     next_todo,
     refresh_state,
@@ -25,13 +21,6 @@ from plans.rows import (
     save_run,
     tell,
 )
-
-PAUSES = {
-    Turn.WaitingFor.PAUSE: Plan.PauseReason.USER,
-    Turn.WaitingFor.QUESTION: Plan.PauseReason.QUESTION,
-    Turn.WaitingFor.APPROVAL: Plan.PauseReason.APPROVAL,
-    Turn.WaitingFor.CHILD: "",
-}
 
 
 def plan_of(turn: Turn) -> Plan:
@@ -111,119 +100,3 @@ def answer_question(plan: Plan, text: str, by: str) -> Plan:
     save_run(plan, Run.QUEUED)
     tell(plan, "run.resumed", by)
     return plan
-
-
-def settle_subtask(turn: Turn) -> None:
-    """The turn of an attempt has left `running`: move the subtask by what really happened."""
-    plan = plan_of(turn)
-    if turn.state == TurnState.WAITING:
-        save_run(plan, Run.PAUSED, PAUSES[Turn.WaitingFor(turn.waiting_for)])
-        tell(plan, "run.paused", SYSTEM, reason=plan.pause_reason)
-        return
-    if turn.state == TurnState.QUEUED:  # held until the model's next try
-        tell(plan, "plan.updated", SYSTEM, held=True)
-        return
-    attempt = attempt_of(turn)
-    if attempt is not None:
-        close_attempt(plan, turn, attempt)
-    refresh_state(plan)
-    go_from_here(plan, turn)
-
-
-def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
-    subtask = attempt.subtask
-    claim = claim_of(turn)
-    finished = turn.state == TurnState.DONE and claim is not None
-    if plan.is_open and finished and claim and claim.tool == "finish_subtask":
-        subtask.result = claim.arguments.get("result")
-        subtask.save(update_fields=["result"])
-        close_subtask(subtask, State.DONE, outcome=str(claim.arguments.get("outcome") or ""))
-    else:
-        note_failure(turn, attempt, claim)
-        if subtask.state == State.IN_PROGRESS:
-            subtask.state = State.TODO
-            subtask.save(update_fields=["state"])
-    tell(
-        plan, "plan.updated", SYSTEM, subtask=subtask.key, state=subtask.state, error=attempt.error
-    )
-
-
-def claim_of(turn: Turn) -> ToolCall | None:
-    """The call with which the model ended its work, if it was carried out."""
-    ending = turn.tool_calls.filter(tool__in=["finish_subtask", "fail_subtask"], state="done")
-    return ending.order_by("pk").last()
-
-
-def note_failure(turn: Turn, attempt: Attempt, claim: ToolCall | None) -> None:
-    if turn.state == TurnState.STOPPED:
-        attempt.failure_class = Attempt.FailureClass.INTERRUPTED
-    elif claim is not None:
-        attempt.failure_class = Attempt.FailureClass.LOGIC
-        attempt.error = str(claim.arguments.get("error") or "The agent gave up on it.")
-    else:
-        attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
-        attempt.error = turn.error or "It ended without a result."
-    attempt.save(update_fields=["failure_class", "error"])
-
-
-def go_from_here(plan: Plan, turn: Turn) -> None:
-    """After an attempt: on to the next, or a halt with its reason. Only a yes goes on."""
-    attempt = attempt_of(turn)
-    failed = attempt is not None and bool(attempt.error)
-    if not plan.is_open:
-        save_run(plan, Run.IDLE)
-    elif plan.run == Run.STOPPING:
-        halt(plan, "run.stopped")
-    elif not plan.is_confirmed:
-        save_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
-        tell(plan, "run.paused", SYSTEM, reason="confirm")
-    elif failed:
-        halt(plan, "run.failed")
-    elif turn.state == TurnState.STOPPED:
-        halt(plan, "run.stopped")
-    elif plan.run == Run.PAUSING:
-        pause_before_next(plan)
-    elif plan.run_options.get("mode") == "next" and next_todo(plan):
-        halt(plan, "run.halted")
-    else:
-        queue_next(plan)
-
-
-def halt(plan: Plan, type: str) -> None:
-    save_run(plan, Run.IDLE)
-    tell(plan, type, SYSTEM)
-
-
-def pause_before_next(plan: Plan) -> None:
-    """The person's pause came with the last call of the attempt: the next one does not begin."""
-    save_run(plan, Run.PAUSED, Plan.PauseReason.USER)
-    tell(plan, "run.paused", SYSTEM, reason="user")
-
-
-def settle_closing(turn: Turn) -> None:
-    """The closing turn is over: the plan is done with an outcome, whatever the model did."""
-    plan = plan_of(turn)
-    if turn.state == TurnState.WAITING:
-        save_run(plan, Run.PAUSED, PAUSES[Turn.WaitingFor(turn.waiting_for)])
-        return
-    if turn.state == TurnState.QUEUED or not plan.is_open:
-        return
-    if turn.state == TurnState.STOPPED:
-        halt(plan, "run.stopped")
-    elif next_todo(plan):  # a revision came meanwhile
-        save_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
-    else:
-        finish_plan(plan, said_outcome(turn) or put_together(plan), SYSTEM)
-
-
-def said_outcome(turn: Turn) -> str:
-    texts = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).values_list(
-        "text", flat=True
-    )
-    return next((text for text in reversed(list(texts)) if text.strip()), "")
-
-
-def put_together(plan: Plan) -> str:
-    """An outcome from the subtasks' own, for a model that gave none."""
-    done = checklist(plan).filter(state=State.DONE)
-    return "\n".join(f"{subtask.name}: {subtask.outcome or 'done'}" for subtask in done)

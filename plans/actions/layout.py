@@ -10,10 +10,11 @@ from plans.shapes import MOST_SUBTASKS, SubtaskDraft
 TEXT_FIELDS = ("name", "description", "expected_outcome")
 
 
-def lay_out(plan: Plan, order: list[Subtask]) -> None:
+def lay_out(plan: Plan, order: list[Subtask], reason: str = "removed") -> None:
     """Give the unstarted subtasks in `order` the places between those that have started.
 
-    Unstarted ones that are not in `order` leave the checklist. Positions become 1..n.
+    Unstarted ones that are not in `order` leave the checklist, for that reason. Positions become
+    1..n.
     """
     todo = iter(order)
     laid: list[Subtask] = []
@@ -25,7 +26,7 @@ def lay_out(plan: Plan, order: list[Subtask]) -> None:
     laid.extend(todo)
     demand_room(len(laid))
     kept = {subtask.pk for subtask in laid if subtask.pk}
-    remove([subtask for subtask in checklist(plan) if subtask.pk not in kept])
+    remove([subtask for subtask in checklist(plan) if subtask.pk not in kept], reason)
     for position, subtask in enumerate(laid, 1):
         if subtask.pk is None or subtask.position != position:
             subtask.position = position
@@ -41,10 +42,10 @@ def demand_room(count: int) -> None:
         )
 
 
-def remove(subtasks: list[Subtask]) -> None:
+def remove(subtasks: list[Subtask], reason: str) -> None:
     """Out of the checklist; they live on in versions and timeline."""
     for subtask in subtasks:
-        subtask.position, subtask.state, subtask.reason = None, State.ABANDONED, "removed"
+        subtask.position, subtask.state, subtask.reason = None, State.ABANDONED, reason
         subtask.save(update_fields=["position", "state", "reason"])
 
 

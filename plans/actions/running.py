@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
 
 from agents.actions import queue_turn
 from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Lane, Turn, TurnState
 from agents.wakeup import wake_after_commit
-from plans.models import ActivePlan, Plan, Run, State, Subtask
+from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
 from plans.rows import (
     checklist,
     close_subtask,
@@ -56,7 +60,7 @@ def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = 
     if not ActivePlan.objects.filter(plan=plan).exists():
         raise NotNow("Only the plan in the drawer can run.")
     kept = plan.run_options if options is None else options
-    plan.run_options = {**kept, "mode": mode}
+    plan.run_options = {**kept, "mode": mode, "tried": last_attempt(plan)}
     plan.save(update_fields=["run_options"])
     turn = run_turn_of(plan)
     if turn is None:
@@ -72,13 +76,25 @@ def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = 
     tell(plan, "run.started", by, mode=mode)
 
 
-def queue_next(plan: Plan) -> None:
-    """The next turn of the run: a subtask's, or the closing one when every subtask is closed."""
+def last_attempt(plan: Plan) -> int:
+    """A person's start begins the count of attempts anew."""
+    newest = Attempt.objects.filter(subtask__plan=plan).aggregate(last=Max("pk"))["last"]
+    return int(newest or 0)
+
+
+def queue_next(plan: Plan, wait: float = 0) -> None:
+    """The next turn of the run: a subtask's, or the closing one when every subtask is closed.
+
+    `wait`, in seconds, holds it back.
+    """
     kind = "subtask" if next_todo(plan) else "closing"
     options = plan.run_options
     chain = str(options.get("executor") or "")
     allow = [str(name) for name in options.get("allow") or []]
-    queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk}, allow)
+    turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk}, allow)
+    if wait:
+        not_before = timezone.now() + timedelta(seconds=wait)
+        Turn.objects.filter(pk=turn.pk).update(not_before=not_before)
     save_run(plan, Run.QUEUED)
 
 

@@ -7,8 +7,12 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
+from agents.agent_file import read_agent
+from agents.errors import Missing
 from plans.models import Plan, Run
 from plans.rows import (
+    AGENT,
+    SYSTEM,
     demand_open,
     demand_version,
     lock,
@@ -46,10 +50,27 @@ def changing(plan: Plan, by: str, version: int | None = None) -> Iterator[Change
 
 
 def commit(plan: Plan, by: str, explanation: str) -> None:
+    keeps_yes = plan.is_confirmed and needs_no_new_yes(plan, by)
     plan.version += 1
+    if keeps_yes:
+        plan.approved_version = plan.version
     plan.save()
     save_version(plan, by, explanation)
     refresh_state(plan)
-    if plan.run in (Run.QUEUED, Run.RUNNING):
+    if not keeps_yes and plan.run in (Run.QUEUED, Run.RUNNING):
         save_run(plan, Run.PAUSING, Plan.PauseReason.CONFIRM)
     tell(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
+    if keeps_yes:
+        tell(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
+
+
+def needs_no_new_yes(plan: Plan, by: str) -> bool:
+    """What the person has set in agent.json: `create` trusts the agent's revisions of a plan that
+
+    was approved once, `never` everybody's. The first version always needs a yes.
+    """
+    try:
+        confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
+    except Missing:
+        return False
+    return confirm == "never" or (confirm == "create" and by == AGENT)
