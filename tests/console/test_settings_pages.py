@@ -239,8 +239,8 @@ def test_what_runs_without_asking_says_so(owner, writer):
 
 
 def test_a_new_agent_reads_asks_before_it_writes_and_has_neither_shell_nor_network(owner):
-    post(owner, "/settings/agents/new", name="Release helper")
-    tools = in_file("release-helper")["tools"]
+    post(owner, "/settings/agents/new", name="Careful reader")
+    tools = in_file("careful-reader")["tools"]
     assert tools["read_file"] == "allow"
     assert tools["write_file"] == "ask"
     assert not {"shell", "fetch_url"} & set(tools)

@@ -1,0 +1,186 @@
+"""Models, tools and grants in Settings, and the questions they lead to, as a person meets them."""
+
+import json
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESK, PHONE
+from tests.browser.tab import A_RUN
+from tests.browser.test_pages import violations
+
+DOCUMENT = {
+    "openapi": "3.0.0",
+    "info": {"title": "Pets", "version": "1"},
+    "paths": {
+        "/pets": {
+            "get": {"operationId": "list_pets", "summary": "All the pets there are"},
+            "post": {"operationId": "add_pet", "summary": "Add a pet"},
+        }
+    },
+}
+
+
+@pytest.fixture
+def asking(product, careful):
+    """A chat with a question in it, and the file of the agent that asks."""
+    return product.started("approve"), product.agent_file("scripted")
+
+
+@pytest.fixture
+def service(product):
+    """A service with two operations; its document is given, so nobody has to serve it."""
+    body = {"name": "petstore", "kind": "openapi", "url": "http://127.0.0.1:9/", "spec": DOCUMENT}
+    product.post("/tools", **body, headers={"Authorization": "Bearer very-secret"})
+    yield "petstore"
+    httpx.delete(f"{product.address}/api/tools/petstore", headers=product.script.headers)
+
+
+def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
+    tab = open_tab("/settings/models/")
+    tab.excuse("422")
+    tab.button("Add provider").click()
+    dialog = tab.page.get_by_role("dialog", name="Add provider")
+    dialog.get_by_label("Name", exact=True).fill("Mine!")
+    dialog.get_by_label("Base URL").fill(model.url)
+    dialog.get_by_label("Key").fill("sk-typed-once")
+    assert violations(tab) == []
+    dialog.get_by_role("button", name="Add provider").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("small letters")
+    dialog.get_by_label("Name", exact=True).fill("mine")
+    dialog.get_by_role("button", name="Add provider").click()
+    card = tab.page.get_by_role("article", name="mine", exact=True)
+    expect(card.get_by_role("status")).to_contain_text("fake-model")
+    expect(card.get_by_label("Key", exact=True)).to_have_value("")
+    assert "sk-typed-once" not in tab.page.content()
+    assert violations(tab) == []
+    card.get_by_role("button", name="Remove provider").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Remove provider").click()
+    expect(card).to_have_count(0)
+
+
+def test_what_does_not_answer_is_said_with_what_to_do(open_tab):
+    tab = open_tab("/settings/models/")
+    tab.button("Test LM Studio").click()
+    card = tab.page.get_by_role("article", name="LM Studio")
+    expect(card.get_by_role("status")).to_contain_text("Start LM Studio's server")
+    assert violations(tab) == []
+
+
+def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
+    tab = open_tab("/settings/tools/")
+    tab.excuse("422")
+    tab.button("Add service").click()
+    dialog = tab.page.get_by_role("dialog", name="Add service")
+    dialog.get_by_role("textbox", name="Name", exact=True).fill("pets")
+    dialog.get_by_role("textbox", name="Address", exact=True).fill("http://127.0.0.1:1")
+    assert violations(tab) == []
+    dialog.get_by_role("button", name="Add service").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("127.0.0.1:1")
+    expect(dialog.get_by_role("textbox", name="Name", exact=True)).to_have_value("pets")
+
+
+def test_a_service_is_granted_as_a_whole_and_by_operation(product, service, open_tab):
+    tab = open_tab("/settings/tools/")
+    tab.button(f"{service} tools").click()
+    offered = tab.page.get_by_role("list", name=f"Tools of {service}")
+    expect(offered).to_contain_text("All the pets there are")
+    assert "very-secret" not in tab.page.content()
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    tab.open("/settings/agents/?agent=scripted")
+    choose(tab, service, "Ask")
+    tab.page.get_by_text(f"Operations of {service}").and_(tab.page.locator(":visible")).click()
+    choose(tab, f"{service}__list_pets", "Allow")
+    assert tools_of(product)[f"{service}__list_pets"] == "allow"
+    choose(tab, f"{service}__list_pets", "As above")
+    tools = tools_of(product)
+    assert tools[service] == "ask"
+    assert f"{service}__list_pets" not in tools
+    assert violations(tab) == []
+
+
+def test_a_model_at_hand_is_offered_on_the_empty_page(product, open_tab):
+    tab = open_tab().chat(product.conversation())
+    before = product.agent_file("docs-writer").read_text()
+    tab.button("Use it for Docs writer").first.click()
+    expect(tab.page.get_by_role("banner").or_(tab.page.locator("#heading"))).to_contain_text(
+        "model"
+    )
+    expect(tab.button("Use it for Docs writer")).to_have_count(0)
+    assert json.loads(product.agent_file("docs-writer").read_text())["provider"] == "openai"
+    product.agent_file("docs-writer").write_text(before)
+
+
+def test_the_keys_allow_once_and_the_focus_goes_on(asking, product, open_tab):
+    chat, _ = asking
+    tab = open_tab().chat(chat)
+    tab.plan.get_by_role("link", name="1 approval waiting").click()
+    expect(tab.page.get_by_role("group", name="Run write_file?")).to_be_focused()
+    tab.page.keyboard.press("Control+Enter")
+    expect(tab.log.get_by_text("allowed once")).to_be_attached()
+    tab.sees_plan(within=A_RUN, state="done")
+    assert product.file("new.txt", "scripted").read_text() == "new"
+
+
+def test_a_no_tells_the_agent_why(asking, model, open_tab):
+    chat, _ = asking
+    tab = open_tab().chat(chat)
+    tab.button("Deny").click()
+    reason = tab.page.get_by_label("Tell the agent why (optional)")
+    expect(reason).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.button("Allow once")).to_be_visible()
+    tab.button("Deny").click()
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    reason.fill("not into this folder")
+    tab.button("Deny").click()
+    expect(tab.log.get_by_text("Denied by you")).to_be_attached()
+    tab.sees_plan(within=A_RUN, state="done")
+    assert "not into this folder" in json.dumps(model.requests)
+
+
+def test_always_is_taken_back_in_settings(asking, open_tab):
+    chat, file = asking
+    tab = open_tab().chat(chat)
+    tab.button("Always allow").click()
+    expect(tab.log.get_by_text("always allowed")).to_be_attached()
+    tab.open("/settings/agents/?agent=scripted")
+    calls = tab.page.get_by_role("list", name="Always allowed calls")
+    expect(calls).to_contain_text('"path": "new.txt"')
+    calls.get_by_role("button", name="Take back write_file").click()
+    expect(calls).to_have_count(0)
+    assert json.loads(file.read_text())["always_allow"] == []
+
+
+def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
+    chat, _ = asking
+    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here.button("Deny").click()
+    here.page.get_by_label("Tell the agent why (optional)").fill("half a thought")
+    there.button("Allow once").click()
+    expect(here.page.get_by_role("group", name="Run write_file?")).to_have_count(0)
+    here.sees_plan(within=A_RUN, state="done")
+
+
+def test_the_question_on_a_phone(asking, open_tab):
+    chat, _ = asking
+    tab = open_tab(viewport=PHONE).chat(chat)
+    tab.plan_button.click()
+    tab.plan.get_by_role("link", name="1 approval waiting").click()
+    expect(tab.plan).to_be_hidden()
+    expect(tab.button("Allow once")).to_be_in_viewport()
+    tab.button("Allow once").click()
+    expect(tab.log.get_by_text("allowed once")).to_be_attached()
+
+
+def choose(tab, tool, grant):
+    group = tab.page.get_by_role("group", name=tool, exact=True).and_(tab.page.locator(":visible"))
+    with tab.page.expect_response("**/tool"):
+        group.get_by_label(grant).check(force=True)
+
+
+def tools_of(product):
+    return json.loads(product.agent_file("scripted").read_text())["tools"]
