@@ -25,7 +25,7 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: str, version: int | None) -> Plan:
                 setattr(plan, field, value)
         if edit.metadata is not None:
             plan.metadata = merged(plan.metadata, edit.metadata)
-        plan.save()
+        plan.save(update_fields=["title", "content", "expected_outcome", "metadata"])
         if edit.subtasks is not None:
             lay_out(plan, rewritten(plan, edit.subtasks))
         change.explanation = "Edited by hand"

@@ -61,7 +61,7 @@ def replace_rest(plan: Plan, from_key: str, revision: Revision, by: str) -> Plan
         for field in ("title", "content", "expected_outcome"):
             if (value := getattr(revision, field)) is not None:
                 setattr(plan, field, value)
-        plan.save()
+        plan.save(update_fields=["title", "content", "expected_outcome", "metadata"])
         rest = open_from(plan, from_key)
         for subtask in rest:
             if subtask.state == State.IN_PROGRESS:

@@ -21,7 +21,7 @@ def revise_plan(plan: Plan, revision: Revision, by: str) -> Plan:
         for field in ("title", "content", "expected_outcome"):
             if (value := getattr(revision, field)) is not None:
                 setattr(plan, field, value)
-        plan.save()
+        plan.save(update_fields=["title", "content", "expected_outcome", "metadata"])
         if revision.subtasks:
             lay_out(plan, revised(plan, revision.subtasks, by))
         change.explanation = revision.explanation

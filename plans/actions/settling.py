@@ -31,6 +31,9 @@ def settle_subtask(turn: Turn) -> None:
     if turn.state == TurnState.QUEUED:  # held until the model's next try
         tell(plan, "plan.updated", SYSTEM, held=True)
         return
+    if plan.question:
+        plan.question = ""
+        plan.save(update_fields=["question"])
     attempt = attempt_of(turn)
     if attempt is not None:
         close_attempt(plan, turn, attempt)

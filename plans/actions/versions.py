@@ -54,7 +54,8 @@ def commit(plan: Plan, by: str, explanation: str) -> None:
     plan.version += 1
     if keeps_yes:
         plan.approved_version = plan.version
-    plan.save()
+    plan.save(update_fields=["version", "approved_version", "updated_at"])
+    plan.refresh_from_db()  # giving up an attempt has moved the run
     save_version(plan, by, explanation)
     refresh_state(plan)
     if not keeps_yes and plan.run in (Run.QUEUED, Run.RUNNING):

@@ -167,7 +167,11 @@ class TestReplanning:
         actions.replan(plan_of(c), "alice")
         drive()
         assert [s["name"] for s in shown(c)["subtasks"]] == ["Anew"]
-        assert (plan_of(c).run, plan_of(c).pause_reason) == (Run.PAUSED, "confirm")
+        assert (plan_of(c).run, plan_of(c).question, shown(c)["attention"]) == (
+            Run.IDLE,
+            "",
+            "confirm",
+        )
 
     def test_what_cannot_be_planned_anew_is_said(self):
         c = self.started()
