@@ -1,0 +1,200 @@
+"""A person's plans, to be found again: filters, search, order and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Field,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce, Now
+
+from agents.models import Turn
+from plans.models import Attempt, Plan, Run, State, Subtask
+
+# How a plan stands, the most pressing first; `standing` is one of these.
+STANDINGS = ("failed", "waiting", "running", "paused", "stopped", "done", "abandoned")
+NEEDS_ME = ("failed", "waiting")
+OPEN = ("failed", "waiting", "running", "paused", "stopped")
+NEWEST = "-created"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is looked for. `states` are standings; `sort` is a key of ORDERS, with - for descending.
+
+    Plans of sub-agents belong to their parent's and are not listed, but for one `conversation`.
+    """
+
+    states: Sequence[str] = ()
+    agent: str = ""
+    conversation: int | None = None
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    sort: str = NEWEST
+
+
+@dataclass(frozen=True)
+class Row:
+    """One plan in a list; `seconds` and `tokens` are those of all attempts."""
+
+    id: int
+    conversation_id: int
+    agent: str
+    title: str
+    standing: str
+    reason: str
+    version: int
+    run: str
+    settled: int
+    total: int
+    tokens: int
+    seconds: float
+    created_at: datetime
+    cost: Decimal | None = None
+
+
+def found(owner_id: int, wanted: Wanted) -> QuerySet[Plan]:
+    """The plans that fit in all but how they stand."""
+    rows = Plan.objects.filter(conversation__owner_id=owner_id)
+    if wanted.conversation is not None:
+        rows = rows.filter(conversation_id=wanted.conversation)
+    else:
+        rows = rows.filter(conversation__parent_call=None)
+    rows = rows.filter(conversation__agent_id=wanted.agent) if wanted.agent else rows
+    rows = rows.filter(created_at__gte=wanted.since) if wanted.since else rows
+    rows = rows.filter(created_at__lt=wanted.until) if wanted.until else rows
+    return matching(rows, wanted.text)
+
+
+def standing_as(rows: QuerySet[Plan], states: Sequence[str]) -> QuerySet[Plan]:
+    return rows.alias(standing=standing()).filter(standing__in=states) if states else rows
+
+
+def counts(rows: QuerySet[Plan]) -> dict[str, int]:
+    """How many plans stand how."""
+    each = rows.order_by().annotate(standing=standing())
+    counted = each.values_list("standing").annotate(n=Count("pk"))
+    return dict.fromkeys(STANDINGS, 0) | dict(counted)
+
+
+def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
+    """Only what the order needs is computed; equal ones come newest first."""
+    key = sort.removeprefix("-")
+    order = ORDERS[key]()
+    if sort.startswith("-"):
+        return rows.order_by(order.desc(nulls_last=True), "-pk")
+    return rows.order_by(order.asc(nulls_first=True), "-pk")
+
+
+def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[Row]:
+    """Two queries: which plans, then what is shown of them."""
+    chosen = list(ordered(rows, sort).values_list("pk", flat=True)[start : start + count])
+    shown = {row.id: row for row in rows_of(chosen)}
+    return [shown[pk] for pk in chosen if pk in shown]
+
+
+def rows_of(plan_ids: Sequence[int]) -> list[Row]:
+    names = [field.name for field in fields(Row)]
+    plans = Plan.objects.filter(pk__in=plan_ids).annotate(
+        agent=F("conversation__agent_id"),
+        standing=standing(),
+        settled=subtasks(Q(state__in=[State.DONE, State.ABANDONED])),
+        total=subtasks(Q()),
+        tokens=Coalesce(tokens(), 0),
+        seconds=seconds(),
+        cost=spent(Sum("cost")),
+    )
+    return [Row(**(row | {"seconds": in_seconds(row["seconds"])})) for row in plans.values(*names)]
+
+
+def in_seconds(time: timedelta | None) -> float:
+    return time.total_seconds() if time else 0.0
+
+
+def matching(rows: QuerySet[Plan], text: str) -> QuerySet[Plan]:
+    """Every word, in whatever case, stands in the title, goal, content or a subtask's name."""
+    for word in text.replace("\0", " ").split():
+        named = Subtask.objects.filter(plan=OuterRef("pk"), name__icontains=word)
+        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
+        rows = rows.filter(words | Exists(named.filter(position__isnull=False)))
+    return rows
+
+
+def standing() -> Case:
+    """How a plan stands, told in the database as `snapshot.attention` tells it of one plan."""
+    return by_standing(Value, CharField())
+
+
+def urgency() -> Case:
+    return by_standing(lambda name: Value(STANDINGS.index(name)), IntegerField())
+
+
+def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
+    last = Attempt.objects.filter(subtask=OuterRef("pk")).order_by("-number").values("error")
+    left = Subtask.objects.filter(plan=OuterRef("pk"), state=State.TODO, position__isnull=False)
+    failed = left.annotate(last_error=Subquery(last[:1])).filter(last_error__gt="")
+    reasons = [r for r in Plan.PauseReason if r != Plan.PauseReason.USER]
+    asks = Q(run=Run.PAUSED, pause_reason__in=reasons) | Q(question__gt="")
+    unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
+    return Case(
+        When(state=State.DONE, then=value("done")),
+        When(state=State.ABANDONED, then=value("abandoned")),
+        When(Q(run=Run.IDLE) & Exists(failed), then=value("failed")),
+        When(asks | unconfirmed, then=value("waiting")),
+        When(run=Run.PAUSED, then=value("paused")),
+        When(run=Run.IDLE, then=value("stopped")),
+        default=value("running"),
+        output_field=field,
+    )
+
+
+def subtasks(which: Q) -> Coalesce:
+    """How many subtasks of the checklist are like that."""
+    rows = Subtask.objects.filter(which, plan=OuterRef("pk"), position__isnull=False)
+    counted = rows.order_by().values("plan").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted), 0)
+
+
+def spent(total: Sum) -> Subquery:
+    """A sum over the turns of all attempts; null when there were none."""
+    turns = Turn.objects.filter(attempt__subtask__plan=OuterRef("pk")).order_by()
+    return Subquery(turns.values("attempt__subtask__plan").annotate(n=total).values("n"))
+
+
+def tokens() -> Subquery:
+    return spent(Sum(F("tokens_in") + F("tokens_out")))
+
+
+def seconds() -> Subquery:
+    """How long turns took, up to now where they still run."""
+    took: Combinable = Coalesce(F("finished_at"), Now()) - F("started_at")
+    return spent(Sum(ExpressionWrapper(took, output_field=DurationField())))
+
+
+ORDERS: dict[str, Callable[[], F | Case | Subquery]] = {
+    "created": lambda: F("pk"),
+    "state": urgency,
+    "duration": seconds,
+    "tokens": tokens,
+}
