@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import ssl
 import time
+import tracemalloc
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -27,20 +28,26 @@ class Site:
         self.pages = {}
         self.requests = []
         self.names = []
+        self.keeps_connections = False
 
     def page(self, path, body="", status=200, **headers):
         self.pages[path] = answer(body, status, headers)
 
     async def handle(self, reader, writer):
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            self.requests.append(head)
-            page = self.pages.get(head.split()[1], answer("", 404, {}))
-            await (page(writer) if callable(page) else self.send(writer, page))
+            await self.one(reader, writer)
+            while self.keeps_connections:
+                await self.one(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
+
+    async def one(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.requests.append(head)
+        page = self.pages.get(head.split()[1], answer("", 404, {}))
+        await (page(writer) if callable(page) else self.send(writer, page))
 
     async def send(self, writer, page):
         writer.write(page)
@@ -356,6 +363,16 @@ async def test_a_packed_page_is_unpacked_but_only_up_to_the_limit(site):
     assert "not asked for" in await refusal(site.url("/odd"), site.host)
 
 
+async def test_a_small_page_does_not_unpack_to_more_than_there_is_room_for(site):
+    site.page("/bomb", gzip.compress(bytes(LARGEST * 100)), content_encoding="gzip")
+    tracemalloc.start()
+    try:
+        await refusal(site.url("/bomb"), site.host)
+        assert tracemalloc.get_traced_memory()[1] < LARGEST * 5
+    finally:
+        tracemalloc.stop()
+
+
 async def test_a_server_that_drips_is_left_when_the_time_is_over(site, monkeypatch):
     monkeypatch.setattr(limits, "SECONDS", 1)  # a limit, not behaviour
 
@@ -478,6 +495,7 @@ async def test_a_certificate_of_nobody_is_refused(secure):
 
 async def test_a_connection_made_for_one_name_does_not_serve_another(secure):
     """Both names have one address, so a connection that was kept would be found for the second."""
+    secure.keeps_connections = True
     secure.page("/", "", 302, location=f"https://other.example:{secure.port}/")
     options = {"resolver": Names(["127.0.0.1"]), "tls": secure.trusting}
     url = f"https://docs.example:{secure.port}/"
