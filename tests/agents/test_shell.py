@@ -394,7 +394,9 @@ async def test_nothing_runs_on_when_the_server_is_killed(root, nap):
         "asyncio.run(run_command(Path(sys.argv[1]), sys.argv[2], 100))\n"
     )
     command = [sys.executable, "-c", server, str(root), f"setsid {nap} & {nap}"]
-    process = await asyncio.create_subprocess_exec(*command, cwd=Path(__file__).parents[2])
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=Path(__file__).parents[2], env={**os.environ, "TMPDIR": str(root.parents[1])}
+    )
     assert await until(lambda: len(running(nap)) == 2)
     process.kill()
     await process.wait()
