@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from agents import journal
+from agents.budget import reached, used_by
 from agents.chains.steps import Work
 from agents.endings import go_on
+from agents.interruptions import TurnFailed
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.toolset import offer_of
 from agents.transcript import opening_of_chat
@@ -14,6 +16,15 @@ from agents.turn_kinds import TurnKind, chain_of, register_kind
 def prepare_chat(turn: Turn) -> Work:
     """A person's message, answered by the chain of whichever role the gate gives now."""
     return Work(chain_of(turn, offer_of(turn).role), opening_of_chat(turn))
+
+
+def check_chat(turn: Turn) -> None:
+    """A reply ends when the agent's budget for one is used up."""
+    limits = turn.config.get("budget") or {}
+    now = Turn.objects.filter(pk=turn.pk)
+    if any(limits.values()) and (what := reached(limits, used_by(now))):
+        advice = "The limits of a reply are in the agent's file, under budget."
+        raise TurnFailed("capacity", f"{what}.", "The reply has used up its budget", advice)
 
 
 def answer_parent(turn: Turn) -> None:
@@ -32,4 +43,4 @@ def answer_parent(turn: Turn) -> None:
 
 
 def register() -> None:
-    register_kind("chat", TurnKind(prepare_chat, answer_parent))
+    register_kind("chat", TurnKind(prepare_chat, answer_parent, check_chat))

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import events, journal
-from agents.interruptions import TurnFailed
+from agents.interruptions import TurnFailed, TurnWaits
 from agents.model_client import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.transcript import NO_RESULT
@@ -106,14 +106,17 @@ def forget_tries(turn: Turn) -> None:
         journal.touch(message, turn.conversation_id)
 
 
-def hold(turn: Turn, waiting_for: Turn.WaitingFor) -> None:
+def hold(turn: Turn, wait: TurnWaits) -> None:
     """Wait in place, without a lease and without a worker."""
     with journal.fenced(turn):
-        turn.state, turn.waiting_for = TurnState.WAITING, waiting_for
+        journal.checkpoint(turn, because=wait.because)
+        turn.state, turn.waiting_for = TurnState.WAITING, wait.waiting_for
         turn.lease_until, turn.pause_requested = None, False
         turn.save(update_fields=["state", "waiting_for", "lease_until", "pause_requested"])
         kind_of(turn).settle(turn)
-        events.record(turn.conversation_id, "turn.waiting", f"turn:{turn.pk}", what=waiting_for)
+        events.record(
+            turn.conversation_id, "turn.waiting", f"turn:{turn.pk}", what=wait.waiting_for
+        )
 
 
 def go_on(turn: Turn) -> bool:

@@ -18,11 +18,12 @@ class TurnStopped(Interruption):
 
 
 class TurnWaits(Interruption):
-    """It waits, without a worker, for a person or a child."""
+    """It waits, without a worker, for a person or a child; `because` may say more."""
 
-    def __init__(self, waiting_for: Turn.WaitingFor) -> None:
+    def __init__(self, waiting_for: Turn.WaitingFor, because: str = "") -> None:
         super().__init__(waiting_for)
         self.waiting_for = waiting_for
+        self.because = because
 
 
 class NothingToDo(Interruption):

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents import events
+from agents.budget import cost_of
 from agents.interruptions import TurnLost, TurnStopped, TurnWaits
 from agents.models import Message, ToolCall, Turn, TurnState
 
@@ -145,7 +146,11 @@ def count_reply(turn: Turn, reply: Reply) -> None:
 
 
 def count_usage(turn: Turn, reply: Reply) -> None:
+    cost = cost_of(turn, reply.tokens_in, reply.tokens_out)
+    if cost is not None:
+        turn.cost = (turn.cost or 0) + cost
     Turn.objects.filter(pk=turn.pk).update(
+        cost=turn.cost,
         tokens_in=F("tokens_in") + reply.tokens_in,
         tokens_out=F("tokens_out") + reply.tokens_out,
         usage_estimated=turn.usage_estimated or reply.estimated,

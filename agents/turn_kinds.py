@@ -24,14 +24,16 @@ def no_repair() -> None:
 
 @dataclass(frozen=True)
 class TurnKind:
-    """`prepare` says what to do; it may raise NothingToDo. `settle` runs in the transaction in
+    """What a turn of this kind is about.
 
-    which the turn leaves `running`, and reads `turn.state`. `repair` runs at start-up and on each
-    sweep of the queue.
+    `prepare` says what to do; it may raise NothingToDo. `settle` runs in the transaction in which
+    the turn leaves `running`, and reads `turn.state`. `check` runs before each model call and may
+    raise an interruption. `repair` runs at start-up and on each sweep of the queue.
     """
 
     prepare: Callable[[Turn], Work]
     settle: Callable[[Turn], None] = nothing
+    check: Callable[[Turn], None] = nothing
     repair: Callable[[], None] = no_repair
 
 

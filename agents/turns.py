@@ -48,7 +48,7 @@ async def settle_by(turn: Turn, watch: Watch) -> None:
     except TurnLost:
         raise
     except TurnWaits as wait:
-        await in_db(hold, turn, wait.waiting_for)
+        await in_db(hold, turn, wait)
     except TurnStopped:
         await in_db(end, turn, TurnState.STOPPED)
     except ModelError as error:

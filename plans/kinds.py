@@ -5,13 +5,14 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents.chains.steps import Work
-from agents.chat import prepare_chat
+from agents.chat import check_chat, prepare_chat
 from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
 from agents.transcript import Wire, history
 from agents.turn_kinds import TurnKind, chain_of, register_kind
 from plans import actions, prompts
+from plans.actions.budgets import check_budget
 from plans.actions.running import queue_next
 from plans.models import LIVE, Plan, Run
 from plans.offers import offer
@@ -64,6 +65,8 @@ def repair_one(plan: Plan) -> None:
 
 def register() -> None:
     register_offer(offer)
-    register_kind("plan", TurnKind(prepare_chat))
-    register_kind("subtask", TurnKind(prepare_subtask, actions.settle_subtask, repair))
-    register_kind("closing", TurnKind(prepare_closing, actions.settle_closing))
+    register_kind("plan", TurnKind(prepare_chat, check=check_chat))
+    register_kind(
+        "subtask", TurnKind(prepare_subtask, actions.settle_subtask, check_budget, repair)
+    )
+    register_kind("closing", TurnKind(prepare_closing, actions.settle_closing, check_budget))

@@ -17,6 +17,7 @@ from agents.providers import resolve
 from agents.tools.base import Tool
 from agents.toolset import Instruction, OnOffer, on_offer
 from agents.transcript import Wire, own_messages, system_parts, within_window
+from agents.turn_kinds import kind_of
 
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 
@@ -89,6 +90,7 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     turn, config = step.turn, step.task.execute_config
     with journal.fenced(turn):
         journal.check_wishes(turn)
+        kind_of(turn).check(turn)
         Turn.objects.filter(pk=turn.pk).update(model_calls=F("model_calls") + 1)
         offer = on_offer(turn, words_of(step))
     asks = labels is None and takes_up_calls(step)

@@ -12,6 +12,7 @@ from plans.actions.attempts import (
     claim_subtask,
     report_progress,
 )
+from plans.actions.budgets import raise_budget
 from plans.actions.editing import (
     add_subtask,
     edit_plan,
@@ -51,6 +52,7 @@ __all__ = [
     "finish_plan",
     "move_subtask",
     "pause_plan",
+    "raise_budget",
     "remove_subtask",
     "replace_rest",
     "replan",

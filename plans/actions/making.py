@@ -7,6 +7,7 @@ from django.db import transaction
 from agents.actions import add_message
 from agents.errors import Invalid
 from agents.models import Conversation, Message, Turn
+from plans.actions.budgets import first_budget
 from plans.actions.ending import cancel_plan
 from plans.models import ActivePlan, Plan, Subtask
 from plans.rows import active_of, new_keys, save_version, tell
@@ -37,6 +38,7 @@ def create_plan(
         content=draft.content,
         expected_outcome=draft.expected_outcome,
         replaces=old,
+        budget=first_budget(conversation),
     )
     insert_subtasks(plan, draft.subtasks)
     save_version(plan, by, "")

@@ -16,7 +16,6 @@ PAUSES = {
     Turn.WaitingFor.PAUSE: Plan.PauseReason.USER,
     Turn.WaitingFor.QUESTION: Plan.PauseReason.QUESTION,
     Turn.WaitingFor.APPROVAL: Plan.PauseReason.APPROVAL,
-    Turn.WaitingFor.CHILD: "",
 }
 WAITED_FOR = (Attempt.FailureClass.TRANSIENT, Attempt.FailureClass.CAPACITY)
 
@@ -25,8 +24,7 @@ def settle_subtask(turn: Turn) -> None:
     """The turn of an attempt has left `running`: move the subtask by what really happened."""
     plan = plan_of(turn)
     if turn.state == TurnState.WAITING:
-        save_run(plan, Run.PAUSED, PAUSES[Turn.WaitingFor(turn.waiting_for)])
-        tell(plan, "run.paused", SYSTEM, reason=plan.pause_reason)
+        rest_while_it_waits(plan, turn)
         return
     if turn.state == TurnState.QUEUED:  # held until the model's next try
         tell(plan, "plan.updated", SYSTEM, held=True)
@@ -39,6 +37,18 @@ def settle_subtask(turn: Turn) -> None:
         close_attempt(plan, turn, attempt)
     refresh_state(plan)
     go_from_here(plan, turn)
+
+
+def rest_while_it_waits(plan: Plan, turn: Turn) -> None:
+    """For a person the run is paused; for another agent it goes on."""
+    if turn.waiting_for == Turn.WaitingFor.CHILD:
+        tell(plan, "plan.updated", SYSTEM, waiting="child")
+        return
+    because = str(turn.checkpoint.get("because") or "")
+    over_budget = because.startswith("budget")
+    reason = PAUSES[Turn.WaitingFor(turn.waiting_for)]
+    save_run(plan, Run.PAUSED, Plan.PauseReason.BUDGET if over_budget else reason)
+    tell(plan, "run.paused", SYSTEM, reason=plan.pause_reason, because=because)
 
 
 def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
@@ -141,7 +151,7 @@ def settle_closing(turn: Turn) -> None:
     """The closing turn is over: the plan is done with an outcome, whatever the model did."""
     plan = plan_of(turn)
     if turn.state == TurnState.WAITING:
-        save_run(plan, Run.PAUSED, PAUSES[Turn.WaitingFor(turn.waiting_for)])
+        rest_while_it_waits(plan, turn)
         return
     if turn.state == TurnState.QUEUED or not plan.is_open:
         return

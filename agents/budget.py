@@ -1,0 +1,79 @@
+"""What work may use: tokens, money, time and model calls. Checked before each model call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils import timezone
+
+from agents.models import Conversation, Provider, Turn
+
+NAMES = {
+    "tokens": "tokens",
+    "cost_usd": "US dollars",
+    "seconds": "seconds",
+    "model_calls": "model calls",
+}
+MILLION = Decimal(1_000_000)
+DEEPEST = 4  # of agents that call agents
+
+
+@dataclass
+class Used:
+    """The sum over some turns; `cost_usd` counts only where prices are known."""
+
+    tokens: float = 0
+    cost_usd: float = 0
+    seconds: float = 0
+    model_calls: float = 0
+
+    def add(self, turns: Iterable[Turn]) -> Used:
+        for turn in turns:
+            self.tokens += turn.tokens
+            self.cost_usd += float(turn.cost or 0)
+            self.model_calls += turn.model_calls
+            if turn.started_at:
+                end = turn.finished_at or timezone.now()
+                self.seconds += (end - turn.started_at).total_seconds()
+        return self
+
+
+def used_by(turns: Iterable[Turn]) -> Used:
+    """What the turns and all that other agents did for them have used."""
+    used, level = Used(), list(turns)
+    for _ in range(DEEPEST):
+        used.add(level)
+        children = Conversation.objects.filter(parent_call__turn__in=level)
+        level = list(Turn.objects.filter(conversation__in=children))
+        if not level:
+            break
+    return used
+
+
+def reached(limits: Mapping[str, object], used: Used) -> str:
+    """Which limit is used up, in words; nothing while all hold."""
+    for name, unit in NAMES.items():
+        limit = limits.get(name)
+        if limit is not None and (spent := getattr(used, name)) >= float(str(limit)):
+            return f"{number(spent)} of {number(float(str(limit)))} {unit} are used up"
+    return ""
+
+
+def number(amount: float) -> str:
+    return f"{amount:,.0f}" if amount == int(amount) or amount > 100 else f"{amount:,.2f}"
+
+
+def cost_of(turn: Turn, tokens_in: int, tokens_out: int) -> Decimal | None:
+    """US dollars by the provider's prices per million tokens; None where there are none.
+
+    Prices are {model: {"input": 0.4, "output": 1.6}}.
+    """
+    provider = Provider.objects.filter(name=turn.config.get("provider")).first()
+    prices = (provider.prices if provider else {}).get(str(turn.config.get("model")))
+    if not prices:
+        return None
+    paid = Decimal(str(prices.get("input", 0))) * tokens_in
+    paid += Decimal(str(prices.get("output", 0))) * tokens_out
+    return paid / MILLION
