@@ -11,6 +11,7 @@ from agents import wire
 from agents.database import in_db
 from agents.errors import NotNow
 from agents.queue import Worker, home_lock
+from agents.tools import mcp
 
 LOOK_AGAIN = 0.1  # seconds
 
@@ -41,7 +42,13 @@ async def work_until(is_over: Check, worker: Worker) -> None:
     finally:
         await worker.stop()
         await working
-        await wire.aclose_all()
+        await let_go()
+
+
+async def let_go() -> None:
+    """What a process opened to the outside is closed before its loop ends."""
+    await mcp.aclose_all()
+    await wire.aclose_all()
 
 
 async def wait_until(is_over: Check) -> None:

@@ -3,12 +3,17 @@
 R7, R13's page, R26 and R27 are about the screen: tests/browser/test_rules.py.
 """
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from agents import actions as talk
+from agents.agent_file import change_agent
 from agents.database import in_db
 from agents.errors import Invalid, NotNow
-from agents.models import Event, Message, Turn
+from agents.models import Event, Message, ToolCall, Turn
+from agents.queue import put_back_orphans
 from console.commands import say as person_says
 from plans import actions
 from plans.gate import PLAN_TOOLS
@@ -123,6 +128,66 @@ def test_r6_composer_drawer_and_executor_read_the_same_row():
     drive()
     assert states(c) == ["todo"]
     assert not Attempt.objects.filter(subtask__plan=plan_of(c)).exists(), "it was not even tried"
+
+
+def test_r8_a_question_to_the_person_never_answers_itself():
+    """Neither time nor restarts nor other work turn waiting into yes."""
+    c = proposed("Write", tools={"write_file": "ask"})
+    scripted(
+        call("write_file", path="a.txt", content="a"),
+        call("finish_subtask", outcome="ok"),
+        say("."),
+    )
+    tell(c, "go")
+    [asked] = calls_of(c, "write_file")
+    long_ago = timezone.now() - timedelta(days=400)
+    ToolCall.objects.filter(pk=asked.pk).update(asked_at=long_ago)
+    Turn.objects.filter(conversation=c, lane="run").update(
+        queued_at=long_ago, started_at=long_ago, lease_until=None
+    )
+    for _ in range(3):
+        put_back_orphans(all_of_them=True)
+        drive()
+    asked.refresh_from_db()
+    assert (asked.state, asked.decision) == ("asked", "")
+    assert not (files_of(c) / "a.txt").exists()
+    other = proposed("Read")
+    Plan.objects.filter(pk=plan_of(other).pk).update(created_at=long_ago)
+    put_back_orphans(all_of_them=True)
+    drive()
+    assert plan_of(other).approved_version is None
+
+
+def test_r9_grants_and_arguments_are_checked_again_when_the_call_is_carried_out():
+    c = proposed("Write", tools={"write_file": "ask"})
+    scripted(
+        call("write_file", path="a.txt", content="a"),
+        call("finish_subtask", outcome="ok"),
+        say("."),
+    )
+    tell(c, "go")
+    change_agent(c.agent_id, {"tools": {"write_file": "off"}})  # taken back while it waited
+    talk.decide_call(calls_of(c, "write_file")[0], "allow_once", "alice")
+    drive()
+    assert calls_of(c, "write_file")[0].state == "refused"
+    assert not (files_of(c) / "a.txt").exists()
+
+    c = proposed("Write", tools={"write_file": "ask"})
+    scripted(
+        call("write_file", path="a.txt", content="a"),
+        call("write_file", path="../b.txt", content="b"),
+        call("finish_subtask", outcome="ok"),
+        say("."),
+    )
+    tell(c, "go")
+    talk.decide_call(calls_of(c, "write_file")[0], "always", "alice")
+    drive()
+    first, second = calls_of(c, "write_file")
+    assert (first.state, second.state) == ("done", "asked"), "always means exactly this call"
+    talk.decide_call(second, "allow_once", "alice")
+    drive()
+    second.refresh_from_db()
+    assert second.state == "failed", "an allowed call is still held to the workspace"
 
 
 def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():

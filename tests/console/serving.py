@@ -90,6 +90,11 @@ class Script:
         assert answer.is_success, answer.text
         return answer.json()
 
+    def patch(self, server, path, body):
+        answer = httpx.patch(f"{server.address}/api{path}", json=body, headers=self.headers)
+        assert answer.is_success, answer.text
+        return answer.json()
+
     def wait_until(self, server, path, is_so):
         until = time.monotonic() + DEADLINE
         while not is_so(found := self.get(server, path)):

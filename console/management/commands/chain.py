@@ -8,18 +8,17 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
 
-from agents import wire
 from agents.agent_file import change_agent, list_agents, read_agent
 from agents.chains import headless
 from agents.chains.check import check_text
 from agents.chains.library import chain_in, list_chains, load_chain
 from agents.chains.schema import Chain
 from agents.chains.steps import ChainEvent, TextEnded, TextStreamed
-from agents.database import in_db
 from agents.errors import Invalid, Missing
 from agents.grants import known_names
 from agents.models import Turn
 from agents.providers import default_model
+from console.following import let_go
 from console.management.plain import PlainCommand
 from console.people import local_owner
 
@@ -112,8 +111,7 @@ async def carry_out(turn: Turn, quiet: bool) -> headless.Outcome:
     try:
         return await headless.carry_out(turn, ignore if quiet else print_text)
     finally:
-        await wire.aclose_all()
-        await in_db(lambda: None)
+        await let_go()
 
 
 def ignore(event: ChainEvent) -> None:
