@@ -21,6 +21,7 @@ from plans.actions.editing import (
     update_subtask,
 )
 from plans.actions.ending import cancel_plan, clear, finish_plan
+from plans.actions.going_back import go_back
 from plans.actions.making import create_plan
 from plans.actions.replanning import replace_rest, replan
 from plans.actions.revising import revise_plan
@@ -50,6 +51,7 @@ __all__ = [
     "delete_plan",
     "edit_plan",
     "finish_plan",
+    "go_back",
     "move_subtask",
     "pause_plan",
     "raise_budget",
