@@ -7,33 +7,17 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 
-from agents.errors import Missing
 from agents.models import Event
 from console.api.events import MOST_EVENTS
 from console.api.events import shape as event_shape
 from console.api.lookup import plan_of
-from console.api.plan_shapes import AttemptShape, VersionShape, VersionTextShape
+from console.api.plan_shapes import AttemptShape
 from console.api.shapes import EventShape, Page, answers
 from plans.export import as_markdown
-from plans.models import Attempt, PlanVersion
+from plans.models import Attempt
 
 router = Router(tags=["plans"])
 Items = dict[str, object]
-
-
-@router.get("/{id}/versions", response=answers(Page[VersionShape], 404))
-def versions(request: HttpRequest, id: int) -> Items:
-    rows = plan_of(request, id).versions.all()
-    return {"items": [version_shape(row) for row in rows], "count": len(rows)}
-
-
-@router.get("/{id}/versions/{n}", response=answers(VersionTextShape, 404))
-def version(request: HttpRequest, id: int, n: int) -> Items:
-    """The plan's text as it was."""
-    row = plan_of(request, id).versions.filter(version=n).first()
-    if row is None:
-        raise Missing(f"The plan has no version {n}.")
-    return version_shape(row) | {"snapshot": row.snapshot}
 
 
 @router.get("/{id}/events", response=answers(Page[EventShape], 404))
@@ -68,15 +52,6 @@ def export(request: HttpRequest, id: int) -> HttpResponse:
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="plan-{id}.md"'
     return response
-
-
-def version_shape(row: PlanVersion) -> Items:
-    return {
-        "version": row.version,
-        "author": row.author,
-        "explanation": row.explanation,
-        "created_at": row.created_at,
-    }
 
 
 def attempt_shape(row: Attempt) -> Items:

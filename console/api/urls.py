@@ -17,6 +17,7 @@ from console.api import (
     subtasks,
     tool_calls,
     tools,
+    versions,
 )
 from console.api.auth import Session, Token
 
@@ -41,5 +42,6 @@ api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", subtasks.router)
 api.add_router("/plans", history.router)
+api.add_router("/plans", versions.router)
 
 urlpatterns = [path("api/", api.urls)]

@@ -1,6 +1,7 @@
 """What changed between two versions: the words, the places, and how soon it is known."""
 
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -133,7 +134,7 @@ def test_the_runs_are_both_texts(old, new):
     assert "".join(run.text for run in runs if run.op != INSERTED) == old
     assert "".join(run.text for run in runs if run.op != DELETED) == new
     assert all(run.text for run in runs)
-    assert all(one.op != other.op for one, other in zip(runs, runs[1:], strict=False))
+    assert all(one.op != other.op for one, other in pairwise(runs))
 
 
 @given(st.text())
