@@ -47,6 +47,22 @@ class Mark:
 WRITING = Mark("in_progress", "Writing a plan", "being written")
 
 
+STANDINGS = {
+    "failed": Mark("failed", "Failed"),
+    "waiting": Mark("waiting", "Waiting for you"),
+    "running": Mark("in_progress", "Running"),
+    "paused": Mark("paused", "Paused"),
+    "stopped": Mark("paused", "Stopped"),
+    "done": Mark("done", "Finished"),
+}
+
+
+def mark_of_standing(standing: str, reason: str) -> Mark:
+    """In a list, where plans stand one below the other, few words are enough."""
+    ended = {"cancelled": "Cancelled", "superseded": "Replaced", "cleared": "Cleared"}
+    return STANDINGS.get(standing) or Mark("abandoned", ended.get(reason, "Abandoned"))
+
+
 def mark_of_plan(plan: Snapshot) -> Mark:
     if plan["state"] == "done":
         return Mark("done", "Finished", "finished")

@@ -18,6 +18,8 @@ from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask
 from console.thread import visible_calls
 
 MOST_SHOWN = 6_000  # characters of a tool's result
+# How moments are written before the script has seen them: `time`, `day`, with both, to the second.
+FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
 
 register = template.Library()
 
@@ -60,13 +62,12 @@ def ring(settled: int, total: int) -> SafeString:
 
 @register.simple_tag
 def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
-    """A moment, in the reader's own time zone once the script has seen it (`form`: time, day)."""
+    """A moment, in the reader's own time zone once the script has seen it (`form`: see FORMS)."""
     at = parse_datetime(moment) if isinstance(moment, str) else moment
     if at is None:
         return ""
-    return format_html(
-        '<time datetime="{}" data-form="{}">{} UTC</time>', at.isoformat(), form, f"{at:%H:%M}"
-    )
+    text = at.strftime(FORMS.get(form, "%H:%M UTC"))
+    return format_html('<time datetime="{}" data-form="{}">{}</time>', at.isoformat(), form, text)
 
 
 @register.filter

@@ -12,8 +12,17 @@ let told = "";
 const now = () => Date.now() + ahead;
 const parts = (options) => new Intl.DateTimeFormat(undefined, options);
 const clock = parts({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const exact = parts({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const weekday = parts({ weekday: "short" });
 const monthDay = parts({ day: "numeric", month: "short" });
+
+/** The ways to write a moment; `stamp` is to the second. */
+const forms = {
+  day: dayOf,
+  moment: (moment) => `${isToday(moment) ? "Today" : dayOf(moment)} ${clock.format(moment)}`,
+  stamp: (moment) =>
+    isToday(moment) ? exact.format(moment) : `${monthDay.format(moment)} ${clock.format(moment)}`,
+};
 
 always(() => {
   const stamp = byId("cursor")?.dataset.now;
@@ -28,9 +37,13 @@ setInterval(tick, 1000);
 
 function localise(element) {
   const moment = new Date(element.dateTime);
-  const text = element.dataset.form === "day" ? dayOf(moment) : clock.format(moment);
+  const text = (forms[element.dataset.form] ?? clock.format)(moment);
   if (element.textContent !== text) element.textContent = text;
   element.title = moment.toLocaleString();
+}
+
+function isToday(moment) {
+  return moment >= new Date(now()).setHours(0, 0, 0, 0);
 }
 
 function dayOf(moment) {

@@ -145,3 +145,13 @@ function badge() {
 
 always(badge);
 document.addEventListener("visibilitychange", badge);
+
+// The list of plans: the address says what is looked for
+
+document.addEventListener("htmx:after:request", (event) => {
+  const form = event.detail.ctx.sourceElement;
+  if (form.id !== "plan-filter") return;
+  const wanted = [...new FormData(form)].filter(([, value]) => value);
+  const query = String(new URLSearchParams(wanted));
+  history.replaceState(null, "", location.pathname + (query && `?${query}`));
+});

@@ -1,0 +1,308 @@
+"""The list of plans and a plan's page, as a person and as a stranger meet them."""
+
+import re
+
+import pytest
+
+from agents.models import Event
+from plans import actions
+from plans.models import Attempt, Plan
+from plans.shapes import PlanDraft, PlanEdit, SubtaskDraft
+from tests.fake_model import call, say
+from tests.world import agent, conversation, person, plan_of, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def alice(client):
+    client.force_login(person("alice"))
+    return client
+
+
+def made(title, *subtasks, goal="", c=None):
+    rows = [SubtaskDraft(name=name) for name in subtasks or ("One",)]
+    draft = PlanDraft(title=title, content="", expected_outcome="", subtasks=rows)
+    return actions.create_plan(c or conversation(), draft, "alice", goal=goal)
+
+
+def text(response):
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def titles(response):
+    return re.findall(r"<td><a [^>]*><b>(.*?)</b>", text(response))
+
+
+def read(response):
+    """The page in words, without the tags."""
+    return " ".join(re.sub(r"<[^>]*>", " ", text(response)).split())
+
+
+def failed():
+    c = proposed("Read", "Write")
+    scripted(
+        call("write_file", path="notes.md", content="x"),
+        call("fail_subtask", error="The disk is read-only."),
+    )
+    tell(c, "go")
+    return plan_of(c)
+
+
+# The list
+
+
+def test_no_plans_is_a_sentence(alice):
+    assert "No plans yet." in text(alice.get("/plans/"))
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("state=failed&days=30", "No failed plans in the last 30 days."),
+        ("state=abandoned", "No abandoned plans."),
+        ("attention=needs-me&state=done", "No finished plans that need you."),
+        ("q=zebra", "Nothing matches “zebra”."),
+        ("agent=writer-x", "No plans of writer-x."),
+    ],
+)
+def test_nothing_found_is_a_sentence_and_a_way_out(alice, query, sentence):
+    made("Water plants")
+    page = text(alice.get(f"/plans/?{query}"))
+    assert sentence in page
+    assert '<a class="lk" href="/plans/">Show all</a>' in page
+
+
+def test_the_list_is_filtered_searched_and_counted(alice):
+    red = failed()
+    gone = actions.cancel_plan(made("Paint the fence"), "alice")
+    made("Water plants", "Fetch the can", c=conversation(id="gardener", name="Gardener"))
+    assert titles(alice.get("/plans/")) == ["Water plants", gone.title, red.title]
+    assert titles(alice.get("/plans/?state=failed")) == [red.title]
+    assert titles(alice.get("/plans/?state=abandoned")) == [gone.title]
+    assert titles(alice.get("/plans/?attention=needs-me")) == ["Water plants", red.title]
+    assert titles(alice.get("/plans/?agent=gardener")) == ["Water plants"]
+    assert titles(alice.get("/plans/?q=CAN+water")) == ["Water plants"]
+    assert titles(alice.get("/plans/?sort=state"))[0] == red.title
+    page = text(alice.get("/plans/?state=failed"))
+    counts = dict(re.findall(r'id="count-([\w-]+)">(\d+)<', page))
+    assert counts == {
+        "all": "3",
+        "open": "2",
+        "done": "0",
+        "abandoned": "1",
+        "failed": "1",
+        "needs-me": "2",
+    }
+
+
+def test_what_an_address_cannot_mean_is_left_out(alice):
+    made("Water plants")
+    odd = "state=<b>&days=x&sort=;drop&page=-1&attention=1&q=%00"
+    assert titles(alice.get(f"/plans/?{odd}")) == ["Water plants"]
+    assert titles(alice.get("/plans/?page=999999")) == ["Water plants"]
+    assert titles(alice.get("/plans/?page=²")) == ["Water plants"]
+
+
+def test_a_name_is_text_and_never_markup(alice):
+    plan = made("<script>alert(1)</script>", "<b>bold</b>", goal="<i>x</i>")
+    for address in ("/plans/?q=<script>", f"/plans/{plan.pk}/"):
+        page = text(alice.get(address))
+        assert "<script>alert" not in page
+        assert "<b>bold" not in page
+        assert " style=" not in page
+
+
+def test_heads_sort_and_say_so(alice):
+    made("Water plants")
+    page = text(alice.get("/plans/?sort=-tokens"))
+    assert 'aria-sort="descending"><a href="/plans/?sort=tokens"' in page
+    assert page.count("aria-sort") == 1
+    assert "<caption" in page
+
+
+def test_pages_keep_the_filter(alice):
+    c = conversation()
+    for number in range(53):
+        made(f"Plan {number}", c=c)
+    first = alice.get("/plans/?q=plan")
+    assert len(titles(first)) == 50
+    assert "1 to 50 of 53 plans" in text(first)
+    assert 'rel="next" href="/plans/?q=plan&amp;page=2"' in text(first)
+    assert len(titles(alice.get("/plans/?q=plan&page=2"))) == 3
+
+
+def test_the_list_costs_the_same_for_one_plan_and_for_a_hundred(
+    alice, django_assert_max_num_queries
+):
+    c = conversation()
+    for number in range(3):
+        made(f"Plan {number}", "One", "Two", c=c)
+    alice.get("/plans/")
+    with django_assert_max_num_queries(30) as few:
+        alice.get("/plans/")
+    for number in range(97):
+        made(f"More {number}", "One", "Two", c=c)
+    with django_assert_max_num_queries(len(few)):
+        alice.get("/plans/")
+
+
+def test_a_form_swaps_the_table_alone(alice):
+    made("Water plants")
+    swapped = text(alice.get("/plans/?q=water", headers=HTMX))
+    assert 'hx-target="#plans-found"' in swapped
+    assert "<html" not in swapped
+    assert "Water plants" in swapped
+
+
+# One plan
+
+
+def test_someone_elses_plan_is_not_there(client, alice):
+    plan = failed()
+    tried = Attempt.objects.get()
+    client.force_login(person("charlie"))
+    for part in ("", "export.md", f"attempts/{tried.pk}/"):
+        assert client.get(f"/plans/{plan.pk}/{part}").status_code == 404
+    assert client.get("/plans/999999/").status_code == 404
+    assert titles(client.get("/plans/")) == []
+
+
+def test_the_timeline_says_what_happened_and_who_did_it(alice):
+    plan = failed()
+    page = read(alice.get(f"/plans/{plan.pk}/"))
+    for words in (
+        "Plan proposed Agent · v1",
+        "v1 approved You · v1",
+        "Plan started You · v1",
+        "1 started Agent · v1",
+        "1 failed: The disk is read-only. Agent · v1",
+        "The run has failed Planside · v1",
+    ):
+        assert words in page, words
+    assert page.index("The run has failed") < page.index("Plan proposed")
+
+
+def test_each_change_of_the_text_has_its_version(alice):
+    plan = made("Water plants", "Fetch", "Pour")
+    actions.edit_plan(plan, PlanEdit(title="Water all plants"), "alice", 1)
+    actions.remove_subtask(plan, "s1", "alice", 2)
+    actions.skip_subtask(plan, "s2", "alice", "it rains")
+    page = read(alice.get(f"/plans/{plan.pk}/"))
+    assert "Plan is now v2" in page
+    assert "You · v3" in page
+    assert "1 skipped: it rains You · v3" in page
+
+
+def test_what_a_person_was_asked_is_told(alice):
+    c = proposed("Read", tools={"write_file": "ask"})
+    scripted(call("write_file", path="notes.md", content="x"), call("ask_user", question="Why?"))
+    tell(c, "go")
+    from agents.actions import decide_call
+    from tests.world import calls_of, drive
+
+    decide_call(calls_of(c, "write_file")[0], "allow_once", "alice")
+    drive()
+    scripted(call("finish_subtask", outcome="read"), say("All done."))
+    tell(c, "Because.")
+    page = read(alice.get(f"/plans/{plan_of(c).pk}/"))
+    for words in (
+        "1 waited for approval of write_file Agent · v1",
+        "Allowed once: write_file notes.md You · v1",
+        "1 asked: Why? Agent · v1",
+        "1 answered: Because. You · v1",
+        "1 Read: done Agent · v1",
+        "Plan finished",
+    ):
+        assert words in page, words
+
+
+def test_every_kind_of_event_reads_as_words(alice):
+    """A new type of event is shown by its name until it has words of its own."""
+    plan = made("Water plants")
+    rows = [
+        Event(conversation=plan.conversation, seq=1000 + i, type=type, subject=f"plan:{plan.pk}")
+        for i, type in enumerate(("run.repaired", "run.halted", "plan.activated", "plan.brewed"))
+    ]
+    Event.objects.bulk_create(rows)
+    page = read(alice.get(f"/plans/{plan.pk}/"))
+    assert "Taken up again after an interruption" in page
+    assert "Plan brewed" in page
+
+
+def test_a_thousand_changes_are_shown_in_part_and_on_demand(alice):
+    plan = made("Water plants")
+    rows = [
+        Event(conversation=plan.conversation, seq=99 + i, type="run.x", subject=f"plan:{plan.pk}")
+        for i in range(1000)
+    ]
+    Event.objects.bulk_create(rows)
+    assert "The newest 500 of 1001" in read(alice.get(f"/plans/{plan.pk}/"))
+    assert "Plan proposed" in read(alice.get(f"/plans/{plan.pk}/?lines=all"))
+
+
+def test_an_attempt_opens_with_its_calls_and_words(alice):
+    plan = failed()
+    tried = Attempt.objects.get()
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert "notes.md" not in page.partition('id="attempts-heading"')[2]
+    opened = text(alice.get(f"/plans/{plan.pk}/attempts/{tried.pk}/", headers=HTMX))
+    assert "notes.md" in opened
+    assert "fail_subtask" in opened
+    assert "The disk is read-only." in opened
+    plain = alice.get(f"/plans/{plan.pk}/attempts/{tried.pk}/")
+    assert plain["Location"] == f"/c/{plan.conversation_id}/#turn-{tried.turn_id}"
+
+
+def test_an_attempt_of_another_plan_is_not_there(alice):
+    failed()
+    other = made("Water plants")
+    address = f"/plans/{other.pk}/attempts/{Attempt.objects.get().pk}/"
+    assert alice.get(address).status_code == 404
+
+
+def test_the_gantt_is_drawn_without_styles(alice):
+    plan = failed()
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert re.search(r'<rect x="\d+" width="\d+" height="8" data-s="failed"/>', page)
+    assert " style=" not in page
+
+
+def test_a_plan_of_a_deleted_agent_is_still_read(alice):
+    from agents.agent_file import delete_agent
+
+    id = agent()
+    plan = made("Water plants", c=conversation(id=id))
+    delete_agent(id)
+    assert "Water plants" in text(alice.get("/plans/"))
+    assert "Water plants" in text(alice.get(f"/plans/{plan.pk}/"))
+
+
+def test_the_page_costs_the_same_for_few_and_many_subtasks(alice, django_assert_max_num_queries):
+    small, large = made("Small", "One"), made("Large", *(f"Step {i}" for i in range(200)))
+    alice.get(f"/plans/{small.pk}/")
+    with django_assert_max_num_queries(60) as few:
+        alice.get(f"/plans/{small.pk}/")
+    with django_assert_max_num_queries(len(few)):
+        alice.get(f"/plans/{large.pk}/")
+
+
+def test_the_plan_is_taken_along_as_markdown(alice):
+    plan = made("Water plants", "Fetch")
+    response = alice.get(f"/plans/{plan.pk}/export.md")
+    assert response["Content-Disposition"] == f'attachment; filename="plan-{plan.pk}.md"'
+    assert response["Content-Type"].startswith("text/markdown")
+    assert text(response).startswith("# Water plants")
+
+
+def test_a_running_plan_is_read_again_every_few_seconds(alice):
+    plan = made("Water plants")
+    assert 'hx-trigger="every 5s"' not in text(alice.get(f"/plans/{plan.pk}/"))
+    actions.approve(plan, 1, "alice")
+    assert 'hx-trigger="every 5s"' in text(alice.get(f"/plans/{plan.pk}/"))
+    swapped = text(alice.get(f"/plans/{plan.pk}/?part=plan", headers=HTMX))
+    assert 'hx-target="#plan-page"' in swapped
+    assert Plan.objects.get().title in swapped
