@@ -10,12 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 from pydantic_core import ErrorDetails
 
 from agents import json_text
+from agents.chains.macros import macros_in
 
 LARGEST_FILE = 1_000_000  # bytes
 
 # "read" is for the one name "plan.tools": chat turns then have get_plan and no other plan tool.
 Grant = Literal["allow", "ask", "off", "read"]
 PLAN = "plan.tools"
+PLAN_MACROS = (".title", ".version", ".content", ".checklist", ".goal", ".expected_outcome")
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -63,6 +65,14 @@ class PlanSettings(Shape):
     priority: int = Field(default=80, ge=0, le=100)
     inherit: bool = True
     tools: Literal["all", "read"] = "all"
+
+    @field_validator("context_template")
+    @classmethod
+    def says_what_a_plan_has(cls, template: str) -> str:
+        if wrong := [macro for macro in macros_in(template) if macro not in PLAN_MACROS]:
+            known = ", ".join(f"{{{{{macro}}}}}" for macro in PLAN_MACROS)
+            raise ValueError(f"cannot say {{{{{wrong[0]}}}}}: a plan has {known}")
+        return template
 
 
 class Budget(Shape):

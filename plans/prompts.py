@@ -27,6 +27,12 @@ The plan below is being carried out in a lane of its own; you answer the person 
 do the plan's work here. If they ask for more work, propose it with add_subtask; it waits for \
 their yes."""
 
+READ_ONLY = """\
+The plan below is the person's. You may read it with get_plan, and you cannot change it; they \
+change it themselves, beside this conversation. Do not do its work unless they ask you to."""
+
+FORMAT = "A plan made with create_plan follows this format:"
+
 AFTER_START = """\
 The plan below was approved and is not running at the moment. Help with what the person asks now. \
 Changes to the plan go through revise_current_plan or add_subtask and wait for their yes."""

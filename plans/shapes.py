@@ -13,6 +13,8 @@ LONGEST_TITLE = 200
 LONGEST_TEXT = 20_000
 LONGEST_CONTENT = 200_000
 
+NOTHING = "A plan needs content or at least one subtask."
+
 
 def one_line(text: str) -> str:
     """A name on one line, without control characters; every script and direction is welcome."""

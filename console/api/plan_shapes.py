@@ -139,7 +139,8 @@ class AskedShape(Schema):
 
 
 class NewPlan(Body):
-    """Either a goal, for which the agent's planner makes the plan, or the plan itself.
+    """Either a goal, for which the agent's planner makes the plan, or the plan itself: a title,
+    and content or subtasks.
 
     Without a conversation a new one is opened with the agent.
     """
@@ -152,11 +153,12 @@ class NewPlan(Body):
     content: Content = ""
     expected_outcome: Text = ""
     subtasks: list[SubtaskDraft] = []
+    metadata: Json = {}
 
     @model_validator(mode="after")
     def says_what_to_plan(self) -> Self:
         if not self.title.strip() and not self.goal.strip():
-            raise ValueError("name a goal to plan for, or a title and subtasks")
+            raise ValueError("name a goal to plan for, or a title and content or subtasks")
         if (self.agent is None) == (self.conversation is None):
             raise ValueError("name either an agent or a conversation")
         return self

@@ -32,7 +32,7 @@ from console.api.plan_shapes import (
 )
 from console.api.shapes import Page, TurnShape, answers
 from console.api.turns import turn_shape
-from plans import actions
+from plans import actions, documents
 from plans.models import ActivePlan, Plan, State
 from plans.shapes import PlanDraft, PlanEdit
 from plans.snapshot import snapshot
@@ -74,9 +74,12 @@ def create_plan(
         conversation = where(request, body)
         if not body.title:
             return Status(202, ask(request, conversation, body.goal, body.planner))
-        draft = PlanDraft.model_validate(body.model_dump(include=set(PlanDraft.model_fields)))
-        by = person(request).username
-        return shown(actions.create_plan(conversation, draft, by, goal=body.goal), status=201)
+        plan = documents.create_plan(
+            conversation,
+            **body.model_dump(include={*PlanDraft.model_fields, "goal", "metadata"}),
+            by=person(request).username,
+        )
+        return shown(plan, status=201)
 
 
 def where(request: HttpRequest, body: NewPlan) -> Conversation:

@@ -13,6 +13,7 @@ from plans.actions.layout import (
 )
 from plans.actions.versions import changing
 from plans.models import Plan, Subtask
+from plans.rows import tell
 from plans.shapes import PlanEdit, SubtaskDraft, SubtaskEdit
 
 
@@ -24,12 +25,20 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: str, version: int | None) -> Plan:
             if (value := getattr(edit, field)) is not None:
                 setattr(plan, field, value)
         if edit.metadata is not None:
-            plan.metadata = merged(plan.metadata, edit.metadata)
+            describe(plan, edit.metadata, by)
         plan.save(update_fields=["title", "content", "expected_outcome", "metadata"])
         if edit.subtasks is not None:
             lay_out(plan, rewritten(plan, edit.subtasks))
         change.explanation = "Edited by hand"
     return plan
+
+
+def describe(plan: Plan, patch: dict[str, object], by: str) -> None:
+    """Metadata is no text: it makes no version and leaves the yes as it is."""
+    metadata = merged(plan.metadata, patch)
+    if metadata != plan.metadata:
+        plan.metadata = metadata
+        tell(plan, "plan.updated", by, version=plan.version, explanation="Metadata changed")
 
 
 def merged(old: object, patch: dict[str, object]) -> dict[str, object]:

@@ -18,23 +18,25 @@ def lay_out(plan: Plan, order: list[Subtask], reason: str = "removed") -> None:
     """
     todo = iter(order)
     laid: list[Subtask] = []
-    for subtask in list(checklist(plan)):
+    before = list(checklist(plan))
+    for subtask in before:
         if subtask.state != State.TODO:
             laid.append(subtask)
         elif (following := next(todo, None)) is not None:
             laid.append(following)
     laid.extend(todo)
-    demand_room(len(laid))
+    demand_room(len(laid), len(before))
     kept = {subtask.pk for subtask in laid if subtask.pk}
-    remove([subtask for subtask in checklist(plan) if subtask.pk not in kept], reason)
+    remove([subtask for subtask in before if subtask.pk not in kept], reason)
     for position, subtask in enumerate(laid, 1):
         if subtask.pk is None or subtask.position != position:
             subtask.position = position
             subtask.save()
 
 
-def demand_room(count: int) -> None:
-    if count == 0:
+def demand_room(count: int, before: int) -> None:
+    """A plan may be made without subtasks; one that has some keeps at least one."""
+    if count == 0 and before:
         raise Invalid("A plan needs at least one subtask.")
     if count > MOST_SUBTASKS:
         raise Invalid(

@@ -10,8 +10,8 @@ from agents.models import Conversation, Message, Turn
 from plans.actions.budgets import first_budget
 from plans.actions.ending import cancel_plan
 from plans.models import ActivePlan, Plan, Subtask
-from plans.rows import active_of, new_keys, save_version, tell
-from plans.shapes import MOST_SUBTASKS, PlanDraft, SubtaskDraft
+from plans.rows import AGENT, active_of, new_keys, save_version, tell
+from plans.shapes import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
 
 
 @transaction.atomic
@@ -26,7 +26,7 @@ def create_plan(
 
     What was asked for is answered by it; an older open plan is abandoned (superseded).
     """
-    demand_subtasks(len(draft.subtasks))
+    demand_substance(draft, by)
     pointer = active_of(conversation)
     old = pointer.plan
     if old is not None and old.is_open:
@@ -48,9 +48,13 @@ def create_plan(
     return plan
 
 
-def demand_subtasks(count: int) -> None:
-    if count == 0:
+def demand_substance(draft: PlanDraft, by: str) -> None:
+    """A person may begin with a text alone; an agent's plan is a list of things to do."""
+    count = len(draft.subtasks)
+    if count == 0 and by == AGENT:
         raise Invalid("A plan needs at least one subtask.")
+    if count == 0 and not draft.content:
+        raise Invalid(NOTHING)
     if count > MOST_SUBTASKS:
         raise Invalid(f"A plan has at most {MOST_SUBTASKS} subtasks; this one has {count:,}.")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.db import transaction
 
 from agents.agent_file import read_agent
-from agents.errors import Missing
+from agents.errors import Invalid, Missing
 from plans.models import Plan, Run
 from plans.rows import (
     AGENT,
@@ -22,6 +22,7 @@ from plans.rows import (
     snapshot_text,
     tell,
 )
+from plans.shapes import NOTHING
 
 
 class Change:
@@ -45,7 +46,10 @@ def changing(plan: Plan, by: str, version: int | None = None) -> Iterator[Change
         before = snapshot_text(plan)
         change = Change(plan)
         yield change
-        if snapshot_text(plan) != before:
+        after = snapshot_text(plan)
+        if not after["content"] and not after["subtasks"]:
+            raise Invalid(NOTHING)
+        if after != before:
             commit(plan, by, change.explanation)
 
 

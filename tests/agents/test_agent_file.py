@@ -197,6 +197,10 @@ def test_a_file_that_never_was_good_grants_nothing(bob):
             '{"plan": {"max_attempts": 0}}',
             "plan.max_attempts must be greater than or equal to 1, not 0.",
         ),
+        (
+            '{"plan": {\n"context_template": "{{.title}} {{.titel}}"}}',
+            "Line 2: plan.context_template cannot say {{.titel}}: a plan has {{.title}}, {{.ver",
+        ),
         ('{\n"name": ""}', "Line 2: name must not be empty."),
         ('{\n"name": "  "}', "Line 2: name must not be blank."),
         ('{"name": 7}', "name must be text in quotation marks, not 7."),

@@ -39,6 +39,15 @@ def test_the_snapshot_is_exactly_what_the_openapi_document_says(alice, plan):
     assert set(plan) == set(PlanShape.model_fields)
 
 
+def test_a_plan_may_be_a_text_alone_until_it_is_to_start(alice, said):
+    text = {"agent": "alice-writer", "title": "Ideas", "content": "Some words."}
+    made = alice.post("/plans", {**text, "metadata": {"ticket": 7}}).json()
+    assert (made["subtasks"], made["metadata"], made["version"]) == ([], {"ticket": 7}, 1)
+    sentence = said(alice.post(f"/plans/{made['id']}/approve", {"version": 1}), 422)
+    assert sentence == "A plan needs at least one subtask."
+    assert alice.get(f"/plans/{made['id']}").json()["approved_version"] is None
+
+
 def test_a_plan_shows_itself_in_its_conversation(alice, plan):
     shown = alice.get(f"/conversations/{plan['conversation']}/plan").json()
     assert shown["id"] == plan["id"]

@@ -1,0 +1,156 @@
+"""The plan in the prompt: whole, a reference, or the person's own template."""
+
+import pytest
+
+from agents.errors import Invalid
+from plans import actions
+from plans.context import plan_context
+from plans.documents import create_plan
+from tests.fake_model import call, say
+from tests.world import conversation, drive, plan_of, scripted, states, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG = "A sentence of the plan. " * 800  # about 5,000 tokens
+WAYS = ("auto", "full", "reference", "template")
+
+
+def waiting(subtasks=("Read",), content="", title="Tidy", goal="", settings=(), **values):
+    """A conversation whose plan waits, with an agent that shows it as its file says."""
+    plan = {"enabled": True, "max_attempts": 1, **dict(settings)}
+    c = conversation(plan=plan, **values)
+    create_plan(c, title=title, content=content, subtasks=list(subtasks), goal=goal, by="alice")
+    return c
+
+
+def asked(c, text="what is planned?"):
+    """The system message of the answer to this."""
+    model = scripted(say("This."))
+    tell(c, text)
+    return model.requests[0]["messages"][0]["content"]
+
+
+def attempted(c):
+    """The first request of the run."""
+    model = scripted(call("finish_subtask", outcome="done"), call("finish_plan", outcome="all"))
+    actions.approve(plan_of(c), 1, "alice", run="next")
+    drive()
+    return model.requests[0]["messages"]
+
+
+class TestAuto:
+    def test_a_short_plan_is_there_whole(self):
+        text = asked(waiting(["Read", "Write"], "## Why\nBecause", goal="Tidy up"))
+        assert "Plan: Tidy (v1)\nGoal: Tidy up\n## Why\nBecause\n- [todo] s1 Read" in text
+
+    @pytest.mark.parametrize(("characters", "whole"), [(3900, True), (4100, False)])
+    def test_whole_up_to_about_a_thousand_tokens(self, characters, whole):
+        assert ("x" * characters in asked(waiting(content="x" * characters))) == whole
+
+    def test_tokens_are_counted_in_bytes_as_everywhere(self):
+        assert "计" * 2000 not in asked(waiting(content="计" * 2000))
+
+    def test_a_plan_of_200_subtasks_is_a_reference(self):
+        c = waiting([f"Subtask of some length, number {n}" for n in range(200)])
+        text = asked(c)
+        assert "Plan: Tidy (v1)\nProgress: 0 done and 0 abandoned of 200 subtasks." in text
+        assert "read them with get_plan" in text
+        assert "number 7" not in text
+
+    def test_a_model_that_cannot_read_the_plan_is_shown_it(self):
+        assert LONG.strip() in asked(waiting(content=LONG, tools={"get_plan": "off"}))
+
+
+class TestReference:
+    def test_it_has_title_version_and_progress_and_no_text(self):
+        c = waiting(["Read", "Write"], "## Why", settings={"context": "reference"})
+        actions.skip_subtask(plan_of(c), "s1", "alice")
+        text = asked(c)
+        assert "Plan: Tidy (v1)\nProgress: 0 done and 1 abandoned of 2 subtasks." in text
+        assert "## Why" not in text
+        assert "s2" not in text
+
+    def test_the_content_comes_through_get_plan(self):
+        c = waiting(content="## Why", settings={"context": "reference"})
+        model = scripted(call("get_plan"), say("That is why."))
+        tell(c, "why?")
+        assert "## Why" in model.requests[1]["messages"][-1]["content"]
+
+    def test_the_closing_turn_sees_every_outcome(self):
+        c = waiting(settings={"context": "reference"})
+        model = scripted(
+            call("finish_subtask", outcome="12 pages"), call("finish_plan", outcome=".")
+        )
+        actions.approve(plan_of(c), 1, "alice")
+        drive()
+        assert "- [done] s1 Read: 12 pages" in model.requests[-1]["messages"][0]["content"]
+
+
+class TestOwnTemplate:
+    def test_it_says_what_it_wants_of_the_plan(self):
+        template = (
+            "<plan v='{{.version}}'>{{ .title }}|{{.goal}}|{{.content}}\n{{.checklist}}</plan>"
+        )
+        settings = {"context": "template", "context_template": template}
+        text = asked(waiting(["Read", "Write"], "Why", goal="Tidy up", settings=settings))
+        shown = "<plan v='1'>Tidy|Tidy up|Why\n- [todo] s1 Read\n- [todo] s2 Write</plan>"
+        assert shown in text
+
+    def test_braces_that_a_plan_brings_along_stay_braces(self):
+        settings = {"context": "template", "context_template": "{{.title}}: {{.checklist}}"}
+        names = ["{{.content}} and {{var:secret}}", "{{.checklist}}", "{{nothing}} {x} %s"]
+        text = asked(waiting(names, "hidden", title="{{.goal}}", goal="a goal", settings=settings))
+        assert "{{.goal}}: - [todo] s1 {{.content}} and {{var:secret}}" in text
+        assert "- [todo] s2 {{.checklist}}\n- [todo] s3 {{nothing}} {x} %s" in text
+        assert "hidden" not in text
+
+    def test_without_one_the_plan_is_shown_as_by_itself(self):
+        assert "- [todo] s1 Read" in asked(waiting(settings={"context": "template"}))
+
+    def test_a_macro_there_is_not_is_named(self):
+        plan = create_plan(conversation(), title="T", content="x")
+        with pytest.raises(Invalid, match=r"There is no \.titel"):
+            plan_context(plan, "{{.titel}}")
+
+
+class TestPriority:
+    """The assignment has 95 and more, the reminder 90, the plan 80 unless its agent says else."""
+
+    NARROW = 8192  # room for everything but 5,000 tokens of plan
+
+    def seen(self, **plan):
+        c = waiting(content=LONG, settings={"context": "full", **plan}, context_window=self.NARROW)
+        messages = attempted(c)
+        assert messages[-1]["content"].startswith("Your subtask is s1: Read")
+        assert states(c) == ["done"]
+        system = messages[0]["content"]
+        return "A sentence of the plan." in system, "You work on one subtask" in system
+
+    def test_the_plan_goes_before_the_reminder_when_it_does_not_fit(self):
+        assert self.seen() == (False, True)
+
+    def test_an_agent_may_hold_its_plan_dearer(self):
+        assert self.seen(priority=93) == (False, False)
+        assert self.seen(priority=95) == (True, False)
+
+    def test_a_priority_of_0_is_one(self):
+        assert self.seen(priority=0) == (False, True)
+
+    def test_with_room_everything_is_there(self):
+        c = waiting(content=LONG, settings={"context": "full"})
+        system = attempted(c)[0]["content"]
+        assert LONG.strip() in system
+        assert "You work on one subtask" in system
+
+    @pytest.mark.parametrize("way", WAYS)
+    def test_the_assignment_brings_its_own_facts_whatever_is_shown_of_the_plan(self, way):
+        detail = {"name": "Read", "description": "All pages", "expected_outcome": "A list"}
+        settings = {"context": way, "context_template": "{{.title}}"}
+        c = waiting(["Ask", detail], settings=settings)
+        attempted(c)
+        model = scripted(call("finish_subtask", outcome="read"))
+        actions.run_plan(plan_of(c), "alice", "next")
+        drive()
+        assignment = model.requests[0]["messages"][-1]["content"]
+        for fact in ("s2: Read", "All pages", "A list", "- s1 Ask: done"):
+            assert fact in assignment
