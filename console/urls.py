@@ -13,6 +13,7 @@ from console.views import (
     messages,
     models,
     plans,
+    shelf,
     tools,
 )
 
@@ -47,6 +48,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(PLAN + "resume", plans.resume, name="plan-resume"),
     path(PLAN + "stop", plans.stop, name="plan-stop"),
     path(PLAN + "again", plans.again, name="plan-again"),
+    path(CONVERSATION + "plans", shelf.here, name="plans-here"),
+    path(CONVERSATION + "plans/<int:plan>/activate", shelf.activate, name="plan-activate"),
+    path(CONVERSATION + "plans/<int:plan>/delete", shelf.delete, name="plan-delete"),
+    path(CONVERSATION + "plans/<int:plan>/use-again", shelf.use_again, name="plan-use-again"),
     path(PLAN + "edit", plans.edit, name="plan-edit"),
     path(PLAN + "subtasks", plans.add, name="subtask-add"),
     path(SUBTASK + "edit", plans.update, name="subtask-edit"),

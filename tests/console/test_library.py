@@ -306,3 +306,75 @@ def test_a_running_plan_is_read_again_every_few_seconds(alice):
     swapped = text(alice.get(f"/plans/{plan.pk}/?part=plan", headers=HTMX))
     assert 'hx-target="#plan-page"' in swapped
     assert Plan.objects.get().title in swapped
+
+
+# Several plans in one conversation
+
+
+def two_plans():
+    c = conversation()
+    first = made("Water plants", c=c)
+    return c, first, made("Paint the fence", c=c)
+
+
+def test_all_plans_of_a_conversation_are_listed(alice):
+    c, first, second = two_plans()
+    shown = text(alice.get(f"/c/{c.pk}/plans"))
+    assert shown.index(second.title) < shown.index(first.title)
+    assert shown.count('aria-current="true"') == 1
+    assert "In the drawer" in shown
+
+
+def test_another_plan_is_put_into_the_drawer(alice):
+    c, first, _ = two_plans()
+    answer = alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
+    assert f'data-plan-id="{first.pk}"' in text(answer)
+    assert plan_of(c).pk == first.pk
+
+
+def test_no_other_plan_is_put_into_the_drawer_while_one_runs(alice):
+    c, first, second = two_plans()
+    actions.approve(second, 1, "alice")
+    answer = alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
+    assert answer.status_code == 409
+    assert "plans-here-alert" in answer.content.decode()
+    assert "A plan is running in this conversation" in answer.content.decode()
+    assert plan_of(c).pk == second.pk
+
+
+def test_a_deleted_plan_is_gone_with_its_card(alice):
+    c, first, second = two_plans()
+    answer = text(alice.post(f"/c/{c.pk}/plans/{second.pk}/delete", headers=HTMX))
+    assert second.title not in answer
+    assert not Plan.objects.filter(pk=second.pk).exists()
+    assert alice.get(f"/plans/{second.pk}/").status_code == 404
+    assert titles(alice.get("/plans/")) == [first.title]
+
+
+def test_a_plan_is_used_again_in_its_conversation(alice):
+    c, first, _ = two_plans()
+    answer = alice.post(f"/c/{c.pk}/plans/{first.pk}/use-again")
+    assert answer["Location"] == f"/c/{c.pk}/"
+    again = plan_of(c)
+    assert again.pk > first.pk
+    assert (again.title, again.approved_version) == (first.title, None)
+
+
+def test_plans_elsewhere_are_not_touched_from_here(client, alice):
+    c, first, _ = two_plans()
+    other = conversation()
+    for verb in ("activate", "delete", "use-again"):
+        assert alice.post(f"/c/{other.pk}/plans/{first.pk}/{verb}").status_code == 404
+    client.force_login(person("charlie"))
+    assert client.get(f"/c/{c.pk}/plans").status_code == 404
+    for verb in ("activate", "delete", "use-again"):
+        assert client.post(f"/c/{c.pk}/plans/{first.pk}/{verb}").status_code == 404
+
+
+def test_a_finished_plan_offers_its_timeline_and_another_go(alice):
+    c = proposed("Read")
+    scripted(call("finish_subtask", outcome="read"), say("All done."))
+    tell(c, "go")
+    page = text(alice.get(f"/c/{c.pk}/"))
+    assert "View timeline" in page
+    assert "Use as a new plan" in page
