@@ -15,6 +15,7 @@ from console.views import (
     plans,
     shelf,
     tools,
+    versions,
 )
 
 CONVERSATION = "c/<int:pk>/"
@@ -54,6 +55,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(CONVERSATION + "plans/<int:plan>/use-again", shelf.use_again, name="plan-use-again"),
     path(PLAN + "edit", plans.edit, name="plan-edit"),
     path(PLAN + "subtasks", plans.add, name="subtask-add"),
+    path(PLAN + "versions", versions.versions, name="plan-versions"),
+    path(PLAN + "go-back", versions.go_back, name="plan-go-back"),
     path(SUBTASK + "edit", plans.update, name="subtask-edit"),
     path(SUBTASK + "move", plans.move, name="subtask-move"),
     path(SUBTASK + "remove", plans.remove, name="subtask-remove"),

@@ -1,17 +1,19 @@
 // Changing the plan by hand: in its place, with the mouse, a finger or the keyboard alone.
 //
 // A row with an open editor is the person's: fragments from the server go around it
-// (hx-morph-skip), and it says so when the text underneath has changed.
+// (hx-morph-skip); clashes.js says so when the text underneath has changed.
 import { always, byId, on } from "./dom.js";
 import { send, swap } from "./requests.js";
 
+/** It said already that the text underneath is another one. */
+const isClash = (place) => !formOf(place).querySelector("[data-see]").hidden;
 const FIELDS = ["name", "description", "expected_outcome"];
 const PLAN_FIELDS = ["title", "content", "expected_outcome"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
-const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
-const formOf = (place) => place.querySelector("form.edit");
+export const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
+export const formOf = (place) => place.querySelector("form.edit");
 
 // Opening and closing
 
@@ -22,6 +24,7 @@ function openEditor(place, template, values, label) {
   for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
   form.setAttribute("aria-label", label);
   place.dataset.editing = JSON.stringify(values);
+  place.dataset.fromVersion = plan().dataset.version;
   place.setAttribute("hx-morph-skip", "");
   place.append(form);
   const first = form.querySelector("textarea");
@@ -32,6 +35,7 @@ function openEditor(place, template, values, label) {
 function closeEditor(place) {
   formOf(place)?.remove();
   delete place.dataset.editing;
+  delete place.dataset.fromVersion;
   place.removeAttribute("hx-morph-skip");
   if (place.id.endsWith("-lost")) place.remove();
   relabel();
@@ -88,7 +92,7 @@ async function save(place) {
   if (answer.ok) closeEditor(place);
   if (answer.text) await swap(answer.text);
   if (answer.ok) return focusRow(place);
-  complain(form, answer.said || byId("plan-alert").textContent);
+  if (!isClash(place)) complain(form, answer.said || byId("plan-alert").textContent);
   byId("plan-alert").textContent = "";
 }
 
@@ -100,7 +104,7 @@ function addressOf(place) {
 const missingName = (place) =>
   place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
 
-function complain(form, sentence) {
+export function complain(form, sentence) {
   form.querySelector("[role=alert]").textContent = sentence;
 }
 
@@ -138,50 +142,7 @@ async function remove(row) {
   if (await act(row, "remove")) focusRow(next ?? row);
 }
 
-// Beside fragments from the server
-
-/** Keep rows with an open editor out of a new drawer, and say what changed underneath. */
-export function protect(root) {
-  for (const place of editors()) {
-    const fresh = root.querySelector(`#${CSS.escape(place.id)}`);
-    if (!fresh) keepLost(place, root);
-    else if (isChanged(place, fresh)) warn(place, "Changed elsewhere. Your text is kept.");
-  }
-}
-
-function isChanged(place, fresh) {
-  if (place.id === "add-slot") return false;
-  const before = Object.entries(JSON.parse(place.dataset.editing));
-  const now = { ...fresh.dataset, expected_outcome: fresh.dataset.expected };
-  return before.some(([name, value]) => now[name] !== value);
-}
-
-/** The row is gone, or has started: its text stays open below the list, and is saved as a new
- * subtask. */
-function keepLost(place, root) {
-  const kept = place.matches("li") ? movedBelow(place) : place;
-  root.querySelector("#plan-scroll").append(kept.cloneNode(false));
-}
-
-function movedBelow(row) {
-  const box = document.createElement("div");
-  box.id = `${row.id}-lost`;
-  box.className = "after";
-  box.dataset.editing = row.dataset.editing;
-  box.setAttribute("hx-morph-skip", "");
-  byId("plan-scroll").append(box);
-  const form = formOf(row);
-  if (box.moveBefore) box.moveBefore(form, null);
-  else box.append(form);
-  delete row.dataset.editing;
-  row.removeAttribute("hx-morph-skip");
-  warn(box, "This was removed elsewhere. Your text is kept.");
-  return box;
-}
-
-function warn(place, sentence) {
-  complain(formOf(place), sentence);
-}
+// Saved with the start
 
 /** The open editors were saved together with the start. */
 document.addEventListener("htmx:after:request", (event) => {

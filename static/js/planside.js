@@ -4,6 +4,7 @@ import "./swaps.js";
 import "./requests.js";
 import "./clock.js";
 import "./drawer.js";
+import "./versions.js";
 import "./editor.js";
 import "./drag.js";
 import "./composer.js";

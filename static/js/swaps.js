@@ -1,6 +1,6 @@
 // What may go onto the page, and how. Fragments come by socket, poll and form, in any order.
 import { byId, cursor } from "./dom.js";
-import { protect } from "./editor.js";
+import { protect } from "./clashes.js";
 
 let news = 0;
 

@@ -3,6 +3,11 @@
 from tests.fake_model import call, fails, rule, say, silent
 
 WORDS = ("quick", "hang", "fail", "question", "approve", "stumble")
+CHECK_FIRST = call(
+    "revise_current_plan",
+    explanation="You asked for a check.",
+    subtasks=[{"name": "Check first"}],
+)
 REPLY = "\n\n".join(
     f"Paragraph {number} of a long reply that is told slowly." for number in range(9)
 )
@@ -20,6 +25,7 @@ def planned(word):
 
 def script():
     rules = [each for word in WORDS for each in planned(word)]
+    rules.append(rule(CHECK_FIRST, user="check first", results=0))
     rules += [
         rule(call("finish_plan", state="done", outcome="All is done."), only="finish_plan"),
         rule(silent("I am at it"), user=r"subtask is s\d+: Then hang"),

@@ -1,0 +1,240 @@
+"""The versions of a plan as the drawer shows them: the list, and two of them compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from plans.diff import Change, PlanDiff, Rewording, Row, diff
+from plans.models import Plan, PlanVersion
+from plans.rewording import Op, Run, replace
+from plans.rows import AGENT, SYSTEM
+from plans.tokens import words
+
+LABELS = {
+    "title": "Title",
+    "name": "Name",
+    "content": "Description",
+    "description": "Description",
+    "expected_outcome": "Expected outcome",
+}
+TAGS = {"added": "plus", "reworded": "pen", "moved": "up", "removed": "trash"}
+MOST_KEPT = 240  # characters of a kept run between two changes
+MOST_CHANGED = 2_000
+ENDS = 100
+
+
+@dataclass(frozen=True)
+class Versions:
+    """All versions of a plan, and what changed from `old` to `new`."""
+
+    plan: Plan
+    rows: list[PlanVersion]
+    old: PlanVersion
+    new: PlanVersion
+    viewer: str
+
+    @cached_property
+    def diff(self) -> PlanDiff:
+        return diff(self.old.snapshot, self.new.snapshot)
+
+    @property
+    def is_comparison(self) -> bool:
+        return self.old.version != self.new.version
+
+    @property
+    def since_approved(self) -> bool:
+        return self.is_comparison and self.old.version == self.plan.approved_version
+
+    @property
+    def listed(self) -> list[tuple[PlanVersion, str, str]]:
+        """The newest first, each with who made it and why."""
+        return [(row, self.author(row), explained(row)) for row in reversed(self.rows)]
+
+    @property
+    def others(self) -> list[PlanVersion]:
+        return [row for row in reversed(self.rows) if row.version != self.new.version]
+
+    def author(self, row: PlanVersion) -> str:
+        known = {AGENT: "Agent", SYSTEM: "Planside", self.viewer: "You"}
+        return known.get(row.author, row.author)
+
+    @property
+    def target(self) -> int | None:
+        """Where one can go back to from here: what is looked at, or what it is compared with."""
+        shown = [self.new.version, self.old.version]
+        earlier = [version for version in shown if version != self.plan.version]
+        return earlier[0] if earlier and self.plan.is_open else None
+
+    @property
+    def tags(self) -> list[tuple[str, str]]:
+        """Icon and words of each kind of change."""
+        counts = {said: count for said, count in self.diff.counts.items() if count}
+        return [(TAGS[said], f"{count} {said}") for said, count in counts.items()]
+
+    @property
+    def shown(self) -> Iterator[Unchanged | Shown]:
+        """The rows, of which unchanged ones in a sequence are one."""
+        alike = groupby(self.diff.rows, key=lambda row: (row.change == Change.SAME, row.shift))
+        for (is_same, _), rows in alike:
+            if is_same:
+                yield Unchanged(list(rows))
+            else:
+                yield from (Shown(row) for row in rows)
+
+    @property
+    def fields(self) -> list[tuple[str, list[Run]]]:
+        return labelled(self.diff.fields)
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Subtasks side by side, none of which changed."""
+
+    rows: list[Row]
+    is_same = True
+
+    @property
+    def words(self) -> str:
+        """1 to 4, unchanged; 6, unchanged, was 5."""
+        first, last = self.rows[0], self.rows[-1]
+        words = f"{span(first.place, last.place)}, unchanged"
+        if not first.shift:
+            return words
+        return f"{words}, {'was' if first is last else 'were'} {span(first.was, last.was)}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A subtask that changed."""
+
+    row: Row
+    is_same = False
+
+    @property
+    def words(self) -> str:
+        row = self.row
+        was = f", was {row.was}" if row.shift else ""
+        if row.change == Change.ADDED:
+            return f"Added as subtask {row.place}"
+        if row.change == Change.REMOVED:
+            return f"Removed, was subtask {row.was}"
+        if row.change == Change.MOVED:
+            return f"Moved from {row.was} to {row.place}"
+        return f"{'Edited and moved' if row.moved else 'Edited'} subtask {row.place}{was}"
+
+    @property
+    def name(self) -> list[Run]:
+        """The name in runs, whether it changed or not."""
+        return next((runs for label, runs in self.texts if label == "Name"), self.kept_name)
+
+    @property
+    def kept_name(self) -> list[Run]:
+        return list(replace(self.row.name, self.row.name))
+
+    @property
+    def fields(self) -> list[tuple[str, list[Run]]]:
+        return [(label, runs) for label, runs in self.texts if label != "Name"]
+
+    @cached_property
+    def texts(self) -> list[tuple[str, list[Run]]]:
+        row = self.row
+        if row.change not in (Change.ADDED, Change.REMOVED):
+            return labelled(row.fields)
+        texts = ((field, row.text[field]) for field in LABELS if row.text.get(field))
+        if row.change == Change.ADDED:
+            return labelled(Rewording(field, "", text) for field, text in texts)
+        return labelled(Rewording(field, text, "") for field, text in texts)
+
+
+def versions(
+    plan: Plan, viewer: str, to: int | None = None, since: int | None = None
+) -> Versions | None:
+    """The versions of a plan; what is not named is chosen: the newest, and since you approved."""
+    rows = list(plan.versions.defer("snapshot"))
+    known = {row.version: row for row in rows}
+    new = known.get(to or 0) or known.get(plan.version)
+    if new is None:
+        return None
+    old = known.get(since or 0) or known.get(base_of(plan, new.version)) or new
+    return Versions(plan, rows, old, new, viewer)
+
+
+def base_of(plan: Plan, version: int) -> int:
+    """What a version is best compared with: the one approved before it, or the one before it."""
+    approved = plan.approved_version or 0
+    is_newest = version == plan.version
+    return approved if is_newest and 0 < approved < version else max(version - 1, 1)
+
+
+@dataclass(frozen=True)
+class News:
+    """What stands beside the newest version's number, and who made it."""
+
+    changes: int
+    author: str
+
+
+def news_of(plan: Plan) -> News:
+    pair = {version: row for row in pair_of(plan) if (version := row.version)}
+    old, new = pair.get(base_of(plan, plan.version)), pair.get(plan.version)
+    if old is None or new is None:
+        return News(0, "")
+    return News(diff(old.snapshot, new.snapshot).changes, new.author)
+
+
+def pair_of(plan: Plan) -> Iterable[PlanVersion]:
+    return plan.versions.filter(version__in=[plan.version, base_of(plan, plan.version)])
+
+
+def explained(row: PlanVersion) -> str:
+    first = "First proposal" if row.version == 1 else "Changed without an explanation"
+    return " ".join(row.explanation.split()) or first
+
+
+def span(first: int | None, last: int | None) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[Run]]]:
+    return [(LABELS[each.field], shortened(each.runs)) for each in fields]
+
+
+def shortened(runs: tuple[Run, ...]) -> list[Run]:
+    """Long runs without what nobody reads; the whole is in the API."""
+    last = len(runs) - 1
+    return [
+        Run(run.op, shorten(run, is_first=place == 0, is_last=place == last))
+        for place, run in enumerate(runs)
+    ]
+
+
+def shorten(run: Run, *, is_first: bool, is_last: bool) -> str:
+    text = run.text
+    if run.op == Op.KEPT and len(text) > MOST_KEPT and not (is_first and is_last):
+        head = "" if is_first else start_of(text, ENDS)
+        tail = "" if is_last else end_of(text, ENDS)
+        return f"{head} … {tail}"
+    if len(text) <= MOST_CHANGED:
+        return text
+    head = start_of(text, MOST_CHANGED)
+    return f"{head}… and {len(text) - len(head):,} more characters"
+
+
+def start_of(text: str, length: int) -> str:
+    """Whole words, at most about that many characters."""
+    pieces = words(text[: length * 2])
+    kept = ""
+    while pieces and len(kept) + len(pieces[0]) <= length:
+        kept += pieces.pop(0)
+    return kept
+
+
+def end_of(text: str, length: int) -> str:
+    pieces = words(text[-length * 2 :])
+    kept = ""
+    while pieces and len(kept) + len(pieces[-1]) <= length:
+        kept = pieces.pop() + kept
+    return kept
