@@ -6,9 +6,8 @@ import re
 from typing import Annotated
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from ninja import Header, Router
+from ninja import Header, Query, Router
 from ninja.responses import Status
 
 from agents.actions import create_conversation, start_turn
@@ -30,10 +29,11 @@ from console.api.plan_shapes import (
     Reason,
     RunMode,
 )
+from console.api.plans_wanted import PlansWanted
 from console.api.shapes import Page, TurnShape, answers
 from console.api.turns import turn_shape
-from plans import actions, documents
-from plans.models import ActivePlan, Plan, State
+from plans import actions, documents, library
+from plans.models import ActivePlan, Plan
 from plans.shapes import PlanDraft, PlanEdit
 from plans.snapshot import snapshot
 
@@ -43,26 +43,14 @@ Version = Annotated[str | None, Header(alias="If-Match", description='The versio
 
 @router.get("", response=answers(Page[PlanShape]))
 def list_plans(
-    request: HttpRequest,
-    state: State | None = None,
-    agent: str = "",
-    conversation: int | None = None,
-    q: str = "",
-    page: PageNumber = 1,
+    request: HttpRequest, wanted: Annotated[PlansWanted, Query()], page: PageNumber = 1
 ) -> HttpResponse:
-    """Newest first. `q` looks in title, goal and content."""
-    rows = Plan.objects.filter(conversation__owner=person(request)).select_related("conversation")
-    rows = rows.filter(state=state) if state else rows
-    rows = rows.filter(conversation__agent_id=agent) if agent else rows
-    rows = rows.filter(conversation=conversation) if conversation is not None else rows
-    return JsonResponse(page_of(matching(rows, q).order_by("-pk"), page, snapshot))
-
-
-def matching(rows: QuerySet[Plan], text: str) -> QuerySet[Plan]:
-    for word in text.replace("\0", " ").split():
-        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
-        rows = rows.filter(words)
-    return rows
+    """A person's plans, the newest first. Plans of sub-agents are listed by their conversation."""
+    rows = library.found(person(request).pk, wanted.as_wanted())
+    rows = library.standing_as(rows, wanted.standings)
+    rows = rows.filter(state=wanted.state) if wanted.state else rows
+    rows = library.ordered(rows, wanted.sort).select_related("conversation")
+    return JsonResponse(page_of(rows, page, snapshot))
 
 
 @router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
@@ -125,6 +113,28 @@ def edit_of(plan: Plan, body: PlanPatch) -> PlanEdit:
     for subtask in wanted.get("subtasks", []):
         subtask.setdefault("name", names.get(subtask.get("key"), "?"))
     return PlanEdit.model_validate(wanted)
+
+
+@router.delete("/{id}", response=answers(None, 404, 409, status=204))
+def delete_plan(request: HttpRequest, id: int) -> Status[None]:
+    """For good, with its versions and attempts; what was said in the conversation stays."""
+    actions.delete_plan(plan_of(request, id), person(request).username)
+    return Status(204, None)
+
+
+@router.post("/{id}/activate", response=answers(PlanShape, 404, 409))
+def activate(request: HttpRequest, id: int) -> HttpResponse:
+    """Put it into its conversation's drawer; not while another one runs there."""
+    plan = plan_of(request, id)
+    actions.activate(plan, person(request).username)
+    return shown(plan)
+
+
+@router.post("/{id}/use-again", response=answers(PlanShape, 404, 409, status=201))
+def use_again(request: HttpRequest, id: int) -> HttpResponse:
+    """A new plan with the same text, which waits for a yes of its own."""
+    again = actions.use_again(plan_of(request, id), person(request).username)
+    return shown(again, status=201)
 
 
 @router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
