@@ -20,7 +20,13 @@ LABELS = {
     "description": "Description",
     "expected_outcome": "Expected outcome",
 }
-TAGS = {"added": "plus", "reworded": "pen", "moved": "up", "removed": "trash"}
+# The picture's words for what the sentence of a diff counts.
+TAGS = {
+    "added": ("plus", "added"),
+    "reworded": ("pen", "edited"),
+    "moved": ("up", "moved"),
+    "removed": ("trash", "removed"),
+}
 MOST_KEPT = 240  # characters of a kept run between two changes
 MOST_CHANGED = 2_000
 ENDS = 100
@@ -71,8 +77,14 @@ class Versions:
     @property
     def tags(self) -> list[tuple[str, str]]:
         """Icon and words of each kind of change."""
-        counts = {said: count for said, count in self.diff.counts.items() if count}
-        return [(TAGS[said], f"{count} {said}") for said, count in counts.items()]
+        tags = [("pen", LABELS[each.field].lower()) for each in self.diff.fields]
+        counts = [(*TAGS[said], count) for said, count in self.diff.counts.items() if count]
+        return tags + [(icon, f"{count} {said}") for icon, said, count in counts]
+
+    @property
+    def quote(self) -> str:
+        """What the agent said of it; a person's change explains itself in the list."""
+        return self.new.explanation if self.new.author == AGENT else ""
 
     @property
     def shown(self) -> Iterator[Unchanged | Shown]:

@@ -1,6 +1,7 @@
 // The drawer's second face: the plan's versions, and what changed between two of them. Fragments of
 // the checklist go on beside it; when a version is added, what is being read stays in view.
 import { always, byId, on } from "./dom.js";
+import { open } from "./drawer.js";
 import { LOST, headers, signedOut, swap } from "./requests.js";
 
 const app = byId("app");
@@ -12,6 +13,7 @@ const isShown = () => app?.dataset.view === "versions";
 /** Show two versions, or without any named what changed since the plan was approved. */
 export async function compare(pair = {}) {
   chosen = pair;
+  open();
   app.dataset.view = "versions";
   byId("versions-back").focus();
   await load();

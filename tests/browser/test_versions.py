@@ -35,7 +35,7 @@ def changed(tab):
 
 
 def tag(tab, words):
-    return tab.button(f"{words}, compare versions")
+    return tab.plan.get_by_role("button", name=f"{words}, compare versions", exact=True)
 
 
 def opened(tab, chat, words="v3 · 1 change"):
@@ -75,6 +75,14 @@ def test_any_two_versions_can_be_compared(open_tab, chat):
     expect(versions(tab).locator("[aria-current]")).to_have_text([re.compile("^v1")])
 
 
+def test_the_card_in_the_conversation_leads_there_too(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.button("Close plan").click()
+    tab.log.get_by_role("button", name="v3 · 1 change, compare versions").click()
+    expect(changed(tab)).to_contain_text("Added as subtask 2")
+    expect(tab.button("Back to plan")).to_be_focused()
+
+
 def test_going_back_makes_the_next_version_without_asking(product, open_tab, chat):
     tab = opened(open_tab(), chat)
     tab.button("Go back to v2").click()
@@ -94,7 +102,8 @@ def test_what_changed_since_the_yes_is_shown_first(product, open_tab, chat):
     change(product, plan, "s3", name="Say it aloud")
     change(product, plan, "s2", name="Then do it")
     tab = opened(open_tab(), chat, "v5 · 2 changes")
-    expect(tab.plan).to_contain_text("Since you approved v3. 2 changes: 2 reworded.")
+    expect(tab.plan).to_contain_text("Since you approved v3.")
+    expect(tab.plan.get_by_text("2 edited")).to_be_visible()
     expect(tab.plan.get_by_label("Compare v5 with")).to_have_value("3")
 
 
