@@ -65,6 +65,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plans/", library.plans, name="plans"),
     path("plans/<int:pk>/", library.plan, name="plan"),
     path("plans/<int:pk>/attempts/<int:attempt_id>/", library.attempt, name="attempt"),
+    path("plans/<int:pk>/versions/<int:n>/", library.version, name="plan-version"),
     path("plans/<int:pk>/export.md", library.export, name="plan-export"),
     path("settings/agents/", agents.agents, name="agents"),
     path("settings/agents/new", agents.new, name="agent-new"),

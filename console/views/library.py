@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -18,6 +18,7 @@ from console.marks import Mark, mark_of_standing
 from console.plan_filter import COLUMNS, DAYS, STATES, Filter, read
 from console.plan_page import draw, said_of, shape_of, span_of, works_of
 from console.timeline import NEWEST, Story
+from console.versions import versions
 from console.views.conversations import person, sidebar_context
 from plans import library
 from plans.export import as_markdown
@@ -176,6 +177,19 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
 def said_in(tried: Attempt) -> list[tuple[Message, list[ToolCall]]]:
     messages = Message.objects.filter(turn=tried.turn_id).prefetch_related("tool_calls")
     return [(message, list(message.tool_calls.all())) for message in messages.order_by("seq")]
+
+
+@require_GET
+def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
+    """What changed from the version before."""
+    chosen = plan_of(request, pk)
+    if n < 2 or not chosen.versions.filter(version=n).exists():
+        raise Http404
+    if not is_htmx(request):
+        return redirect("conversation", root_of(chosen.conversation))
+    compared = versions(chosen, person(request).username, n, n - 1)
+    html = render_to_string("plans/_diff.html", {"versions": compared})
+    return HttpResponse(replace_text(f"version-{n}", html))
 
 
 @require_GET

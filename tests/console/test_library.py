@@ -308,6 +308,21 @@ def test_a_running_plan_is_read_again_every_few_seconds(alice):
     assert Plan.objects.get().title in swapped
 
 
+def test_each_version_says_what_it_changed(client, alice):
+    plan = made("Water plants", "Fetch", "Pour")
+    actions.update_subtask(plan, "s1", {"name": "Fetch the can"}, "alice", 1)
+    assert "What changed in v2" in read(alice.get(f"/plans/{plan.pk}/"))
+    address = f"/plans/{plan.pk}/versions/2/"
+    compared = text(alice.get(address, headers=HTMX))
+    assert 'hx-target="#version-2"' in compared
+    assert "<ins>" in compared
+    assert alice.get(address)["Location"] == f"/c/{plan.conversation_id}/"
+    for n in (0, 1, 3):
+        assert alice.get(f"/plans/{plan.pk}/versions/{n}/").status_code == 404
+    client.force_login(person("charlie"))
+    assert client.get(address).status_code == 404
+
+
 # Several plans in one conversation
 
 
