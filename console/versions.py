@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from console.shortening import shortened
 from plans.diff import Change, PlanDiff, Rewording, Row, diff
 from plans.models import Plan, PlanVersion
-from plans.rewording import Op, Run, replace
+from plans.rewording import Run, replace
 from plans.rows import AGENT, SYSTEM
-from plans.tokens import words
 
 LABELS = {
     "title": "Title",
@@ -27,9 +27,6 @@ TAGS = {
     "moved": ("up", "moved"),
     "removed": ("trash", "removed"),
 }
-MOST_KEPT = 240  # characters of a kept run between two changes
-MOST_CHANGED = 2_000
-ENDS = 100
 
 
 @dataclass(frozen=True)
@@ -190,15 +187,12 @@ class News:
 
 
 def news_of(plan: Plan) -> News:
-    pair = {version: row for row in pair_of(plan) if (version := row.version)}
-    old, new = pair.get(base_of(plan, plan.version)), pair.get(plan.version)
+    base = base_of(plan, plan.version)
+    pair = {row.version: row for row in plan.versions.filter(version__in=[base, plan.version])}
+    old, new = pair.get(base), pair.get(plan.version)
     if old is None or new is None:
         return News(0, "")
     return News(diff(old.snapshot, new.snapshot).changes, new.author)
-
-
-def pair_of(plan: Plan) -> Iterable[PlanVersion]:
-    return plan.versions.filter(version__in=[plan.version, base_of(plan, plan.version)])
 
 
 def explained(row: PlanVersion) -> str:
@@ -212,41 +206,3 @@ def span(first: int | None, last: int | None) -> str:
 
 def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[Run]]]:
     return [(LABELS[each.field], shortened(each.runs)) for each in fields]
-
-
-def shortened(runs: tuple[Run, ...]) -> list[Run]:
-    """Long runs without what nobody reads; the whole is in the API."""
-    last = len(runs) - 1
-    return [
-        Run(run.op, shorten(run, is_first=place == 0, is_last=place == last))
-        for place, run in enumerate(runs)
-    ]
-
-
-def shorten(run: Run, *, is_first: bool, is_last: bool) -> str:
-    text = run.text
-    if run.op == Op.KEPT and len(text) > MOST_KEPT and not (is_first and is_last):
-        head = "" if is_first else start_of(text, ENDS)
-        tail = "" if is_last else end_of(text, ENDS)
-        return f"{head} … {tail}"
-    if len(text) <= MOST_CHANGED:
-        return text
-    head = start_of(text, MOST_CHANGED)
-    return f"{head}… and {len(text) - len(head):,} more characters"
-
-
-def start_of(text: str, length: int) -> str:
-    """Whole words, at most about that many characters."""
-    pieces = words(text[: length * 2])
-    kept = ""
-    while pieces and len(kept) + len(pieces[0]) <= length:
-        kept += pieces.pop(0)
-    return kept
-
-
-def end_of(text: str, length: int) -> str:
-    pieces = words(text[-length * 2 :])
-    kept = ""
-    while pieces and len(kept) + len(pieces[-1]) <= length:
-        kept = pieces.pop() + kept
-    return kept
