@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from agents import events, journal
 from agents.agent_file import change_agent, read_agent
 from agents.chains.library import load_chain
+from agents.children import ancestors
 from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
@@ -237,6 +238,9 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
     call.decision, call.reason = decision, reason
     call.save(update_fields=["decision", "reason"])
     journal.touch(call.message_id, call.turn.conversation_id, "tool.decided")
+    for above in ancestors(call.turn.conversation):
+        for card in above.messages.filter(kind=Message.Kind.APPROVAL, meta__call=call.pk):
+            journal.touch(card, above.conversation_id, "tool.decided")
     go_on(call.turn)
     return call
 

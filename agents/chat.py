@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from agents import journal
 from agents.budget import reached, used_by
 from agents.chains.steps import Work
-from agents.endings import go_on
+from agents.children import answer_parent, open_child
 from agents.interruptions import TurnFailed
-from agents.models import Message, ToolCall, Turn, TurnState
+from agents.models import Turn
+from agents.tools.run_agent import register_opens
 from agents.toolset import offer_of
 from agents.transcript import opening_of_chat
 from agents.turn_kinds import TurnKind, chain_of, register_kind
@@ -27,20 +27,6 @@ def check_chat(turn: Turn) -> None:
         raise TurnFailed("capacity", f"{what}.", "The reply has used up its budget", advice)
 
 
-def answer_parent(turn: Turn) -> None:
-    """The child's turn is over: its last words are the result, and the parent goes on."""
-    call = turn.conversation.parent_call
-    if call is None or turn.is_open or call.state != ToolCall.State.RUNNING:
-        return
-    texts = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).exclude(text="")
-    last = texts.order_by("seq").last()
-    if turn.state == TurnState.DONE:
-        journal.close_call(call, ToolCall.State.DONE, last.text if last else "(no answer)")
-    else:
-        why = turn.error or "It was stopped."
-        journal.close_call(call, ToolCall.State.FAILED, f"The agent did not finish: {why}")
-    go_on(call.turn)
-
-
 def register() -> None:
+    register_opens(open_child)
     register_kind("chat", TurnKind(prepare_chat, answer_parent, check_chat))

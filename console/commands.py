@@ -13,7 +13,8 @@ from agents.agent_file import read_agent
 from agents.errors import Refused
 from agents.models import Conversation, Message, Turn
 from plans import actions, words
-from plans.models import ActivePlan, Plan, Run
+from plans.below import asking_plan
+from plans.models import ActivePlan, Plan
 from plans.rows import active_plan, checklist
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
@@ -125,8 +126,8 @@ def hear(c: Conversation, text: str, by: str, plan_version: int | None) -> Said:
     if plan and not asked:
         if not plan.is_confirmed and words.approves(text):
             return approve(c, text, by, plan, plan_version)
-        if plan.question and plan.run == Run.PAUSED:
-            return answer(c, text, by, plan)
+        if asking := asking_plan(plan):
+            return answer(c, text, by, asking)
     if plan is None and not asked and plan_first(c):
         return ask(c, text, text, by, "")
     waits = asked or (plan is not None and not plan.is_confirmed)

@@ -6,12 +6,13 @@ from django.db import transaction
 
 from agents.chains.steps import Work
 from agents.chat import check_chat, prepare_chat
+from agents.children import register_opener
 from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
 from agents.transcript import Wire, history
 from agents.turn_kinds import TurnKind, chain_of, register_kind
-from plans import actions, prompts
+from plans import actions, nested, prompts
 from plans.actions.budgets import check_budget
 from plans.actions.running import queue_next
 from plans.models import LIVE, Plan, Run
@@ -36,6 +37,16 @@ def prepare_closing(turn: Turn) -> Work:
     save_run(plan, Run.RUNNING)
     task: Wire = {"role": "user", "content": prompts.CLOSING}
     return Work(chain_of(turn, "executor"), [task])
+
+
+def settle_subtask(turn: Turn) -> None:
+    actions.settle_subtask(turn)
+    nested.settle_run(turn)
+
+
+def settle_closing(turn: Turn) -> None:
+    actions.settle_closing(turn)
+    nested.settle_run(turn)
 
 
 def repair() -> None:
@@ -65,8 +76,7 @@ def repair_one(plan: Plan) -> None:
 
 def register() -> None:
     register_offer(offer)
-    register_kind("plan", TurnKind(prepare_chat, check=check_chat))
-    register_kind(
-        "subtask", TurnKind(prepare_subtask, actions.settle_subtask, check_budget, repair)
-    )
-    register_kind("closing", TurnKind(prepare_closing, actions.settle_closing, check_budget))
+    register_opener(nested.open_with_plan)
+    register_kind("plan", TurnKind(prepare_chat, nested.settle_planning, check_chat))
+    register_kind("subtask", TurnKind(prepare_subtask, settle_subtask, check_budget, repair))
+    register_kind("closing", TurnKind(prepare_closing, settle_closing, check_budget))

@@ -9,7 +9,9 @@ from decimal import Decimal
 
 from django.utils import timezone
 
+from agents.children import descendants
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from plans.below import asking_plan, plans_below
 from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
 from plans.rows import checklist
 
@@ -44,6 +46,7 @@ class Tries:
     """The attempts at one subtask, and what they cost."""
 
     attempts: list[Attempt] = field(default_factory=list)
+    below: int | None = None  # the plan of an agent that works for it
     used: Cost = field(default_factory=Cost)
 
     @property
@@ -71,6 +74,8 @@ def snapshot(plan: Plan) -> Document:
     tries = tries_of(plan)
     turn = open_run_turn(plan)
     approvals = list(asked_calls(turn))
+    asking = asking_plan(plan) if plan.is_open else None
+    question = asking.question if asking else ""
     return {
         "id": plan.pk,
         "conversation": plan.conversation_id,
@@ -84,8 +89,8 @@ def snapshot(plan: Plan) -> Document:
         "run_mode": plan.run_options.get("mode"),
         "pause_reason": plan.pause_reason,
         "retry_at": iso(turn.not_before) if turn else None,
-        "attention": attention(plan, subtasks, tries, bool(approvals)),
-        "question": plan.question,
+        "attention": attention(plan, subtasks, tries, bool(approvals), question),
+        "question": question,
         "approvals": [approval(call) for call in approvals],
         "activity": activity(plan, turn),
         "progress": progress(subtasks),
@@ -109,6 +114,11 @@ def tries_of(plan: Plan) -> defaultdict[int, Tries]:
     for attempt in rows:
         tries[attempt.subtask_id].attempts.append(attempt)
         tries[attempt.subtask_id].used.add(attempt.turn)
+    below = plans_below(attempt.turn_id for attempt in rows)
+    for attempt in rows:
+        tries[attempt.subtask_id].below = below.get(
+            attempt.turn_id, tries[attempt.subtask_id].below
+        )
     return tries
 
 
@@ -130,7 +140,9 @@ def asked_calls(turn: Turn | None) -> list[ToolCall]:
     """Calls that wait for a person's leave; a question is not one of them."""
     if turn is None or turn.state != TurnState.WAITING:
         return []
-    return list(turn.tool_calls.filter(state=ToolCall.State.ASKED).exclude(tool="ask_user"))
+    waiting = [turn, *(descendants(turn) if turn.waiting_for == "child" else [])]
+    asked = ToolCall.objects.filter(turn__in=waiting, state=ToolCall.State.ASKED, decision="")
+    return list(asked.exclude(tool="ask_user").order_by("pk"))
 
 
 def approval(call: ToolCall) -> Document:
@@ -143,7 +155,11 @@ def approval(call: ToolCall) -> Document:
 
 
 def attention(
-    plan: Plan, subtasks: list[Subtask], tries: defaultdict[int, Tries], approvals: bool
+    plan: Plan,
+    subtasks: list[Subtask],
+    tries: defaultdict[int, Tries],
+    approvals: bool,
+    question: str,
 ) -> str:
     """What needs a person, the most pressing first."""
     if not plan.is_open:
@@ -153,7 +169,7 @@ def attention(
         return "failed"
     if approvals:
         return "approval"
-    if plan.question:
+    if question:
         return "question"
     if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
         return "budget"
@@ -198,7 +214,7 @@ def subtask_document(subtask: Subtask, tries: Tries) -> Document:
         "error": tries.last_error if failed else "",
         "failed": failed,
         "attempts": len(tries.attempts),
-        "plan": None,
+        "plan": tries.below,
         "started_at": iso(subtask.started_at),
         "finished_at": iso(subtask.finished_at),
         **tries.used.document(),

@@ -11,6 +11,7 @@ from agents.chains.macros import UnknownMacro, expand
 from agents.chains.schema import ToolsCall
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, ToolCallChanged
 from agents.chains.words import meanings, said
+from agents.children import bubble
 from agents.database import in_db
 from agents.interruptions import TurnFailed, TurnWaits
 from agents.models import ToolCall, Turn
@@ -162,6 +163,7 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
         return settle(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT)
     if offer.must_ask(call):
         journal.ask_for_call(turn, call)
+        bubble(turn, "approval", f"Run {call.tool}?", call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
     return tool
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.db import transaction
 from pydantic import BaseModel, Field
 
-from agents import events, journal
 from agents.agent_file import read_agent
 from agents.database import in_db
 from agents.errors import Refused
 from agents.interruptions import TurnWaits
-from agents.models import Conversation, Message, ToolCall, Turn
+from agents.models import Conversation, ToolCall, Turn
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
+
+Opens = Callable[[Conversation, str, Turn, dict[str, object]], None]
+
+_opens: list[Opens] = []
+
+
+def register_opens(opens: Opens) -> None:
+    """The function that puts a child's first turn into the queue; agents.children, at start-up."""
+    _opens.append(opens)
+
 
 DEEPEST = 3  # agents called by agents called by the one a person talks to
 
@@ -55,9 +66,7 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> Conversation:
         title=task[:60],
         parent_call=call,
     )
-    answering = Turn.objects.create(conversation=child, config=agent.file.model_dump(mode="json"))
-    journal.add_message(answering, "user", Message.Kind.TEXT, task)
-    events.record(child, "turn.queued", f"turn:{answering.pk}")
+    _opens[-1](child, task, turn, agent.file.model_dump(mode="json"))
     return child
 
 

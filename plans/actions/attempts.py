@@ -7,6 +7,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from agents import journal
+from agents.children import bubble, parent_waits
 from agents.endings import go_on
 from agents.errors import NotNow
 from agents.interruptions import NothingToDo
@@ -44,7 +45,8 @@ def claim_subtask(turn: Turn) -> Attempt:
             tell(plan, "run.resumed", SYSTEM, subtask=attempt.subtask.key)
         return attempt
     subtask = next_todo(plan)
-    if not plan.is_open or not plan.is_confirmed or subtask is None:
+    serves_nobody = plan.conversation.parent_call_id and not parent_waits(plan.conversation)
+    if not plan.is_open or not plan.is_confirmed or subtask is None or serves_nobody:
         raise NothingToDo
     attempt = begin(plan, subtask, turn)
     if plan.run != Run.PAUSING:
@@ -82,6 +84,7 @@ def ask_question(turn: Turn, question: str, by: str) -> None:
     running = turn.tool_calls.filter(tool="ask_user", state=ToolCall.State.RUNNING)
     running.update(state=ToolCall.State.ASKED, asked_at=timezone.now())
     journal.add_message(turn, "assistant", Message.Kind.QUESTION, question)
+    bubble(turn, Message.Kind.QUESTION, question)
     tell(plan, "plan.asked_person", by)
 
 

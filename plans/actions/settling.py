@@ -98,8 +98,8 @@ def go_from_here(plan: Plan, turn: Turn) -> None:
     elif not plan.is_confirmed:
         save_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
         tell(plan, "run.paused", SYSTEM, reason="confirm")
-    elif turn.state == TurnState.STOPPED:
-        halt(plan, "run.stopped")
+    elif turn.state == TurnState.STOPPED or (attempt is None and next_todo(plan)):
+        halt(plan, "run.stopped")  # stopped, or nothing could be claimed though there is work
     elif failed and not may_try_again(plan, turn, attempt):
         halt(plan, "run.failed")
     elif plan.run == Run.PAUSING:
