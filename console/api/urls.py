@@ -14,6 +14,7 @@ from console.api import (
     history,
     plans,
     providers,
+    steering,
     subtasks,
     tool_calls,
     tools,
@@ -40,6 +41,7 @@ api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
+api.add_router("/plans", steering.router)
 api.add_router("/plans", subtasks.router)
 api.add_router("/plans", history.router)
 api.add_router("/plans", versions.router)
