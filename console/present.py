@@ -91,6 +91,11 @@ class Present:
         return next((row for row in rows if row["state"] in ("in_progress", "todo")), None)
 
     @property
+    def replanning(self) -> bool:
+        """Whether the rest of the plan is being planned anew."""
+        return any(turn.checkpoint.get("replan") for turn in self.open_turns)
+
+    @property
     def activity(self) -> str:
         """What happens now, in words."""
         now = (self.plan or {}).get("activity")

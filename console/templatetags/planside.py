@@ -182,6 +182,12 @@ def is_editable(row: Snapshot, plan: Snapshot) -> bool:
 
 
 @register.filter
+def may_be_skipped(row: Snapshot, plan: Snapshot) -> bool:
+    """From its row, once the plan has started and rests; a failed one has a button below."""
+    return bool(plan["approved_version"]) and plan["run"] == "idle" and not row["failed"]
+
+
+@register.filter
 def is_open_plan(plan: Snapshot) -> bool:
     return plan["state"] in ("todo", "in_progress")
 

@@ -159,7 +159,14 @@ def retry(request: HttpRequest, conversation: Conversation, key: str) -> None:
     actions.retry_subtask(active(conversation), key, person(request).username)
 
 
-@verb(alert="plan-alert")
+@verb(alert="skip-alert")
 def skip(request: HttpRequest, conversation: Conversation, key: str) -> None:
     reason = request.POST.get("reason", "")
     actions.skip_subtask(active(conversation), key, person(request).username, reason)
+
+
+@verb(alert="replan-alert")
+def replan(request: HttpRequest, conversation: Conversation, key: str | None = None) -> None:
+    """Plan the rest anew, from this subtask on or from the next one."""
+    hint = request.POST.get("hint", "").strip()
+    actions.replan(active(conversation), person(request).username, key, hint)

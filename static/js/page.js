@@ -7,6 +7,7 @@ on("click", "[data-opens]", (button) => {
   const dialog = byId(button.dataset.opens);
   button.closest("details")?.removeAttribute("open");
   sayWhatStops(dialog);
+  aim(dialog, button.dataset);
   dialog.showModal();
 });
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
@@ -37,6 +38,16 @@ function sayWhatStops(dialog) {
       ? "What is done stays done, and files already written stay. The rest will not run."
       : "Nothing has run. The proposal stays in the conversation, marked cancelled.";
   }
+}
+
+/** One dialog asks about many subtasks: the button says about which, and where the answer goes. */
+function aim(dialog, { to, about }) {
+  if (!to) return;
+  const form = dialog.querySelector("form");
+  form.reset();
+  form.setAttribute("hx-post", to);
+  form.querySelector("[role=alert]").textContent = "";
+  dialog.querySelector("h2").textContent = about;
 }
 
 const restOf = (first, last) => (first === last ? String(first) : `${first} to ${last}`);

@@ -1,0 +1,99 @@
+"""What the drawer offers of a run that failed, rests or has used up its budget."""
+
+import pytest
+
+from plans.models import State
+from tests.console.test_pages import HTMX, html
+from tests.fake_model import call, say
+from tests.world import drive, person, plan_of, proposed, scripted, shown, states, tell, texts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SKIP, REPLAN = 'data-opens="skip-dialog"', 'data-opens="replan-dialog"'
+
+
+@pytest.fixture
+def alice(client):
+    client.force_login(person("alice"))
+    return client
+
+
+def verb(client, c, path, **values):
+    return client.post(f"/c/{c.pk}/plan/{path}", values, headers=HTMX)
+
+
+def drawer(client, c):
+    return html(client.get(f"/c/{c.pk}/drawer", headers=HTMX))
+
+
+def done(**more):
+    return {**call("finish_subtask", outcome="done"), **more}
+
+
+def failed():
+    """Its second subtask of three has failed."""
+    c = proposed("Read", "Write", "Check")
+    scripted(done(), call("fail_subtask", error="The disk is full."))
+    tell(c, "go")
+    return c
+
+
+def test_a_failed_subtask_can_be_retried_skipped_or_planned_anew_from_there(alice):
+    page = drawer(alice, failed())
+    assert 'aria-label="Retry subtask 2"' in page
+    assert page.count('aria-label="Skip subtask 2"') == 1
+    assert "Replan from here" in page
+    assert page.count(REPLAN) == 2
+    assert page.count(SKIP) == 1
+
+
+def test_skipping_says_why_and_the_rest_can_go_on(alice):
+    c = failed()
+    page = html(verb(alice, c, "subtasks/s2/skip", reason="there is  a copy"))
+    assert "Skipped by you: there is a copy" in page
+    assert 'aria-label="Skip subtask 3"' in page, "the next one, while the run rests"
+    scripted(done(), say("All read."))
+    verb(alice, c, "again")
+    drive()
+    assert states(c) == ["done", "abandoned", "done"]
+    assert plan_of(c).state == State.DONE
+
+
+def test_nothing_is_skipped_before_the_plan_has_started(alice):
+    assert SKIP not in drawer(alice, proposed("Read", "Write"))
+
+
+def test_a_refused_skip_is_told_in_its_dialog(alice):
+    answer = verb(alice, failed(), "subtasks/s1/skip")
+    assert answer.status_code == 409
+    assert "#skip-alert" in html(answer)
+    assert "s1 is done, not waiting to be done." in html(answer)
+
+
+def test_replan_asks_the_planner_with_the_hint_and_waits_for_a_yes(alice):
+    c = failed()
+    answer = verb(alice, c, "replan", hint="  Do it on paper. ")
+    assert "It is being planned anew" in html(answer)
+    assert texts(c, role="user")[-1] == ("Plan the rest anew, from subtask 2 on. Do it on paper.")
+    fresh = call("revise_current_plan", subtasks=[{"name": "Fetch paper"}], explanation="Paper.")
+    scripted(fresh, say("Here."))
+    drive()
+    names = [each["name"] for each in shown(c)["subtasks"]]
+    assert names == ["Read", "Fetch paper"]
+    assert "Start v2" in drawer(alice, c)
+
+
+def test_replan_from_here_keeps_what_comes_before(alice):
+    c = failed()
+    verb(alice, c, "subtasks/s3/replan")
+    assert texts(c, role="user")[-1] == "Plan the rest anew, from subtask 3 on."
+    assert verb(alice, c, "subtasks/s9/replan").status_code == 422
+
+
+def test_nothing_left_is_told_in_the_dialog(alice):
+    c = proposed("Read")
+    scripted(done(), say("All read."))
+    tell(c, "go")
+    answer = verb(alice, c, "replan")
+    assert answer.status_code == 409
+    assert "#replan-alert" in html(answer)
