@@ -255,6 +255,108 @@ def test_r13_every_snapshot_carries_a_number_that_only_grows():
     assert events == list(range(1, numbers[-1] + 1))
 
 
+def test_r14_the_plan_in_the_prompt_comes_from_the_rows_each_time():
+    c = proposed("Read", "Write")
+    actions.update_subtask(plan_of(c), "s2", {"name": "Write it by hand"}, "alice", 1)
+    model = scripted(
+        call("finish_subtask", outcome="Read with care."),
+        call("finish_subtask", outcome="x"),
+        say("."),
+    )
+    tell(c, "/clear")  # the conversation remembers nothing
+    assert conversation_snapshot(c) is None
+    actions.activate(actions.use_again(plan_of_id(c), "alice"), "alice")
+    actions.approve(plan_of(c), 1, "alice")
+    drive()
+    second = str(model.requests[1]["messages"])
+    assert "Write it by hand" in second
+    assert "Read with care." in second, "the outcome of the first is a fact for the second"
+    assert "tidy up" not in str(model.requests[1]["messages"][1:-1]), "nothing of the cleared chat"
+
+
+def plan_of_id(c):
+    return Plan.objects.filter(conversation=c).latest("pk")
+
+
+def test_r15_abandoned_subtasks_count_as_settled_and_are_told_apart():
+    c = proposed("Read", "Write", "Check")
+    actions.approve(plan_of(c), 1, "alice", run="no")
+    actions.skip_subtask(plan_of(c), "s1", "alice", "no need")
+    scripted(call("finish_subtask", outcome="ok"), say("."))
+    actions.run_plan(plan_of(c), "alice", "next")
+    drive()
+    assert shown(c)["progress"] == {"done": 1, "abandoned": 1, "total": 3, "percent": 67}
+
+
+def test_r16_the_snapshot_says_what_runs_and_when_something_last_happened():
+    c = proposed("Read")
+    scripted(silent("thinking"))
+
+    async def story(worker):
+        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        now = (await in_db(lambda: shown(c)))["activity"]
+        assert now["tool"] is None
+        assert now["last_at"] >= now["since"] or now["since"]
+        await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
+        await eventually(lambda: plan_of(c).run == Run.IDLE)
+
+    happening(story)
+    assert shown(c)["activity"] is None, "nothing runs, nothing is claimed to run"
+
+
+def test_r17_one_bounded_loop_a_subtask_with_its_goal_and_what_came_before():
+    c = proposed("Read", "Write")
+    actions.update_subtask(
+        plan_of(c), "s2", {"description": "By hand.", "expected_outcome": "One page."}, "alice", 1
+    )
+    model = scripted(
+        call("finish_subtask", outcome="Seven pages."),
+        call("finish_subtask", outcome="ok"),
+        say("."),
+    )
+    actions.approve(plan_of(c), 2, "alice")
+    drive()
+    first, second = (request["messages"][-1]["content"] for request in model.requests[:2])
+    assert first.startswith("Your subtask is s1: Read")
+    assert second.startswith(
+        "Your subtask is s2: Write\nDescription: By hand.\nExpected outcome: One page."
+    )
+    assert "- s1 Read: Seven pages." in second
+    assert c.turns.filter(kind="subtask").count() == 2
+
+    c = proposed("Read")
+    model = scripted(lambda request: call("report_progress", text="still at it"))
+    tell(c, "go")
+    assert len(model.requests) == 60, "a loop that never finishes is ended"
+    assert shown(c)["attention"] == "failed"
+
+
+def test_r18_work_asked_for_in_mid_run_becomes_a_visible_proposal():
+    c = proposed("Read", "Write")
+    chat = iter([call("add_subtask", name="Ship it too"), say("Proposed.")])
+    run = iter(
+        [call("ask_user", question="Go on?"), *[call("finish_subtask", outcome="ok")] * 3, say(".")]
+    )
+
+    def model(request):
+        names = {tool["function"]["name"] for tool in request["tools"]}
+        return next(run if names & {"finish_subtask"} or names == {"finish_plan"} else chat)
+
+    scripted(model)
+
+    async def story(worker):
+        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await eventually(lambda: plan_of(c).question)
+        await in_db(talk.start_turn, c, "and ship it", "alice")
+        await eventually(lambda: plan_of(c).version == 2)
+
+    happening(story)
+    plan = shown(c)
+    assert [s["name"] for s in plan["subtasks"]] == ["Read", "Write", "Ship it too"]
+    assert plan["approved_version"] == 1, "it waits for a yes"
+
+
 def test_r19_a_turn_runs_without_any_request_or_socket_and_leaves_rows():
     c = conversation()
     scripted(say("Hello there."))
