@@ -9,8 +9,9 @@ from functools import cached_property
 from agents.agent_file import AgentRecord, read_agent
 from agents.errors import Missing
 from agents.models import Conversation, Lane, Turn, TurnState
+from console.budgets import Over, used_up
 from console.marks import WRITING, Mark, Snapshot, mark_of_plan
-from plans.models import Attempt
+from plans.models import Attempt, Plan
 from plans.snapshot import asked, conversation_snapshot
 
 OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
@@ -89,6 +90,12 @@ class Present:
         """The subtask that is worked on, or would be next."""
         rows = self.plan["subtasks"] if self.plan else []
         return next((row for row in rows if row["state"] in ("in_progress", "todo")), None)
+
+    @cached_property
+    def used_up(self) -> list[Over]:
+        """The limits that halted the run."""
+        halted = self.plan is not None and self.plan["attention"] == "budget"
+        return used_up(Plan.objects.get(pk=self.plan["id"])) if self.plan and halted else []
 
     @property
     def replanning(self) -> bool:

@@ -48,6 +48,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(PLAN + "pause", plans.pause, name="plan-pause"),
     path(PLAN + "resume", plans.resume, name="plan-resume"),
     path(PLAN + "stop", plans.stop, name="plan-stop"),
+    path(PLAN + "raise", plans.raise_budget, name="plan-raise"),
     path(PLAN + "replan", plans.replan, name="plan-replan"),
     path(PLAN + "again", plans.again, name="plan-again"),
     path(CONVERSATION + "plans", shelf.here, name="plans-here"),

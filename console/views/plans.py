@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 
 from django.db import transaction
 from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 
+from agents.budget import NAMES
+from agents.errors import Invalid
 from agents.models import Conversation
 from console.answers import replace_text, verb
 from console.views.conversations import person
 from plans import actions
+from plans.actions.budgets import why_over
 from plans.models import ActivePlan, Plan, Subtask
 from plans.rows import checklist
 from plans.shapes import PlanEdit, SubtaskDraft
@@ -170,3 +174,26 @@ def replan(request: HttpRequest, conversation: Conversation, key: str | None = N
     """Plan the rest anew, from this subtask on or from the next one."""
     hint = request.POST.get("hint", "").strip()
     actions.replan(active(conversation), person(request).username, key, hint)
+
+
+@verb(alert="budget-alert")
+def raise_budget(request: HttpRequest, conversation: Conversation) -> None:
+    """Raise the limits that halted the run, and go on; limits that still halt it are not kept."""
+    limits: dict[str, object] = {
+        name: number_of(text) for name in NAMES if (text := request.POST.get(name, ""))
+    }
+    with transaction.atomic():
+        plan = actions.raise_budget(active(conversation), person(request).username, limits)
+        if still := why_over(plan):
+            raise Invalid(f"That is not enough: {still}.")
+
+
+def number_of(text: str) -> float | str:
+    """A number as it was typed; what is none goes on as it is, to be refused in words."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not isfinite(number):
+        return text
+    return int(number) if number.is_integer() else number

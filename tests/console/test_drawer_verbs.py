@@ -97,3 +97,49 @@ def test_nothing_left_is_told_in_the_dialog(alice):
     answer = verb(alice, c, "replan")
     assert answer.status_code == 409
     assert "#replan-alert" in html(answer)
+
+
+def halted(budget):
+    """Its budget is used up by the first subtask of three."""
+    c = proposed("Read", "Write", "Check", budget=budget)
+    scripted(done(usage=[900, 200]), done(usage=[900, 200]), done(), say("All read."))
+    tell(c, "go")
+    return c
+
+
+def test_a_used_up_budget_says_which_limit_and_offers_twice_as_much(alice):
+    page = drawer(alice, halted({"tokens": 1000, "model_calls": 50}))
+    assert "1,100 of 1,000 tokens are used up." in page
+    assert "New limit in tokens" in page
+    assert 'value="2000"' in page
+    assert "New limit in model calls" not in page
+    assert "Raise and continue" in page
+    assert ">Resume<" not in page, "a resume alone would not go on"
+
+
+def test_the_offer_is_always_enough_to_go_on(alice):
+    page = drawer(alice, halted({"tokens": 300}))
+    assert 'value="1200"' in page
+
+
+def test_raising_the_budget_goes_on_to_the_end(alice):
+    c = halted({"tokens": 1000})
+    page = html(verb(alice, c, "raise", tokens="9000"))
+    assert "Raise and continue" not in page
+    drive()
+    assert plan_of(c).state == State.DONE
+    assert plan_of(c).budget == {"tokens": 9000}
+
+
+def test_a_limit_that_is_too_low_or_no_number_changes_nothing(alice):
+    c = halted({"tokens": 1000})
+    for typed, said in [
+        ("1050", "That is not enough: 1,100 of 1,050 tokens are used up."),
+        ("nan", "A budget is a positive number"),
+        ("-3", "A budget is a positive number"),
+    ]:
+        answer = verb(alice, c, "raise", tokens=typed)
+        assert answer.status_code == 422
+        assert said in html(answer)
+    assert plan_of(c).budget == {"tokens": 1000}
+    assert plan_of(c).run == "paused"
