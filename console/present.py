@@ -8,10 +8,11 @@ from functools import cached_property
 
 from agents.agent_file import AgentRecord, read_agent
 from agents.errors import Missing
-from agents.models import Conversation, Lane, Turn, TurnState
+from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from console.budgets import Over, used_up
 from console.marks import WRITING, Mark, Snapshot, mark_of_plan
 from plans.models import Attempt, Plan
+from plans.nested import standing
 from plans.snapshot import asked, conversation_snapshot
 
 OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
@@ -92,6 +93,21 @@ class Present:
         return next((row for row in rows if row["state"] in ("in_progress", "todo")), None)
 
     @cached_property
+    def nested(self) -> dict[int, Snapshot]:
+        """Plans by which other agents work for a subtask, by their number."""
+        rows = self.plan["subtasks"] if self.plan else []
+        below = [row["plan"] for row in rows if row["plan"]]
+        return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=below)}
+
+    @cached_property
+    def helper(self) -> str:
+        """The agent whose answer the run waits for."""
+        waits = [t for t in self.open_turns if t.waiting_for == Turn.WaitingFor.CHILD]
+        turn = next((turn for turn in waits if turn.lane == Lane.RUN), None)
+        child = child_of(turn) if turn else None
+        return agent_name(child.agent_id) if child else ""
+
+    @cached_property
     def used_up(self) -> list[Over]:
         """The limits that halted the run."""
         halted = self.plan is not None and self.plan["attention"] == "budget"
@@ -162,5 +178,19 @@ def look(conversation_id: int) -> Present:
     )
 
 
+def child_of(turn: Turn) -> Conversation | None:
+    """The conversation with the agent that is working for this turn."""
+    working = Conversation.objects.filter(parent_call__turn=turn)
+    return working.filter(parent_call__state=ToolCall.State.RUNNING).order_by("pk").last()
+
+
 def has_the_lane(turn: Turn) -> bool:
     return turn.state != TurnState.QUEUED
+
+
+def agent_name(agent_id: str) -> str:
+    """As its file has it now; the id stays when the agent was deleted."""
+    try:
+        return read_agent(agent_id).file.name
+    except Missing:
+        return agent_id
