@@ -78,7 +78,8 @@ def leg_pieces(
     rows = read_messages(now.conversation)
     cards = [m for m in rows.filter(kind=Message.Kind.PLAN) if is_card_of(m, now)]
     yours = rows.filter(turn__in=touched, role="user")
-    again = {m.pk: m for m in [*cards, *yours, *changed]}
+    asked = rows.filter(turn__in=touched, kind=Message.Kind.APPROVAL)
+    again = {m.pk: m for m in [*cards, *yours, *asked, *changed]}
     legs = {leg.id: leg for leg in legs_of(rows.filter(turn__in=touched))}
     thread = Thread(now)
     appended: set[str] = set()

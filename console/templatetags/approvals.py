@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.agent_file import AgentRecord, files_folder
+from agents.agent_file import files_folder, read_agent
 from agents.errors import Refused
 from agents.models import Message, ToolCall
+from console.present import agent_name
 from console.thread import visible_calls
 
 register = template.Library()
@@ -51,17 +53,37 @@ def rule(call: ToolCall) -> SafeString | str:
     return format_html('<span class="mono">{}</span>', words)
 
 
+@dataclass(frozen=True)
+class Asker:
+    """The agent that wants to make the call, and where its commands run."""
+
+    id: str
+    name: str
+    folder: str
+
+
 @register.filter
-def folder(agent: AgentRecord | None) -> str:
-    """Where its commands run, as a person writes it."""
-    if agent is None:
-        return ""
+def asker(call: ToolCall) -> Asker:
+    """Not always the conversation's own agent: it may be one that works for it."""
+    id = call.turn.conversation.agent_id
+    return Asker(id, agent_name(id), folder(id))
+
+
+def folder(agent_id: str) -> str:
+    """As a person writes it; nothing where there is none."""
     try:
-        path = files_folder(agent)
+        path = files_folder(read_agent(agent_id))
     except Refused:
         return ""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+@register.filter
+def call_of(message: Message) -> ToolCall | None:
+    """The call of another agent that this message asks about."""
+    calls = ToolCall.objects.select_related("turn__conversation")
+    return calls.filter(pk=message.meta.get("call")).first()
 
 
 @register.filter
@@ -75,5 +97,6 @@ def told_calls(message: Message) -> list[ToolCall]:
     return [call for call in visible_calls(message) if not waits(call)]
 
 
+@register.filter
 def waits(call: ToolCall) -> bool:
     return call.state == ToolCall.State.ASKED and not call.decision

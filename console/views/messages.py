@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from agents import actions
+from agents.children import ancestors
 from agents.models import Conversation, Message, ToolCall
 from console import commands
 from console.answers import verb
@@ -57,6 +58,10 @@ def try_now(request: HttpRequest, conversation: Conversation, message: int) -> N
 
 @verb(alert="say-alert")
 def decide(request: HttpRequest, conversation: Conversation, call: int) -> None:
-    row = get_object_or_404(ToolCall, pk=call, turn__conversation=conversation)
+    """A call of the conversation's own agent, or of one that works for it."""
+    row = get_object_or_404(ToolCall, pk=call)
+    above = [turn.conversation_id for turn in ancestors(row.turn.conversation)]
+    if conversation.pk not in (row.turn.conversation_id, *above):
+        raise Http404
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
     actions.decide_call(row, decision, person(request).username, reason)

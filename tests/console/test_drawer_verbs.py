@@ -2,10 +2,24 @@
 
 import pytest
 
-from plans.models import State
+from agents.models import ToolCall
+from plans.models import Plan, State
 from tests.console.test_pages import HTMX, html
 from tests.fake_model import call, say
-from tests.world import drive, person, plan_of, proposed, scripted, shown, states, tell, texts
+from tests.world import (
+    agent,
+    conversation,
+    drive,
+    person,
+    plan_of,
+    proposal,
+    proposed,
+    scripted,
+    shown,
+    states,
+    tell,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -143,3 +157,93 @@ def test_a_limit_that_is_too_low_or_no_number_changes_nothing(alice):
         assert said in html(answer)
     assert plan_of(c).budget == {"tokens": 1000}
     assert plan_of(c).run == "paused"
+
+
+def delegated(*helper_replies, **helper_file):
+    """Its one subtask is handed to a helper, which plans two of its own; gives both names too."""
+    helper = agent(instructions="I am helper", name="Helper", **helper_file)
+    c = proposed("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
+    plan = proposal("Half one", "Half two", title="The helper's half")
+    scripts = {
+        "I am boss": [
+            call("run_agent", agent=helper, task="Tidy your half."),
+            done(),
+            say("All is tidy."),
+        ],
+        "I am helper": [plan, say("I will."), *helper_replies],
+    }
+    scripted(lambda request: answer_from(scripts, request))
+    tell(c, "go")
+    return c
+
+
+def answer_from(scripts, request):
+    system = request["messages"][0]["content"]
+    return next(replies.pop(0) for name, replies in scripts.items() if name in system)
+
+
+def page_of(client, c):
+    return html(client.get(f"/c/{c.pk}/"))
+
+
+WRITE = call("write_file", path="a.txt", content="a")
+ASKS = {"tools": {"write_file": "ask"}}
+
+
+def test_a_nested_plan_is_shown_below_its_subtask_while_it_is_waited_for(alice):
+    c = delegated(done(), call("ask_user", question="Which half?"))
+    page = drawer(alice, c)
+    child = Plan.objects.get(conversation__parent_call__isnull=False)
+    assert f'<a class="lk" href="/plans/{child.pk}/">The helper&#x27;s half</a>, 1 of 2' in page
+    assert 'aria-valuetext="1 of 2 settled"' in page
+    assert "Waiting for Helper" in page
+    assert html(alice.get(f"/plans/{child.pk}/")).count("The helper&#x27;s half")
+
+
+def test_a_settled_subtask_still_shows_its_nested_plan(alice):
+    c = delegated(done(), done(), say("ok"))
+    page = drawer(alice, c)
+    assert plan_of(c).state == State.DONE
+    assert 'aria-valuetext="2 of 2 settled"' in page
+    assert "Waiting for" not in page
+
+
+def test_an_approval_of_a_called_agent_is_asked_where_the_person_is(alice):
+    c = delegated(WRITE, done(), done(), say("ok"), **ASKS)
+    made = ToolCall.objects.get(tool="write_file")
+    page = page_of(alice, c)
+    assert f'id="approval-{made.pk}"' in page
+    assert "Helper asks. It works for " in page
+    assert "covers exactly this call for Helper." in page
+    assert f'hx-post="/c/{c.pk}/calls/{made.pk}/decide"' in page
+
+
+def test_after_the_decision_it_is_a_row_with_its_tag(alice):
+    c = delegated(WRITE, done(), done(), say("ok"), **ASKS)
+    made = ToolCall.objects.get(tool="write_file")
+    c.refresh_from_db()
+    answer = html(
+        alice.post(
+            f"/c/{c.pk}/calls/{made.pk}/decide",
+            {"decision": "allow_once"},
+            headers=HTMX | {"Planside-After": str(c.seq)},
+        )
+    )
+    assert f'id="call-{made.pk}"' in answer
+    assert "allowed once" in answer
+    assert f'id="approval-{made.pk}"' not in answer
+    drive()
+    assert plan_of(c).state == State.DONE
+    assert "Succeeded" in page_of(alice, c)
+
+
+def test_a_call_below_another_conversation_is_not_decided_here(alice):
+    delegated(WRITE, done(), done(), say("ok"), **ASKS)
+    made = ToolCall.objects.get(tool="write_file")
+    other = conversation()
+    answer = alice.post(
+        f"/c/{other.pk}/calls/{made.pk}/decide", {"decision": "allow_once"}, headers=HTMX
+    )
+    assert answer.status_code == 404
+    made.refresh_from_db()
+    assert made.decision == ""
