@@ -1,4 +1,4 @@
-"""`manage.py plan new | list | show | approve | run | retry | skip | export`."""
+"""`manage.py plan new | list | show | approve | run | retry | skip | replan | …`: see --help."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Command(PlainCommand):
             by_id = verbs.add_parser(verb, help=explanation)
             if verb in ("retry", "skip"):
                 by_id.add_argument("key", help="the subtask, such as s2")
-            by_id.add_argument("id", nargs="?", type=int)
+            one_number = None if verb in ("activate", "delete") else "?"
+            by_id.add_argument("id", nargs=one_number, type=int)
             by_id.add_argument("--json", action="store_true")
             for flag, options in FLAGS.get(verb, {}).items():
                 by_id.add_argument(flag, **options)  # type: ignore[arg-type]
@@ -110,6 +111,37 @@ class Command(PlainCommand):
     def skip_plan(self, *, key: str, id: int | None, json: bool, reason: str, **_: object) -> None:
         self.show(actions.skip_subtask(plan_named(id), key, by(), reason), json)
 
+    def replan_plan(
+        self, *, id: int | None, start: str | None, hint: str, json: bool, **_: object
+    ) -> None:
+        """Until the planner has answered; what it makes waits for a new yes."""
+        plan = plan_named(id)
+        before = plan.version
+        turn = actions.replan(plan, by(), start, hint)
+        follow(lambda: not Turn.objects.get(pk=turn.pk).is_open)
+        plan.refresh_from_db()
+        if plan.version == before:
+            raise NotNow(why_none(turn, "The plan is as it was."))
+        self.show(plan, json)
+
+    def activate_plan(self, *, id: int, json: bool, **_: object) -> None:
+        self.show(actions.activate(plan_named(id), by()), json)
+
+    def cancel_plan(self, *, id: int | None, json: bool, **_: object) -> None:
+        """A run that stops has its turn ended before this comes back."""
+        plan = actions.cancel_plan(plan_named(id), by())
+        follow(lambda: Plan.objects.get(pk=plan.pk).run not in LIVE)
+        plan.refresh_from_db()
+        self.show(plan, json)
+
+    def delete_plan(self, *, id: int, json: bool, **_: object) -> None:
+        plan = plan_named(id)
+        actions.delete_plan(plan, by())
+        if json:
+            self.print_json({"deleted": id})
+        else:
+            self.stdout.write(f"{id}  {plan.title}  (deleted)")
+
     def export_plan(self, *, id: int | None, **_: object) -> None:
         self.stdout.write(as_markdown(plan_named(id)))
 
@@ -134,6 +166,10 @@ BY_ID = {
     "run": "run it to its end or a failure, and follow",
     "retry": "try a failed subtask again",
     "skip": "leave a subtask out",
+    "replan": "plan the open subtasks anew; what is done stays",
+    "activate": "put it into its conversation's drawer",
+    "cancel": "give it up; nothing is deleted",
+    "delete": "remove it with its versions and attempts",
     "export": "as markdown",
 }
 FLAGS: dict[str, dict[str, dict[str, object]]] = {
@@ -145,6 +181,10 @@ FLAGS: dict[str, dict[str, dict[str, object]]] = {
         "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
     },
     "skip": {"--reason": {"default": ""}},
+    "replan": {
+        "--from": {"dest": "start", "metavar": "KEY", "help": "the first subtask to replace"},
+        "--hint": {"default": "", "help": "what the planner should do differently"},
+    },
 }
 STOPS = {
     "failed": "The run has failed: see the subtask marked with its error.",
@@ -175,8 +215,8 @@ def first_agent(owner: User) -> AgentRecord:
     return agents[0]
 
 
-def why_none(turn: Turn) -> str:
+def why_none(turn: Turn, result: str = "No plan was made.") -> str:
     turn.refresh_from_db()
     texts = turn.messages.filter(role="assistant", kind="text").values_list("text", flat=True)
     said = next((text for text in reversed(list(texts)) if text), "")
-    return turn.error or f"No plan was made. {said}".strip()
+    return turn.error or f"{result} {said}".strip()
