@@ -123,7 +123,7 @@ def halted(budget):
 
 def test_a_used_up_budget_says_which_limit_and_offers_twice_as_much(alice):
     page = drawer(alice, halted({"tokens": 1000, "model_calls": 50}))
-    assert "1,100 of 1,000 tokens are used up." in page
+    assert "1,100 of 1,000 tokens are used up<" in page
     assert "New limit in tokens" in page
     assert 'value="2000"' in page
     assert "New limit in model calls" not in page
