@@ -19,7 +19,7 @@ from console.markdown import block
 from console.marks import Snapshot
 from console.present import Present, look
 from console.thread import SHOWN, Leg, last_legs, leg_id, legs_of, read_messages
-from plans.models import Plan
+from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
 # Element id and template of what sums up the present state.
@@ -108,7 +108,19 @@ def touched_turns(now: Present, changed: list[Message], after: int) -> set[int]:
     )
     named = {int(subject.partition(":")[2]) for subject in events.values_list("subject", flat=True)}
     spoke = {message.turn_id for message in changed if message.turn_id}
-    return named | spoke | {turn.pk for turn in now.open_turns}
+    return named | spoke | attempts_at_news(now, after) | {turn.pk for turn in now.open_turns}
+
+
+def attempts_at_news(now: Present, after: int) -> set[int]:
+    """The turns of subtasks that were settled or changed by hand."""
+    events = Event.objects.filter(
+        conversation=now.conversation, seq__gt=after, subject__startswith="plan:"
+    )
+    keys = {str(key) for key in events.values_list("data__subtask", flat=True) if key}
+    if not keys or now.plan is None:
+        return set()
+    tried = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
+    return set(tried.values_list("turn", flat=True))
 
 
 def is_card_of(message: Message, now: Present) -> bool:

@@ -129,5 +129,13 @@ def asked_tool(plan: Snapshot) -> str:
     return str(plan["approvals"][0]["tool"]) if plan["approvals"] else "a tool"
 
 
+def why_left_out(reason: str) -> str:
+    """Who abandoned a subtask and why, as a person says it."""
+    if reason.startswith("skipped"):
+        return "Skipped by you" + reason.removeprefix("skipped")
+    told = {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}
+    return told.get(reason, reason.capitalize())
+
+
 def shape_of_subtask(row: Snapshot) -> str:
     return "failed" if row["failed"] and row["state"] == "todo" else str(row["state"])

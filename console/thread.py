@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from django.db.models import Prefetch, Q, QuerySet
 
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from plans.models import Subtask
+from console.marks import why_left_out
+from plans.models import State, Subtask
 
 SHOWN = 200  # messages on a page before "Show earlier"
 
@@ -61,11 +62,22 @@ class Leg:
             return ""
         if turn.is_open:
             return "failed" if turn.not_before else "in_progress"
-        if turn.state == TurnState.FAILED:
+        if subtask.state == State.ABANDONED:
+            return "abandoned"
+        if self.error:
             return "failed"
         if turn.state == TurnState.STOPPED:
-            return "abandoned" if subtask.state == "abandoned" else "paused"
+            return "paused"
         return str(subtask.state) if subtask.is_settled else "todo"
+
+    @property
+    def error(self) -> str:
+        """Why this attempt failed."""
+        attempt = getattr(self.turn, "attempt", None)
+        if self.turn is None or attempt is None or self.turn.is_open:
+            return ""
+        failed = self.turn.state == TurnState.FAILED
+        return attempt.error or (self.turn.error or "It failed." if failed else "")
 
     @property
     def is_settled(self) -> bool:
@@ -74,10 +86,10 @@ class Leg:
     @property
     def note(self) -> str:
         """Why it ended, when it did not end well."""
-        if self.shape == "failed" and self.turn and not self.turn.is_open:
-            return self.turn.error
+        if self.shape == "failed":
+            return self.error
         if self.shape == "abandoned" and self.subtask:
-            return self.subtask.reason
+            return why_left_out(self.subtask.reason)
         return "Stopped" if self.shape == "paused" else ""
 
     @property

@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 
 from agents.models import Message, ToolCall
 from console.markdown import blocks_of, render
-from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask
+from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask, why_left_out
 from console.thread import visible_calls
 
 MOST_SHOWN = 6_000  # characters of a tool's result
@@ -194,13 +194,8 @@ def is_open_plan(plan: Snapshot) -> bool:
 
 @register.filter
 def why_abandoned(row: Snapshot) -> str:
-    """Who left it out and why, as a person says it."""
-    reason = str(row["reason"])
-    if reason.startswith("skipped"):
-        return "Skipped by you" + reason.removeprefix("skipped")
-    return {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}.get(
-        reason, reason.capitalize()
-    )
+    """As the drawer says it."""
+    return why_left_out(str(row["reason"]))
 
 
 @register.filter
