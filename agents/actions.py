@@ -130,17 +130,8 @@ def add_message(
     by: str = "",
 ) -> Message:
     """A message that no turn wrote: a notice, a plan card, what a person typed as a command."""
-    seq = events.record(conversation, "message.added", "", by)
-    return Message.objects.create(
-        conversation=conversation,
-        turn=turn,
-        seq=seq,
-        changed_seq=seq,
-        role=role,
-        kind=kind,
-        text=text,
-        meta=meta or {},
-    )
+    message = Message(turn=turn, role=role, kind=kind, text=text, meta=meta or {})
+    return journal.put(message, conversation.pk, by)
 
 
 @transaction.atomic

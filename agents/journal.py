@@ -74,19 +74,19 @@ def add_message(
     streaming: bool = False,
     meta: dict[str, object] | None = None,
 ) -> Message:
-    """Append a message of this turn; the event's number is its place in the conversation."""
-    seq = events.record(turn.conversation_id, "message.added", f"turn:{turn.pk}")
-    return Message.objects.create(
-        conversation_id=turn.conversation_id,
-        turn=turn,
-        seq=seq,
-        changed_seq=seq,
-        role=role,
-        kind=kind,
-        text=text,
-        streaming=streaming,
-        meta=meta or {},
-    )
+    """Append a message of this turn."""
+    message = Message(turn=turn, role=role, kind=kind, text=text, streaming=streaming)
+    message.meta = meta or {}
+    return put(message, turn.conversation_id)
+
+
+def put(message: Message, conversation_id: int, by: str = "") -> Message:
+    """Store a new message; the number of the event that adds it is its place."""
+    subject = f"turn:{message.turn_id}" if message.turn_id else ""
+    seq = events.record(conversation_id, "message.added", subject, by)
+    message.conversation_id, message.seq, message.changed_seq = conversation_id, seq, seq
+    message.save()
+    return message
 
 
 def touch(message: Message | int, conversation_id: int, type: str = "message.updated") -> None:
