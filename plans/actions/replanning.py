@@ -84,7 +84,8 @@ def laid(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Subtask]:
     by_key = {subtask.key: subtask for subtask in rest}
     words = [word for word in revision.subtasks if not word.remove]
     fresh = iter(new_subtasks(plan, [draft_of(word) for word in words if word.key not in by_key]))
-    order = [by_key[word.key] if word.key in by_key else next(fresh) for word in words]
+    named = [by_key[word.key] if word.key in by_key else next(fresh) for word in words]
+    order = list({subtask.key: subtask for subtask in named}.values())  # named twice: one place
     if not order:
         raise Invalid("Give the subtasks that take the place of the open ones.")
     for word in words:

@@ -59,6 +59,7 @@ def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = 
     """
     if not ActivePlan.objects.filter(plan=plan).exists():
         raise NotNow("Only the plan in the drawer can run.")
+    demand_free_lane(plan)
     kept = plan.run_options if options is None else options
     plan.run_options = {**kept, "mode": mode, "tried": last_attempt(plan)}
     plan.save(update_fields=["run_options"])
@@ -74,6 +75,16 @@ def set_off(plan: Plan, by: str, mode: str, options: dict[str, object] | None = 
     elif turn.state == TurnState.QUEUED:
         save_run(plan, Run.QUEUED)
     tell(plan, "run.started", by, mode=mode)
+
+
+def demand_free_lane(plan: Plan) -> None:
+    """A run that waits in the midst of a subtask would keep any other from ever starting."""
+    waiting = Turn.objects.filter(
+        conversation_id=plan.conversation_id, lane=Lane.RUN, state=TurnState.WAITING
+    )
+    for turn in waiting.exclude(checkpoint__plan=plan.pk):
+        other = Plan.objects.get(pk=turn.checkpoint["plan"])
+        raise NotNow(f"“{other.title}” is paused in the midst of a subtask: stop it first.")
 
 
 def last_attempt(plan: Plan) -> int:

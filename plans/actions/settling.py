@@ -153,9 +153,11 @@ def settle_closing(turn: Turn) -> None:
     if turn.state == TurnState.WAITING:
         rest_while_it_waits(plan, turn)
         return
-    if turn.state == TurnState.QUEUED or not plan.is_open:
+    if turn.state == TurnState.QUEUED:
         return
-    if turn.state == TurnState.STOPPED:
+    if not plan.is_open:
+        save_run(plan, Run.IDLE)  # cancelled meanwhile, or finished by the model
+    elif turn.state == TurnState.STOPPED:
         halt(plan, "run.stopped")
     elif next_todo(plan):  # a revision came meanwhile
         save_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from agents.endings import request_stop
 from agents.errors import NotNow
 from plans.actions.making import create_plan
 from plans.models import Plan
-from plans.rows import active_of, checklist, lock, tell
+from plans.rows import active_of, checklist, lock, run_turn_of, tell
 from plans.shapes import PlanDraft, SubtaskDraft
 
 
@@ -32,6 +33,8 @@ def delete_plan(plan: Plan, by: str) -> None:
     plan = lock(plan)
     if plan.is_live:
         raise NotNow("The plan is running: stop it first.", plan.version)
+    if turn := run_turn_of(plan):  # paused: what waits ends with it
+        request_stop(turn, by)
     tell(plan, "plan.deleted", by, title=plan.title)
     if plan.card is not None:
         plan.card.delete()
