@@ -7,7 +7,8 @@ from django.utils import timezone
 from agents.actions import start_turn
 from agents.agent_file import read_agent
 from agents.children import answer_parent, deliver, parent_waits
-from agents.models import Conversation, Turn
+from agents.endings import request_stop
+from agents.models import Conversation, Turn, TurnState
 from plans import actions
 from plans.actions.running import set_off
 from plans.models import Attempt, Plan, Run, State
@@ -62,10 +63,15 @@ def approve_for_parent(plan: Plan) -> None:
 def settle_run(turn: Turn) -> None:
     """After a turn of a child's run: a new version goes on, an end or a failure is the answer."""
     conversation = turn.conversation
-    if conversation.parent_call_id is None or turn.is_open:
+    if conversation.parent_call_id is None:
         return
     plan = Plan.objects.get(pk=turn.checkpoint["plan"])
-    if plan.is_open and plan.run == Run.PAUSED and not plan.is_confirmed:
+    if turn.state == TurnState.WAITING and plan.pause_reason == Plan.PauseReason.BUDGET:
+        deliver(conversation, f"The agent's own {turn.checkpoint['because']}.", failed=True)
+        request_stop(turn, SYSTEM)  # nobody could raise it there
+    elif turn.is_open:
+        return
+    elif plan.is_open and plan.run == Run.PAUSED and not plan.is_confirmed:
         if parent_waits(conversation):
             approve_for_parent(plan)
     elif not plan.is_open:

@@ -139,3 +139,13 @@ def test_what_a_child_uses_counts_in_its_parents_budget():
     actions.raise_budget(plan_of(c), "alice", {"tokens": 10_000})
     tell(c, "go")
     assert shown(c)["attention"] == "budget"
+
+
+def test_a_child_that_has_used_up_its_own_budget_says_so_to_its_parent():
+    c, _ = story([*PLANNED, done(), done()], END, budget={"model_calls": 1})
+    tell(c, "go")
+    made = ToolCall.objects.get(tool="run_agent")
+    assert made.state == "failed"
+    assert "budget" in made.result
+    assert plan_of(c).state == State.DONE, "the parent goes on with what it was told"
+    assert not Turn.objects.filter(state__in=["queued", "running", "waiting"]).exists()
