@@ -16,13 +16,15 @@ from console.answers import is_htmx, replace_text
 from console.fragments import replace
 from console.marks import Mark, mark_of_standing
 from console.plan_filter import COLUMNS, DAYS, STATES, Filter, read
-from console.plan_page import draw, said_of, shape_of, span_of, works_of
+from console.plan_page import Work, draw, said_of, shape_of, span_of, works_of
 from console.timeline import NEWEST, Story
 from console.versions import versions
 from console.views.conversations import person, sidebar_context
 from plans import library
+from plans.below import plans_below
 from plans.export import as_markdown
 from plans.models import Attempt, Plan
+from plans.nested import standing
 from plans.snapshot import snapshot
 
 PER_PAGE = 50
@@ -141,6 +143,7 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         "plan": snapshot(chosen),
         "works": works,
         "tried": [(work, attempts_of(work.attempts)) for work in works if work.attempts],
+        "below": below(works),
         "span": span,
         "lines": lines if is_all else lines[:NEWEST],
         "lines_count": len(lines),
@@ -148,6 +151,14 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         "root": root_of(chosen.conversation),
         "viewer": person(request).username,
     }
+
+
+def below(works: list[Work]) -> dict[int, dict[str, object]]:
+    """By subtask: how far the plan of the agent that works for it is."""
+    turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
+    plans = plans_below(turns)
+    rows = {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=plans.values())}
+    return {turns[turn]: rows[pk] for turn, pk in sorted(plans.items())}
 
 
 def attempts_of(attempts: list[Attempt]) -> list[tuple[Attempt, str, str]]:

@@ -393,3 +393,28 @@ def test_a_finished_plan_offers_its_timeline_and_another_go(alice):
     page = text(alice.get(f"/c/{c.pk}/"))
     assert "View timeline" in page
     assert "Use as a new plan" in page
+
+
+def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client, transactional_db):
+    from plans.models import Plan
+    from tests.fake_model import call, say
+    from tests.world import agent, person, plan_of, proposal, proposed, scripted, tell
+
+    helper = agent(instructions="I am helper")
+    c = proposed("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
+    done = call("finish_subtask", outcome="ok")
+    scripts = {
+        "I am boss": [call("run_agent", agent=helper, task="half"), done, say(".")],
+        "I am helper": [proposal("One", title="Its half"), say("."), done, say(".")],
+    }
+
+    def model(request):
+        system = request["messages"][0]["content"]
+        return next(replies.pop(0) for name, replies in scripts.items() if name in system)
+
+    scripted(model)
+    tell(c, "go")
+    client.force_login(person("alice"))
+    page = client.get(f"/plans/{plan_of(c).pk}/").content.decode()
+    child = Plan.objects.get(conversation__parent_call__isnull=False)
+    assert f'href="/plans/{child.pk}/">Its half</a>, 1 of 1' in page
