@@ -180,6 +180,7 @@ class FakeModelServer:
             for task in self.answering:
                 task.cancel()
             await asyncio.gather(*self.answering, return_exceptions=True)
+        await asyncio.sleep(0.01)  # transports that were closed just now are let go
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self.answer(reader, writer))
