@@ -177,6 +177,8 @@ class FakeModelServer:
         self.ready.set()
         async with server:
             await self.ending.wait()
+            server.close()  # nobody comes in any more
+            await asyncio.sleep(0.02)  # who is half-way in gets a task of its own
             for task in self.answering:
                 task.cancel()
             await asyncio.gather(*self.answering, return_exceptions=True)
@@ -201,6 +203,8 @@ class FakeModelServer:
                 await asyncio.gather(sending, gone, return_exceptions=True)
         finally:
             writer.close()
+            if self.ending.is_set():
+                writer.transport.abort()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
 
