@@ -6,14 +6,15 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from pydantic import JsonValue
 
-from agents import events, journal
-from agents.agent_file import change_agent, read_agent
+from agents import events
+from agents.agent_file.record import change_agent, read_agent
 from agents.chains.library import load_chain
-from agents.children import ancestors
-from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.wakeup import wake_after_commit
+from agents.queue.wakeup import wake_after_commit
+from agents.turns import journal
+from agents.turns.children import ancestors
+from agents.turns.endings import go_on, request_stop
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.agent_file import AgentRecord
+from agents.agent_file.record import AgentRecord
 from agents.models import ToolSource
 from agents.tools.names import BETWEEN, RUN_AGENT
 

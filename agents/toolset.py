@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from agents.agent_file import AgentFile, AgentRecord, files_folder, read_agent
+from agents.agent_file.record import AgentFile, AgentRecord, files_folder, read_agent
 from agents.grants import Grant, allows, callable_agents, grant_of, is_off
 from agents.models import ToolCall, Turn
 from agents.tools.base import Tool

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents.agent_file import AgentRecord, list_agents
-from agents.agent_shape import PLAN, AllowedCall
+from agents.agent_file.record import AgentRecord, list_agents
+from agents.agent_file.shape import PLAN, AllowedCall
 from agents.errors import Refused
 from agents.grants import NEVER_OFF, grant_of
 from agents.models import ToolSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.budget import NAMES
+from agents.turns.budget import NAMES
 from plans.actions.budgets import why_over
 from plans.models import Plan
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from agents import actions as talk
 from agents import events
-from agents.agent_file import read_agent
+from agents.agent_file.record import read_agent
 from agents.errors import Refused
 from agents.models import Conversation, Message, Turn
 from plans import actions, words

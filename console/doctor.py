@@ -12,9 +12,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
 
-from agents.agent_file import AgentRecord, files_folder, list_agents
+from agents.agent_file.record import AgentRecord, files_folder, list_agents
 from agents.errors import Refused
-from agents.providers import Endpoint, resolve
+from agents.providers.known import Endpoint, resolve
 from console.health import channel_problem, database_problem
 from console.migrating import is_behind
 

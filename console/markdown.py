@@ -24,7 +24,7 @@ from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 from agents.models import Message
-from agents.streaming import split_blocks
+from agents.turns.streaming import split_blocks
 
 HIGHLIGHT_LIMIT = 20_000  # characters; longer code is shown plain
 ABSOLUTE = re.compile(r"^(https?:|mailto:)", re.IGNORECASE)

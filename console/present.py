@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from agents.agent_file import AgentRecord, read_agent
+from agents.agent_file.record import AgentRecord, read_agent
 from agents.errors import Missing
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from console.budgets import Over, used_up

@@ -18,7 +18,7 @@ from django.utils.module_loading import import_string
 from twisted.internet import defer, reactor
 
 from agents.errors import NotNow
-from agents.queue import Worker
+from agents.queue.worker import Worker
 from agents.tools import mcp
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from agents.agent_file import AgentRecord
+from agents.agent_file.record import AgentRecord
 from agents.models import Conversation
 from plans.models import Subtask
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents.chains.macros import Meanings, UnknownMacro, expand
 from agents.errors import Invalid
-from agents.transcript import CHARACTERS_PER_TOKEN
+from agents.turns.transcript import CHARACTERS_PER_TOKEN
 from plans.models import Plan
 from plans.prompts import checklist_line, plan_text
 from plans.rows import checklist

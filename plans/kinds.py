@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents.chains.steps import Work
-from agents.chat import check_chat, prepare_chat
-from agents.children import register_opener
-from agents.interruptions import NothingToDo
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
-from agents.transcript import Wire, history
-from agents.turn_kinds import TurnKind, chain_of, register_kind
+from agents.turns.chat import check_chat, prepare_chat
+from agents.turns.children import register_opener
+from agents.turns.interruptions import NothingToDo
+from agents.turns.kinds import TurnKind, chain_of, register_kind
+from agents.turns.transcript import Wire, history
 from plans import actions, nested, prompts
 from plans.actions.budgets import check_budget
 from plans.actions.running import queue_next

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.utils import timezone
 
 from agents.actions import start_turn
-from agents.agent_file import read_agent
-from agents.children import answer_parent, deliver, parent_waits
-from agents.endings import request_stop
+from agents.agent_file.record import read_agent
 from agents.models import Conversation, Turn, TurnState
+from agents.turns.children import answer_parent, deliver, parent_waits
+from agents.turns.endings import request_stop
 from plans import actions
 from plans.actions.running import set_off
 from plans.models import Attempt, Plan, Run, State

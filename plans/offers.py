@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents import journal
 from agents.grants import is_off
 from agents.models import Turn
 from agents.toolset import Instruction, Offer, agent_of
+from agents.turns import journal
 from plans.documents import plan_agent
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
 from plans.models import ActivePlan, Plan

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from django.utils import timezone
 
-from agents.children import descendants
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.turns.children import descendants
 from plans.below import asking_plan, plans_below
 from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
 from plans.rows import checklist

@@ -6,11 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
-from agents import journal
 from agents.database import in_db
-from agents.interruptions import TurnWaits
 from agents.models import Turn
 from agents.tools.base import Tool, ToolResult, typed_tool
+from agents.turns import journal
+from agents.turns.interruptions import TurnWaits
 from plans import actions
 from plans.documents import create_plan_tool
 from plans.models import Plan

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from agents import wire
 from agents.actions import create_conversation
 from agents.models import Conversation, Message, ToolCall
-from agents.queue import Worker
+from agents.queue.worker import Worker
 from console.commands import Said, say
 from plans.models import Plan
 from plans.rows import active_plan

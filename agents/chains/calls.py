@@ -6,18 +6,18 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 
-from agents import journal
 from agents.chains.macros import UnknownMacro, expand
 from agents.chains.schema import ToolsCall
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, ToolCallChanged
 from agents.chains.words import meanings, said
-from agents.children import bubble
 from agents.database import in_db
-from agents.interruptions import TurnFailed, TurnWaits
 from agents.models import ToolCall, Turn
 from agents.tools.base import Tool, ToolFailed, ToolRefused, ToolResult
 from agents.toolset import on_offer
-from agents.transcript import NO_RESULT
+from agents.turns import journal
+from agents.turns.children import bubble
+from agents.turns.interruptions import TurnFailed, TurnWaits
+from agents.turns.transcript import NO_RESULT
 
 log = logging.getLogger(__name__)
 

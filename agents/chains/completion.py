@@ -7,17 +7,17 @@ from contextlib import aclosing
 
 from django.db.models import F, Max
 
-from agents import journal
 from agents.chains.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.chains.words import said
 from agents.database import in_db
-from agents.model_client import ModelRequest, ReasoningPart, Reply, stream
+from agents.model_client.client import ModelRequest, ReasoningPart, Reply, stream
 from agents.models import Message, Turn
-from agents.providers import resolve
+from agents.providers.known import resolve
 from agents.tools.base import Tool
 from agents.toolset import Instruction, OnOffer, on_offer
-from agents.transcript import Wire, own_messages, system_parts, within_window
-from agents.turn_kinds import kind_of
+from agents.turns import journal
+from agents.turns.kinds import kind_of
+from agents.turns.transcript import Wire, own_messages, system_parts, within_window
 
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 

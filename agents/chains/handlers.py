@@ -9,7 +9,7 @@ from agents.chains.completion import chat_completion, route
 from agents.chains.steps import ChainEvent, Step, StepDone
 from agents.chains.words import said
 from agents.database import in_db
-from agents.interruptions import TurnFailed
+from agents.turns.interruptions import TurnFailed
 
 Handler = Callable[[Step], AsyncGenerator[ChainEvent, None]]
 

@@ -11,14 +11,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
-from agents import journal
 from agents.actions import check_text, queue_turn
-from agents.agent_file import read_agent
+from agents.agent_file.record import read_agent
 from agents.chains.schema import Chain
 from agents.database import in_db
 from agents.errors import NotNow
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from agents.turns import Watch, nobody, run_turn
+from agents.turns import journal
+from agents.turns.run import Watch, nobody, run_turn
 
 LOOK_AGAIN = 0.1  # seconds
 OWN_LEASE = timedelta(days=1)  # of a turn that a command runs itself

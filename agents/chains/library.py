@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 from pydantic import ValidationError
 
-from agents.atomic import write_atomically
+from agents.agent_file.atomic import write_atomically
 from agents.chains.check import Fault, check_text
 from agents.chains.schema import Chain
 from agents.errors import Invalid, Missing

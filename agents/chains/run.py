@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from agents import journal
 from agents.chains.handlers import HANDLERS
 from agents.chains.schema import END, START, Task, seconds_of
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, Work
 from agents.chains.transitions import next_task
 from agents.database import in_db
-from agents.endings import may_try_later
 from agents.errors import Refused
-from agents.interruptions import TurnFailed
-from agents.model_client import ModelError
+from agents.model_client.client import ModelError
 from agents.models import Turn
+from agents.turns import journal
+from agents.turns.endings import may_try_later
+from agents.turns.interruptions import TurnFailed
 
 MAX_STEPS = 120  # of a chain whose author set no limit: 60 rounds of asking and running tools
 

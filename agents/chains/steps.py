@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agents.chains.schema import Chain, Task
 from agents.models import Turn
-from agents.transcript import Wire
+from agents.turns.transcript import Wire
 
 Output = dict[str, object]
 

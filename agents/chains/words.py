@@ -6,8 +6,8 @@ from datetime import datetime
 
 from agents.chains.macros import Meanings, UnknownMacro, expand
 from agents.chains.steps import Output, Step
-from agents.interruptions import TurnFailed
 from agents.models import ToolSource
+from agents.turns.interruptions import TurnFailed
 
 BUILT_IN_SERVICES = ["local_fs", "local_shell", "fetch_url"]
 

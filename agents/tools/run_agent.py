@@ -7,12 +7,12 @@ from collections.abc import Callable
 from django.db import transaction
 from pydantic import BaseModel, Field
 
-from agents.agent_file import read_agent
+from agents.agent_file.record import read_agent
 from agents.database import in_db
 from agents.errors import Refused
-from agents.interruptions import TurnWaits
 from agents.models import Conversation, ToolCall, Turn
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
+from agents.turns.interruptions import TurnWaits
 
 Opens = Callable[[Conversation, str, Turn, dict[str, object]], None]
 

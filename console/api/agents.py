@@ -10,10 +10,10 @@ from ninja import Body, Header, Router
 from ninja.responses import Status
 from pydantic import JsonValue
 
-from agents import agent_file
-from agents.agent_file import AgentRecord
+from agents.agent_file import record as agent_file
+from agents.agent_file.owners import agent_of, agents_of, claim, disown
+from agents.agent_file.record import AgentRecord
 from agents.errors import Invalid
-from agents.owners import agent_of, agents_of, claim, disown
 from console.api.auth import person
 from console.api.shapes import AgentShape, Page, answers
 

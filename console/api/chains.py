@@ -7,6 +7,7 @@ from dataclasses import asdict
 from django.http import HttpRequest
 from ninja import Router, Schema
 
+from agents.agent_file.owners import agent_of, agents_of
 from agents.chains import headless
 from agents.chains.library import list_chains, load_chain, save_chain
 from agents.chains.schema import Chain
@@ -14,7 +15,6 @@ from agents.database import in_db
 from agents.errors import Forbidden, Missing, NotNow
 from agents.grants import known_names
 from agents.models import Turn
-from agents.owners import agent_of, agents_of
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
 

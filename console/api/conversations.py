@@ -7,8 +7,8 @@ from ninja import Router
 from ninja.responses import Status
 
 from agents import actions
+from agents.agent_file.owners import agent_of
 from agents.models import Conversation
-from agents.owners import agent_of
 from console import commands
 from console.api.auth import person
 from console.api.lookup import conversation_of

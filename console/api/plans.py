@@ -11,9 +11,9 @@ from ninja import Header, Query, Router
 from ninja.responses import Status
 
 from agents.actions import create_conversation, start_turn
+from agents.agent_file.owners import agent_of
 from agents.errors import Invalid, NotNow
 from agents.models import Conversation, Message
-from agents.owners import agent_of
 from console import commands
 from console.api.auth import person
 from console.api.errors import StaleVersion, VersionNotNamed

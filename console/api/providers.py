@@ -6,13 +6,13 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
 
-from agents import provider_actions as verbs
 from agents.database import in_db
 from agents.errors import Forbidden, Missing
 from agents.models import Provider
-from agents.provider_actions import ProviderEdit
-from agents.provider_asking import ask_provider
-from agents.providers import names, resolve
+from agents.providers import actions as verbs
+from agents.providers.actions import ProviderEdit
+from agents.providers.asking import ask_provider
+from agents.providers.known import names, resolve
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
 

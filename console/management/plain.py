@@ -7,7 +7,7 @@ import sys
 
 from django.core.management.base import BaseCommand
 
-from agents.agent_file import prepare_home
+from agents.agent_file.record import prepare_home
 from agents.errors import Refused
 from console.migrating import migrate
 

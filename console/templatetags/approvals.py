@@ -10,7 +10,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.agent_file import files_folder, read_agent
+from agents.agent_file.record import files_folder, read_agent
 from agents.errors import Refused
 from agents.models import Message, ToolCall
 from console.present import agent_name

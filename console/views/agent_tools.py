@@ -9,7 +9,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 from pydantic import JsonValue
 
-from agents.agent_file import AgentRecord, change_agent, read_agent
+from agents.agent_file.record import AgentRecord, change_agent, read_agent
 from agents.errors import Invalid, Missing, NotNow
 from agents.models import ToolSource
 from agents.sources import source_named

@@ -15,8 +15,8 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 from pydantic import JsonValue
 
-from agents import owners
-from agents.agent_file import (
+from agents.agent_file import owners
+from agents.agent_file.record import (
     AgentRecord,
     change_agent,
     copy_agent,
@@ -26,7 +26,7 @@ from agents.agent_file import (
     replace_agent_text,
 )
 from agents.errors import Invalid, Missing, NotNow, Refused, Stale
-from agents.providers import names
+from agents.providers.known import names
 from console.agent_tools import DEFAULT_GRANTS, always_of, rows_of
 from console.answers import replace_text, tell
 from console.fragments import replace

@@ -9,10 +9,10 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.actions import create_conversation, delete_conversation, rename_conversation, save_draft
-from agents.agent_file import AgentRecord
+from agents.agent_file.owners import agent_of, agents_of
+from agents.agent_file.record import AgentRecord
 from agents.errors import Refused
 from agents.models import Conversation
-from agents.owners import agent_of, agents_of
 from console.answers import owned, verb
 from console.fragments import earlier, replace, thread
 from console.present import look

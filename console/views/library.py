@@ -10,8 +10,8 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from agents.agent_file.owners import agents_of
 from agents.models import Conversation, Message, ToolCall
-from agents.owners import agents_of
 from console.answers import is_htmx, replace_text
 from console.fragments import replace
 from console.marks import Mark, mark_of_standing

@@ -7,8 +7,8 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from agents import actions
-from agents.children import ancestors
 from agents.models import Conversation, Message, ToolCall
+from agents.turns.children import ancestors
 from console import commands
 from console.answers import verb
 from console.views.conversations import person

@@ -11,15 +11,15 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import provider_actions as verbs
-from agents.agent_file import AgentRecord, change_agent
+from agents.agent_file.owners import agents_of
+from agents.agent_file.record import AgentRecord, change_agent
 from agents.database import in_db
 from agents.errors import Invalid, Refused
 from agents.models import Provider
-from agents.owners import agents_of
-from agents.provider_actions import ProviderEdit
-from agents.provider_asking import Found, ask_provider, look_around
-from agents.providers import Endpoint, default_model, names, resolve
+from agents.providers import actions as verbs
+from agents.providers.actions import ProviderEdit
+from agents.providers.asking import Found, ask_provider, look_around
+from agents.providers.known import Endpoint, default_model, names, resolve
 from console.admins import for_admins
 from console.answers import tell
 from console.forms import pairs, price_lines, prices

@@ -9,9 +9,9 @@ from django.db import transaction
 from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 
-from agents.budget import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
+from agents.turns.budget import NAMES
 from console.answers import replace_text, verb
 from console.views.conversations import person
 from plans import actions

@@ -6,12 +6,12 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from agents import journal
-from agents.children import bubble, parent_waits
-from agents.endings import go_on
 from agents.errors import NotNow
-from agents.interruptions import NothingToDo
 from agents.models import Message, ToolCall, Turn
+from agents.turns import journal
+from agents.turns.children import bubble, parent_waits
+from agents.turns.endings import go_on
+from agents.turns.interruptions import NothingToDo
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.rows import (
     SYSTEM,

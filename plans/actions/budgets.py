@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from agents.agent_file import read_agent
-from agents.budget import NAMES, reached, used_by
+from agents.agent_file.record import read_agent
 from agents.errors import Invalid, Missing
-from agents.interruptions import TurnWaits
 from agents.models import Conversation, Lane, Turn
+from agents.turns.budget import NAMES, reached, used_by
+from agents.turns.interruptions import TurnWaits
 from plans.actions.running import set_off
 from plans.models import Plan, Run
 from plans.rows import demand_open, lock, tell

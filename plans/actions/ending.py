@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from agents import events
 from agents.actions import drop_queued, open_turns
-from agents.endings import request_stop
 from agents.errors import NotNow
 from agents.models import Conversation, Lane, TurnState
+from agents.turns.endings import request_stop
 from plans.actions.asking import cancel_asking
 from plans.actions.running import stop_plan
 from plans.models import OPEN, Plan, Run, State

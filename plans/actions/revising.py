@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.endings import request_stop
 from agents.errors import Invalid, NotNow
+from agents.turns.endings import request_stop
 from plans.actions.layout import find, lay_out, new_subtasks, rewrite, unstarted
 from plans.actions.versions import changing
 from plans.models import Plan, State, Subtask

@@ -9,10 +9,10 @@ from django.db.models import Max
 from django.utils import timezone
 
 from agents.actions import queue_turn
-from agents.endings import go_on, request_stop
 from agents.errors import Invalid, NotNow
 from agents.models import Lane, Turn, TurnState
-from agents.wakeup import wake_after_commit
+from agents.queue.wakeup import wake_after_commit
+from agents.turns.endings import go_on, request_stop
 from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
 from plans.rows import (
     checklist,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from agents.endings import LONGEST_WAIT
 from agents.models import Message, ToolCall, Turn, TurnState
+from agents.turns.endings import LONGEST_WAIT
 from plans.actions.attempts import attempt_of, plan_of
 from plans.actions.ending import finish_plan
 from plans.actions.running import queue_next

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from agents.endings import request_stop
 from agents.errors import NotNow
+from agents.turns.endings import request_stop
 from plans.actions.making import create_plan
 from plans.models import Plan
 from plans.rows import active_of, checklist, lock, run_turn_of, tell

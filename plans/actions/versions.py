@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from agents.agent_file import read_agent
+from agents.agent_file.record import read_agent
 from agents.errors import Invalid, Missing
 from plans.models import Plan, Run
 from plans.rows import (

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from agents import agent_file
-from agents.agent_file import (
+from agents.agent_file import record as agent_file
+from agents.agent_file.json_patch import patched
+from agents.agent_file.record import (
     change_agent,
     copy_agent,
     create_agent,
@@ -20,7 +21,6 @@ from agents.agent_file import (
     replace_agent_text,
 )
 from agents.errors import Invalid, Missing, NotNow, Stale
-from agents.json_patch import patched
 
 BY_HAND = """{
     "id": "bob",
@@ -143,7 +143,7 @@ def test_a_freshly_started_process_reads_the_same_while_the_file_is_broken(bob, 
     here = read_agent("bob")
     code = (
         "import django; django.setup()\n"
-        "from agents.agent_file import read_agent\n"
+        "from agents.agent_file.record import read_agent\n"
         "r = read_agent('bob'); print(r.file.model, '|', r.problem)"
     )
     environment = os.environ | {
@@ -367,7 +367,7 @@ def writer(name, home):
     """A process of its own that adds 40 tools, one by one, as soon as it is told to."""
     code = (
         "import sys, django; django.setup()\n"
-        "from agents.agent_file import change_agent\n"
+        "from agents.agent_file.record import change_agent\n"
         "print('ready', flush=True); input()\n"
         f"for n in range(40): change_agent('bob', {{'tools': {{'{name}' + str(n): 'ask'}}}})"
     )

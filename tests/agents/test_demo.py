@@ -16,7 +16,7 @@ import pytest
 from agents import wire
 from agents.demo import DEMO_URL
 from agents.demo.pages import broken_links, gaps
-from agents.model_client import Endpoint, ModelRequest, Reply, list_models, stream
+from agents.model_client.client import Endpoint, ModelRequest, Reply, list_models, stream
 from agents.tools.base import Tool, ToolFailed
 from agents.tools.files import file_tools
 

@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from agents import model_client, wire
-from agents.model_client import (
+from agents import wire
+from agents.model_client import client as model_client
+from agents.model_client.client import (
     Endpoint,
     ModelError,
     ModelRequest,

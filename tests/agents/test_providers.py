@@ -8,7 +8,7 @@ import pytest
 
 from agents.errors import Invalid
 from agents.models import Provider
-from agents.providers import DEMO_LABEL, default_model, names, resolve
+from agents.providers.known import DEMO_LABEL, default_model, names, resolve
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agents.agent_file import (
+from agents.agent_file.record import (
     copy_agent,
     create_agent,
     delete_agent,
@@ -16,9 +16,9 @@ from agents.agent_file import (
     read_agent,
     replace_agent_text,
 )
+from agents.agent_file.workspaces import SAMPLE
 from agents.errors import Invalid, Missing, NotNow
 from agents.tools.files import file_tools
-from agents.workspaces import SAMPLE
 
 # What the demo has to find. (page, link) and (page, heading); the sample itself does not tell.
 BROKEN_LINKS = {
@@ -91,9 +91,7 @@ def test_a_home_that_holds_only_the_secret_key_is_still_a_first_start(home):
 
 
 def test_two_first_starts_at_once_make_one_home(home):
-    code = (
-        "import django; django.setup()\nfrom agents.agent_file import prepare_home\nprepare_home()"
-    )
+    code = "import django; django.setup()\nfrom agents.agent_file.record import prepare_home\nprepare_home()"
     environment = os.environ | {
         "PLANSIDE_HOME": str(home),
         "DJANGO_SETTINGS_MODULE": "console.settings",

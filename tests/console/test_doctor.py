@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from agents.agent_file import change_agent, create_agent
+from agents.agent_file.record import change_agent, create_agent
 from agents.errors import NotNow
 from agents.models import Provider
 from console.doctor import findings

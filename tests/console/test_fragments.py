@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from agents import journal
 from agents.actions import add_message, discard_queued
 from agents.models import Conversation, Message, Turn
+from agents.turns import journal
 from console.commands import say as person_says
 from console.fragments import changes, drawer, earlier, streamed
 from console.present import look

@@ -272,7 +272,7 @@ def test_the_gantt_is_drawn_without_styles(alice):
 
 
 def test_a_plan_of_a_deleted_agent_is_still_read(alice):
-    from agents.agent_file import delete_agent
+    from agents.agent_file.record import delete_agent
 
     id = agent()
     plan = made("Water plants", c=conversation(id=id))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from agents.agent_file import read_agent
+from agents.agent_file.record import read_agent
 from agents.models import Conversation
 from plans.models import Plan, Run
 from tests.fake_model import say
@@ -61,7 +61,7 @@ def test_the_start_is_the_newest_conversation(alice):
 
 def test_the_start_without_conversations_is_an_empty_one(alice):
     id = agent(id="first-agent")
-    from agents.owners import claim
+    from agents.agent_file.owners import claim
 
     claim(person("alice"), id)
     alice.get("/")
@@ -272,6 +272,6 @@ def test_the_list_of_plans_is_ones_own(alice):
 
 
 def alice_owns(agent_id):
-    from agents.owners import claim
+    from agents.agent_file.owners import claim
 
     claim(person("alice"), agent_id)

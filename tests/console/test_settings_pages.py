@@ -5,10 +5,11 @@ import json
 import httpx
 import pytest
 
-from agents import provider_asking, wire
-from agents.agent_file import read_agent
+from agents import wire
+from agents.agent_file.owners import claim
+from agents.agent_file.record import read_agent
 from agents.models import Provider, ToolSource
-from agents.owners import claim
+from agents.providers import asking as provider_asking
 from tests.fake_model import call, say
 from tests.world import agent, calls_of, conversation, person, scripted, tell
 

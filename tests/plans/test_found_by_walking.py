@@ -2,12 +2,12 @@
 
 import pytest
 
-from agents.endings import hold
 from agents.errors import NotNow
-from agents.interruptions import TurnWaits
 from agents.models import Turn
-from agents.queue import claim, due
-from agents.turn_kinds import kind_of
+from agents.queue.worker import claim, due
+from agents.turns.endings import hold
+from agents.turns.interruptions import TurnWaits
+from agents.turns.kinds import kind_of
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.rows import checklist

@@ -4,7 +4,7 @@ import pytest
 
 from agents.database import in_db
 from agents.models import ToolCall
-from agents.queue import Worker
+from agents.queue.worker import Worker
 from console.commands import say as person_says
 from plans import actions
 from plans.gate import PLAN_TOOLS, Row, Situation, row_of

@@ -8,7 +8,7 @@ from agents import actions as talk
 from agents.database import in_db
 from agents.errors import Invalid, NotNow
 from agents.models import Event, Message, Turn, TurnState
-from agents.queue import claim, put_back_orphans
+from agents.queue.worker import claim, put_back_orphans
 from console.commands import say as person_says
 from plans import actions
 from plans.models import Attempt, Plan, Run, State
@@ -143,7 +143,7 @@ def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
 
     from asgiref.sync import async_to_sync
 
-    from agents.turns import run_turn
+    from agents.turns.run import run_turn
 
     async_to_sync(pausing_after_first_call)(c, turn, run_turn)
     assert plan_of(c).run == Run.PAUSED
@@ -364,7 +364,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     from asgiref.sync import async_to_sync
 
     from agents.chains.run import run_chain
-    from agents.turn_kinds import kind_of
+    from agents.turns.kinds import kind_of
 
     async def first_half():
         work = await in_db(kind_of(turn).prepare, turn)

@@ -19,13 +19,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents import journal
-from agents.endings import cut_off, end, fail, hold
 from agents.errors import Refused
-from agents.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
-from agents.queue import claim, due, put_back_orphans
-from agents.turn_kinds import kind_of
+from agents.queue.worker import claim, due, put_back_orphans
+from agents.turns import journal
+from agents.turns.endings import cut_off, end, fail, hold
+from agents.turns.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
+from agents.turns.kinds import kind_of
 from plans import actions
 from plans.kinds import has_open_turn
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, State, Subtask

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
 
-from agents.agent_file import change_agent, list_agents, read_agent
+from agents.agent_file.record import change_agent, list_agents, read_agent
 from agents.chains import headless
 from agents.chains.check import check_text
 from agents.chains.library import chain_in, list_chains, load_chain
@@ -17,7 +17,7 @@ from agents.chains.steps import ChainEvent, TextEnded, TextStreamed
 from agents.errors import Invalid, Missing
 from agents.grants import known_names
 from agents.models import Turn
-from agents.providers import default_model
+from agents.providers.known import default_model
 from console.following import let_go
 from console.management.plain import PlainCommand
 from console.people import local_owner

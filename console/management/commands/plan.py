@@ -7,10 +7,10 @@ from argparse import ArgumentParser
 from django.contrib.auth.models import User
 
 from agents.actions import create_conversation
-from agents.agent_file import AgentRecord
+from agents.agent_file.owners import agent_of, agents_of
+from agents.agent_file.record import AgentRecord
 from agents.errors import Missing, NotNow
 from agents.models import Turn
-from agents.owners import agent_of, agents_of
 from console import commands
 from console.following import follow
 from console.management.plain import PlainCommand

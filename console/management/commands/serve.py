@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from django.conf import settings
 from django.db import connection
 
+from agents.agent_file.workspaces import prepare_home
 from agents.errors import NotNow
-from agents.queue import Worker, home_lock
-from agents.workspaces import prepare_home
+from agents.queue.worker import Worker, home_lock
 from console import server
 from console.management.plain import PlainCommand
 from console.migrating import migrate

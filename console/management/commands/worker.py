@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from django.db import connection
 
-from agents.queue import Worker, home_lock
+from agents.queue.worker import Worker, home_lock
 from console.following import let_go
 from console.management.plain import PlainCommand
 

@@ -4,8 +4,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.agent_file import create_agent
-from agents.owners import claim
+from agents.agent_file.owners import claim
+from agents.agent_file.record import create_agent
 from console.tokens import create_token
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from agents.json_text import DECODER, Part, parts, skip, written
+from agents.agent_file.json_text import DECODER, Part, parts, skip, written
 
 
 def patched(text: str, patch: Mapping[str, JsonValue]) -> str:

@@ -9,13 +9,14 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agents import events, journal
-from agents.interruptions import TurnFailed, TurnWaits
-from agents.model_client import ModelError
+from agents import events
+from agents.model_client.client import ModelError
 from agents.models import Message, Turn, TurnState
-from agents.transcript import NO_RESULT
-from agents.turn_kinds import kind_of
-from agents.wakeup import wake_after_commit
+from agents.queue.wakeup import wake_after_commit
+from agents.turns import journal
+from agents.turns.interruptions import TurnFailed, TurnWaits
+from agents.turns.kinds import kind_of
+from agents.turns.transcript import NO_RESULT
 
 OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
 MAX_TRIES = 5  # of one model call

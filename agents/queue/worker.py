@@ -19,9 +19,9 @@ from agents import events
 from agents.database import in_db
 from agents.errors import NotNow
 from agents.models import Turn, TurnState
-from agents.turn_kinds import all_kinds
-from agents.turns import run_turn
-from agents.wakeup import new_bell, wake
+from agents.queue.wakeup import new_bell, wake
+from agents.turns.kinds import all_kinds
+from agents.turns.run import run_turn
 
 __all__ = ["Worker", "home_lock", "wake"]
 

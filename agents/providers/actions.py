@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
-from agents.agent_file import list_agents
+from agents.agent_file.record import list_agents
 from agents.errors import Invalid, Missing, NotNow
 from agents.models import Provider
-from agents.provider_checks import check_name, check_prices, checked_address, checked_headers
+from agents.providers.checks import check_name, check_prices, checked_address, checked_headers
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from agents.demo import DEMO_URL
 from agents.errors import Invalid
-from agents.model_request import Endpoint
+from agents.model_client.request import Endpoint
 from agents.models import Provider
 
 __all__ = ["DEMO_LABEL", "Endpoint", "default_model", "names", "resolve"]

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 from agents.database import in_db
 from agents.errors import Refused
-from agents.model_client import list_models
-from agents.model_errors import ModelError
-from agents.model_request import Endpoint
-from agents.providers import resolve
+from agents.model_client.client import list_models
+from agents.model_client.errors import ModelError
+from agents.model_client.request import Endpoint
+from agents.providers.known import resolve
 
 PATIENCE = 1.5  # seconds for a server on this machine, or one whose key is set
 KEPT = 30.0  # seconds that what was found counts

@@ -11,11 +11,10 @@ from typing import cast
 import httpx
 from django.conf import settings
 
-from agents import model_errors as errors
-from agents import model_refusals as refusals
 from agents import wire
-from agents.model_errors import ModelError
-from agents.model_reply import (
+from agents.model_client import errors, refusals
+from agents.model_client.errors import ModelError
+from agents.model_client.reply import (
     Json,
     ReasoningPart,
     Reply,
@@ -26,7 +25,7 @@ from agents.model_reply import (
     said,
     sequence,
 )
-from agents.model_request import Endpoint, ModelRequest, authorised
+from agents.model_client.request import Endpoint, ModelRequest, authorised
 
 __all__ = [
     "Endpoint",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents import events, journal
-from agents.endings import go_on
+from agents import events
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.turns import journal
+from agents.turns.endings import go_on
 
 Opener = Callable[[Conversation, str, Turn], bool]
 

@@ -11,12 +11,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents import events
-from agents.budget import cost_of
-from agents.interruptions import TurnLost, TurnStopped, TurnWaits
 from agents.models import Message, ToolCall, Turn, TurnState
+from agents.turns.budget import cost_of
+from agents.turns.interruptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
-    from agents.model_client import Reply
+    from agents.model_client.client import Reply
 
 
 @contextmanager

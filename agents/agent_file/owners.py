@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
-from agents.agent_file import AgentRecord, list_agents, read_agent
+from agents.agent_file.record import AgentRecord, list_agents, read_agent
 from agents.errors import Missing
 from agents.models import AgentOwner
 

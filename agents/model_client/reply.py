@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from agents.model_request import estimated_tokens
+from agents.model_client.request import estimated_tokens
 
 Json = dict[str, object]
 REASONING = ("reasoning_content", "reasoning")

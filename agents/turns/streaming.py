@@ -10,7 +10,7 @@ from contextlib import suppress
 from channels.layers import get_channel_layer
 
 from agents.events import group_of
-from agents.interruptions import TurnLost
+from agents.turns.interruptions import TurnLost
 
 FRAME_SECONDS = 0.04
 SAVE_SECONDS = 1.0

@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from agents import json_text
+from agents.agent_file import json_text
 from agents.chains.macros import macros_in
 
 LARGEST_FILE = 1_000_000  # bytes

@@ -7,18 +7,18 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 
-from agents import journal
 from agents.chains.run import run_chain
 from agents.chains.steps import ChainEvent, TextEnded, TextStreamed, Work
 from agents.database import in_db
-from agents.endings import cut_off, end, fail, hold, model_failed
 from agents.errors import Refused
-from agents.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
-from agents.model_client import ModelError
+from agents.model_client.client import ModelError
 from agents.models import Turn, TurnState
-from agents.streaming import LiveText, Save
 from agents.toolset import offer_of
-from agents.turn_kinds import kind_of
+from agents.turns import journal
+from agents.turns.endings import cut_off, end, fail, hold, model_failed
+from agents.turns.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
+from agents.turns.kinds import kind_of
+from agents.turns.streaming import LiveText, Save
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from time import time
 
 import httpx
 
-from agents.model_errors import ADVICE, UNANSWERED, ModelError, is_page, not_an_api
-from agents.model_reply import mapping, said
-from agents.model_request import ModelRequest
+from agents.model_client.errors import ADVICE, UNANSWERED, ModelError, is_page, not_an_api
+from agents.model_client.reply import mapping, said
+from agents.model_client.request import ModelRequest
 
 KINDS = {401: "key", 402: "key", 403: "key", 404: "missing", 405: "missing", 408: "silent"}
 KINDS |= {409: "busy", 413: "too_long", 425: "busy", 429: "busy", 503: "busy", 529: "busy"}

@@ -15,11 +15,11 @@ from pathlib import Path
 from django.conf import settings
 from filelock import FileLock, Timeout
 
-from agents.agent_shape import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
-from agents.atomic import sync_folder, write_atomically
+from agents.agent_file.atomic import sync_folder, write_atomically
+from agents.agent_file.json_patch import patched
+from agents.agent_file.json_text import written
+from agents.agent_file.shape import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
 from agents.errors import Invalid, Missing, NotNow
-from agents.json_patch import patched
-from agents.json_text import written
 
 SAMPLE = Path(__file__).parent / "samples" / "docs-writer"
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

@@ -15,17 +15,17 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agents import workspaces
-from agents.agent_shape import AgentChains as AgentChains
-from agents.agent_shape import AgentFile as AgentFile
-from agents.agent_shape import AllowedCall as AllowedCall
-from agents.agent_shape import Budget as Budget
-from agents.agent_shape import Fault, understand
-from agents.agent_shape import PlanSettings as PlanSettings
-from agents.atomic import write_atomically
+from agents.agent_file import workspaces
+from agents.agent_file.atomic import write_atomically
+from agents.agent_file.json_patch import patched
+from agents.agent_file.shape import AgentChains as AgentChains
+from agents.agent_file.shape import AgentFile as AgentFile
+from agents.agent_file.shape import AllowedCall as AllowedCall
+from agents.agent_file.shape import Budget as Budget
+from agents.agent_file.shape import Fault, understand
+from agents.agent_file.shape import PlanSettings as PlanSettings
+from agents.agent_file.workspaces import prepare_home as prepare_home
 from agents.errors import Invalid, Missing, NotNow, Stale
-from agents.json_patch import patched
-from agents.workspaces import prepare_home as prepare_home
 
 StatKey = tuple[int, int, int]
 

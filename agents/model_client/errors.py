@@ -18,7 +18,7 @@ from __future__ import annotations
 import httpx
 from django.conf import settings
 
-from agents.model_request import ModelRequest
+from agents.model_client.request import ModelRequest
 
 UNANSWERED = "The model did not answer"
 UNUSABLE = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeError)

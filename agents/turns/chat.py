@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from agents.budget import reached, used_by
 from agents.chains.steps import Work
-from agents.children import answer_parent, open_child
-from agents.interruptions import TurnFailed
 from agents.models import Turn
 from agents.tools.run_agent import register_opens
 from agents.toolset import offer_of
-from agents.transcript import opening_of_chat
-from agents.turn_kinds import TurnKind, chain_of, register_kind
+from agents.turns.budget import reached, used_by
+from agents.turns.children import answer_parent, open_child
+from agents.turns.interruptions import TurnFailed
+from agents.turns.kinds import TurnKind, chain_of, register_kind
+from agents.turns.transcript import opening_of_chat
 
 
 def prepare_chat(turn: Turn) -> Work:
