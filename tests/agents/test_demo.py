@@ -20,7 +20,7 @@ from agents.model_client.client import Endpoint, ModelRequest, Reply, list_model
 from agents.tools.base import Tool, ToolFailed
 from agents.tools.files import file_tools
 
-SAMPLE = Path(__file__).parents[2] / "agents/samples/docs-writer/files"
+SAMPLE = Path(__file__).parents[2] / "agents/agent_file/samples/docs-writer/files"
 DEMO = Endpoint("demo", DEMO_URL)
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 IN_ATTEMPT = ["get_plan", "report_progress", "finish_subtask", "fail_subtask", "ask_user",

@@ -13,7 +13,7 @@ from tests.world import conversation, files_of, plan_of, shown, states, tell, te
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SAMPLE = Path(__file__).parents[2] / "agents/samples/docs-writer/files"
+SAMPLE = Path(__file__).parents[2] / "agents/agent_file/samples/docs-writer/files"
 GOAL = (
     "/plan Tidy up the project README and API docs — fill in missing sections and fix broken links"
 )
