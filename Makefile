@@ -8,7 +8,7 @@ SERVICES := -r requirements/base.txt -r requirements/services.txt
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: run test lint bench lock clean
+.PHONY: run test lint bench chaos lock clean
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -22,6 +22,10 @@ lint: .venv/.dev
 # How the drawer, the page and the polls grow with plans and conversations.
 bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks.growth
+
+# A hundred kills -9 at random moments, on SQLite and on PostgreSQL; then the account.
+chaos: .venv/.dev
+	@$(BIN)/python -m tests.chaos
 
 # Both steps are skipped while their lock files are older than the stamps.
 .venv/.installed: requirements/base.txt requirements/services.txt | .venv/bin/uv

@@ -71,16 +71,8 @@ def first_page(browser, server):
 class Script:
     """A script with a token of the owner's."""
 
-    def __init__(self, home):
-        made = subprocess.run(
-            [sys.executable, "manage.py", "token", "create", "script"],
-            cwd=ROOT,
-            env=surroundings(home),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+    def __init__(self, home, **environment):
+        self.headers = {"Authorization": f"Bearer {token_for(home, **environment)}"}
 
     def get(self, server, path):
         return httpx.get(f"{server.address}/api{path}", headers=self.headers).json()
@@ -101,3 +93,16 @@ class Script:
             assert time.monotonic() < until, found
             time.sleep(0.05)
         return found
+
+
+def token_for(home, **environment):
+    """A new token of the owner's."""
+    made = subprocess.run(
+        [sys.executable, "manage.py", "token", "create", "script"],
+        cwd=ROOT,
+        env=surroundings(home) | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return made.stdout.strip()
