@@ -8,7 +8,7 @@ SERVICES := -r requirements/base.txt -r requirements/services.txt
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: run test lint bench chaos lock clean
+.PHONY: run test lint bench chaos lock telemetry clean
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -45,7 +45,12 @@ chaos: .venv/.dev
 lock: .venv/bin/uv
 	@$(LOCK) requirements/base.in -o requirements/base.txt
 	@$(LOCK) requirements/services.in -o requirements/services.txt
+	@$(LOCK) requirements/telemetry.in -o requirements/telemetry.txt
 	@$(LOCK) requirements/dev.in -o requirements/dev.txt
+
+# OpenTelemetry, for those who set OTEL_EXPORTER_OTLP_ENDPOINT.
+telemetry: .venv/.installed requirements/telemetry.txt
+	@$(INSTALL) $(SERVICES) -r requirements/telemetry.txt
 
 clean:
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results

@@ -10,7 +10,7 @@ PINNED = re.compile(r"^[a-z0-9][a-z0-9._-]*==[^\s;]+( ; [^\\]+)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 
 
-@pytest.mark.parametrize("name", ["base", "services", "dev"])
+@pytest.mark.parametrize("name", ["base", "services", "telemetry", "dev"])
 def test_every_line_is_a_pinned_version_or_its_hash(name):
     lines = (FOLDER / f"{name}.txt").read_text().splitlines()
     assert lines
@@ -18,7 +18,7 @@ def test_every_line_is_a_pinned_version_or_its_hash(name):
         assert PINNED.match(line) or HASH.match(line), line
 
 
-@pytest.mark.parametrize("name", ["base", "services", "dev"])
+@pytest.mark.parametrize("name", ["base", "services", "telemetry", "dev"])
 def test_what_is_asked_for_is_locked(name):
     asked = re.findall(r"^[A-Za-z][\w.-]*", (FOLDER / f"{name}.in").read_text(), re.MULTILINE)
     locked = set(re.findall(r"^([\w.-]+)==", (FOLDER / f"{name}.txt").read_text(), re.MULTILINE))
