@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
+from agents.models import fields
+
 
 class State(models.TextChoices):
     """The four states of a plan and of a subtask."""
@@ -42,23 +44,23 @@ class Plan(models.Model):
         BUDGET = "budget"
 
     conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="plans")
-    goal = models.TextField(blank=True)
-    title = models.CharField(max_length=200)
-    content = models.TextField(blank=True)
-    expected_outcome = models.TextField(blank=True)
-    state = models.CharField(max_length=11, choices=State.choices, default=State.TODO)
-    reason = models.CharField(max_length=200, blank=True)
-    outcome = models.TextField(blank=True)
+    goal = fields.TextField(blank=True)
+    title = fields.CharField(max_length=200)
+    content = fields.TextField(blank=True)
+    expected_outcome = fields.TextField(blank=True)
+    state = fields.CharField(max_length=11, choices=State.choices, default=State.TODO)
+    reason = fields.CharField(max_length=200, blank=True)
+    outcome = fields.TextField(blank=True)
     version = models.PositiveIntegerField(default=1)
     approved_version = models.PositiveIntegerField(null=True, blank=True)
-    approved_by = models.CharField(max_length=150, blank=True)
+    approved_by = fields.CharField(max_length=150, blank=True)
     approved_at = models.DateTimeField(null=True, blank=True)
-    question = models.TextField(blank=True)
-    run = models.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
-    pause_reason = models.CharField(max_length=8, choices=PauseReason.choices, blank=True)
-    run_options = models.JSONField(default=dict)
-    budget = models.JSONField(default=dict)
-    metadata = models.JSONField(default=dict)
+    question = fields.TextField(blank=True)
+    run = fields.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
+    pause_reason = fields.CharField(max_length=8, choices=PauseReason.choices, blank=True)
+    run_options = fields.JSONField(default=dict)
+    budget = fields.JSONField(default=dict)
+    metadata = fields.JSONField(default=dict)
     card = models.ForeignKey(
         "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -100,7 +102,7 @@ class ActivePlan(models.Model):
         "agents.Conversation", models.CASCADE, primary_key=True, related_name="active_plan"
     )
     plan = models.ForeignKey(Plan, models.SET_NULL, null=True, blank=True, related_name="+")
-    asked_goal = models.TextField(blank=True)
+    asked_goal = fields.TextField(blank=True)
     asked_message = models.ForeignKey(
         "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -114,9 +116,9 @@ class PlanVersion(models.Model):
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField()
-    snapshot = models.JSONField()
-    explanation = models.TextField(blank=True)
-    author = models.CharField(max_length=150)
+    snapshot = fields.JSONField()
+    explanation = fields.TextField(blank=True)
+    author = fields.CharField(max_length=150)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -133,16 +135,16 @@ class Subtask(models.Model):
     """One step. `key` is stable and never reused; `position` is null once it left the checklist."""
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="subtasks")
-    key = models.CharField(max_length=12)
+    key = fields.CharField(max_length=12)
     position = models.PositiveIntegerField(null=True, blank=True)
-    name = models.CharField(max_length=500)
-    description = models.TextField(blank=True)
-    expected_outcome = models.TextField(blank=True)
-    state = models.CharField(max_length=11, choices=State.choices, default=State.TODO)
-    reason = models.CharField(max_length=500, blank=True)
-    progress = models.TextField(blank=True)
-    outcome = models.TextField(blank=True)
-    result = models.JSONField(null=True, blank=True)
+    name = fields.CharField(max_length=500)
+    description = fields.TextField(blank=True)
+    expected_outcome = fields.TextField(blank=True)
+    state = fields.CharField(max_length=11, choices=State.choices, default=State.TODO)
+    reason = fields.CharField(max_length=500, blank=True)
+    progress = fields.TextField(blank=True)
+    outcome = fields.TextField(blank=True)
+    result = fields.JSONField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -177,8 +179,8 @@ class Attempt(models.Model):
     number = models.PositiveIntegerField()
     version = models.PositiveIntegerField()
     turn = models.OneToOneField("agents.Turn", models.CASCADE, related_name="attempt")
-    failure_class = models.CharField(max_length=11, choices=FailureClass.choices, blank=True)
-    error = models.TextField(blank=True)
+    failure_class = fields.CharField(max_length=11, choices=FailureClass.choices, blank=True)
+    error = fields.TextField(blank=True)
 
     class Meta:
         constraints = [

@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from agents.model_client.request import estimated_tokens
+from agents.storable import cleaned, is_too_deep, storable
 
 Json = dict[str, object]
 REASONING = ("reasoning_content", "reasoning")
+LONGEST_ID = 200
+MOST_TOKENS = 10_000_000  # of one reply; more is a server's mistake
 
 
 @dataclass(frozen=True)
@@ -74,15 +77,17 @@ class CallDraft:
             self.arguments = json.dumps(arguments, ensure_ascii=False)
 
     def finished(self, cut_short: bool) -> RequestedCall:
-        call_id = self.id or f"call_{uuid4().hex[:12]}"
+        call_id = self.id[:LONGEST_ID] or f"call_{uuid4().hex[:12]}"
         arguments = parsed(self.arguments or "{}")
-        if isinstance(arguments, dict):
-            return RequestedCall(call_id, self.name, arguments)
+        if isinstance(arguments, dict) and not is_too_deep(arguments):
+            return RequestedCall(call_id, self.name, mapping(cleaned(arguments)))
         return RequestedCall(call_id, self.name, {}, self.say_broken(cut_short))
 
     def say_broken(self, cut_short: bool) -> str:
         if cut_short:
             return f"The arguments of {self.name} were cut off at the model's output limit."
+        if is_too_deep(parsed(self.arguments)):
+            return f"The arguments of {self.name} are nested too deeply."
         return f"The arguments of {self.name} are not a JSON object."
 
 
@@ -214,8 +219,8 @@ def said(value: object) -> str:
     """A text, or the texts of a list of parts; anything else is nothing."""
     if isinstance(value, list):
         return "".join(said(mapping(part).get("text")) for part in value)
-    return value if isinstance(value, str) else ""
+    return storable(value) if isinstance(value, str) else ""
 
 
 def whole(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and value > 0 else 0
+    return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0

@@ -1,6 +1,6 @@
 """Conversations, the turns that answer them, and what turns produce."""
 
-from agents.models.access import AgentOwner, ApiToken, SigninToken
+from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
 from agents.models.conversation import Conversation, Event, Message
 from agents.models.sources import Provider, ToolSource
 from agents.models.turn import Lane, ToolCall, Turn, TurnState
@@ -14,6 +14,7 @@ __all__ = [
     "Message",
     "Provider",
     "SigninToken",
+    "Tally",
     "ToolCall",
     "ToolSource",
     "Turn",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from agents.models import fields
+
 
 class ApiToken(models.Model):
     """A bearer token; only its SHA-256 is kept."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    name = models.CharField(max_length=100)
-    digest = models.CharField(max_length=64, unique=True)
+    name = fields.CharField(max_length=100)
+    digest = fields.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
@@ -24,7 +26,7 @@ class SigninToken(models.Model):
     """The one-time token of a sign-in link; only its SHA-256 is kept."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    digest = models.CharField(max_length=64, unique=True)
+    digest = fields.CharField(max_length=64, unique=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
 
@@ -35,8 +37,22 @@ class SigninToken(models.Model):
 class AgentOwner(models.Model):
     """Who made an agent. The agent itself is a folder with an agent.json."""
 
-    agent_id = models.CharField(max_length=64, unique=True)
+    agent_id = fields.CharField(max_length=64, unique=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
 
     def __str__(self) -> str:
         return self.agent_id
+
+
+class Tally(models.Model):
+    """How often something was tried since `since`: the one count that all processes share.
+
+    `key` says what and by whom; what a stranger has typed is in it as a hash alone.
+    """
+
+    key = fields.CharField(max_length=100, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    since = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.count}"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 
+from agents.models import fields
+
 
 class Conversation(models.Model):
     """A thread of messages with one agent. `seq` counts its events, without gaps."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
-    agent_id = models.CharField(max_length=64)
-    title = models.CharField(max_length=200, blank=True)
-    draft = models.TextField(blank=True)
+    agent_id = fields.CharField(max_length=64)
+    title = fields.CharField(max_length=200, blank=True)
+    draft = fields.TextField(blank=True)
     seq = models.PositiveBigIntegerField(default=0)
     cleared_seq = models.PositiveBigIntegerField(default=0)
     parent_call = models.ForeignKey(
@@ -49,11 +51,11 @@ class Message(models.Model):
     turn = models.ForeignKey("agents.Turn", models.CASCADE, null=True, related_name="messages")
     seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
-    role = models.CharField(max_length=9, choices=Role.choices)
-    kind = models.CharField(max_length=9, choices=Kind.choices, default=Kind.TEXT)
-    text = models.TextField(blank=True)
+    role = fields.CharField(max_length=9, choices=Role.choices)
+    kind = fields.CharField(max_length=9, choices=Kind.choices, default=Kind.TEXT)
+    text = fields.TextField(blank=True)
     streaming = models.BooleanField(default=False)
-    meta = models.JSONField(default=dict)
+    meta = fields.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -74,10 +76,10 @@ class Event(models.Model):
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="events")
     seq = models.PositiveBigIntegerField()
-    type = models.CharField(max_length=32)
-    subject = models.CharField(max_length=64, blank=True)
-    actor = models.CharField(max_length=150, blank=True)
-    data = models.JSONField(default=dict)
+    type = fields.CharField(max_length=32)
+    subject = fields.CharField(max_length=64, blank=True)
+    actor = fields.CharField(max_length=150, blank=True)
+    data = fields.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import models
 
+from agents.models import fields
+
 
 class ToolSource(models.Model):
     """A registered service whose operations are tools: an OpenAPI document or an MCP server.
@@ -18,14 +20,14 @@ class ToolSource(models.Model):
         MCP = "mcp"
 
     name = models.SlugField(max_length=64, unique=True)
-    kind = models.CharField(max_length=8, choices=Kind.choices)
-    url = models.CharField(max_length=2000, blank=True)
-    command = models.TextField(blank=True)
-    spec = models.JSONField(null=True, blank=True)
-    headers = models.JSONField(default=dict)
-    inject = models.JSONField(default=dict)
-    tools = models.JSONField(default=list)
-    error = models.TextField(blank=True)
+    kind = fields.CharField(max_length=8, choices=Kind.choices)
+    url = fields.CharField(max_length=2000, blank=True)
+    command = fields.TextField(blank=True)
+    spec = fields.JSONField(null=True, blank=True)
+    headers = fields.JSONField(default=dict)
+    inject = fields.JSONField(default=dict)
+    tools = fields.JSONField(default=list)
+    error = fields.TextField(blank=True)
     timeout_s = models.PositiveSmallIntegerField(default=60)
     updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -38,11 +40,11 @@ class Provider(models.Model):
     """An OpenAI-compatible server the admin has added. The key is written, never shown."""
 
     name = models.SlugField(max_length=64, unique=True)
-    base_url = models.CharField(max_length=2000)
-    key = models.CharField(max_length=500, blank=True)
-    headers = models.JSONField(default=dict)
-    prices = models.JSONField(default=dict)
-    flags = models.JSONField(default=dict)
+    base_url = fields.CharField(max_length=2000)
+    key = fields.CharField(max_length=500, blank=True)
+    headers = fields.JSONField(default=dict)
+    prices = fields.JSONField(default=dict)
+    flags = fields.JSONField(default=dict)
 
     def __str__(self) -> str:
         return self.name

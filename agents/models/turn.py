@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from agents.models import fields
+
 
 class TurnState(models.TextChoices):
     QUEUED = "queued"
@@ -37,20 +39,20 @@ class Turn(models.Model):
         PAUSE = "pause"
 
     conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="turns")
-    lane = models.CharField(max_length=8, choices=Lane.choices, default=Lane.CHAT)
-    kind = models.CharField(max_length=16, default="chat")
-    state = models.CharField(max_length=8, choices=TurnState.choices, default=TurnState.QUEUED)
-    waiting_for = models.CharField(max_length=8, choices=WaitingFor.choices, blank=True)
+    lane = fields.CharField(max_length=8, choices=Lane.choices, default=Lane.CHAT)
+    kind = fields.CharField(max_length=16, default="chat")
+    state = fields.CharField(max_length=8, choices=TurnState.choices, default=TurnState.QUEUED)
+    waiting_for = fields.CharField(max_length=8, choices=WaitingFor.choices, blank=True)
     not_before = models.DateTimeField(null=True, blank=True)
-    chain = models.CharField(max_length=200, blank=True)
-    config = models.JSONField(default=dict)
-    checkpoint = models.JSONField(default=dict)
+    chain = fields.CharField(max_length=200, blank=True)
+    config = fields.JSONField(default=dict)
+    checkpoint = fields.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     stop_requested = models.BooleanField(default=False)
     pause_requested = models.BooleanField(default=False)
-    error_class = models.CharField(max_length=16, blank=True)
-    error = models.TextField(blank=True)
+    error_class = fields.CharField(max_length=16, blank=True)
+    error = fields.TextField(blank=True)
     model_calls = models.PositiveIntegerField(default=0)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
@@ -105,14 +107,14 @@ class ToolCall(models.Model):
 
     message = models.ForeignKey("agents.Message", models.CASCADE, related_name="tool_calls")
     turn = models.ForeignKey(Turn, models.CASCADE, related_name="tool_calls")
-    call_id = models.CharField(max_length=200)
+    call_id = fields.CharField(max_length=200)
     position = models.PositiveSmallIntegerField(default=0)
-    tool = models.CharField(max_length=200)
-    arguments = models.JSONField(default=dict)
-    state = models.CharField(max_length=11, choices=State.choices, blank=True)
-    decision = models.CharField(max_length=10, blank=True)
-    reason = models.TextField(blank=True)
-    result = models.TextField(blank=True)
+    tool = fields.CharField(max_length=200)
+    arguments = fields.JSONField(default=dict)
+    state = fields.CharField(max_length=11, choices=State.choices, blank=True)
+    decision = fields.CharField(max_length=10, blank=True)
+    reason = fields.TextField(blank=True)
+    result = fields.TextField(blank=True)
     asked_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -15,9 +14,9 @@ from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
 from agents.errors import Invalid, NotNow, Refused, Stale
+from agents.storable import fault_of
 
 MOST_BYTES = 2 * 1024 * 1024
-UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
 
 SENTENCES = {
     400: "The server cannot read this request.",
@@ -50,28 +49,17 @@ class Json(Parser):
     def parse_body(self, request: HttpRequest) -> dict[str, object]:
         try:
             document = json.loads(request.body)
-            # Only an escape can smuggle such text in, so the costly look is a rare one.
-            storable = b"\\u" not in request.body or is_storable(document)
         except UnicodeDecodeError:
             raise Invalid("The body is not JSON in UTF-8.") from None
         except RecursionError:
             raise Invalid("The body is nested too deeply.") from None
         except ValueError as error:
             raise Invalid(f"The body is not valid JSON: {error}.") from None
-        if not storable:
-            raise Invalid("A text contains a null character or half of a character.")
+        if fault := fault_of(document):
+            raise Invalid(fault)
         if not isinstance(document, dict):
             raise Invalid("The body must be a JSON object.")
         return document
-
-
-def is_storable(document: object) -> bool:
-    """No null character, which PostgreSQL refuses, and no surrogate, which UTF-8 cannot say."""
-    if isinstance(document, str):
-        return not UNSTORABLE.search(document)
-    if isinstance(document, dict):
-        return all(is_storable(part) for pair in document.items() for part in pair)
-    return not isinstance(document, list) or all(is_storable(part) for part in document)
 
 
 def install(api: NinjaAPI) -> None:

@@ -1,0 +1,41 @@
+"""Columns that take any text: what no database can keep is replaced on its way in.
+
+In migrations they are Django's own, since the columns are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.db import models
+
+from agents.storable import cleaned, storable
+
+if TYPE_CHECKING:
+    from django.db.models import CharField, JSONField, TextField
+else:
+
+    class Plain:
+        """Says in migrations that it is the field of Django it is made of."""
+
+        def deconstruct(self):
+            name, _, args, kwargs = super().deconstruct()
+            return name, f"django.db.models.{type(self).__name__}", args, kwargs
+
+    class Kept(Plain):
+        def get_prep_value(self, value: object) -> object:
+            value = super().get_prep_value(value)
+            return storable(value) if isinstance(value, str) else value
+
+    class CharField(Kept, models.CharField):
+        pass
+
+    class TextField(Kept, models.TextField):
+        pass
+
+    class JSONField(Plain, models.JSONField):
+        def get_prep_value(self, value: object) -> object:
+            return cleaned(super().get_prep_value(value))
+
+
+__all__ = ["CharField", "JSONField", "TextField"]
