@@ -1,16 +1,86 @@
-"""The one place where async code meets the database."""
+"""The one place where async code meets the database, and what to do when it is away."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from psycopg import AsyncConnection
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# What a server that is restarted, or lost on the network, comes up as.
+AWAY = (OperationalError, InterfaceError)
+
+IDLE = 1.0  # seconds after which a server may have been restarted behind our back
+_used = threading.local()
+
 
 async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a sync function of the domain on the process's one database thread."""
-    return await sync_to_async(function, thread_sensitive=True)(*args, **kwargs)
+    return await sync_to_async(with_connection(function), thread_sensitive=True)(*args, **kwargs)
+
+
+def with_connection(function: Callable[P, R]) -> Callable[P, R]:
+    """The function on a connection that works; one that broke under it is thrown away.
+
+    The thread outlives any connection, and no request's end looks after it.
+    """
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if time.monotonic() - getattr(_used, "at", 0.0) > IDLE:
+            give_back()
+        try:
+            return function(*args, **kwargs)
+        except AWAY:
+            give_back()
+            raise
+        finally:
+            _used.at = time.monotonic()
+
+    return called
+
+
+def give_back() -> None:
+    """To the pool, which looks at a connection before it hands it out again."""
+    for each in connections.all(initialized_only=True):
+        if each.vendor == "postgresql" and not each.in_atomic_block:
+            with suppress(DatabaseError):
+                each.close()
+
+
+def is_shared() -> bool:
+    """Whether other processes may run turns of this database: on PostgreSQL, never on SQLite."""
+    return connection.vendor == "postgresql"
+
+
+def clock() -> datetime:
+    """The time by which leases and delays are judged: the database's, where hosts may differ."""
+    from django.utils import timezone
+
+    if not is_shared():
+        return timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
+
+
+async def session() -> AsyncConnection[tuple[object, ...]]:
+    """A connection to PostgreSQL of its own, outside the pool and off the database thread."""
+    from psycopg import AsyncConnection
+
+    django_only = ("context", "cursor_factory", "prepare_threshold")
+    params = connection.get_connection_params()
+    kept = {name: value for name, value in params.items() if name not in django_only}
+    return await AsyncConnection.connect(**kept, autocommit=True)

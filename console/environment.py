@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -77,8 +79,21 @@ def postgres(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
-        "OPTIONS": {"pool": {"min_size": 2, "max_size": 10, "timeout": 10}},
+        "CONN_HEALTH_CHECKS": True,  # by the pool, before it hands a connection out
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "options": f"-c idle_in_transaction_session_timeout={lease_seconds()}s",
+            "pool": {"min_size": 2, "max_size": 20, "timeout": 5, "reconnect_timeout": 3},
+        },
     }
+
+
+def lease_seconds() -> int:
+    """How long a turn stays with a worker that no longer says a word, its locks included."""
+    value = number("PLANSIDE_LEASE_SECONDS", 30)
+    if value != int(value) or value < 1:
+        raise ImproperlyConfigured("PLANSIDE_LEASE_SECONDS must be a whole number from 1 on.")
+    return int(value)
 
 
 def channel_layer() -> dict[str, object]:
@@ -88,8 +103,8 @@ def channel_layer() -> dict[str, object]:
     if urlsplit(url).scheme not in ("redis", "rediss"):
         raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
     return {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [url]},
+        "BACKEND": "console.layers.RedisLayer",
+        "CONFIG": {"hosts": [{"address": url, "socket_connect_timeout": 2}]},
     }
 
 
@@ -102,12 +117,21 @@ def secret_key(home: Path) -> str:
 
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        write_once(path, get_random_secret_key())
     except OSError as error:
-        if path.exists():  # another process was first
-            return path.read_text().strip()
         reason = os.strerror(error.errno or 0)
         raise ImproperlyConfigured(f"PLANSIDE_HOME {home} cannot be used: {reason}.") from None
-    with os.fdopen(handle, "w") as file:
-        file.write(key := get_random_secret_key())
-    return key
+    return path.read_text().strip()
+
+
+def write_once(path: Path, text: str) -> None:
+    """Whole or not at all, and never over what another process wrote first."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()

@@ -10,7 +10,8 @@ from django.db import connection
 from agents import wire
 from agents.database import in_db
 from agents.errors import NotNow
-from agents.queue.worker import Worker, home_lock
+from agents.queue.home import home_lock
+from agents.queue.worker import Worker
 from agents.tools import mcp
 
 LOOK_AGAIN = 0.1  # seconds

@@ -37,8 +37,9 @@ def channel_problem() -> str:
     """Redis, where it carries the live updates: a message nobody listens to has to go through."""
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
+    sends = "say" if hasattr(type(layer), "say") else "group_send"  # ours hides that it failed
     try:
-        async_to_sync(layer.group_send)("health", {"type": "health.check"})
+        async_to_sync(getattr(layer, sends))("health", {"type": "health.check"})
     except Exception as error:  # each version of the client has its own tree of errors
         return f"The channel layer (REDIS_URL) does not answer: {first_line(error)}."
     return ""

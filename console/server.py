@@ -64,7 +64,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         for request in ending:
             request.cancel()
         if self.worker:
-            ending.append(asyncio.ensure_future(self.worker.stop()))
+            ending += [asyncio.ensure_future(self.worker.stop()), self.working]
         ending.append(asyncio.ensure_future(mcp.aclose_all()))
         await asyncio.wait(ending, timeout=DRAIN)
 

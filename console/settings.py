@@ -13,6 +13,7 @@ PLANSIDE_HOST = environment.text("PLANSIDE_HOST", "127.0.0.1")
 PLANSIDE_PORT = environment.port("PLANSIDE_PORT", 8000)
 PLANSIDE_ALLOWED_HOSTS = environment.names("PLANSIDE_ALLOWED_HOSTS")
 PLANSIDE_WORKERS = environment.text("PLANSIDE_WORKERS", "embedded")
+PLANSIDE_LEASE_SECONDS = environment.lease_seconds()
 PLANSIDE_IS_LOCAL = PLANSIDE_HOST in environment.LOOPBACK
 
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
@@ -131,6 +132,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
+        "psycopg.pool": {"level": "ERROR"},  # each try to connect, while we say it once
         "django.request": {"level": "ERROR"},
         "agents": {"level": "INFO"},
         "plans": {"level": "INFO"},

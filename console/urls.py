@@ -25,6 +25,8 @@ AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 TOOL = "settings/tools/<slug:name>/"
 
+handler500 = "console.unavailable.broke"
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", conversations.home, name="home"),
     path("sidebar", conversations.sidebar, name="sidebar"),

@@ -13,7 +13,7 @@ from agents.agent_file.record import change_agent
 from agents.database import in_db
 from agents.errors import Invalid, NotNow
 from agents.models import Event, Message, ToolCall, Turn
-from agents.queue.worker import put_back_orphans
+from agents.queue.leases import put_back_orphans
 from console.commands import say as person_says
 from plans import actions
 from plans.gate import PLAN_TOOLS

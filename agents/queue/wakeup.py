@@ -1,11 +1,19 @@
-"""Tells this process's worker, at once, that the queue or a wish has changed."""
+"""Tells the workers, at once, that the queue or a wish has changed.
+
+Those of this process are rung; on PostgreSQL a notice that leaves with the transaction reaches
+those of other processes (agents.queue.listening). Who misses both looks again within a second.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from weakref import WeakKeyDictionary
 
-from django.db import transaction
+from django.db import connection, transaction
+
+from agents.database import is_shared
+
+CHANNEL = "planside_turns"
 
 _bells: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
 
@@ -18,11 +26,14 @@ def new_bell() -> asyncio.Event:
 
 
 def wake() -> None:
-    """Ring from any thread. A worker that misses it looks again within a second."""
+    """Ring from any thread."""
     for bell, loop in list(_bells.items()):
         if not loop.is_closed():
             loop.call_soon_threadsafe(bell.set)
 
 
 def wake_after_commit() -> None:
+    if is_shared():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, '')", [CHANNEL])
     transaction.on_commit(wake, robust=True)

@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 
 from agents.chains.run import run_chain
 from agents.chains.steps import ChainEvent, TextEnded, TextStreamed, Work
-from agents.database import in_db
+from agents.database import AWAY, in_db
 from agents.errors import Refused
 from agents.model_client.client import ModelError
 from agents.models import Turn, TurnState
@@ -45,7 +45,7 @@ async def settle_by(turn: Turn, watch: Watch) -> None:
         await work_on(turn, watch)
     except asyncio.CancelledError:  # by a stop, or because the process goes down
         await in_db(cut_off, turn)
-    except TurnLost:
+    except (TurnLost, *AWAY):  # nothing can be written: whoever runs it next goes on from the rows
         raise
     except TurnWaits as wait:
         await in_db(hold, turn, wait)
@@ -67,6 +67,8 @@ async def settle_by(turn: Turn, watch: Watch) -> None:
 
 
 async def work_on(turn: Turn, watch: Watch) -> None:
+    if turn.stop_requested:  # of a worker that died before it could obey
+        raise TurnStopped
     try:
         work = await in_db(kind_of(turn).prepare, turn)
     except NothingToDo:
@@ -81,7 +83,8 @@ async def follow(turn: Turn, work: Work, watch: Watch) -> None:
     """Run the chain and show its text to whoever is watching."""
 
     async def save(message_id: int, text: str) -> None:
-        await in_db(journal.save_text, turn, message_id, text)
+        with suppress(*AWAY):  # the text is whole in memory, and saved again with the next words
+            await in_db(journal.save_text, turn, message_id, text)
 
     live: dict[int, LiveText] = {}
     try:

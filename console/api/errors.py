@@ -26,6 +26,7 @@ SENTENCES = {
     405: "This address does not take {method} requests.",
     413: "A request may be 2 MB long at most.",
     500: "Something went wrong on the server; its log says what.",
+    503: "The database does not answer at the moment; try again in a few seconds.",
 }
 
 

@@ -4,6 +4,7 @@ import { byId, csrf, cursor } from "./dom.js";
 
 export const LOST = "That did not get through. Check the connection and try again.";
 export const BROKE = "Something broke inside Planside. Nothing was changed.";
+export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
 
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
@@ -22,8 +23,12 @@ document.addEventListener("htmx:error", (event) => {
 document.addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   const { status } = ctx.response;
-  if (status >= 500 || status === 403 || status === 404) failed(ctx.sourceElement, BROKE);
+  if (status >= 500 || status === 403 || status === 404) failed(ctx.sourceElement, told(status));
 });
+
+function told(status) {
+  return status === 503 ? AWAY : BROKE;
+}
 
 export function headers() {
   return { "X-CSRFToken": csrf(), "Planside-After": cursor() };
@@ -49,7 +54,7 @@ export async function send(url, values, source) {
     return { ok: false, said: LOST };
   }
   if (signedOut(response)) return { ok: false, said: "" };
-  if (response.status >= 500) return { ok: false, said: BROKE };
+  if (response.status >= 500) return { ok: false, said: told(response.status) };
   return { ok: response.ok, said: "", text: await response.text(), source };
 }
 

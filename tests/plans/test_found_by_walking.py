@@ -4,7 +4,7 @@ import pytest
 
 from agents.errors import NotNow
 from agents.models import Turn
-from agents.queue.worker import claim, due
+from agents.queue.claims import claim, due
 from agents.turns.endings import hold
 from agents.turns.interruptions import TurnWaits
 from agents.turns.kinds import kind_of

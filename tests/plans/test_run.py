@@ -8,7 +8,8 @@ from agents import actions as talk
 from agents.database import in_db
 from agents.errors import Invalid, NotNow
 from agents.models import Event, Message, Turn, TurnState
-from agents.queue.worker import claim, put_back_orphans
+from agents.queue.claims import claim
+from agents.queue.leases import put_back_orphans
 from console.commands import say as person_says
 from plans import actions
 from plans.models import Attempt, Plan, Run, State

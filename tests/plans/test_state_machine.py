@@ -21,7 +21,8 @@ from hypothesis.stateful import (
 
 from agents.errors import Refused
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
-from agents.queue.worker import claim, due, put_back_orphans
+from agents.queue.claims import claim, due
+from agents.queue.leases import put_back_orphans
 from agents.turns import journal
 from agents.turns.endings import cut_off, end, fail, hold
 from agents.turns.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
@@ -11,9 +10,10 @@ from django.db import connection
 
 from agents.agent_file.workspaces import prepare_home
 from agents.errors import NotNow
-from agents.queue.worker import Worker, home_lock
+from agents.queue.home import home_lock
+from agents.queue.worker import Worker
 from console import server
-from console.management.plain import PlainCommand
+from console.management.plain import PlainCommand, leave
 from console.migrating import migrate
 from console.people import local_owner
 from console.signin import signin_path
@@ -66,11 +66,3 @@ def front_door(address: str) -> str:
     if settings.PLANSIDE_IS_LOCAL:
         return address + signin_path(owner)
     return f"https://{settings.PLANSIDE_ALLOWED_HOSTS[0]}/signin/"
-
-
-def leave() -> None:
-    """Exit now: a thread that hangs in a tool or a driver must not hold the process."""
-    connection.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)

@@ -6,18 +6,22 @@ import asyncio
 import signal
 from contextlib import nullcontext
 
-from django.db import connection
-
-from agents.queue.worker import Worker, home_lock
+from agents.database import is_shared
+from agents.errors import NotNow
+from agents.queue.home import home_lock
+from agents.queue.worker import Worker
 from console.following import let_go
-from console.management.plain import PlainCommand
+from console.management.plain import PlainCommand, leave
+
+# Seconds. SIGTERM has to end everything within 5.
+DRAIN = 4.0
 
 
 class Command(PlainCommand):
     help = "Run turns until told to stop; any number of workers on PostgreSQL, one on SQLite."
 
     def handle(self, **_: object) -> None:
-        alone = connection.vendor == "sqlite"
+        alone = not is_shared()
         with home_lock() if alone else nullcontext():
             self.prepare()
             asyncio.run(work(Worker(alone=alone)))
@@ -26,8 +30,20 @@ class Command(PlainCommand):
 async def work(worker: Worker) -> None:
     """Until SIGTERM or Ctrl-C; what runs then goes back into the queue at its checkpoint."""
     loop = asyncio.get_running_loop()
+    told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, lambda: asyncio.ensure_future(worker.stop()))
-    await worker.run()
+        loop.add_signal_handler(name, told.set)
+    running = asyncio.create_task(worker.run())
+    await asyncio.wait(
+        {running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+    )
+    if running.done() and (error := running.exception()):
+        raise NotNow("The worker stopped because something in it broke.") from error
+    await asyncio.wait({asyncio.create_task(wind_up(worker, running))}, timeout=DRAIN)
+    leave()
+
+
+async def wind_up(worker: Worker, running: asyncio.Task[None]) -> None:
     await worker.stop()
+    await running
     await let_go()
