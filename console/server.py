@@ -20,6 +20,7 @@ from twisted.internet import defer, reactor
 from agents.errors import NotNow
 from agents.queue.worker import Worker
 from agents.tools import mcp
+from console.slow_readers import WatchedSocket
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     def start(self) -> None:
         """Serve the socket and start the worker; runs just before the reactor does."""
         self.listener.setblocking(False)
+        self.ws_factory.protocol = WatchedSocket
         reactor.adoptStreamPort(self.listener.fileno(), self.listener.family, self.http_factory)
         reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
         if self.worker:

@@ -85,8 +85,8 @@ async def strike(place: Place, victim: Process, kills: Kills, die: float) -> Non
 
 
 def is_up(process: Process) -> bool:
-    """A process that is still starting has no handler for SIGTERM yet."""
-    return process.age > 4 and process.has_said_ready
+    """A process that is still starting has no handler for SIGTERM yet; a worker says no word."""
+    return process.has_said_ready and (process.is_server or process.age > 4)
 
 
 async def terminate(victim: Process, kills: Kills, now: datetime) -> None:

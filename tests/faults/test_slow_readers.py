@@ -1,0 +1,67 @@
+"""A page that opens its socket and never reads it, while a long reply is streamed."""
+
+import select
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.console.serving import Script, Started
+from tests.fake_model import FakeModelServer, say
+from tests.faults.sockets import SMALL, Page, text_of
+
+# One paragraph: each frame carries it whole, so it grows to some megabytes a second.
+LONG = say("word " * 80_000, chunk=2_000, delay=0.02)
+END = 15  # seconds
+
+
+@pytest.fixture
+def server(tmp_path):
+    with FakeModelServer([LONG]) as model:
+        server = Started(
+            tmp_path / "home",
+            OPENAI_BASE_URL=model.url,
+            OPENAI_API_KEY="k",
+            PLANSIDE_MODEL="openai/m",
+        )
+        yield server
+        if server.process.poll() is None:
+            server.end()
+
+
+def test_a_page_that_reads_nothing_is_let_go_and_the_others_go_on(server, tmp_path):
+    alice, page = Script(tmp_path / "home"), Page(server)
+    c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
+    with page.open(c, kept=SMALL) as asleep, page.open(c) as awake:
+        text_of(awake)  # the state at the beginning
+        before = memory_of(server)
+        alice.post(server, f"/conversations/{c}/messages", {"text": "a long story"})
+        assert is_let_go(asleep, meanwhile=awake), "its socket is still open"
+        assert memory_of(server) - before < 100, "megabytes"
+        while "word" not in text_of(awake):
+            pass
+    with page.open(c) as back:
+        assert "word word" in text_of(back), "who comes back is sent what it has missed"
+    assert server.end()[1] == 0
+
+
+def is_let_go(asleep, meanwhile):
+    """Whether the server hangs up on a socket that nobody reads, while another one is read."""
+    watch = select.poll()
+    watch.register(asleep, select.POLLRDHUP)
+    watch.register(meanwhile, select.POLLIN)
+    end = time.monotonic() + END
+    while time.monotonic() < end:
+        ready = dict(watch.poll(1000))
+        if asleep.fileno() in ready:
+            return True
+        if ready:
+            text_of(meanwhile)
+    return False
+
+
+def memory_of(server):
+    """Resident megabytes."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) / 1024
