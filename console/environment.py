@@ -25,6 +25,27 @@ def number(name: str, default: float) -> float:
         raise ImproperlyConfigured(f"{name} must be a number, not {raw!r}.") from None
 
 
+def limit(name: str, default: int) -> int:
+    """How many at most. There is no value that means without end."""
+    value = number(name, default)
+    if value != int(value) or value < 1:
+        raise ImproperlyConfigured(f"{name} must be a whole number from 1 on, not {text(name)!r}.")
+    return int(value)
+
+
+def one_of(name: str, default: str, *others: str) -> str:
+    """The first of the words is meant where nothing is set."""
+    value = text(name, default).lower()
+    if value not in (default, *others):
+        raise ImproperlyConfigured(f"{name} is {', '.join(others)} or {default}, not {value!r}.")
+    return value
+
+
+def yes(name: str) -> bool:
+    """The words that OpenTelemetry knows for it."""
+    return text(name).lower() in ("true", "1", "span_only", "span_and_event")
+
+
 def port(name: str, default: int) -> int:
     value = number(name, default)
     if value != int(value) or not 0 <= value <= 65535:
@@ -135,3 +156,13 @@ def write_once(path: Path, text: str) -> None:
             path.hardlink_to(draft)
     finally:
         draft.unlink()
+
+
+def secrets() -> list[str]:
+    """What is secret among all this, to be kept out of the logs."""
+    from django.conf import settings
+
+    urls = [urlsplit(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
+    passwords = [word for url in urls for word in (url.password, unquote(url.password or ""))]
+    known = [settings.SECRET_KEY, settings.OPENAI_API_KEY, settings.PLANSIDE_METRICS_TOKEN]
+    return [word for word in (*known, *passwords) if word]

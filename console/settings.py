@@ -16,6 +16,17 @@ PLANSIDE_WORKERS = environment.text("PLANSIDE_WORKERS", "embedded")
 PLANSIDE_LEASE_SECONDS = environment.lease_seconds()
 PLANSIDE_IS_LOCAL = PLANSIDE_HOST in environment.LOOPBACK
 
+# On stderr: lines for a person, or one JSON object a line; debug adds requests and turns.
+PLANSIDE_LOG = environment.one_of("PLANSIDE_LOG", "text", "json")
+PLANSIDE_LOG_LEVEL = environment.one_of(
+    "PLANSIDE_LOG_LEVEL", "info", "debug", "warning", "error"
+).upper()
+# Opens /metrics on a server; on a worker the port serves nothing else.
+PLANSIDE_METRICS_TOKEN = environment.text("PLANSIDE_METRICS_TOKEN")
+PLANSIDE_METRICS_PORT = environment.port("PLANSIDE_METRICS_PORT", 0)
+# Whether traces may hold what people, models and tools have said.
+OTEL_CAPTURE_CONTENT = environment.yes("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
 OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
 # "provider/model" of new agents, the one shipped at first start included.
@@ -60,6 +71,7 @@ MIDDLEWARE = [
     "console.api.errors.plain_errors",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "console.requests.watched",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -128,14 +140,14 @@ TIME_ZONE = "UTC"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(levelname)s %(name)s: %(message)s"}},
+    "formatters": {"line": {"()": "console.logs.formatter", "as_json": PLANSIDE_LOG == "json"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "psycopg.pool": {"level": "ERROR"},  # each try to connect, while we say it once
         "django.request": {"level": "ERROR"},
-        "agents": {"level": "INFO"},
-        "plans": {"level": "INFO"},
-        "console": {"level": "INFO"},
+        "agents": {"level": PLANSIDE_LOG_LEVEL},
+        "plans": {"level": PLANSIDE_LOG_LEVEL},
+        "console": {"level": PLANSIDE_LOG_LEVEL},
     },
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from agents import observed
 from agents.chains.steps import Work
 from agents.models import Lane, Turn, TurnState
 from agents.toolset import register_offer
@@ -23,8 +24,9 @@ from plans.rows import lock, run_turn_of, save_run, tell
 def prepare_subtask(turn: Turn) -> Work:
     """Claim the next subtask, if the gate lets it; its context is put together from facts."""
     attempt = actions.claim_subtask(turn)
-    plan = attempt.subtask.plan
-    task: Wire = {"role": "user", "content": prompts.assignment(plan, attempt.subtask)}
+    subtask, plan = attempt.subtask, attempt.subtask.plan
+    observed.found(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
+    task: Wire = {"role": "user", "content": prompts.assignment(plan, subtask)}
     earlier = history(turn.conversation, turn)
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain_of(turn, "executor"), [*earlier, task], seconds)
@@ -35,6 +37,7 @@ def prepare_closing(turn: Turn) -> Work:
     if not plan.is_open or not plan.is_confirmed:
         raise NothingToDo
     save_run(plan, Run.RUNNING)
+    observed.found(version=plan.version)
     task: Wire = {"role": "user", "content": prompts.CLOSING}
     return Work(chain_of(turn, "executor"), [task])
 

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator
 
+from agents import observed
 from agents.chains.macros import UnknownMacro, expand
 from agents.chains.schema import ToolsCall
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, ToolCallChanged
@@ -137,7 +138,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
         return
     await in_db(journal.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
-    state, result = await outcome_of(tool, call)
+    state, result = await observed.tool_call(call, outcome_of(tool, call))
     await in_db(journal.end_call, turn, call, state, result.text, result.ends_turn)
     yield ToolCallChanged(call.pk)
 

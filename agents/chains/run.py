@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from agents import observed
 from agents.chains.handlers import HANDLERS
 from agents.chains.schema import END, START, Task, seconds_of
 from agents.chains.steps import ChainEvent, Output, Step, StepDone, Work
@@ -34,11 +35,12 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
         task = work.chain.task(here)
         done = StepDone("", {})
         try:
-            async with aclosing(timed(run_task(turn, work, task), task)) as events:
-                async for event in events:
-                    yield event
-                    if isinstance(event, StepDone):
-                        done = event
+            with observed.step(task):
+                async with aclosing(timed(run_task(turn, work, task), task)) as events:
+                    async for event in events:
+                        yield event
+                        if isinstance(event, StepDone):
+                            done = event
         except (ModelError, TurnFailed, Refused, TimeoutError) as error:
             here = await in_db(after_failure, turn, task, error)
         else:

@@ -11,7 +11,7 @@ from typing import cast
 import httpx
 from django.conf import settings
 
-from agents import wire
+from agents import observed, wire
 from agents.model_client import errors, refusals
 from agents.model_client.errors import ModelError
 from agents.model_client.reply import (
@@ -54,19 +54,24 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
     Closing the generator closes the connection, and with it the model's work.
     """
     draft = ReplyDraft()
-    try:
-        async with _answer(request) as response, aclosing(_documents(response, draft)) as documents:
-            async for document in documents:
-                if is_error(document):
-                    raise refusals.from_stream(request, document, draft.began)
-                for part in draft.add(document):
-                    yield part
-    except Unreadable as unreadable:
-        raise errors.unreadable(request, unreadable.body, draft.began) from None
-    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
-        if not draft.finish_reason:
-            raise errors.broke(request, error, draft.began) from error
-    yield _whole(request, draft)
+    with observed.model_call(request) as call:
+        try:
+            async with _answer(request) as response, aclosing(_documents(response, draft)) as heard:
+                async for document in heard:
+                    if is_error(document):
+                        raise refusals.from_stream(request, document, draft.began)
+                    if not call.answers:
+                        call.first_piece()
+                    for part in draft.add(document):
+                        yield part
+        except Unreadable as unreadable:
+            raise errors.unreadable(request, unreadable.body, draft.began) from None
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
+            if not draft.finish_reason:
+                raise errors.broke(request, error, draft.began) from error
+        reply = _whole(request, draft)
+        call.answered(reply)
+    yield reply
 
 
 async def list_models(endpoint: Endpoint) -> list[str]:

@@ -6,7 +6,7 @@ from agents.models import Turn
 
 
 class Interruption(Exception):
-    pass
+    is_no_failure = True
 
 
 class TurnLost(Interruption):
@@ -32,6 +32,8 @@ class NothingToDo(Interruption):
 
 class TurnFailed(Interruption):
     """The work itself failed: `error_class` as in Attempt.FailureClass, one sentence as text."""
+
+    is_no_failure = False
 
     def __init__(self, error_class: str, sentence: str, title: str = "", advice: str = "") -> None:
         super().__init__(sentence)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 
+from agents import observed
 from agents.chains.run import run_chain
 from agents.chains.steps import ChainEvent, TextEnded, TextStreamed, Work
 from agents.database import AWAY, in_db
@@ -35,7 +36,8 @@ async def run_turn(turn: Turn, watch: Watch = nobody) -> None:
     `watch` is told each event of the chain, for a command that prints along.
     """
     try:
-        await settle_by(turn, watch)
+        with observed.turn(turn):
+            await settle_by(turn, watch)
     except TurnLost:
         log.info("turn %s is no longer ours", turn.pk)
 

@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand
 
 from agents.agent_file.record import prepare_home
 from agents.errors import Refused
+from console import tracing
 from console.migrating import migrate
 
 
@@ -35,6 +36,7 @@ class PlainCommand(BaseCommand):
 
 def leave() -> NoReturn:
     """Exit now: a thread that hangs in a tool or a driver must not hold the process."""
+    tracing.finish()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

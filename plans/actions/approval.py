@@ -8,9 +8,11 @@ from django.utils import timezone
 from agents.errors import Invalid, NotNow
 from plans.actions.running import set_off
 from plans.models import Attempt, Plan, Run
+from plans.operations import operation
 from plans.rows import checklist, demand_open, lock, tell
 
 
+@operation
 @transaction.atomic
 def approve(plan: Plan, version: int, by: str, run: str = "all") -> Plan:
     """Say yes to exactly this version, and start or resume the run (`all`, `next` or `no`).

@@ -8,9 +8,11 @@ from agents import events
 from agents.errors import Invalid
 from agents.models import Conversation, Message
 from plans.actions.running import stop_plan
+from plans.operations import operation
 from plans.rows import active_of
 
 
+@operation
 @transaction.atomic
 def ask_for_plan(
     conversation: Conversation, goal: str, by: str, message: Message | None = None
@@ -29,6 +31,7 @@ def ask_for_plan(
     events.record(conversation, "plan.asked", "", by, goal=goal[:500])
 
 
+@operation
 @transaction.atomic
 def cancel_asking(conversation: Conversation, by: str) -> bool:
     """No plan is asked for any more; False if none was."""

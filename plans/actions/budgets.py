@@ -11,6 +11,7 @@ from agents.turns.budget import NAMES, reached, used_by
 from agents.turns.interruptions import TurnWaits
 from plans.actions.running import set_off
 from plans.models import Plan, Run
+from plans.operations import operation
 from plans.rows import demand_open, lock, tell
 
 
@@ -38,6 +39,7 @@ def why_over(plan: Plan) -> str:
     return reached(plan.budget, used_by(turns))
 
 
+@operation
 @transaction.atomic
 def raise_budget(plan: Plan, by: str, limits: dict[str, object]) -> Plan:
     """Set new limits (None = none any more) and go on, if the old ones had halted the run."""

@@ -13,10 +13,12 @@ from plans.actions.layout import (
 )
 from plans.actions.versions import changing
 from plans.models import Plan, Subtask
+from plans.operations import operation
 from plans.rows import tell
 from plans.shapes import PlanEdit, SubtaskDraft, SubtaskEdit
 
 
+@operation
 def edit_plan(plan: Plan, edit: PlanEdit, by: str, version: int | None) -> Plan:
     """Title, content, expected outcome, and the whole list of what has not started."""
     with changing(plan, by, version) as change:
@@ -68,6 +70,7 @@ def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
     return order
 
 
+@operation
 def add_subtask(
     plan: Plan, fields: SubtaskDraft, by: str, version: int | None = None, after: str | None = None
 ) -> Plan:
@@ -89,6 +92,7 @@ def place_after(plan: Plan, order: list[Subtask], after: str | None) -> int:
     return sum(1 for subtask in order if (subtask.position or 0) <= position)
 
 
+@operation
 def update_subtask(
     plan: Plan, key: str, changes: dict[str, object], by: str, version: int | None = None
 ) -> Plan:
@@ -106,6 +110,7 @@ def say_changed(before: str, subtask: Subtask) -> str:
     return f"Changed “{subtask.name}”"
 
 
+@operation
 def move_subtask(
     plan: Plan, key: str, to_position: int, by: str, version: int | None = None
 ) -> Plan:
@@ -122,6 +127,7 @@ def move_subtask(
     return plan
 
 
+@operation
 def remove_subtask(plan: Plan, key: str, by: str, version: int | None = None) -> Plan:
     with changing(plan, by, version) as change:
         plan = change.plan

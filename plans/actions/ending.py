@@ -13,9 +13,11 @@ from agents.turns.endings import request_stop
 from plans.actions.asking import cancel_asking
 from plans.actions.running import stop_plan
 from plans.models import OPEN, Plan, Run, State
+from plans.operations import operation
 from plans.rows import active_of, checklist, close_subtask, demand_open, lock, save_run, tell
 
 
+@operation
 @transaction.atomic
 def cancel_plan(plan: Plan, by: str, reason: str = "cancelled") -> Plan:
     """Abandon the plan: what is running stops, what is open is abandoned, nothing is deleted.
@@ -38,6 +40,7 @@ def cancel_plan(plan: Plan, by: str, reason: str = "cancelled") -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def finish_plan(plan: Plan, outcome: str, by: str) -> Plan:
     """Done, with what came of it. Refused while a subtask is open."""
@@ -57,6 +60,7 @@ def finish_plan(plan: Plan, outcome: str, by: str) -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def clear(conversation: Conversation, by: str) -> None:
     """Empty the drawer: what runs stops, what is queued is dropped, the open plan is abandoned.

@@ -7,10 +7,12 @@ from plans.actions.layout import TEXT_FIELDS, lay_out, new_subtasks, rewrite
 from plans.actions.versions import changing
 from plans.diff import PLAN_FIELDS, PlanText, words_of
 from plans.models import Plan, State, Subtask
+from plans.operations import operation
 from plans.rows import checklist
 from plans.shapes import SubtaskDraft
 
 
+@operation
 def go_back(plan: Plan, version: int, by: str, seen: int | None = None) -> Plan:
     """Version n+1 with the text of `version`, as far as what has started allows.
 

@@ -10,10 +10,12 @@ from agents.models import Conversation, Message, Turn
 from plans.actions.budgets import first_budget
 from plans.actions.ending import cancel_plan
 from plans.models import ActivePlan, Plan, Subtask
+from plans.operations import operation
 from plans.rows import AGENT, active_of, new_keys, save_version, tell
 from plans.shapes import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
 
 
+@operation
 @transaction.atomic
 def create_plan(
     conversation: Conversation,

@@ -12,10 +12,12 @@ from plans.actions.revising import draft_of, give_up_attempt
 from plans.actions.running import stop_plan
 from plans.actions.versions import changing
 from plans.models import ActivePlan, Plan, State, Subtask
+from plans.operations import operation
 from plans.rows import checklist, demand_open, lock, tell
 from plans.shapes import Revision
 
 
+@operation
 @transaction.atomic
 def replan(plan: Plan, by: str, from_key: str | None = None, hint: str = "") -> Turn:
     """Ask the planner for another way from a subtask on (the first open one without a key).
@@ -50,6 +52,7 @@ def first_open(plan: Plan, key: str | None) -> Subtask:
     return first
 
 
+@operation
 def replace_rest(plan: Plan, from_key: str, revision: Revision, by: str) -> Plan:
     """Put the new subtasks where the open ones from `from_key` on were.
 

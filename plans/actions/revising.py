@@ -7,10 +7,12 @@ from agents.turns.endings import request_stop
 from plans.actions.layout import find, lay_out, new_subtasks, rewrite, unstarted
 from plans.actions.versions import changing
 from plans.models import Plan, State, Subtask
+from plans.operations import operation
 from plans.rows import run_turn_of
 from plans.shapes import Revision, SubtaskDraft, SubtaskRevision
 
 
+@operation
 def revise_plan(plan: Plan, revision: Revision, by: str) -> Plan:
     """Change, add, remove, reorder what has not started; only an explicit removal removes.
 

@@ -14,6 +14,7 @@ from agents.models import Lane, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
 from agents.turns.endings import go_on, request_stop
 from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
+from plans.operations import operation
 from plans.rows import (
     checklist,
     close_subtask,
@@ -29,6 +30,7 @@ from plans.rows import (
 NOT_YET = "Nothing runs without your yes: start v{version} first."
 
 
+@operation
 @transaction.atomic
 def run_plan(
     plan: Plan, by: str, mode: str = "all", options: dict[str, object] | None = None
@@ -109,6 +111,7 @@ def queue_next(plan: Plan, wait: float = 0) -> None:
     save_run(plan, Run.QUEUED)
 
 
+@operation
 @transaction.atomic
 def pause_plan(plan: Plan, by: str) -> Plan:
     """Pause after the tool call that is running now."""
@@ -136,6 +139,7 @@ def wait_in_place(turn: Turn) -> None:
     )
 
 
+@operation
 @transaction.atomic
 def resume_plan(plan: Plan, by: str) -> Plan:
     """Go on where it was paused; a new version or a question waits for another answer."""
@@ -153,6 +157,7 @@ def resume_plan(plan: Plan, by: str) -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def stop_plan(plan: Plan, by: str) -> Plan:
     """End the run: the subtask is todo again, its attempt does not count."""
@@ -173,6 +178,7 @@ def stop_plan(plan: Plan, by: str) -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def retry_subtask(plan: Plan, key: str, by: str) -> Plan:
     """Try a failed subtask again, now."""
@@ -188,6 +194,7 @@ def retry_subtask(plan: Plan, key: str, by: str) -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def skip_subtask(plan: Plan, key: str, by: str, reason: str = "") -> Plan:
     """Leave a subtask out: it stays in the list, abandoned, and counts as settled."""

@@ -10,6 +10,7 @@ from plans.actions.attempts import attempt_of, plan_of
 from plans.actions.ending import finish_plan
 from plans.actions.running import queue_next
 from plans.models import Attempt, Plan, Run, State
+from plans.operations import operation
 from plans.rows import SYSTEM, checklist, close_subtask, next_todo, refresh_state, save_run, tell
 
 PAUSES = {
@@ -20,6 +21,7 @@ PAUSES = {
 WAITED_FOR = (Attempt.FailureClass.TRANSIENT, Attempt.FailureClass.CAPACITY)
 
 
+@operation
 def settle_subtask(turn: Turn) -> None:
     """The turn of an attempt has left `running`: move the subtask by what really happened."""
     plan = plan_of(turn)
@@ -147,6 +149,7 @@ def pause_before_next(plan: Plan) -> None:
     tell(plan, "run.paused", SYSTEM, reason="user")
 
 
+@operation
 def settle_closing(turn: Turn) -> None:
     """The closing turn is over: the plan is done with an outcome, whatever the model did."""
     plan = plan_of(turn)

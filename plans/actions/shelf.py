@@ -8,10 +8,12 @@ from agents.errors import NotNow
 from agents.turns.endings import request_stop
 from plans.actions.making import create_plan
 from plans.models import Plan
+from plans.operations import operation
 from plans.rows import active_of, checklist, lock, run_turn_of, tell
 from plans.shapes import PlanDraft, SubtaskDraft
 
 
+@operation
 @transaction.atomic
 def activate(plan: Plan, by: str) -> Plan:
     """Put this plan into the drawer; the one that was there stays open. Not while one runs."""
@@ -27,6 +29,7 @@ def activate(plan: Plan, by: str) -> Plan:
     return plan
 
 
+@operation
 @transaction.atomic
 def delete_plan(plan: Plan, by: str) -> None:
     """Gone, with its versions, attempts and events' details; the conversation's text stays."""
@@ -41,6 +44,7 @@ def delete_plan(plan: Plan, by: str) -> None:
     plan.delete()
 
 
+@operation
 @transaction.atomic
 def use_again(plan: Plan, by: str) -> Plan:
     """A new plan with the same text, waiting for a new yes. The old one stays as it is."""

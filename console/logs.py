@@ -1,0 +1,73 @@
+"""Log lines on stderr: for a person, or (PLANSIDE_LOG=json) one JSON object each for a machine.
+
+Whatever logs, ours or a library, goes through here: a line carries what the work at hand is about
+(conversation, turn, plan, subtask …), and no secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from agents.hiding import hide
+from agents.tools.secrets import HIDDEN
+
+SECRET_KEYS = ("authorization", "cookie", "password", "secret", "token", "api_key", "apikey")
+SHARED: list[Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.ExtraAdder(),
+]
+
+
+def formatter(as_json: bool) -> logging.Formatter:
+    """For `logging.config`."""
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=[*SHARED, without_empty, without_secret_keys, stamp(as_json)],
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            *(machine() if as_json else person()),
+            blotted,
+        ],
+    )
+
+
+def stamp(as_json: bool) -> Processor:
+    """A machine compares times of several hosts, a person looks at the clock on the wall."""
+    if as_json:
+        return structlog.processors.TimeStamper(fmt="iso", utc=True)
+    return structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False)
+
+
+def machine() -> list[Processor]:
+    renamed = structlog.processors.EventRenamer("message")
+    return [structlog.processors.format_exc_info, renamed, structlog.processors.JSONRenderer()]
+
+
+def person() -> list[Processor]:
+    """Tracebacks are plain: the fancy ones show the values of local variables."""
+    colors = sys.stderr is not None and sys.stderr.isatty()
+    plain = structlog.dev.plain_traceback
+    return [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain, pad_event_to=0)]
+
+
+def without_empty(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    return {key: value for key, value in event.items() if value not in ("", None)}
+
+
+def without_secret_keys(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """What is called a secret is one, whatever it looks like."""
+    return {key: HIDDEN if is_secret(key) else value for key, value in event.items()}
+
+
+def is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in SECRET_KEYS)
+
+
+def blotted(logger: WrappedLogger, method: str, line: object) -> str:
+    """The last of all: the line as it is written."""
+    return hide(str(line))
