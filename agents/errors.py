@@ -6,16 +6,20 @@ Refused
 ├── NotNow       409  the state refuses; `current_version` names the version that stands
 ├── Stale        412  it was read before somebody else changed it
 ├── Missing      404  there is no such thing, or not for this person
-└── Forbidden    403  this person may not
+├── Forbidden    403  this person may not
+└── TooOften     429  … so often; Retry-After says when again
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 
 class Refused(Exception):
     """One sentence for a person in `str(error)`, and the HTTP status that says the same."""
 
     status = 400
+    headers: Mapping[str, str] = {}
 
 
 class Invalid(Refused):
@@ -44,3 +48,11 @@ class Missing(Refused):
 
 class Forbidden(Refused):
     status = 403
+
+
+class TooOften(Refused):
+    status = 429
+
+    def __init__(self, sentence: str, wait: int) -> None:
+        super().__init__(sentence)
+        self.headers = {"Retry-After": str(wait)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 
 from django.http import HttpRequest, HttpResponse
@@ -36,28 +36,24 @@ def verb(alert: str) -> Callable[[Verb], View]:
         @wraps(do)
         def view(request: HttpRequest, pk: int, **where: object) -> HttpResponse:
             conversation = owned(request, pk)
+            headers: Mapping[str, str] = {}
             try:
                 extra, status, sentence = do(request, conversation, **where) or "", 200, ""
             except Refused as refusal:
                 extra, status, sentence = "", refusal.status, str(refusal)
+                headers = refusal.headers
             except ValidationError as error:
                 extra, status, sentence = "", 422, say_invalid(error)
             if isinstance(extra, HttpResponse):
                 return extra
             if not is_htmx(request):
                 return redirect("conversation", conversation.pk)
-            return answer(request, conversation, tell(alert, sentence) + extra, status)
+            html = changes(conversation.pk, cursor_of(request))[1] + tell(alert, sentence)
+            return HttpResponse(html + extra, status=status, headers=headers)
 
         return view
 
     return decorate
-
-
-def answer(
-    request: HttpRequest, conversation: Conversation, extra: str, status: int
-) -> HttpResponse:
-    _, html = changes(conversation.pk, cursor_of(request))
-    return HttpResponse(html + extra, status=status)
 
 
 def cursor_of(request: HttpRequest) -> int:

@@ -40,6 +40,11 @@ MODEL_IDLE_TIMEOUT = environment.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
 MODEL_RETRY_BASE = environment.number("PLANSIDE_MODEL_RETRY_BASE", 2)
 DEMO_PACE = environment.number("PLANSIDE_DEMO_PACE", 1)
 
+# Limits per person, or for sign-ins per address; console/rates.py says how they are counted.
+SIGNIN_FAILURES = environment.limit("PLANSIDE_SIGNIN_FAILURES", 10)
+MESSAGES_PER_MINUTE = environment.limit("PLANSIDE_MESSAGES_PER_MINUTE", 1_200)
+API_CALLS_PER_MINUTE = environment.limit("PLANSIDE_API_CALLS_PER_MINUTE", 6_000)
+
 if PLANSIDE_WORKERS not in ("embedded", "external"):
     raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
 if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
@@ -69,6 +74,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
+    "console.middleware.readable",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "console.requests.watched",

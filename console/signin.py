@@ -8,7 +8,6 @@ from datetime import timedelta
 from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -17,19 +16,17 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from agents.errors import TooOften
 from agents.models import SigninToken
+from console import rates
 from console.tokens import digest_of
 
 # A printed link works once, until the server starts again, and never longer than this.
 LINK_LASTS = timedelta(hours=24)
-# Wrong passwords from one address before it has to wait, and how long (seconds).
-MOST_FAILURES = 10
-FAILURES_COUNT_FOR = 300
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 SPENT = "This sign-in link was used before or is too old: start Planside again to get a new one."
 WRONG = "This username and password do not belong together."
-TOO_MANY = "Too many wrong passwords came from your address: wait five minutes, then try again."
 
 
 def signin_path(user: User) -> str:
@@ -85,13 +82,17 @@ def use_link(secret: str) -> User | None:
 
 
 def by_password(request: HttpRequest) -> HttpResponse:
-    if failures(request) >= MOST_FAILURES:
-        return page(request, TOO_MANY, status=429)
     username, password = request.POST.get("username", ""), request.POST.get("password", "")
+    try:
+        rates.count_signin(username, address_of(request))
+    except TooOften as refusal:
+        response = page(request, str(refusal), status=refusal.status)
+        response.headers["Retry-After"] = refusal.headers["Retry-After"]
+        return response
     user = authenticate(request, username=username, password=password)
     if user is None:
-        count_failure(request)
         return page(request, WRONG, status=403)
+    rates.forgive_signin(username, address_of(request))
     login(request, user)
     return redirect(target(request))
 
@@ -111,20 +112,6 @@ def target(request: HttpRequest) -> str:
     hosts = {request.get_host()}
     is_safe = url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure())
     return wanted if is_safe else "/"
-
-
-# Counted per web process: n of them allow n times as many, which still is no way to guess.
-def failures(request: HttpRequest) -> int:
-    return int(cache.get(failures_key(request), 0))
-
-
-def count_failure(request: HttpRequest) -> None:
-    cache.add(failures_key(request), 0, FAILURES_COUNT_FOR)
-    cache.incr(failures_key(request))
-
-
-def failures_key(request: HttpRequest) -> str:
-    return f"signin-failures:{address_of(request)}"
 
 
 def address_of(request: HttpRequest) -> str:

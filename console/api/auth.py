@@ -13,6 +13,7 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from agents.errors import Forbidden
+from console.rates import count_call
 from console.tokens import bearer_of
 
 
@@ -21,6 +22,7 @@ class Token(HttpBearer):
 
     def authenticate(self, request: HttpRequest, token: str) -> User:
         if user := bearer_of(token.strip()):
+            count_call(f"token of {user.pk}")
             return user
         raise AuthenticationError(message="This token is unknown or was revoked.")
 
@@ -37,6 +39,7 @@ class Session(AuthBase):
             return None
         if check_csrf(request):
             raise Forbidden("The CSRF token is missing or wrong: send it as X-CSRFToken.")
+        count_call(f"session of {request.user.pk}")
         return request.user
 
 

@@ -17,6 +17,7 @@ from agents.grants import known_names
 from agents.models import Turn
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
+from console.rates import count_message
 
 router = Router(tags=["chains"])
 
@@ -89,6 +90,7 @@ async def run_chain(request: HttpRequest, id: str, body: NewRun) -> dict[str, ob
 
 def queued(request: HttpRequest, id: str, body: NewRun) -> Turn:
     load_chain(id)
+    count_message(person(request).pk)
     return headless.queue_chain(person(request), id, body.input, agent_for(request, body.agent))
 
 

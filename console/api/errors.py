@@ -25,6 +25,7 @@ SENTENCES = {
     404: "There is nothing at this address.",
     405: "This address does not take {method} requests.",
     413: "A request may be 2 MB long at most.",
+    422: "The server cannot use this request: it holds a null character.",
     500: "Something went wrong on the server; its log says what.",
     503: "The database does not answer at the moment; try again in a few seconds.",
 }
@@ -79,7 +80,10 @@ def problem(status: int, sentence: str = "", **more: object) -> HttpResponse:
 def refused(request: HttpRequest, error: Refused) -> HttpResponse:
     version = error.current_version if isinstance(error, NotNow | StaleVersion) else None
     more = {} if version is None else {"current_version": version}
-    return problem(error.status, str(error), **more)
+    response = problem(error.status, str(error), **more)
+    for name, value in error.headers.items():
+        response.headers[name] = value
+    return response
 
 
 def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:

@@ -32,6 +32,7 @@ from console.api.plan_shapes import (
 from console.api.plans_wanted import PlansWanted
 from console.api.shapes import Page, TurnShape, answers
 from console.api.turns import turn_shape
+from console.rates import count_message
 from plans import actions, documents, library
 from plans.models import ActivePlan, Plan
 from plans.shapes import PlanDraft, PlanEdit
@@ -81,6 +82,7 @@ def ask(
     request: HttpRequest, conversation: Conversation, goal: str, planner: str | None
 ) -> dict[str, int | None]:
     """As if the person had typed it; `planner` is a chain other than the agent's."""
+    count_message(conversation.owner_id)
     said = commands.plan(
         conversation, f"/plan {goal}", goal, person(request).username, planner or ""
     )
@@ -153,6 +155,7 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, ob
         raise NotNow("This plan is closed: ask for a new one instead.", plan.version)
     if not ActivePlan.objects.filter(plan=plan).exists():
         raise NotNow("Only the plan in the drawer can be revised.", plan.version)
+    count_message(plan.conversation.owner_id)
     _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
     return Status(202, turn_shape(turn))
 

@@ -20,7 +20,7 @@ class Problem(Schema):
 
 def answers(shape: object, *refusals: int, status: int = 200) -> dict[int, object]:
     """An operation's answers: its own, the refusals every operation knows, and further ones."""
-    return {status: shape} | dict.fromkeys((401, 403, 422, *refusals), Problem)
+    return {status: shape} | dict.fromkeys((401, 403, 413, 422, 429, *refusals), Problem)
 
 
 class Body(Schema):
