@@ -10,6 +10,7 @@ from agents import events
 from agents.agent_file.record import change_agent, read_agent
 from agents.chains.library import load_chain
 from agents.errors import Invalid, NotNow
+from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
 from agents.turns import journal
@@ -39,6 +40,7 @@ def rename_conversation(conversation: Conversation, title: str, by: str = "") ->
 @transaction.atomic
 def delete_conversation(conversation: Conversation, by: str = "") -> None:
     """Gone with all its messages and plans. What is running is stopped first."""
+    lock_conversation(conversation.pk)
     for turn in open_turns(conversation):
         request_stop(turn, by)
     conversation.delete()
@@ -138,6 +140,7 @@ def add_message(
 @transaction.atomic
 def stop_reply(conversation: Conversation, by: str) -> Turn | None:
     """End the chat lane's turn that is running, waiting or held; queued messages stay unsent."""
+    lock_conversation(conversation.pk)
     turns = open_turns(conversation, Lane.CHAT)
     live = next((turn for turn in turns if turn.state != TurnState.QUEUED), None)
     held = next((turn for turn in turns if turn.checkpoint.get("try")), None)
@@ -172,6 +175,7 @@ def drop_queued(turn: Turn) -> None:
 @transaction.atomic
 def discard_queued(message: Message, by: str) -> None:
     """Take back a message that has not gone out yet."""
+    lock_conversation(message.conversation_id)
     turn = message.turn
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
         raise NotNow("This message has already gone out.")
@@ -181,6 +185,7 @@ def discard_queued(message: Message, by: str) -> None:
 @transaction.atomic
 def try_now(turn: Turn, by: str) -> None:
     """A turn held back until its next try goes at once."""
+    lock_conversation(turn.conversation_id)
     rows = Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED)
     if not rows.update(not_before=None):
         raise NotNow("It is not waiting for another try.")
@@ -191,6 +196,7 @@ def try_now(turn: Turn, by: str) -> None:
 @transaction.atomic
 def retry_reply(conversation: Conversation, by: str) -> Turn:
     """Take the last chat turn up again where it failed or was stopped."""
+    lock_conversation(conversation.pk)
     turn = Turn.objects.filter(conversation=conversation, lane=Lane.CHAT).order_by("pk").last()
     if turn is None or turn.state not in (TurnState.FAILED, TurnState.STOPPED):
         raise NotNow("There is no failed reply to retry.")
@@ -220,7 +226,9 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
     """Answer an asked call: allow_once, always or deny. The same answer twice is harmless."""
     if decision not in ("allow_once", "always", "deny"):
         raise Invalid("The decision is allow_once, always or deny.")
-    call = ToolCall.objects.select_for_update().select_related("turn__conversation").get(pk=call.pk)
+    lock_conversation(call.turn.conversation_id)
+    rows = ToolCall.objects.select_for_update(no_key=True, of=("self",))
+    call = rows.select_related("turn__conversation").get(pk=call.pk)
     if call.decision == decision:
         return call
     if call.state != ToolCall.State.ASKED or call.decision:

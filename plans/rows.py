@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agents import events
 from agents.errors import NotNow
+from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from plans.models import ActivePlan, Plan, PlanVersion, State, Subtask
 
@@ -16,6 +17,7 @@ SYSTEM = "system"
 
 def active_of(conversation: Conversation) -> ActivePlan:
     """The conversation's pointer, locked."""
+    lock_conversation(conversation.pk)
     ActivePlan.objects.get_or_create(conversation=conversation)
     return ActivePlan.objects.select_for_update().get(conversation=conversation)
 
@@ -27,7 +29,8 @@ def active_plan(conversation: Conversation) -> Plan | None:
 
 def lock(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
-    rows = Plan.objects.select_for_update(of=("self",)).select_related("conversation")
+    lock_conversation(plan.conversation_id)
+    rows = Plan.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
     return rows.get(pk=plan.pk)
 
 
@@ -65,7 +68,7 @@ def new_keys(plan: Plan, count: int) -> list[str]:
 def run_turn_of(plan: Plan) -> Turn | None:
     """The open turn of the plan's run, locked; there is at most one that runs or waits."""
     states = [TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING]
-    turns = Turn.objects.select_for_update(of=("self",)).select_related("conversation")
+    turns = Turn.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
     return (
         turns.filter(
             conversation_id=plan.conversation_id,

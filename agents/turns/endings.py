@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import events
+from agents.locks import lock_conversation
 from agents.model_client.client import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
@@ -67,7 +68,9 @@ def stop_children(turn: Turn, by: str = "") -> None:
 @transaction.atomic
 def request_stop(turn: Turn, by: str) -> None:
     """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
-    turn = Turn.objects.select_for_update().select_related("conversation").get(pk=turn.pk)
+    lock_conversation(turn.conversation_id)
+    rows = Turn.objects.select_for_update(no_key=True, of=("self",))
+    turn = rows.select_related("conversation").get(pk=turn.pk)
     if turn.state == TurnState.RUNNING:
         Turn.objects.filter(pk=turn.pk).update(stop_requested=True)
         events.record(turn.conversation, "turn.stopping", f"turn:{turn.pk}", by)

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents import events
+from agents.locks import lock_conversation
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.turns.budget import cost_of
 from agents.turns.interruptions import TurnLost, TurnStopped, TurnWaits
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 def fenced(turn: Turn) -> Iterator[None]:
     """A transaction that commits only while this claim of the turn holds."""
     with transaction.atomic():
+        lock_conversation(turn.conversation_id)
         held = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch, state=TurnState.RUNNING)
-        flags = held.select_for_update().values("stop_requested", "pause_requested").first()
+        flags = held.select_for_update(no_key=True).values("stop_requested", "pause_requested").first()
         if flags is None:
             raise TurnLost
         turn.stop_requested = flags["stop_requested"]
