@@ -12,6 +12,7 @@ from agents import events
 from agents.agent_file.record import read_agent
 from agents.errors import Refused
 from agents.models import Conversation, Message, Turn
+from console.rates import count_message
 from plans import actions, words
 from plans.below import asking_plan
 from plans.models import ActivePlan, Plan
@@ -43,6 +44,7 @@ def say(conversation: Conversation, text: str, by: str, plan_version: int | None
     """Take in a message. `plan_version` is the version the composer showed."""
     talk.check_text(text)
     with transaction.atomic():
+        count_message(conversation.owner_id)
         conversation = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
         if command := COMMAND.match(text):
             return obey(conversation, text, command.group(1).lower(), command.group(2), by)

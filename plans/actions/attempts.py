@@ -13,6 +13,7 @@ from agents.turns.children import bubble, parent_waits
 from agents.turns.endings import go_on
 from agents.turns.interruptions import NothingToDo
 from plans.models import Attempt, Plan, Run, State, Subtask
+from plans.operations import operation
 from plans.rows import (
     SYSTEM,
     lock,
@@ -32,6 +33,7 @@ def attempt_of(turn: Turn) -> Attempt | None:
     return Attempt.objects.filter(turn=turn).select_related("subtask").first()
 
 
+@operation
 @transaction.atomic
 def claim_subtask(turn: Turn) -> Attempt:
     """The turn's attempt: the one it has already, or a new one at the next subtask.
@@ -65,6 +67,7 @@ def begin(plan: Plan, subtask: Subtask, turn: Turn) -> Attempt:
     return Attempt.objects.create(subtask=subtask, number=last + 1, version=plan.version, turn=turn)
 
 
+@operation
 @transaction.atomic
 def report_progress(turn: Turn, text: str, by: str) -> None:
     """What the model says of its own progress: shown as its words, never taken as the state."""
@@ -75,6 +78,7 @@ def report_progress(turn: Turn, text: str, by: str) -> None:
     tell(plan_of(turn), "plan.updated", by, subtask=attempt.subtask.key, progress=text[:500])
 
 
+@operation
 @transaction.atomic
 def ask_question(turn: Turn, question: str, by: str) -> None:
     """A question to the person, kept until it is answered; no attempt is used up."""
@@ -88,6 +92,7 @@ def ask_question(turn: Turn, question: str, by: str) -> None:
     tell(plan, "plan.asked_person", by)
 
 
+@operation
 @transaction.atomic
 def answer_question(plan: Plan, text: str, by: str) -> Plan:
     """The person's answer becomes the result of the call that asked; the turn goes on."""
