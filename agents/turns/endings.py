@@ -10,6 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import events
+from agents.database import clock
 from agents.locks import lock_conversation
 from agents.model_client.client import ModelError
 from agents.models import Message, Turn, TurnState
@@ -154,7 +155,7 @@ def put_off(turn: Turn, error: ModelError, tries: int) -> None:
     """Back into the queue until the next try, with a card that says when."""
     with journal.fenced(turn):
         seconds = delay(error, tries)
-        turn.not_before = timezone.now() + timedelta(seconds=seconds)
+        turn.not_before = clock() + timedelta(seconds=seconds)
         turn.state, turn.lease_until = TurnState.QUEUED, None
         journal.checkpoint(turn, **{"try": tries + 1})
         turn.save(update_fields=["not_before", "state", "lease_until"])
@@ -200,3 +201,4 @@ def cut_off(turn: Turn) -> None:
             turn.state, turn.lease_until = TurnState.QUEUED, None
             turn.save(update_fields=["state", "lease_until"])
             events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
+            wake_after_commit()

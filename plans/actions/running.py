@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Max
-from django.utils import timezone
 
 from agents.actions import queue_turn
+from agents.database import clock
 from agents.errors import Invalid, NotNow
 from agents.models import Lane, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
@@ -106,7 +106,7 @@ def queue_next(plan: Plan, wait: float = 0) -> None:
     allow = [str(name) for name in options.get("allow") or []]
     turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk}, allow)
     if wait:
-        not_before = timezone.now() + timedelta(seconds=wait)
+        not_before = clock() + timedelta(seconds=wait)
         Turn.objects.filter(pk=turn.pk).update(not_before=not_before)
     save_run(plan, Run.QUEUED)
 
