@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -117,7 +118,10 @@ def lease_seconds() -> int:
     return int(value)
 
 
-def channel_layer() -> dict[str, object]:
+def channel_layer(key: str) -> dict[str, object]:
+    """REDIS_URL as a channel layer. Redis has one space for all that is said on it, whatever the
+    database's number: the key keeps Planside and another one apart.
+    """
     url = text("REDIS_URL")
     if not url:
         return {"BACKEND": "channels.layers.InMemoryChannelLayer"}
@@ -125,7 +129,10 @@ def channel_layer() -> dict[str, object]:
         raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
     return {
         "BACKEND": "console.layers.RedisLayer",
-        "CONFIG": {"hosts": [{"address": url, "socket_connect_timeout": 2}]},
+        "CONFIG": {
+            "hosts": [{"address": url, "socket_connect_timeout": 2}],
+            "prefix": f"planside-{sha256(key.encode()).hexdigest()[:16]}",
+        },
     }
 
 

@@ -106,7 +106,7 @@ TEMPLATES = [
 
 DATABASES = {"default": environment.database(PLANSIDE_HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CHANNEL_LAYERS = {"default": environment.channel_layer()}
+CHANNEL_LAYERS = {"default": environment.channel_layer(SECRET_KEY)}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},

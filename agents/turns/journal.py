@@ -26,7 +26,8 @@ def fenced(turn: Turn) -> Iterator[None]:
     with transaction.atomic():
         lock_conversation(turn.conversation_id)
         held = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch, state=TurnState.RUNNING)
-        flags = held.select_for_update(no_key=True).values("stop_requested", "pause_requested").first()
+        held = held.select_for_update(no_key=True)
+        flags = held.values("stop_requested", "pause_requested").first()
         if flags is None:
             raise TurnLost
         turn.stop_requested = flags["stop_requested"]
