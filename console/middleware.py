@@ -21,7 +21,7 @@ REFUSALS = {
     422: "This request holds a null character.",
     413: "A request may be 4 MB long at most.",
 }
-OPEN_PATHS = ("/signin/", "/static/", "/api/", "/healthz", "/readyz")
+OPEN_PATHS = ("/signin/", "/static/", "/api/", "/healthz", "/readyz", "/metrics")
 
 
 def content_security_policy(get_response: View) -> View:

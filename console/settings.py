@@ -71,13 +71,13 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "console.requests.watched",
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
     "console.middleware.readable",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "console.requests.watched",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

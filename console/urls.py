@@ -96,5 +96,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(TOOL + "remove", tools.remove, name="tool-remove"),
     path("", include("console.signin")),
     path("", include("console.health")),
+    path("", include("console.metrics")),
     path("", include("console.api.urls")),
 ]
