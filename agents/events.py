@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from functools import partial
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import SyncToAsync, async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from agents.models import Conversation, Event
+from agents.statements import moment, one, run, stored
+
+log = logging.getLogger(__name__)
+
+# One statement, so that two writers never get the same number.
+NEXT_SEQ = (
+    "UPDATE agents_conversation SET seq = seq + 1, updated_at = %s WHERE id = %s RETURNING seq"
+)
+INSERT = (
+    "INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+)
+READ_AFTER = (
+    "SELECT * FROM agents_event WHERE conversation_id = %s AND seq > %s ORDER BY seq LIMIT %s"
+)
+
+# The newest number of each conversation that is about to be told; a transaction with several
+# events is told once.
+_untold: dict[int, int] = {}
+_telling: set[asyncio.Task[None]] = set()
 
 
 def group_of(conversation_id: int) -> str:
@@ -25,20 +46,48 @@ def record(
     The counter and the event commit or vanish together, so numbers have no gaps.
     """
     pk = conversation if isinstance(conversation, int) else conversation.pk
-    with transaction.atomic():
-        row = Conversation.objects.filter(pk=pk)
-        row.update(seq=F("seq") + 1, updated_at=timezone.now())
-        seq = row.values_list("seq", flat=True).get()
-        Event.objects.create(
-            conversation_id=pk, seq=seq, type=type, subject=subject, actor=actor, data=data
-        )
-    transaction.on_commit(partial(announce, pk, seq, type), robust=True)
+    now = moment(timezone.now())
+    written = stored(Event, "data", data)
+    with transaction.atomic(savepoint=False):
+        row = one(NEXT_SEQ, [now, pk])
+        if row is None:
+            raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
+        seq = int(row[0])
+        run(INSERT, [pk, seq, type, subject, actor, written, now])
+    transaction.on_commit(partial(announce, pk, seq), robust=True)
     return seq
 
 
-def announce(conversation_id: int, seq: int, type: str) -> None:
-    """Tell whoever is listening that there is something new to read."""
+def read_after(conversation_id: int, seq: int, most: int) -> list[Event]:
+    """The events that come after a number, oldest first."""
+    return list(Event.objects.raw(READ_AFTER, [conversation_id, seq, most]))
+
+
+def announce(conversation_id: int, seq: int) -> None:
+    """Tell whoever is listening that there is something new to read; nobody waits for it."""
+    loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
+    if loop is None or not loop.is_running():
+        async_to_sync(tell)(conversation_id, seq)
+        return
+    is_first = conversation_id not in _untold
+    _untold[conversation_id] = seq
+    if is_first:
+        loop.call_soon_threadsafe(tell_soon, conversation_id)
+
+
+def tell_soon(conversation_id: int) -> None:
+    task = asyncio.ensure_future(tell(conversation_id, _untold.pop(conversation_id)))
+    _telling.add(task)
+    task.add_done_callback(_telling.discard)
+
+
+async def tell(conversation_id: int, seq: int) -> None:
+    """A layer that does not answer costs the live view, never the work: readers poll as well."""
     layer = get_channel_layer()
-    if layer is not None:
-        message = {"type": "conversation.event", "seq": seq, "event": type}
-        async_to_sync(layer.group_send)(group_of(conversation_id), message)
+    if layer is None:
+        return
+    try:
+        message = {"type": "conversation.event", "seq": seq}
+        await layer.group_send(group_of(conversation_id), message)
+    except Exception:
+        log.warning("listeners of conversation %s were not told", conversation_id, exc_info=True)

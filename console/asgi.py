@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-pages = get_asgi_application()
+django.setup()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
@@ -16,10 +16,11 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.urls import path  # noqa: E402
 
 from console.consumers import Conversation  # noqa: E402
+from console.handler import Pages  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()
 routes: list[Any] = [path("ws/conversations/<int:pk>/", consumer)]
 live = URLRouter(routes)
 application = ProtocolTypeRouter(
-    {"http": pages, "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(live))}
+    {"http": Pages(), "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(live))}
 )

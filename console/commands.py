@@ -15,8 +15,8 @@ from agents.models import Conversation, Message, Turn
 from console.rates import count_message
 from plans import actions, words
 from plans.below import asking_plan
-from plans.models import ActivePlan, Plan
-from plans.rows import active_plan, checklist
+from plans.models import Plan
+from plans.rows import active_plan, checklist, pointed_at
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
@@ -120,9 +120,9 @@ def new(c: Conversation, message: Message, by: str) -> Said:
 
 def hear(c: Conversation, text: str, by: str, plan_version: int | None) -> Said:
     """Not a command. The gate's words count only as the whole message and only where they fit."""
-    pointer = ActivePlan.objects.filter(conversation=c).select_related("plan").first()
-    plan = pointer.plan if pointer and pointer.plan and pointer.plan.is_open else None
-    asked = bool(pointer and pointer.asked_goal)
+    shown, goal = pointed_at(c.pk)
+    plan = shown if shown and shown.is_open else None
+    asked = bool(goal)
     if words.cancels(text) and (plan or asked):
         return cancel(c, text, by, None if asked else plan)
     if plan and not asked:

@@ -82,6 +82,7 @@ def sqlite(path: Path) -> dict[str, object]:
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
+        "CONN_MAX_AGE": None,  # a file: opening it again at every request gains nothing
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 20,

@@ -55,5 +55,7 @@ def bearer_of(secret: str) -> User | None:
 
 def note_use(token: ApiToken) -> None:
     now = timezone.now()
+    if token.last_used_at and token.last_used_at > now - NOTED_EVERY:
+        return
     long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
     ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)

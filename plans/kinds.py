@@ -27,7 +27,7 @@ def prepare_subtask(turn: Turn) -> Work:
     subtask, plan = attempt.subtask, attempt.subtask.plan
     observed.found(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
     task: Wire = {"role": "user", "content": prompts.assignment(plan, subtask)}
-    earlier = history(turn.conversation, turn)
+    earlier = history(turn)
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain_of(turn, "executor"), [*earlier, task], seconds)
 
@@ -81,5 +81,6 @@ def register() -> None:
     register_offer(offer)
     register_opener(nested.open_with_plan)
     register_kind("plan", TurnKind(prepare_chat, nested.settle_planning, check_chat))
-    register_kind("subtask", TurnKind(prepare_subtask, settle_subtask, check_budget, repair))
+    attempt = TurnKind(prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE)
+    register_kind("subtask", attempt)
     register_kind("closing", TurnKind(prepare_closing, settle_closing, check_budget))

@@ -10,12 +10,11 @@ from agents.toolset import Instruction, Offer, agent_of
 from agents.turns import journal
 from plans.documents import plan_agent
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
-from plans.models import ActivePlan, Plan
+from plans.models import Plan
 from plans.prompts import (
     AFTER_START,
     BESIDE,
     FORMAT,
-    NUDGE,
     PLAN_FIRST,
     READ_ONLY,
     REFUSALS,
@@ -23,6 +22,7 @@ from plans.prompts import (
     REPLAN,
     WAIT,
 )
+from plans.rows import pointed_at
 from plans.tools import PlanTools
 
 ROLES: dict[Row, Literal["planner", "executor"]] = {
@@ -41,8 +41,7 @@ AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
 
 def offer(turn: Turn) -> Offer:
     """What this turn may do now. Meeting row 1 or 2 is remembered on the turn, for good."""
-    pointer = ActivePlan.objects.filter(conversation_id=turn.conversation_id)
-    asked, plan = situation_rows(turn, pointer.select_related("plan").first())
+    asked, plan = situation_rows(turn)
     row = row_of(situation(turn, asked, plan))
     if row in GATED and not turn.checkpoint.get("gated"):
         journal.checkpoint(turn, gated=True)
@@ -54,18 +53,16 @@ def offer(turn: Turn) -> Offer:
         tools=tools.named(names),
         agent_tools=AGENT_TOOLS.get(row, "none"),
         instructions=instructions(row, plan, turn, names),
-        nudge=NUDGE if row == Row.ATTEMPT else "",
         refusal=REFUSALS.get(row, ""),
     )
 
 
-def situation_rows(turn: Turn, pointer: ActivePlan | None) -> tuple[bool, Plan | None]:
+def situation_rows(turn: Turn) -> tuple[bool, Plan | None]:
     """A run's turn is about its own plan, whatever is in the drawer meanwhile."""
     if own := turn.checkpoint.get("plan"):
         return False, Plan.objects.get(pk=own)
-    if pointer is None:
-        return False, None
-    return bool(pointer.asked_goal), pointer.plan
+    plan, goal = pointed_at(turn.conversation_id)
+    return bool(goal), plan
 
 
 def situation(turn: Turn, asked: bool, plan: Plan | None) -> Situation:

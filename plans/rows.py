@@ -9,7 +9,11 @@ from agents import events
 from agents.errors import NotNow
 from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
+from agents.statements import one
 from plans.models import ActivePlan, Plan, PlanVersion, State, Subtask
+
+# Asked for at every listing and every call of a tool.
+POINTER = "SELECT plan_id, asked_goal FROM plans_activeplan WHERE conversation_id = %s"
 
 AGENT = "agent"
 SYSTEM = "system"
@@ -25,6 +29,15 @@ def active_of(conversation: Conversation) -> ActivePlan:
 def active_plan(conversation: Conversation) -> Plan | None:
     pointer = ActivePlan.objects.filter(conversation=conversation).select_related("plan").first()
     return pointer.plan if pointer else None
+
+
+def pointed_at(conversation_id: int) -> tuple[Plan | None, str]:
+    """The plan in the drawer, and the goal for which another one is being asked."""
+    row = one(POINTER, [conversation_id])
+    if row is None:
+        return None, ""
+    plan_id, goal = row
+    return Plan.objects.get(pk=plan_id) if plan_id else None, str(goal)
 
 
 def lock(plan: Plan) -> Plan:

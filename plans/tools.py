@@ -60,7 +60,7 @@ class PlanTools(TextTools):
         self.template = template
 
     def named(self, names: tuple[str, ...]) -> tuple[Tool, ...]:
-        tools = {tool.name: tool for tool in self.all()}
+        tools = {tool.name: tool for tool in self.all()} if names else {}
         return tuple(tools[name] for name in names)
 
     def all(self) -> list[Tool]:

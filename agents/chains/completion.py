@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from django.db.models import F, Max
+from django.db.models import Max
 
 from agents.chains.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.chains.words import said
@@ -13,12 +13,15 @@ from agents.database import in_db
 from agents.model_client.client import ModelRequest, ReasoningPart, Reply, stream
 from agents.models import Message, Turn
 from agents.providers.known import resolve
+from agents.statements import run
 from agents.tools.base import Tool
 from agents.toolset import Instruction, OnOffer, on_offer
 from agents.turns import journal
+from agents.turns.budget import cost_of
 from agents.turns.kinds import kind_of
 from agents.turns.transcript import Wire, own_messages, system_parts, within_window
 
+COUNT_CALL = "UPDATE agents_turn SET model_calls = model_calls + 1 WHERE id = %s"
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 
 
@@ -43,21 +46,29 @@ async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
     for message in writing.values():
         yield TextEnded(message.pk)
     assert reply is not None, "a stream ends with its reply or an error"
-    yield await finish_completion(step, writing, reply)
+    yield await in_db(finish_completion, step, request, writing, reply)
 
 
-async def finish_completion(step: Step, writing: dict[str, Message], reply: Reply) -> StepDone:
+def finish_completion(
+    step: Step, request: ModelRequest, writing: dict[str, Message], reply: Reply
+) -> StepDone:
     turn = step.turn
     if "reasoning" in writing:
-        await in_db(journal.finish_message, turn, writing["reasoning"], reply.reasoning)
-    message = writing["text"] if "text" in writing else await in_db(journal.start_message, turn)
-    await in_db(journal.finish_reply, turn, message, reply)
-    return await in_db(reply_of, message.pk)
+        journal.finish_message(turn, writing["reasoning"], reply.reasoning)
+    message = writing["text"] if "text" in writing else journal.start_message(turn)
+    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
+    journal.finish_reply(turn, message, reply, cost)
+    return outcome(message, bool(reply.calls))
 
 
 def reply_of(message_id: int) -> StepDone:
+    """What a message that was finished before the turn broke off came to."""
     message = Message.objects.get(pk=message_id)
-    value = "tool_call" if message.tool_calls.exists() else "executed"
+    return outcome(message, message.tool_calls.exists())
+
+
+def outcome(message: Message, calls: bool) -> StepDone:
+    value = "tool_call" if calls else "executed"
     return StepDone(value, {"message": message.pk, "text": message.text})
 
 
@@ -73,7 +84,8 @@ async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
         async for part in parts:
             reply = part if isinstance(part, Reply) else reply
     assert reply is not None, "a stream ends with its reply or an error"
-    await in_db(journal.count_reply, step.turn, reply)
+    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
+    await in_db(journal.count_reply, step.turn, reply, cost)
     yield StepDone(chosen(reply.text, labels), {"text": reply.text})
 
 
@@ -91,7 +103,7 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     with journal.fenced(turn):
         journal.check_wishes(turn)
         kind_of(turn).check(turn)
-        Turn.objects.filter(pk=turn.pk).update(model_calls=F("model_calls") + 1)
+        run(COUNT_CALL, [turn.pk])
         offer = on_offer(turn, words_of(step))
     asks = labels is None and takes_up_calls(step)
     tools = [describe(tool, turn) for tool in offer.tools.values()] if asks else []

@@ -11,7 +11,10 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A server that speaks chat completions. What is secret stays out of its repr."""
+    """A server that speaks chat completions. What is secret stays out of its repr.
+
+    `prices` are {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
+    """
 
     provider: str
     base_url: str = field(repr=False)
@@ -19,6 +22,7 @@ class Endpoint:
     headers: dict[str, str] = field(default_factory=dict, repr=False)
     label: str = ""
     flags: dict[str, object] = field(default_factory=dict)
+    prices: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def address(self) -> str:

@@ -8,18 +8,19 @@ from agents.demo import DEMO_URL
 from agents.errors import Invalid
 from agents.model_client.request import Endpoint
 from agents.models import Provider
+from agents.statements import one
 
 __all__ = ["DEMO_LABEL", "Endpoint", "default_model", "names", "resolve"]
 
+ADDED = "SELECT id FROM agents_provider WHERE name = %s"
 DEMO_LABEL = "Demo model (scripted, offline)"
 
 
 def resolve(provider_name: str) -> Endpoint:
     """The endpoint of a provider. One that an admin has added goes before a built-in one."""
     name = provider_name.strip()
-    row = Provider.objects.filter(name=name).first()
-    if row:
-        return added(row)
+    if one(ADDED, [name]):
+        return added(Provider.objects.get(name=name))
     if name in built_in():
         return built_in()[name]
     known = ", ".join(names())
@@ -61,4 +62,6 @@ def added(row: Provider) -> Endpoint:
     headers = {str(name): str(value) for name, value in row.headers.items()}
     known = built_in().get(row.name)
     label = known.label if known else row.name
-    return Endpoint(row.name, row.base_url.strip(), row.key.strip(), headers, label, row.flags)
+    return Endpoint(
+        row.name, row.base_url.strip(), row.key.strip(), headers, label, row.flags, row.prices
+    )

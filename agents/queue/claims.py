@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from datetime import timedelta
+
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
@@ -9,20 +13,39 @@ from django.db.models.functions import Coalesce, Now
 from agents import events
 from agents.models import Turn, TurnState
 from agents.queue.leases import lease_length
+from agents.turns.endings import LONGEST_WAIT
+from agents.statements import Value, rows
+
+SLOTS = 50  # turns at once in one worker
 
 
 def due() -> QuerySet[Turn]:
-    """Turns that may start: queued, not held back, and the oldest of a lane that is free."""
+    """Turns that may start: queued, not held back, and the oldest of a lane that is free.
+
+    None is held back for longer than LONGEST_WAIT: what seems to be is due, the clock was set back.
+    """
     same_lane = Turn.objects.filter(conversation=OuterRef("conversation"), lane=OuterRef("lane"))
     live = same_lane.filter(state__in=[TurnState.RUNNING, TurnState.WAITING])
     older = same_lane.filter(state=TurnState.QUEUED, pk__lt=OuterRef("pk"))
-    queued = Turn.objects.filter(Q(not_before=None) | Q(not_before__lte=Now()), state="queued")
+    late = Q(not_before__lte=Now()) | Q(not_before__gt=Now() + timedelta(seconds=LONGEST_WAIT))
+    queued = Turn.objects.filter(Q(not_before=None) | late, state=TurnState.QUEUED)
     return queued.exclude(Exists(live)).exclude(Exists(older)).order_by("pk")
+
+
+def due_now() -> list[int]:
+    return [pk for (pk,) in rows(*due_statement())]
+
+
+@cache
+def due_statement() -> tuple[str, tuple[Value, ...]]:
+    """Written once: it is asked at every look at the queue."""
+    sql, values = due().values_list("pk")[:SLOTS].query.sql_with_params()
+    return sql, tuple(values)
 
 
 def claim(limit: int) -> list[Turn]:
     """Take up to `limit` due turns, each under a new epoch."""
-    found = list(due().values_list("pk", flat=True)[:limit])  # reading needs no lock
+    found = due_now()[:limit]  # reading needs no lock
     if not found:
         return []
     try:
@@ -50,12 +73,11 @@ def claim_among(pks: list[int]) -> list[Turn]:
 
 def free_among(pks: list[int]) -> list[int]:
     """On PostgreSQL locked here, the conversation too, without waiting for who holds them."""
-    rows = due().filter(pk__in=pks)
-    if connection.features.has_select_for_update_skip_locked:
-        both = rows.select_related("conversation")
-        rows = both.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
-        return [turn.pk for turn in rows]
-    return list(rows.values_list("pk", flat=True))
+    if not connection.features.has_select_for_update_skip_locked:
+        return [pk for pk in due_now() if pk in pks]
+    both = due().filter(pk__in=pks).select_related("conversation")
+    free = both.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
+    return [turn.pk for turn in free]
 
 
 def take(pks: list[int]) -> list[int]:

@@ -13,7 +13,10 @@ from django.db.models.functions import Now
 from agents import events
 from agents.models import Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
+from agents.statements import rows
 from agents.turns.kinds import all_kinds
+
+STOPS = "SELECT id FROM agents_turn WHERE state = 'running' AND stop_requested"
 
 
 class Held(NamedTuple):
@@ -31,21 +34,21 @@ def renew(turns: list[Turn]) -> list[Held]:
     """Lengthen the leases of what this worker runs; gives back what is still its own."""
     running = Turn.objects.filter(pk__in=[turn.pk for turn in turns], state=TurnState.RUNNING)
     epochs = {turn.pk: turn.epoch for turn in turns}
-    rows = running.values_list("pk", "epoch", "stop_requested")
-    held = [Held(pk, stop) for pk, epoch, stop in rows if epochs[pk] == epoch]
+    now = running.values_list("pk", "epoch", "stop_requested")
+    held = [Held(pk, stop) for pk, epoch, stop in now if epochs[pk] == epoch]
     running.filter(pk__in=[turn.pk for turn in held]).update(lease_until=Now() + lease_length())
     return held
 
 
-def stopped_among(pks: list[int]) -> set[int]:
-    wishes = Turn.objects.filter(pk__in=pks, stop_requested=True)
-    return set(wishes.values_list("pk", flat=True))
+def to_be_stopped() -> set[int]:
+    """Running turns, of any worker, that somebody wants stopped."""
+    return {pk for (pk,) in rows(STOPS)}
 
 
 def release(turn: Turn) -> None:
     """Back into the queue, if it is still ours: the database was away while it ran."""
-    rows = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch)
-    put_back(rows.filter(state=TurnState.RUNNING))
+    ours = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch)
+    put_back(ours.filter(state=TurnState.RUNNING))
 
 
 def put_back(turns: QuerySet[Turn]) -> None:
@@ -55,12 +58,12 @@ def put_back(turns: QuerySet[Turn]) -> None:
     """
     for pk in turns.values_list("pk", flat=True):
         with transaction.atomic():
-            rows = turns.filter(pk=pk).select_related("conversation")
+            found = turns.filter(pk=pk).select_related("conversation")
             if connection.features.has_select_for_update_skip_locked:
-                rows = rows.select_for_update(
+                found = found.select_for_update(
                     skip_locked=True, of=("self", "conversation"), no_key=True
                 )
-            for turn in rows:
+            for turn in found:
                 turn.state, turn.lease_until = TurnState.QUEUED, None
                 turn.save(update_fields=["state", "lease_until"])
                 events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")

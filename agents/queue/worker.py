@@ -9,9 +9,9 @@ from contextlib import suppress
 from agents.database import AWAY, in_db, is_shared
 from agents.models import Turn
 from agents.outages import Outage
-from agents.queue.claims import claim
+from agents.queue.claims import SLOTS, claim
 from agents.queue.heartbeat import beat, interval
-from agents.queue.leases import Held, put_back_orphans, release, stopped_among
+from agents.queue.leases import Held, put_back_orphans, release, to_be_stopped
 from agents.queue.listening import listen
 from agents.queue.wakeup import new_bell, wake
 from agents.turns.run import run_turn
@@ -19,7 +19,11 @@ from agents.turns.run import run_turn
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 1.0  # seconds between two looks at the queue when no bell rings
-SLOTS = 50  # turns at once
+
+
+def look_up(is_working: bool, free: int) -> tuple[set[int], list[Turn]]:
+    """What is to be stopped, and what was claimed for `free` slots."""
+    return (to_be_stopped() if is_working else set()), (claim(free) if free > 0 else [])
 
 
 class Worker:
@@ -65,12 +69,12 @@ class Worker:
     async def look(self) -> None:
         """One look at the queue: stop what is to be stopped, start what is due."""
         self.forget_finished()
-        if self.running:
-            for pk in await in_db(stopped_among, list(self.running)):
-                self.cancel(pk)
-        if not self.stopping and (free := self.slots - len(self.running)) > 0:
-            for turn in await in_db(claim, free):
-                await self.start(turn)
+        free = 0 if self.stopping else self.slots - len(self.running)
+        stops, claimed = await in_db(look_up, bool(self.running), free)
+        for pk in stops:
+            self.cancel(pk)
+        for turn in claimed:
+            await self.start(turn)
 
     async def start(self, turn: Turn) -> None:
         if self.stopping:  # told so while it was being claimed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -80,9 +81,15 @@ def typed_tool(
             raise ToolFailed(say_invalid(name, error)) from None
         return await run(parsed)
 
+    description, parameters = described(arguments)
+    return Tool(name, description or name, parameters, checked, read_only, idempotent)
+
+
+@cache  # pydantic takes milliseconds for it, and tools are listed before every model call
+def described(arguments: type[BaseModel]) -> tuple[str, dict[str, object]]:
+    """What the model's docstring says, and the JSON Schema without it."""
     schema = schema_of(arguments)
-    description = str(schema.pop("description", name))
-    return Tool(name, description, schema, checked, read_only, idempotent)
+    return str(schema.pop("description", "")), schema
 
 
 def schema_of(arguments: type[BaseModel]) -> dict[str, object]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from agents.models import ToolSource
+from agents.statements import rows
 from agents.tools.base import Arguments, Tool, ToolFailed, ToolResult
 from agents.tools.injection import Injection, injection_for, mapping
 from agents.tools.mcp import Server, call_tool
@@ -24,7 +24,8 @@ MOST_OFFERED = 200  # operations of one source, unless a grant names more of the
 Json = Mapping[str, object]
 
 # Tools of a source as it was at a time; a changed row has another time.
-_made: dict[int, tuple[datetime, list[Tool]]] = {}
+_made: dict[int, tuple[object, list[Tool]]] = {}
+STAMPS = "SELECT id, updated_at FROM agents_toolsource ORDER BY name"
 
 
 def source_tools(named: Collection[str] = ()) -> list[Tool]:
@@ -37,10 +38,10 @@ def source_tools(named: Collection[str] = ()) -> list[Tool]:
 
 
 def tools_by_source() -> list[list[Tool]]:
-    stamps = dict(ToolSource.objects.order_by("name").values_list("pk", "updated_at"))
+    stamps: dict[int, object] = dict(rows(STAMPS))
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec"):
-        _made[source.pk] = (source.updated_at, tools_of(source))
+        _made[source.pk] = (stamps[source.pk], tools_of(source))
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]

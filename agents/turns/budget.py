@@ -8,7 +8,8 @@ from decimal import Decimal
 
 from django.utils import timezone
 
-from agents.models import Conversation, Provider, Turn
+from agents.model_client.request import ModelRequest
+from agents.models import Conversation, Turn
 
 NAMES = {
     "tokens": "tokens",
@@ -65,13 +66,12 @@ def number(amount: float) -> str:
     return f"{amount:,.0f}" if amount == int(amount) or amount > 100 else f"{amount:,.2f}"
 
 
-def cost_of(turn: Turn, tokens_in: int, tokens_out: int) -> Decimal | None:
+def cost_of(request: ModelRequest, tokens_in: int, tokens_out: int) -> Decimal | None:
     """US dollars by the provider's prices per million tokens; None where there are none.
 
     Prices are {model: {"input": 0.4, "output": 1.6}}.
     """
-    provider = Provider.objects.filter(name=turn.config.get("provider")).first()
-    prices = (provider.prices if provider else {}).get(str(turn.config.get("model")))
+    prices = request.endpoint.prices.get(request.model)
     if not prices:
         return None
     paid = Decimal(str(prices.get("input", 0))) * tokens_in

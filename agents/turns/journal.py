@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
@@ -12,12 +13,20 @@ from django.utils import timezone
 
 from agents import events
 from agents.locks import lock_conversation
-from agents.models import Message, ToolCall, Turn, TurnState
-from agents.turns.budget import cost_of
+from agents.models import Message, ToolCall, Turn
+from agents.statements import for_update, one, run, stored
 from agents.turns.interruptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
     from agents.model_client.client import Reply
+
+
+FENCE = (
+    "SELECT stop_requested, pause_requested FROM agents_turn"
+    " WHERE id = %s AND epoch = %s AND state = 'running'"
+)
+CHECKPOINT = "UPDATE agents_turn SET checkpoint = %s WHERE id = %s"
+TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
 
 
 @contextmanager
@@ -25,13 +34,10 @@ def fenced(turn: Turn) -> Iterator[None]:
     """A transaction that commits only while this claim of the turn holds."""
     with transaction.atomic():
         lock_conversation(turn.conversation_id)
-        held = Turn.objects.filter(pk=turn.pk, epoch=turn.epoch, state=TurnState.RUNNING)
-        held = held.select_for_update(no_key=True)
-        flags = held.values("stop_requested", "pause_requested").first()
-        if flags is None:
+        wishes = one(FENCE + for_update(), [turn.pk, turn.epoch])
+        if wishes is None:
             raise TurnLost
-        turn.stop_requested = flags["stop_requested"]
-        turn.pause_requested = flags["pause_requested"]
+        turn.stop_requested, turn.pause_requested = bool(wishes[0]), bool(wishes[1])
         yield
 
 
@@ -46,7 +52,7 @@ def check_wishes(turn: Turn) -> None:
 def checkpoint(turn: Turn, **changes: object) -> None:
     """Remember what a resumed turn needs; within a fenced transaction."""
     turn.checkpoint = {**turn.checkpoint, **changes}
-    Turn.objects.filter(pk=turn.pk).update(checkpoint=turn.checkpoint)
+    run(CHECKPOINT, [stored(Turn, "checkpoint", turn.checkpoint), turn.pk])
 
 
 def save_checkpoint(turn: Turn, **changes: object) -> None:
@@ -57,7 +63,8 @@ def save_checkpoint(turn: Turn, **changes: object) -> None:
 def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
     """The message that is being written; after a crash or a retry, the unfinished one anew."""
     with fenced(turn):
-        last = turn.messages.filter(role="assistant", kind=kind, meta__unfinished=True).last()
+        last = unfinished(turn, kind)
+        turn.checkpoint["writing"] = True
         if last is not None:
             last.text, last.streaming = "", True
             last.changed_seq = events.record(
@@ -66,6 +73,13 @@ def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
             last.save(update_fields=["text", "streaming", "changed_seq"])
             return last
         return add_message(turn, "assistant", kind, streaming=True, meta={"unfinished": True})
+
+
+def unfinished(turn: Turn, kind: str) -> Message | None:
+    """The message an earlier try has left; a turn's first try has left none."""
+    if turn.epoch <= 1 and not turn.checkpoint.get("writing"):
+        return None
+    return turn.messages.filter(role="assistant", kind=kind, meta__unfinished=True).last()
 
 
 def add_message(
@@ -96,7 +110,7 @@ def touch(message: Message | int, conversation_id: int, type: str = "message.upd
     """Tell readers that a message, or what hangs on it, is to be read again."""
     pk = message if isinstance(message, int) else message.pk
     seq = events.record(conversation_id, type, f"message:{pk}")
-    Message.objects.filter(pk=pk).update(changed_seq=seq)
+    run(TOUCH, [seq, pk])
 
 
 def save_text(turn: Turn, message_id: int, text: str) -> None:
@@ -114,12 +128,15 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
     message.text, message.streaming = text, False
     message.meta = {**message.meta, **meta}
     message.meta.pop("unfinished", None)
-    message.save(update_fields=["text", "streaming", "meta"])
-    touch(message, turn.conversation_id)
+    turn.checkpoint.pop("writing", None)
+    message.changed_seq = events.record(
+        turn.conversation_id, "message.updated", f"message:{message.pk}"
+    )
+    message.save(update_fields=["text", "streaming", "meta", "changed_seq"])
 
 
-def finish_reply(turn: Turn, message: Message, reply: Reply) -> None:
-    """The model has answered: text, calls and usage at once."""
+def finish_reply(turn: Turn, message: Message, reply: Reply, cost: Decimal | None) -> None:
+    """The model has answered: text, calls and usage at once. `cost` is in US dollars."""
     with fenced(turn):
         calls = [
             ToolCall(
@@ -133,32 +150,33 @@ def finish_reply(turn: Turn, message: Message, reply: Reply) -> None:
             )
             for position, call in enumerate(reply.calls)
         ]
-        ToolCall.objects.bulk_create(calls)
+        if calls:
+            ToolCall.objects.bulk_create(calls)
         close_message(turn, message, reply.text, tokens=reply.tokens_in + reply.tokens_out)
-        count_usage(turn, reply)
         resolve_error(turn)
-        checkpoint(turn, replied=message.pk)
+        turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
+        count_usage(turn, reply, cost)
 
 
-def count_reply(turn: Turn, reply: Reply) -> None:
+def count_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     """A reply that is no message: only what it used is kept."""
     with fenced(turn):
-        count_usage(turn, reply)
         resolve_error(turn)
-        checkpoint(turn)
+        count_usage(turn, reply, cost)
 
 
-def count_usage(turn: Turn, reply: Reply) -> None:
-    cost = cost_of(turn, reply.tokens_in, reply.tokens_out)
+def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
+    """Written together with the checkpoint, so that no reply is counted twice or not at all."""
     if cost is not None:
         turn.cost = (turn.cost or 0) + cost
+    turn.usage_estimated = turn.usage_estimated or reply.estimated
     Turn.objects.filter(pk=turn.pk).update(
         cost=turn.cost,
         tokens_in=F("tokens_in") + reply.tokens_in,
         tokens_out=F("tokens_out") + reply.tokens_out,
-        usage_estimated=turn.usage_estimated or reply.estimated,
+        usage_estimated=turn.usage_estimated,
+        checkpoint=turn.checkpoint,
     )
-    turn.usage_estimated = turn.usage_estimated or reply.estimated
 
 
 def resolve_error(turn: Turn) -> None:

@@ -28,13 +28,16 @@ class TurnKind:
 
     `prepare` says what to do; it may raise NothingToDo. `settle` runs in the transaction in which
     the turn leaves `running`, and reads `turn.state`. `check` runs before each model call and may
-    raise an interruption. `repair` runs at start-up and on each sweep of the queue.
+    raise an interruption. `repair` runs at start-up and on each sweep of the queue. With a
+    `nudge` the turn has to end by a tool that ends it: a reply without one is answered once with
+    the nudge, then the turn has failed.
     """
 
     prepare: Callable[[Turn], Work]
     settle: Callable[[Turn], None] = nothing
     check: Callable[[Turn], None] = nothing
     repair: Callable[[], None] = no_repair
+    nudge: str = ""
 
 
 _kinds: dict[str, TurnKind] = {}

@@ -14,7 +14,6 @@ from agents.database import AWAY, in_db
 from agents.errors import Refused
 from agents.model_client.client import ModelError
 from agents.models import Turn, TurnState
-from agents.toolset import offer_of
 from agents.turns import journal
 from agents.turns.endings import cut_off, end, fail, hold, model_failed
 from agents.turns.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
@@ -117,7 +116,7 @@ async def keep_what_was_shown(live: dict[int, LiveText]) -> None:
 
 def ask_again(turn: Turn) -> bool:
     """A turn that has to end by a tool and did not is nudged once; then it has failed."""
-    nudge = offer_of(turn).nudge
+    nudge = kind_of(turn).nudge
     if not nudge or turn.checkpoint.get("ended"):
         return False
     if turn.checkpoint.get("nudge"):

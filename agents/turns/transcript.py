@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from json import dumps
+from typing import NamedTuple
 
-from agents.models import Conversation, Lane, Message, ToolCall, Turn
+from django.db.models import QuerySet
+
+from agents.models import Message, ToolCall, Turn
+from agents.statements import rows
 from agents.toolset import Instruction, OnOffer
 
 Wire = dict[str, object]
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
 CHARACTERS_PER_TOKEN = 4
+EARLIER = (
+    "SELECT id FROM agents_turn WHERE conversation_id = %s AND lane = 'chat' AND id < %s"
+    " ORDER BY id DESC LIMIT %s"
+)
 
 
 def system_parts(turn: Turn, author: str, on_offer: OnOffer) -> list[Instruction]:
@@ -79,48 +88,79 @@ def tokens(messages: list[Wire]) -> int:
 
 def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[Wire]:
     """What the model said and did in this turn so far, or between two of its messages' ids."""
+    if turn.epoch <= 1 and not turn.checkpoint.get("steps"):
+        return []  # its first step, for the first time
     messages = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT, pk__gt=after)
     if until is not None:
         messages = messages.filter(pk__lte=until)
-    whole = messages.order_by("seq").prefetch_related("tool_calls")
-    return on_the_wire(message for message in whole if not message.meta.get("unfinished"))
+    whole = said_in(messages)
+    return on_the_wire(each for each in whole if not each.meta.get("unfinished"))
 
 
-def history(conversation: Conversation, before: Turn) -> list[Wire]:
-    """The chat lane up to this turn, turn by turn, from after the last /clear."""
-    messages = (
-        Message.objects.filter(
-            conversation=conversation,
-            seq__gt=conversation.cleared_seq,
-            kind=Message.Kind.TEXT,
-            turn__lane=Lane.CHAT,
-            turn__lt=before.pk,
-        )
-        .order_by("turn_id", "seq")
-        .prefetch_related("tool_calls")
-    )
-    return on_the_wire(messages)
+def history(before: Turn) -> list[Wire]:
+    """The chat lane up to this turn, turn by turn, from after the last /clear.
+
+    Read from its end, and no further than a context window can hold.
+    """
+    room = int(before.config.get("context_window") or 32768) * CHARACTERS_PER_TOKEN
+    earlier: list[Said] = []
+    oldest, count = before.pk, 20
+    while room > 0:
+        turns = [pk for (pk,) in rows(EARLIER, [before.conversation_id, oldest, count])]
+        if not turns:
+            break
+        oldest, count = turns[-1], 100
+        found = said_in(Message.objects.filter(turn__in=turns, kind=Message.Kind.TEXT))
+        found = [each for each in found if each.seq > before.conversation.cleared_seq]
+        room -= sum(len(each.text) for each in found)
+        earlier = [*found, *earlier]
+    return on_the_wire(earlier)
 
 
 def opening_of_chat(turn: Turn) -> list[Wire]:
     """Earlier turns, then the person's own text as the last user message."""
-    said = turn.messages.filter(role="user").order_by("seq").last()
-    return [*history(turn.conversation, turn), *on_the_wire([said] if said else [])]
+    said = said_in(turn.messages.filter(role="user"))
+    return [*history(turn), *on_the_wire(said[-1:])]
 
 
-def on_the_wire(messages: Iterable[Message]) -> list[Wire]:
+class Said(NamedTuple):
+    """What the wire needs of a message."""
+
+    pk: int
+    seq: int
+    role: str
+    text: str
+    meta: dict[str, object]
+
+
+def said_in(messages: QuerySet[Message]) -> list[Said]:
+    """Turn by turn, in the order it was said."""
+    columns = messages.order_by("turn_id", "seq").values_list(*Said._fields)
+    return [Said(*row) for row in columns]
+
+
+def on_the_wire(messages: Iterable[Said]) -> list[Wire]:
+    said = list(messages)
+    made = calls_by_message([each.pk for each in said if each.role == "assistant"])
     wire: list[Wire] = []
-    for message in messages:
+    for message in said:
         text = str(message.meta.get("wire", message.text))
-        calls = sorted(message.tool_calls.all(), key=lambda call: call.position)
         if message.role == "user":
             wire.append({"role": "user", "content": text})
-        elif calls:
+        elif calls := made.get(message.pk):
             wire.append({"role": "assistant", "content": text or None, "tool_calls": asked(calls)})
             wire.extend(answered(calls))
         elif text:
             wire.append({"role": "assistant", "content": text})
     return wire
+
+
+def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
+    made: dict[int, list[ToolCall]] = defaultdict(list)
+    if messages:
+        for call in ToolCall.objects.filter(message__in=messages).order_by("position"):
+            made[call.message_id].append(call)
+    return made
 
 
 def asked(calls: list[ToolCall]) -> list[Wire]:

@@ -13,7 +13,7 @@ from channels.layers import BaseChannelLayer, get_channel_layer
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
-from agents.events import group_of
+from agents.events import group_of, read_after
 from agents.models import Conversation, Event
 from console.api.lookup import conversation_of
 from console.api.shapes import EventShape, Page, answers
@@ -65,23 +65,25 @@ async def tail(conversation_id: int, after: int) -> AsyncIterator[str]:
     await layer.group_add(group_of(conversation_id), channel)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        while await database_sync_to_async(is_there)(conversation_id):
-            while found := await database_sync_to_async(read_after)(conversation_id, after):
+        while (found := await look(conversation_id, after)) is not None:
+            if found:
                 after = found[-1].seq
                 yield "".join(frame(event) for event in found)
-            if not await something_new(channel):
+            elif not await something_new(channel):
                 yield ": still here\n\n"
     finally:
         await layer.group_discard(group_of(conversation_id), channel)
 
 
-def is_there(conversation_id: int) -> bool:
-    return Conversation.objects.filter(pk=conversation_id).exists()
+def news(conversation_id: int, after: int) -> list[Event] | None:
+    """None once the conversation was deleted."""
+    found = read_after(conversation_id, after, MOST_EVENTS)
+    if not found and not Conversation.objects.filter(pk=conversation_id).exists():
+        return None
+    return found
 
 
-def read_after(conversation_id: int, after: int) -> list[Event]:
-    rows = Event.objects.filter(conversation=conversation_id, seq__gt=after)
-    return list(rows.order_by("seq")[:MOST_EVENTS])
+look = database_sync_to_async(news)
 
 
 async def something_new(channel: str) -> bool:

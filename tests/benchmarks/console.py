@@ -1,13 +1,10 @@
 """The real server and the lean model, each a process of its own, and a person's access to them."""
 
-import asyncio
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import ExitStack
 from pathlib import Path
 
 from tests.benchmarks.wire import Http, Socket
@@ -93,7 +90,9 @@ class Console:
 
     def cpu(self):
         """Seconds of processor time the server has used."""
-        fields = Path(f"/proc/{self.server.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        fields = (
+            Path(f"/proc/{self.server.process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+        )
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

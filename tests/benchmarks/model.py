@@ -27,9 +27,7 @@ END = sse(
     json.dumps({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": TOKENS}}),
     "[DONE]",
 )
-HEAD = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def chunk(data):
@@ -57,7 +55,11 @@ class Model:
     async def answer(self, reader, writer):
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         length = next(
-            (int(line[15:]) for line in head.splitlines() if line.lower()[:15] == "content-length:"),
+            (
+                int(line[15:])
+                for line in head.splitlines()
+                if line.lower()[:15] == "content-length:"
+            ),
             0,
         )
         body = await reader.readexactly(length)
@@ -79,7 +81,10 @@ class Model:
     def tell(self, writer):
         body = json.dumps(self.log).encode()
         self.log = {}
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+            % (len(body), body)
+        )
 
 
 async def main(pause=0.0, count=TOKENS):

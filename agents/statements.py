@@ -1,0 +1,52 @@
+"""The statements of every step, written by hand.
+
+Django takes some 0.3 ms to put a statement together that the database carries out in 0.02; a turn
+has dozens of them. What is rarer goes through the ORM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, cast
+
+from django.db import connection, models
+
+Value = str | int | bool | datetime | None
+Row = tuple[Any, ...]
+
+
+def run(sql: str, values: Sequence[Value]) -> int:
+    """How many rows it touched."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return int(cursor.rowcount)
+
+
+def one(sql: str, values: Sequence[Value]) -> Row | None:
+    """The first row, or None."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cast(Row | None, cursor.fetchone())
+
+
+def rows(sql: str, values: Sequence[Value] = ()) -> list[Row]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cast(list[Row], cursor.fetchall())
+
+
+def for_update() -> str:
+    """SQLite has locked the whole database by then."""
+    return " FOR NO KEY UPDATE" if connection.features.has_select_for_update else ""
+
+
+def moment(value: datetime) -> Value:
+    """A time as a statement's value."""
+    return cast(Value, connection.ops.adapt_datetimefield_value(value))
+
+
+def stored(model: type[models.Model], field: str, value: object) -> Value:
+    """A document as the model's field writes it."""
+    column = cast("models.JSONField[object, object]", model._meta.get_field(field))
+    return cast(Value, column.get_db_prep_save(value, connection))
