@@ -35,16 +35,14 @@ class Instruction:
 class Offer:
     """What a plug-in adds to a turn and what it leaves of the agent's own tools.
 
-    `role` names which of the agent's chains thinks. Where `nudge` is set, the turn has to end by a
-    tool that ends it: a reply without one is answered once with the nudge, then the turn fails.
-    `refusal` is said of a tool that is not on offer.
+    `role` names which of the agent's chains thinks. `refusal` is said of a tool that is not on
+    offer.
     """
 
     role: Literal["chat", "planner", "executor"] = "chat"
     tools: tuple[Tool, ...] = ()
     agent_tools: Literal["all", "read", "none"] = "all"
     instructions: tuple[Instruction, ...] = ()
-    nudge: str = ""
     refusal: str = ""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
 
 from django.db import transaction
 from pydantic import BaseModel, Field
@@ -49,8 +51,9 @@ def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
         raise TurnWaits(Turn.WaitingFor.CHILD)
 
     tool = typed_tool("run_agent", RunAgent, run)
-    tool.parameters["properties"]["agent"]["enum"] = granted  # type: ignore[index]
-    return [tool]
+    parameters = deepcopy(tool.parameters)
+    parameters["properties"]["agent"]["enum"] = granted  # type: ignore[index]
+    return [replace(tool, parameters=parameters)]
 
 
 @transaction.atomic
