@@ -17,10 +17,14 @@ from django.urls import path  # noqa: E402
 
 from console.consumers import Conversation  # noqa: E402
 from console.handler import Pages  # noqa: E402
+from console.probes import Counted, Probed  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()
 routes: list[Any] = [path("ws/conversations/<int:pk>/", consumer)]
 live = URLRouter(routes)
 application = ProtocolTypeRouter(
-    {"http": Pages(), "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(live))}
+    {
+        "http": Probed(Pages()),
+        "websocket": Counted(AllowedHostsOriginValidator(AuthMiddlewareStack(live))),
+    }
 )
