@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from agents.agent_file.owners import is_admins
 from agents.agent_file.record import AgentFile, AgentRecord, files_folder, read_agent
+from agents.errors import Forbidden
 from agents.grants import Grant, allows, callable_agents, grant_of, is_off
 from agents.models import ToolCall, Turn
 from agents.tools.base import Tool
@@ -139,6 +141,15 @@ def tools_of(agent: AgentRecord, turn: Turn) -> list[Tool]:
 
 
 def agent_tools(agent: AgentRecord) -> list[Tool]:
-    """The tools with a row of their own in Settings; sources have theirs."""
-    root = files_folder(agent)
-    return [*file_tools(root), *shell_tools(root), *fetch_tools(agent.file.fetch_hosts)]
+    """The tools with a row of their own in Settings; sources have theirs.
+
+    Only an admin's agent gets at the server itself: its shell, its folders, its own network.
+    """
+    hosts = agent.file.fetch_hosts
+    reaches_out = agent.file.workspace or hosts or grant_of(agent, "shell") != "off"
+    if not reaches_out or is_admins(agent.id):
+        root = files_folder(agent)
+        return [*file_tools(root), *shell_tools(root), *fetch_tools(hosts)]
+    if agent.file.workspace:
+        raise Forbidden("workspace: only an admin's agent may work in a folder of the server.")
+    return [*file_tools(files_folder(agent)), *fetch_tools()]

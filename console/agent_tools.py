@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from agents.agent_file.owners import is_admins, owner_of
 from agents.agent_file.record import AgentRecord, list_agents
 from agents.agent_file.shape import PLAN, AllowedCall
 from agents.errors import Refused
@@ -74,15 +75,16 @@ def rows_of(agent: AgentRecord) -> list[Row]:
     listed = {each.name for each in [*own, *services]}
     sources = {each.name for each in services}
     rest = [name for name in agent.file.tools if name not in listed and is_word(name, sources)]
-    return [*own, *services, *(row(agent, name, words_of(name)) for name in rest)]
+    return [*own, *services, *(row(agent, name, words_of(agent, name)) for name in rest)]
 
 
 def built_in(agent: AgentRecord) -> list[str]:
     """By name; without a workspace there are none to name but the words say what is missing."""
     try:
-        return [tool.name for tool in agent_tools(agent)]
+        names = [tool.name for tool in agent_tools(agent)]
     except Refused:
-        return [*DEFAULT_GRANTS, "shell", "fetch_url"]
+        names = [*DEFAULT_GRANTS, "shell", "fetch_url"]
+    return [name for name in names if name != "shell" or is_admins(agent.id)]
 
 
 def row(agent: AgentRecord, name: str, does: str, source: str = "") -> Row:
@@ -112,14 +114,21 @@ def is_word(name: str, sources: Iterable[str]) -> bool:
     return name != PLAN and name not in NEVER_OFF and not (between and source in sources)
 
 
-def words_of(name: str) -> str:
+def words_of(agent: AgentRecord, name: str) -> str:
     if name.startswith(RUN_AGENT):
-        id = name.removeprefix(RUN_AGENT)
-        known = {agent.id: agent.file.name for agent in list_agents()}
-        return f"Hand work to {known.get(id, id)}"
+        return f"Hand work to {name_beside(agent, name.removeprefix(RUN_AGENT))}"
+    if name in ("shell", "local_shell") and not is_admins(agent.id):
+        return "Not offered: only an admin's agent may run commands on the server"
     if name in WORDS:
         return WORDS[name]
     return "A tool of plans" if name in BUILT_IN else "There is no such tool now"
+
+
+def name_beside(agent: AgentRecord, other: str) -> str:
+    """What an agent of the same person is called; of another's no more is said than was typed."""
+    owner = owner_of(agent.id)
+    known = {each.id: each.file.name for each in list_agents() if owner_of(each.id) == owner}
+    return known.get(other, other)
 
 
 def first_sentence(description: object) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from agents.agent_file.record import AgentRecord, list_agents, read_agent
-from agents.errors import Missing
+from agents.errors import Missing, NotNow
 from agents.models import AgentOwner
 
 
@@ -17,19 +20,42 @@ def agents_of(user: User) -> list[AgentRecord]:
 
 def agent_of(user: User, agent_id: str) -> AgentRecord:
     """The agent, if it is this person's; someone else's is as missing as none."""
-    owner = AgentOwner.objects.filter(agent_id=agent_id).values_list("user_id", flat=True).first()
-    if not is_theirs(user, owner):
+    if not is_theirs(user, owner_of(agent_id)):
         raise Missing(f"There is no agent {agent_id!r}.")
     return read_agent(agent_id)
 
 
+def owner_of(agent_id: str) -> int | None:
+    return AgentOwner.objects.filter(agent_id=agent_id).values_list("user_id", flat=True).first()
+
+
+@transaction.atomic
+def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> AgentRecord:
+    """Who makes an agent owns it, and its id stays theirs when it is deleted: their conversations
+    with it would be somebody else's otherwise."""
+    if AgentOwner.objects.filter(agent_id=agent_id).exclude(user=user).exists():
+        raise NotNow(f'There is already an agent "{agent_id[:64]}".')
+    made = make()
+    claim(user, made.id)
+    return made
+
+
 def claim(user: User, agent_id: str) -> None:
-    """Who makes an agent owns it."""
     AgentOwner.objects.update_or_create(agent_id=agent_id, defaults={"user": user})
 
 
-def disown(agent_id: str) -> None:
-    AgentOwner.objects.filter(agent_id=agent_id).delete()
+def may_call(caller: str, called: str, user_id: int) -> bool:
+    """Whether one agent may hand this person's work to another: to one that is theirs as well."""
+    rows = AgentOwner.objects.filter(agent_id__in=(caller, called))
+    owners = dict(rows.values_list("agent_id", "user_id"))
+    own = owners.get(called)
+    return own == user_id if own else caller not in owners or is_admins(caller)
+
+
+def is_admins(agent_id: str) -> bool:
+    """Whether the agent is an admin's, and may use the server itself: its shell and folders."""
+    owner = AgentOwner.objects.filter(agent_id=agent_id).select_related("user").first()
+    return owner is None or owner.user.is_superuser
 
 
 def is_theirs(user: User, owner: int | None) -> bool:

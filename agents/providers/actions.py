@@ -7,13 +7,13 @@ Doors are for admins. A row goes before a built-in provider of its name, so an a
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
-from agents.agent_file.record import list_agents
+from agents.agent_file.record import AgentRecord
 from agents.errors import Invalid, Missing, NotNow
 from agents.models import Provider
 from agents.providers.checks import check_name, check_prices, checked_address, checked_headers
@@ -79,9 +79,9 @@ def remove_provider(name: str, by: str) -> None:
     log.debug("provider %s removed by %s", name, by)
 
 
-def agents_on(provider: str) -> list[str]:
-    """The names of the agents whose model is there."""
-    return [agent.file.name for agent in list_agents() if agent.file.provider == provider]
+def agents_on(provider: str, among: Iterable[AgentRecord]) -> list[str]:
+    """The names of those agents whose model is there."""
+    return [agent.file.name for agent in among if agent.file.provider == provider]
 
 
 def apply(row: Provider, edit: ProviderEdit) -> None:

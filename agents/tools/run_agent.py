@@ -9,6 +9,7 @@ from dataclasses import replace
 from django.db import transaction
 from pydantic import BaseModel, Field
 
+from agents.agent_file.owners import may_call
 from agents.agent_file.record import read_agent
 from agents.database import in_db
 from agents.errors import Refused
@@ -62,6 +63,8 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> Conversation:
     if depth(turn.conversation) >= DEEPEST:
         raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
     call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
+    if not may_call(turn.conversation.agent_id, agent_id, turn.conversation.owner_id):
+        raise ToolFailed(f"There is no agent {agent_id[:64]!r}.")
     agent = read_agent(agent_id)
     child = Conversation.objects.create(
         owner_id=turn.conversation.owner_id,

@@ -11,7 +11,7 @@ from ninja.responses import Status
 from pydantic import JsonValue
 
 from agents.agent_file import record as agent_file
-from agents.agent_file.owners import agent_of, agents_of, claim, disown
+from agents.agent_file.owners import agent_of, agents_of, claim, make_agent
 from agents.agent_file.record import AgentRecord
 from agents.errors import Invalid
 from console.api.auth import person
@@ -39,8 +39,8 @@ def create_agent(request: HttpRequest, body: Written) -> HttpResponse:
     if not isinstance(agent_id, str):
         raise Invalid("id is missing: it names the agent's folder.")
     values = {key: value for key, value in without_said(body).items() if key != "id"}
-    agent = agent_file.create_agent(agent_id, values)
-    claim(person(request), agent.id)
+    by = person(request)
+    agent = make_agent(by, agent_id, lambda: agent_file.create_agent(agent_id, values))
     return shown(agent, status=201)
 
 
@@ -73,7 +73,7 @@ def delete_agent(request: HttpRequest, agent_id: str) -> Status[None]:
     """Its folder goes to the trash beside the others; its conversations stay."""
     agent = agent_of(person(request), agent_id)
     agent_file.delete_agent(agent.id)
-    disown(agent.id)
+    claim(person(request), agent.id)  # its id stays theirs
     return Status(204, None)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
@@ -133,10 +134,10 @@ def new(request: HttpRequest) -> HttpResponse:
         if not name:
             raise Invalid("Give the agent a name.")
         values: Patch = {"name": name, "tools": dict(DEFAULT_GRANTS)}
-        made = free(slugify(name) or "agent", lambda new_id: create_agent(new_id, values))
+        by = person(request)
+        made = free(by, slugify(name) or "agent", lambda new_id: create_agent(new_id, values))
     except Refused as refusal:
         return HttpResponse(tell("new-agent-alert", str(refusal)), status=refusal.status)
-    owners.claim(person(request), made.id)
     return go_to(made.id)
 
 
@@ -144,11 +145,11 @@ def new(request: HttpRequest) -> HttpResponse:
 def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
     source = mine(request, agent_id)
     try:
-        made = free(f"{source.id}-copy"[:60], lambda new_id: copy_agent(source.id, new_id))
+        by = person(request)
+        made = free(by, f"{source.id}-copy"[:60], lambda new_id: copy_agent(source.id, new_id))
     except Refused as refusal:
         alert = tell(f"agent-{agent_id}-alert", str(refusal))
         return HttpResponse(alert, status=refusal.status)
-    owners.claim(person(request), made.id)
     return go_to(made.id)
 
 
@@ -156,7 +157,7 @@ def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
 def delete(request: HttpRequest, agent_id: str) -> HttpResponse:
     gone = mine(request, agent_id)
     delete_agent(gone.id)
-    owners.disown(gone.id)
+    owners.claim(person(request), gone.id)  # its id stays theirs
     return HttpResponse(headers={"HX-Redirect": reverse("agents")})
 
 
@@ -167,11 +168,12 @@ def mine(request: HttpRequest, agent_id: str) -> AgentRecord:
         raise Http404 from error
 
 
-def free(wanted: str, make: Callable[[str], AgentRecord]) -> AgentRecord:
+def free(by: User, wanted: str, make: Callable[[str], AgentRecord]) -> AgentRecord:
     """Make an agent under the first id that is not taken: wanted, wanted-2, …"""
     for number in range(1, MOST_COPIES):
+        new_id = wanted if number == 1 else f"{wanted}-{number}"
         try:
-            return make(wanted if number == 1 else f"{wanted}-{number}")
+            return owners.make_agent(by, new_id, partial(make, new_id))
         except NotNow:
             continue
     raise NotNow(f"There are too many agents called {wanted}.")

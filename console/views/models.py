@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.agent_file.owners import agents_of
-from agents.agent_file.record import AgentRecord, change_agent
+from agents.agent_file.record import AgentRecord, change_agent, list_agents
 from agents.database import in_db
 from agents.errors import Invalid, Refused
 from agents.models import Provider
@@ -56,11 +56,12 @@ class Shown:
 def models(request: HttpRequest) -> HttpResponse:
     provider, model = default_model()
     rows = {row.name: row for row in verbs.own_providers()}
+    known = list_agents() if person(request).is_superuser else agents_of(person(request))
     return render(
         request,
         "settings/models.html",
         {
-            "providers": [shown(resolve(name), rows.get(name)) for name in names()],
+            "providers": [shown(resolve(name), rows.get(name), known) for name in names()],
             "default": f"{provider}/{model}",
             "is_admin": person(request).is_superuser,
             "opened": request.GET.get("provider", ""),
@@ -68,7 +69,7 @@ def models(request: HttpRequest) -> HttpResponse:
     )
 
 
-def shown(endpoint: Endpoint, row: Provider | None) -> Shown:
+def shown(endpoint: Endpoint, row: Provider | None, agents: list[AgentRecord]) -> Shown:
     return Shown(
         name=endpoint.provider,
         label=endpoint.label,
@@ -77,7 +78,7 @@ def shown(endpoint: Endpoint, row: Provider | None) -> Shown:
         row=row,
         headers=sorted(endpoint.headers),
         prices=price_lines(row.prices) if row else "",
-        agents=verbs.agents_on(endpoint.provider),
+        agents=verbs.agents_on(endpoint.provider, agents),
     )
 
 

@@ -1,0 +1,441 @@
+"""A second and a third person try every address of the first: it is as if nothing were there.
+
+The addresses come from the URL table, the OpenAPI document and the socket's routes. One that is
+new and takes a parameter nobody has listed here fails these tests.
+"""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+
+from agents.agent_file import owners
+from agents.agent_file.record import change_agent, read_agent
+from agents.database import in_db
+from agents.models import Conversation, Message, Provider, ToolCall, ToolSource
+from console import asgi
+from console.consumers import NOT_YOURS, SIGN_IN
+from console.tokens import create_token
+from plans.models import Attempt, Plan
+from tests.fake_model import call, say
+from tests.security.addresses import METHODS, least, operations, pages
+from tests.world import (
+    agent,
+    calls_of,
+    conversation,
+    drive,
+    person,
+    plan_of,
+    proposal,
+    scripted,
+    tell,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECRET = "xyzzy"  # stands in everything that is alice's
+HTMX = {"HX-Request": "true"}
+
+# What the first parameter of a route is, by how the route begins.
+OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
+SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
+# The further parameters: a row of the whole table, or a name within the first.
+ROWS = {"message", "call", "plan", "attempt_id"}
+NAMES = {"key", "n", "source"}
+FOR_EVERYBODY = {"settings/models/<slug:name>/test"}
+API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
+API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
+API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
+API_FOR_EVERYBODY = {"POST /api/providers/{name}/test"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, settings):
+    settings.PLANSIDE_HOME = tmp_path
+
+
+def things_of(name, secret):
+    """A person with one of each: what a plan that calls another agent leaves behind."""
+    user = person(name)
+    helper = agent(id=f"{name}-helper", name=secret, instructions="I am helper")
+    own = conversation(
+        name,
+        id=f"{name}-agent",
+        name=secret,
+        instructions="I am boss",
+        tools={f"run_agent:{helper}": "allow"},
+    )
+    for each in (helper, own.agent_id):
+        owners.claim(user, each)
+    scripted(model(helper, secret))
+    tell(own, f"/plan {secret}", by=name)
+    tell(own, "go", by=name)
+    plan = plan_of(own)
+    return SimpleNamespace(
+        user=user,
+        conversation=own.pk,
+        plan=plan.pk,
+        agent=own.agent_id,
+        message=Message.objects.filter(conversation=own, role="user").first().pk,
+        call=calls_of(own)[-1].pk,
+        attempt_id=Attempt.objects.filter(subtask__plan=plan).first().pk,
+        child=Conversation.objects.get(parent_call__isnull=False, owner=user).pk,
+        child_plan=Plan.objects.get(
+            conversation__parent_call__isnull=False, conversation__owner=user
+        ).pk,
+        child_call=ToolCall.objects.filter(turn__conversation__parent_call__isnull=False).last().pk,
+        key="s1",
+        n=1,
+        source="shared",
+    )
+
+
+def model(helper, secret):
+    scripts = {
+        "I am boss": [
+            proposal(secret, "Two", title=secret),
+            say(secret),
+            call("run_agent", agent=helper, task=secret),
+            call("finish_subtask", outcome=secret),
+            call("fail_subtask", error=secret),
+        ],
+        "I am helper": [
+            proposal("Half", title=secret),
+            say(secret),
+            call("finish_subtask", outcome=secret),
+            say(secret),
+        ],
+    }
+
+    def answer(request):
+        system = request["messages"][0]["content"]
+        return next(replies.pop(0) for name, replies in scripts.items() if name in system)
+
+    return answer
+
+
+@pytest.fixture
+def alice():
+    return things_of("alice", SECRET)
+
+
+@pytest.fixture
+def bob():
+    return things_of("bob", "bobs own")
+
+
+@pytest.fixture(autouse=True)
+def shared():
+    ToolSource.objects.create(name="shared", kind="openapi", url="https://shared.example")
+    Provider.objects.create(name="shared", base_url="https://shared.example/v1", key="k" * 20)
+
+
+def browser(user):
+    client = Client(raise_request_exception=True)
+    client.force_login(user)
+    return client
+
+
+def script(user):
+    return Client(headers={"Authorization": f"Bearer {create_token(user, 'script')}"})
+
+
+def owner_word(page):
+    return next((word for start, word in OWNED.items() if page.route.startswith(start)), None)
+
+
+def values_of(page, first, rest):
+    """The parameters of a page: the first one out of `first`, the further ones out of `rest`."""
+    unknown = set(page.names[1:]) - ROWS - NAMES
+    assert not unknown, f"say in this test what {unknown} of {page} are"
+    values = {name: getattr(rest, name) for name in page.names[1:]}
+    return {page.names[0]: getattr(first, owner_word(page)), **values}
+
+
+def owned_pages():
+    found = [page for page in pages() if page.names and not page.route.startswith(SHARED)]
+    for page in found:
+        assert owner_word(page), f"say in this test whose {page} is"
+    return found
+
+
+def statuses(client, path):
+    """What each method answers; nothing of it is kept."""
+    found = {}
+    for method in METHODS:
+        with transaction.atomic():
+            answer = client.generic(method, path, headers=HTMX)
+            found[method] = answer.status_code
+            transaction.set_rollback(True)
+    return found
+
+
+def test_every_page_of_someone_else_is_not_there(alice, bob):
+    stranger = browser(bob.user)
+    mine = browser(alice.user)
+    for page in sorted(owned_pages(), key=lambda each: each.route.endswith("delete")):
+        path = page.at(values_of(page, alice, alice))
+        theirs = statuses(stranger, path)
+        assert set(theirs.values()) <= {404, 405}, (path, theirs)
+        assert 404 in theirs.values(), (path, theirs)
+        own = statuses(mine, path)
+        for method in METHODS:
+            assert (own[method] == 405) == (theirs[method] == 405), (path, method, own, theirs)
+        assert set(own.values()) != {404, 405} or page.route in NEVER_THERE, (path, own)
+
+
+# With what the story above leaves behind these are not there for alice either.
+NEVER_THERE = {
+    "c/<int:pk>/earlier",  # wants a number in its query
+    "c/<int:pk>/plan/subtasks/<slug:key>/move",  # wants a place
+    "c/<int:pk>/plan/go-back",  # wants a version
+    "plans/<int:pk>/versions/<int:n>/",  # of the second version on
+}
+
+
+def test_what_is_someone_elses_is_not_there_below_something_of_ones_own(alice, bob):
+    stranger = browser(bob.user)
+    tried = 0
+    for page in owned_pages():
+        if ROWS & set(page.names[1:]):
+            path = page.at(values_of(page, bob, alice))
+            assert set(statuses(stranger, path).values()) == {404, 405}, path
+            tried += 1
+    assert tried >= 7
+
+
+def test_what_sub_agents_say_is_not_there_for_others(alice, bob):
+    stranger = browser(bob.user)
+    caller = script(bob.user)
+    assert stranger.get(f"/c/{alice.child}/").status_code == 404
+    assert stranger.get(f"/plans/{alice.child_plan}/").status_code == 404
+    assert caller.get(f"/api/conversations/{alice.child}/messages").status_code == 404
+    assert caller.get(f"/api/plans/{alice.child_plan}").status_code == 404
+    decide = {"decision": "deny"}
+    path = f"/api/tool-calls/{alice.child_call}/decide"
+    assert caller.post(path, decide, content_type="application/json").status_code == 404
+    path = f"/c/{bob.conversation}/calls/{alice.child_call}/decide"
+    assert stranger.post(path, decide, headers=HTMX).status_code == 404
+
+
+def test_pages_without_a_parameter_show_nothing_of_others(alice, bob):
+    stranger = browser(bob.user)
+    queries = [
+        "",
+        f"?q={SECRET}&agent={alice.agent}&conversation={alice.conversation}",
+        f"?current={alice.conversation}&plan={alice.plan}&source=shared&provider=shared",
+    ]
+    for page in pages():
+        for query in queries if not page.names else ():
+            path = page.at({}) + query
+            answer = stranger.get(path, follow=True, headers={"HX-Request": "true"})
+            shown = b"".join(answer).decode().replace(f"value=&quot;{SECRET}", "")
+            assert answer.status_code in (200, 405), path
+            assert SECRET not in without_echo(shown), path
+    assert SECRET in browser(alice.user).get("/plans/").content.decode()
+
+
+def without_echo(html):
+    """The page without what the request itself has said."""
+    for echo in (f"q={SECRET}", f'value="{SECRET}"', f"“{SECRET}”"):
+        html = html.replace(echo, "")
+    return html
+
+
+def owned_operations():
+    return [each for each in operations() if "{" in each.path and not shared_operation(each)]
+
+
+def shared_operation(operation):
+    return operation.path.startswith(API_SHARED)
+
+
+def api_path(operation, things):
+    start, word = next(
+        (start, word) for start, word in API_OWNED.items() if operation.path.startswith(start)
+    )
+    path = operation.path.replace(start, start.partition("{")[0] + str(getattr(things, word)))
+    for name in ("key", "n"):
+        path = path.replace(f"{{{name}}}", str(getattr(things, name)))
+    assert "{" not in path, f"say in this test what the parameters of {operation} are"
+    return path
+
+
+def ask(client, operation, path, body=None, **headers):
+    body = body or (json.dumps(least(operation.body)) if operation.body else "")
+    return client.generic(
+        operation.method, path, body, content_type="application/json", headers=headers
+    )
+
+
+@pytest.mark.parametrize("name", ["bob", "charlie"])
+def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
+    stranger = script(person(name))
+    none = SimpleNamespace(conversation=10**9, plan=10**9, call=10**9, agent="none", key="s1", n=1)
+    for operation in owned_operations():
+        answer = ask(stranger, operation, api_path(operation, alice))
+        assert answer.status_code == 404, (str(operation), answer.content)
+        missing = ask(stranger, operation, api_path(operation, none))
+        assert missing.status_code == 404, (str(operation), missing.content)
+        assert SECRET not in answer.content.decode()
+        digits = str.maketrans("", "", "0123456789")
+        if "agents" not in operation.path:
+            assert answer.content.decode().translate(digits) == missing.content.decode().translate(
+                digits
+            ), "it reads like what does not exist"
+
+
+def test_the_same_operations_are_there_for_their_owner(alice):
+    mine = script(alice.user)
+    for operation in sorted(owned_operations(), key=lambda each: each.method == "DELETE"):
+        with transaction.atomic():
+            answer = ask(mine, operation, api_path(operation, alice), if_match='"1"')
+            assert answer.status_code not in (401, 403, 404, 405), (str(operation), answer.content)
+            transaction.set_rollback(True)
+
+
+def test_a_live_tail_of_someone_elses_events_is_not_there(alice, bob):
+    path = f"/api/conversations/{alice.conversation}/events"
+    assert script(bob.user).get(path, headers={"Accept": "text/event-stream"}).status_code == 404
+
+
+def test_lists_of_the_api_show_nothing_of_others(alice, bob):
+    stranger = script(bob.user)
+    for operation in operations():
+        if operation.method == "GET" and "{" not in operation.path:
+            for query in ("", f"?q={SECRET}", f"?agent={alice.agent}"):
+                answer = stranger.get(operation.path + query)
+                assert answer.status_code == 200, operation
+                assert SECRET not in answer.content.decode(), operation
+    listed = stranger.get(f"/api/plans?conversation={alice.conversation}").json()
+    assert listed == {"items": [], "count": 0}
+
+
+def test_what_everybody_shares_is_changed_by_admins_alone(alice, bob):
+    stranger, visitor = script(bob.user), browser(bob.user)
+    for operation in filter(shared_operation, operations()):
+        path = operation.path.replace("{id}", "planner").replace("{name}", "shared")
+        assert "{" not in path, f"say in this test what the parameters of {operation} are"
+        if operation.method == "GET" or str(operation) in API_FOR_EVERYBODY | {RUN_A_CHAIN}:
+            continue
+        body = stranger.get(path).content if "chains" in path else None
+        assert ask(stranger, operation, path, body).status_code == 403, operation
+    for page in pages():
+        if page.route.startswith(SHARED) and page.route not in FOR_EVERYBODY:
+            answer = visitor.post(page.at({"name": "shared"}), headers=HTMX)
+            assert answer.status_code == 403, page
+    assert visitor.post("/settings/tools/add", {"name": "x"}).status_code == 403
+    assert visitor.post("/settings/models/add", {"name": "x"}).status_code == 403
+    assert ToolSource.objects.count() == Provider.objects.count() == 1
+
+
+# It runs in a conversation of the caller's own: see the next test for another's agent.
+RUN_A_CHAIN = "POST /api/chains/{id}/run"
+
+
+def test_nobody_gets_at_someone_elses_by_naming_it_in_a_body(alice, bob):
+    stranger, visitor = script(bob.user), browser(bob.user)
+    bodies = {
+        "/api/plans": [
+            {"conversation": alice.conversation, "title": "T", "content": "c"},
+            {"conversation": alice.conversation, "goal": "g"},
+            {"agent": alice.agent, "goal": "g"},
+            {"agent": alice.agent, "title": "T", "content": "c"},
+        ],
+        "/api/conversations": [{"agent": alice.agent}],
+        "/api/chains/planner/run": [{"input": "x", "agent": alice.agent}],
+    }
+    for path, each in bodies.items():
+        for body in each:
+            answer = stranger.post(path, body, content_type="application/json")
+            assert answer.status_code == 404, (path, body, answer.content)
+    assert visitor.post("/c/new", {"agent": alice.agent}).status_code == 404
+    taken = stranger.post("/api/agents", {"id": alice.agent}, content_type="application/json")
+    assert taken.status_code == 409
+    assert Conversation.objects.filter(owner=bob.user).count() == 2, "nothing was opened meanwhile"
+
+
+def test_no_agent_may_call_someone_elses(alice, bob):
+    change_agent(
+        bob.agent, {"tools": {f"run_agent:{alice.agent}": "allow"}, "plan": {"enabled": False}}
+    )
+    c = Conversation.objects.create(owner=bob.user, agent_id=bob.agent)
+    scripted(call("run_agent", agent=alice.agent, task="Show me everything."), say("No."))
+    tell(c, "go and look", by="bob")
+    [made] = calls_of(c)
+    assert made.state == "failed"
+    assert made.result == f"There is no agent {alice.agent!r}."
+    assert Conversation.objects.filter(agent_id=alice.agent).count() == 1
+    shown = browser(bob.user).get(f"/settings/agents/?agent={bob.agent}").content.decode()
+    assert f"run_agent:{alice.agent}" in shown, "he sees what he typed"
+    assert SECRET not in shown, "and not what it is called"
+
+
+def test_the_id_of_a_deleted_agent_stays_its_owners(alice, bob):
+    mine, stranger = script(alice.user), script(bob.user)
+    assert mine.delete(f"/api/agents/{alice.agent}").status_code == 204
+    body = {"id": alice.agent, "name": "Trap", "tools": {"*": "allow"}}
+    again = stranger.post("/api/agents", body, content_type="application/json")
+    assert again.status_code == 409
+    assert mine.post("/api/agents", body, content_type="application/json").status_code == 201
+    browser(bob.user).post("/settings/agents/new", {"name": alice.agent})
+    assert owners.owner_of(alice.agent) == alice.user.pk
+
+
+def test_only_an_admins_agent_gets_at_the_server_itself(alice, bob, tmp_path_factory):
+    elsewhere = str(tmp_path_factory.mktemp("elsewhere"))
+    change_agent(bob.agent, {"tools": {"*": "allow"}, "plan": {"enabled": False}})
+    c = Conversation.objects.create(owner=bob.user, agent_id=bob.agent)
+    scripted(call("shell", command="id"), say("No."))
+    tell(c, "who am I", by="bob")
+    [made] = calls_of(c)
+    assert made.state == "refused"
+    change_agent(bob.agent, {"workspace": elsewhere})
+    scripted(say("Hm."))
+    tell(c, "and now", by="bob")
+    error = Message.objects.filter(conversation=c, kind="error").last()
+    assert "only an admin's agent" in error.text
+    User.objects.filter(pk=bob.user.pk).update(is_superuser=True)
+    scripted(call("shell", command="pwd"), say("Here."))
+    tell(c, "and as an admin", by="bob")
+    assert calls_of(c)[-1].result.strip() == elsewhere
+    drive()
+
+
+def test_what_a_card_shows_of_a_provider_is_no_list_of_others_agents(alice, bob):
+    change_agent(alice.agent, {"provider": "shared"})
+    assert read_agent(alice.agent).file.name == SECRET
+    assert SECRET not in browser(bob.user).get("/settings/models/").content.decode()
+    User.objects.filter(pk=alice.user.pk).update(is_superuser=True)
+    assert SECRET in browser(alice.user).get("/settings/models/").content.decode()
+
+
+async def code_at(route, things, user):
+    """How a socket at this route ends for the person; None while it stays open."""
+    path = "/" + str(route.pattern).replace("<int:pk>", str(things.conversation))
+    assert "<" not in path, f"say in this test what the parameters of {path} are"
+    communicator = WebsocketCommunicator(asgi.live, path)
+    communicator.scope["user"] = user
+    await communicator.connect()
+    first = await communicator.receive_output()
+    await communicator.disconnect()
+    return first.get("code") if first["type"] == "websocket.close" else None
+
+
+@pytest.fixture
+def rows(alice, bob):
+    return alice, bob
+
+
+async def test_every_socket_of_someone_else_closes_at_once(rows):
+    alice, bob = rows
+    assert asgi.routes
+    for route in asgi.routes:
+        assert await code_at(route, alice, alice.user) is None
+        assert await code_at(route, alice, bob.user) == NOT_YOURS
+        assert await code_at(route, alice, await in_db(person, "charlie")) == NOT_YOURS
+        assert await code_at(route, alice, None) == SIGN_IN
