@@ -85,8 +85,11 @@ def locked_tally(key: str, now: datetime) -> Tally:
 
 
 def wait_of(row: Tally, free: int, now: datetime) -> int:
-    """Seconds from now on; 0 while there are free tries, or after a long time."""
-    if row.count < free or row.since < now - FORGOTTEN_AFTER:
+    """Seconds from now on; 0 while there are free tries, or after a long time.
+
+    A try that lies ahead was made before the clock was set back: nobody waits for hours.
+    """
+    if row.count < free or not now - FORGOTTEN_AFTER <= row.since <= now + MINUTE:
         return 0
     wait = min(LONGEST_WAIT, FIRST_WAIT << min(row.count - free, 10))
     return max(0, ceil(wait - (now - row.since).total_seconds()))
@@ -99,7 +102,8 @@ def count_message(user_id: int) -> None:
     """One message, command or goal of a person's. Raises TooOften."""
     now, most = timezone.now(), settings.MESSAGES_PER_MINUTE
     rows = Tally.objects.filter(key=f"messages:{user_id}")
-    this_minute = rows.filter(since__gt=now - MINUTE)
+    # Further ahead than a minute: before the clock was set back.
+    this_minute = rows.filter(since__gt=now - MINUTE, since__lt=now + MINUTE)
     if this_minute.filter(count__lt=most).update(count=F("count") + 1):
         return
     since = this_minute.values_list("since", flat=True).first()

@@ -153,20 +153,20 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
     if turn.checkpoint.get("ended"):
         return settle(turn, call, ToolCall.State.REFUSED, OVER)
     offer = on_offer(turn, tools_of_asking_task(step))
-    if refusal := offer.refusal(call):
+    refusal = offer.refusal(call)
+    if call.state == ToolCall.State.RUNNING and (refusal or not offer.tools[call.tool].repeatable):
+        return settle(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT)
+    if refusal:
         return settle(turn, call, ToolCall.State.REFUSED, refusal)
     if call.reason and not call.decision:  # arguments that were no JSON object
         return settle(turn, call, ToolCall.State.FAILED, call.reason)
     if call.decision == "deny":
         return settle(turn, call, ToolCall.State.DENIED, denied(call))
-    tool = offer.tools[call.tool]
-    if call.state == ToolCall.State.RUNNING and not tool.repeatable:
-        return settle(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT)
     if offer.must_ask(call):
         journal.ask_for_call(turn, call)
         bubble(turn, "approval", f"Run {call.tool}?", call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
-    return tool
+    return offer.tools[call.tool]
 
 
 def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:

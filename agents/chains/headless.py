@@ -18,6 +18,7 @@ from agents.database import in_db
 from agents.errors import NotNow
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.turns import journal
+from agents.turns.endings import LONGEST_WAIT
 from agents.turns.run import Watch, nobody, run_turn
 
 LOOK_AGAIN = 0.1  # seconds
@@ -92,7 +93,7 @@ async def carry_out(turn: Turn, watch: Watch = nobody) -> Outcome:
         if turn.state != TurnState.QUEUED:
             return await in_db(outcome_of, turn)
         pause = (turn.not_before or timezone.now()) - timezone.now()
-        await asyncio.sleep(max(pause.total_seconds(), 0))
+        await asyncio.sleep(min(max(pause.total_seconds(), 0), LONGEST_WAIT))
         await in_db(take_again, turn)
 
 

@@ -37,7 +37,8 @@ class Used:
             self.model_calls += turn.model_calls
             if turn.started_at:
                 end = turn.finished_at or timezone.now()
-                self.seconds += (end - turn.started_at).total_seconds()
+                # A clock that was set back gives no time back.
+                self.seconds += max(0.0, (end - turn.started_at).total_seconds())
         return self
 
 

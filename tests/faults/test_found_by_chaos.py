@@ -1,0 +1,44 @@
+"""What the kills at random moments have brought to light, each forced here."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agents.chains.run import run_chain
+from agents.chains.steps import ToolCallChanged
+from agents.database import in_db
+from agents.queue.claims import claim
+from agents.queue.leases import put_back_orphans
+from agents.toolset import on_offer
+from agents.turns.kinds import kind_of
+from console.commands import say as person_says
+from plans.models import Plan
+from tests.fake_model import say
+from tests.world import calls_of, conversation, drive, proposal, scripted
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_call_whose_effect_was_kept_but_not_its_result_is_not_recorded_as_refused():
+    """The plan is made, the process dies before the call is closed: now the gate would refuse."""
+    c = conversation()
+    scripted(proposal("Read"), say("There it is."))
+    person_says(c, "/plan tidy up", "alice")
+    [turn] = claim(1)
+
+    async def until_the_plan_is_made():
+        work = await in_db(kind_of(turn).prepare, turn)
+        async for event in run_chain(turn, work):
+            if isinstance(event, ToolCallChanged):  # it has begun
+                break
+        offer = await in_db(on_offer, turn, ["*"])
+        [begun] = await in_db(calls_of, c, "create_plan")
+        await offer.tools["create_plan"].run(begun.arguments)
+
+    async_to_sync(until_the_plan_is_made)()
+    assert [made.state for made in calls_of(c, "create_plan")] == ["running"]
+    put_back_orphans(all_of_them=True)
+    drive()
+
+    [made] = calls_of(c, "create_plan")
+    assert (made.state, Plan.objects.count()) == ("interrupted", 1)
+    assert "effect is unknown" in made.result
