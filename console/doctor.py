@@ -1,74 +1,27 @@
-"""What is configured and whether it works, each as one finding."""
+"""What is configured and whether it works, each as one finding: surroundings, people, agents."""
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
 import httpx
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connection
 
 from agents.agent_file.record import AgentRecord, files_folder, list_agents
 from agents.errors import Refused
 from agents.providers.known import Endpoint, resolve
-from console.health import channel_problem, database_problem
-from console.migrating import is_behind
+from console.checkup import Finding, surroundings
+from console.health import database_problem
+
+__all__ = ["Finding", "findings"]
 
 # Seconds until a model's server counts as one that does not answer.
 PATIENCE = 5
 
 
-class Finding(NamedTuple):
-    """`advice` is what to do; there is none when all is well."""
-
-    about: str
-    grade: Literal["fine", "note", "wrong"]
-    sentence: str
-    advice: str = ""
-
-
 def findings() -> list[Finding]:
-    return [home(), database(), channel_layer(), workers(), *signing_in(), *agents()]
-
-
-def home() -> Finding:
-    path = settings.PLANSIDE_HOME
-    mode = stat.S_IMODE(path.stat().st_mode)
-    if mode & 0o077:
-        told = f"others on this machine can look into {path} (mode {mode:o})."
-        return Finding("Home", "wrong", told, f"Run: chmod 700 {path}")
-    return Finding("Home", "fine", f"{path}, for you alone.")
-
-
-def database() -> Finding:
-    engine = "PostgreSQL" if connection.vendor == "postgresql" else "SQLite in the home folder"
-    try:
-        behind = is_behind()
-    except Exception:  # whatever the driver raises, the next line says it plainly
-        return Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
-    if behind:
-        told = f"{engine} is not up to date."
-        return Finding("Database", "note", told, "manage.py serve brings it up to date.")
-    return Finding("Database", "fine", f"{engine} answers and is up to date.")
-
-
-def channel_layer() -> Finding:
-    if "InMemory" in type(get_channel_layer()).__name__:
-        return Finding("Live updates", "fine", "in memory, which serves one process.")
-    if problem := channel_problem():
-        return Finding("Live updates", "wrong", problem, "Start Redis, or check REDIS_URL.")
-    return Finding("Live updates", "fine", "Redis answers.")
-
-
-def workers() -> Finding:
-    if settings.PLANSIDE_WORKERS == "external":
-        told = "turns run only in manage.py worker."
-        return Finding("Turns", "note", told, "See that at least one worker runs.")
-    return Finding("Turns", "fine", "run inside the server.")
+    return [*surroundings(), *signing_in(), *agents()]
 
 
 def signing_in() -> Iterator[Finding]:

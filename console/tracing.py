@@ -24,8 +24,12 @@ LAST_WORDS = 300
 _provider: TracerProvider | None = None
 
 
+def endpoint() -> str:
+    return next((url for name in ENDPOINTS if (url := os.environ.get(name, "").strip())), "")
+
+
 def is_wanted() -> bool:
-    return any(os.environ.get(name) for name in ENDPOINTS)
+    return bool(endpoint())
 
 
 def problem() -> str:
