@@ -12,11 +12,11 @@ django.setup()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.urls import path  # noqa: E402
 
 from console.consumers import Conversation  # noqa: E402
 from console.handler import Pages  # noqa: E402
+from console.origins import SameOrigin  # noqa: E402
 from console.probes import Counted, Probed  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()
@@ -25,6 +25,6 @@ live = URLRouter(routes)
 application = ProtocolTypeRouter(
     {
         "http": Probed(Pages()),
-        "websocket": Counted(AllowedHostsOriginValidator(AuthMiddlewareStack(live))),
+        "websocket": Counted(SameOrigin(AuthMiddlewareStack(live))),
     }
 )

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 
 from agents import models
 from agents.database import in_db
 from agents.events import group_of
 from console import fragments
+from console.visits import Credential, Visit, visitors
 
 log = logging.getLogger(__name__)
 
-# The page does not come back after the first two; after the last it tries again.
-SIGN_IN, NOT_YOURS, SERVER_ERROR = 4401, 4404, 1011
+# The page does not come back after the first three; after the last it tries again.
+SIGN_IN, NOT_YOURS, TOO_MANY, SERVER_ERROR = 4401, 4404, 4429, 1011
 Frame = dict[str, Any]
 
 # Seconds between two readings while one thing follows another; the first is shown at once.
@@ -34,6 +37,7 @@ class Conversation(AsyncWebsocketConsumer):
 
     after: int = 0
     pk: int
+    visit: Visit | None = None
     reading: asyncio.Task[None] | None = None
     is_stale: bool = False
     HOT = {"text.streamed": "text_streamed", "conversation.event": "conversation_event"}
@@ -55,11 +59,23 @@ class Conversation(AsyncWebsocketConsumer):
             await self.accept()
             await self.close(code=NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
+        if visitors().count(user.pk) >= settings.SOCKETS_PER_PERSON:
+            await self.accept()
+            await self.close(code=TOO_MANY)
+            return
+        credential = Credential(user.pk, user.password, session_of(self.scope))
+        self.visit = Visit(credential, partial(self.close, code=SIGN_IN))
+        visitors().enter(self.visit)
         await self.channel_layer.group_add(group_of(self.pk), self.channel_name)
         await self.accept()
         self.read_soon()
 
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """The page has nothing to say here: forms ask."""
+
     async def disconnect(self, code: int) -> None:
+        if self.visit:
+            visitors().leave(self.visit)
         await self.channel_layer.group_discard(group_of(self.pk), self.channel_name)
         if self.reading:
             self.reading.cancel()
@@ -90,6 +106,11 @@ class Conversation(AsyncWebsocketConsumer):
         except Exception:
             log.exception("conversation %s could not be shown", self.pk)
             await self.close(code=SERVER_ERROR)
+
+
+def session_of(scope: Any) -> str:
+    session = scope.get("session")
+    return str(session.session_key or "") if session else ""
 
 
 def after_of(query: bytes) -> int:

@@ -43,6 +43,7 @@ DEMO_PACE = environment.number("PLANSIDE_DEMO_PACE", 1)
 # Limits per person, or for sign-ins per address; console/rates.py says how they are counted.
 SIGNIN_FAILURES = environment.limit("PLANSIDE_SIGNIN_FAILURES", 10)
 MESSAGES_PER_MINUTE = environment.limit("PLANSIDE_MESSAGES_PER_MINUTE", 1_200)
+SOCKETS_PER_PERSON = environment.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
 API_CALLS_PER_MINUTE = environment.limit("PLANSIDE_API_CALLS_PER_MINUTE", 6_000)
 
 if PLANSIDE_WORKERS not in ("embedded", "external"):

@@ -15,8 +15,10 @@ from ninja import Query, Router
 
 from agents.events import group_of, read_after
 from agents.models import Conversation, Event
+from console.api.auth import person
 from console.api.lookup import conversation_of
 from console.api.shapes import EventShape, Page, answers
+from console.visits import Credential, credential_of, still_good
 
 router = Router(tags=["conversations"])
 # What one answer brings at most; the next one goes on after its last seq.
@@ -33,7 +35,8 @@ def events(
     """Events after a seq; with `Accept: text/event-stream` they keep coming, id = seq."""
     conversation = conversation_of(request, id)
     if "text/event-stream" in request.headers.get("Accept", ""):
-        return live(conversation, resume_after(request, after))
+        credential = credential_of(request, person(request))
+        return live(conversation, resume_after(request, after), credential)
     rows = conversation.events.filter(seq__gt=after).order_by("seq")
     items = [shape(event) for event in rows[:MOST_EVENTS]]
     return JsonResponse({"items": items, "count": rows.count()})
@@ -45,27 +48,30 @@ def resume_after(request: HttpRequest, after: int) -> int:
     return max(after, int(last)) if last.isdecimal() else after
 
 
-def live(conversation: Conversation, after: int) -> StreamingHttpResponse:
+def live(conversation: Conversation, after: int, credential: Credential) -> StreamingHttpResponse:
     response = StreamingHttpResponse(
-        tail(conversation.pk, after), content_type="text/event-stream; charset=utf-8"
+        tail(conversation.pk, after, credential), content_type="text/event-stream; charset=utf-8"
     )
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
 
-async def tail(conversation_id: int, after: int) -> AsyncIterator[str]:
+async def tail(
+    conversation_id: int, after: int, credential: Credential | None = None
+) -> AsyncIterator[str]:
     """Listen, send what is there, then what comes, until the reader leaves or it is deleted.
 
-    The reader's leaving cancels this generator; a deleted conversation ends it. Between two looks
-    no database connection is held, so readers may be many.
+    The reader's leaving cancels this generator; a deleted conversation ends it, and so does the
+    end of the session or token it was opened with. Between two looks no database connection is
+    held, so readers may be many.
     """
     layer = the_layer()
     channel = await layer.new_channel()
     await layer.group_add(group_of(conversation_id), channel)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        while (found := await look(conversation_id, after)) is not None:
+        while (found := await look(conversation_id, after, credential)) is not None:
             if found:
                 after = found[-1].seq
                 yield "".join(frame(event) for event in found)
@@ -75,8 +81,10 @@ async def tail(conversation_id: int, after: int) -> AsyncIterator[str]:
         await layer.group_discard(group_of(conversation_id), channel)
 
 
-def news(conversation_id: int, after: int) -> list[Event] | None:
-    """None once the conversation was deleted."""
+def news(conversation_id: int, after: int, credential: Credential | None) -> list[Event] | None:
+    """None once the conversation was deleted, or the reader may not read it any more."""
+    if credential and not still_good([credential]):
+        return None
     found = read_after(conversation_id, after, MOST_EVENTS)
     if not found and not Conversation.objects.filter(pk=conversation_id).exists():
         return None

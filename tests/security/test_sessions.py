@@ -1,0 +1,269 @@
+"""Coming in and being let go: sessions, tokens, and what was opened with them."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.db import DatabaseError
+from django.test import AsyncClient, Client
+from django.utils import timezone
+
+from agents.agent_file import owners
+from agents.database import in_db
+from agents.models import ApiToken
+from console import visits
+from console.api import events as live_events
+from console.asgi import application
+from console.consumers import SIGN_IN, TOO_MANY
+from console.signin import signin_path
+from console.tokens import create_token, revoke_token
+from tests.world import conversation, person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice():
+    user = person("alice")
+    user.set_password("correct horse")
+    user.save()
+    return user
+
+
+@pytest.fixture
+def chat(alice):
+    c = conversation()
+    owners.claim(alice, c.agent_id)
+    return c.pk
+
+
+def signed_in(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_the_session_key_is_another_after_the_sign_in(alice):
+    client = Client()
+    session = client.session
+    session.save()
+    before = client.cookies["sessionid"] = session.session_key
+    client.post("/signin/", {"username": "alice", "password": "correct horse"})
+    assert client.cookies["sessionid"].value != before
+    assert not Session.objects.filter(pk=before).exists()
+
+
+def test_a_link_too_makes_a_new_session(alice):
+    client = Client()
+    session = client.session
+    session.save()
+    before = client.cookies["sessionid"] = session.session_key
+    client.get(signin_path(alice))
+    assert client.cookies["sessionid"].value != before
+
+
+def test_signing_out_ends_the_session_for_whoever_kept_its_cookie(alice):
+    client = signed_in(alice)
+    thief = Client()
+    thief.cookies["sessionid"] = client.cookies["sessionid"].value
+    assert thief.get("/plans/").status_code == 200
+    client.post("/signout/")
+    assert thief.get("/plans/").status_code == 302
+    assert thief.get("/api/plans").status_code == 401
+
+
+def test_a_new_password_ends_every_session(alice):
+    client = signed_in(alice)
+    alice.set_password("battery staple")
+    alice.save()
+    assert client.get("/plans/").status_code == 302
+
+
+def test_who_is_switched_off_is_out_at_once(alice, chat):
+    client, script = signed_in(alice), Client(headers=bearer(alice))
+    link = signin_path(alice)
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert client.get(f"/c/{chat}/").status_code == 302
+    assert script.get("/api/plans").status_code == 401
+    assert Client().get(link).status_code == 403
+    right = {"username": "alice", "password": "correct horse"}
+    assert Client().post("/signin/", right).status_code == 403
+
+
+def bearer(user):
+    return {"Authorization": f"Bearer {create_token(user, f'script {timezone.now()}')}"}
+
+
+def test_a_token_is_stored_as_a_hash_alone(alice):
+    secret = create_token(alice, "script")
+    assert secret not in str(list(ApiToken.objects.values()))
+
+
+# What was opened stays open no longer than the sweep; here it is a short one.
+
+
+@pytest.fixture
+def _swept_often(monkeypatch):
+    monkeypatch.setattr(visits, "SWEEP", 0.05)
+    monkeypatch.setattr(live_events, "LOOK_EVERY", 0.05)
+
+
+def end_session(user):
+    Session.objects.all().delete()
+
+
+def let_session_expire(user):
+    Session.objects.update(expire_date=timezone.now() - timedelta(seconds=1))
+
+
+def switch_off(user):
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def delete(user):
+    User.objects.filter(pk=user.pk).delete()
+
+
+def new_password(user):
+    user.set_password("battery staple")
+    user.save()
+
+
+def revoke(user):
+    revoke_token(user, "script")
+
+
+ENDS = [end_session, let_session_expire, switch_off, new_password]
+
+
+def connected(client, chat):
+    cookie = f"sessionid={client.cookies['sessionid'].value}".encode()
+    headers = [(b"cookie", cookie), (b"origin", b"http://localhost"), (b"host", b"localhost")]
+    return WebsocketCommunicator(application, f"/ws/conversations/{chat}/", headers=headers)
+
+
+@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.parametrize("end", ENDS)
+async def test_an_open_socket_is_closed_soon_after(alice, chat, end):
+    socket = connected(await in_db(signed_in, alice), chat)
+    assert (await socket.connect())[0]
+    await socket.receive_from()
+    assert await socket.receive_nothing(0.3), "it stays open until then"
+    await in_db(end, alice)
+    assert (await socket.receive_output(timeout=5))["code"] == SIGN_IN
+
+
+@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.parametrize("end", [*ENDS, delete])
+async def test_an_open_tail_of_a_session_ends_soon_after(alice, chat, end):
+    client = AsyncClient()
+    await sync_to_async(client.force_login)(alice)
+    await ended_by(end, alice, client, chat)
+
+
+@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.parametrize("end", [revoke, switch_off])
+async def test_an_open_tail_of_a_token_ends_soon_after(alice, chat, end):
+    secret = await in_db(create_token, alice, "script")
+    await ended_by(end, alice, AsyncClient(), chat, Authorization=f"Bearer {secret}")
+
+
+async def ended_by(end, user, client, chat, **headers):
+    path = f"/api/conversations/{chat}/events"
+    stream = aiter(await client.get(path, headers={"Accept": "text/event-stream", **headers}))
+    async with asyncio.timeout(10):
+        for _ in range(5):
+            await anext(stream)
+        await in_db(end, user)
+        async for _ in stream:
+            pass
+
+
+@pytest.mark.usefixtures("_swept_often")
+async def test_a_database_that_is_away_turns_nobody_away(alice, chat, monkeypatch, caplog):
+    socket = connected(await in_db(signed_in, alice), chat)
+    await socket.connect()
+    await socket.receive_from()
+
+    def away(credentials):
+        raise DatabaseError
+
+    monkeypatch.setattr(visits, "still_good", away)
+    assert await socket.receive_nothing(0.3)
+    assert "could not be looked up" in caplog.text
+    monkeypatch.undo()
+    await socket.disconnect()
+
+
+async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
+    settings.SOCKETS_PER_PERSON = 2
+    client = await in_db(signed_in, alice)
+    sockets = [connected(client, chat) for _ in range(3)]
+    for socket in sockets:
+        await socket.connect()
+    assert (await sockets[2].receive_output())["code"] == TOO_MANY
+    await sockets[0].disconnect()
+    again = connected(client, chat)
+    await again.connect()
+    assert (await again.receive_output())["type"] == "websocket.send"
+    for socket in (sockets[1], again):
+        await socket.disconnect()
+
+
+def test_nothing_is_swept_when_nobody_is_there():
+    async def story():
+        visitors = visits.visitors()
+        visit = visits.Visit(visits.Credential(1), lambda: asyncio.sleep(0))
+        visitors.enter(visit)
+        sweeping = visitors.sweeping
+        visitors.leave(visit)
+        await asyncio.sleep(0)
+        return sweeping
+
+    assert asyncio.run(story()).cancelled()
+
+
+# Who may open a socket: our own pages.
+
+
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("https://elsewhere.example", "localhost:8000"),
+        ("http://localhost:9999", "localhost:8000"),
+        ("http://127.0.0.1:8000", "localhost:8000"),
+        ("http://rebound.example", "rebound.example"),
+        ("null", "localhost:8000"),
+        ("", "localhost:8000"),
+        ("file://localhost:8000", "localhost:8000"),
+        ("http://[", "localhost:8000"),
+        ("http://localhost:8000", ""),
+    ],
+)
+async def test_a_page_of_another_origin_opens_no_socket(alice, chat, origin, host):
+    client = await in_db(signed_in, alice)
+    socket = connected(client, chat)
+    cookie = socket.scope["headers"][0]
+    socket.scope["headers"] = [cookie, (b"origin", origin.encode()), (b"host", host.encode())]
+    assert not (await socket.connect())[0]
+
+
+@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:8000", "[::1]:8000"])
+async def test_our_own_page_opens_one(alice, chat, host):
+    socket = connected(await in_db(signed_in, alice), chat)
+    cookie = socket.scope["headers"][0]
+    own = f"http://{host}".encode()
+    socket.scope["headers"] = [cookie, (b"origin", own), (b"host", host.encode())]
+    assert (await socket.connect())[0]
+    await socket.receive_from()
+    await socket.disconnect()
+
+
+def test_a_host_that_is_none_of_ours_is_refused(alice):
+    client = signed_in(alice)
+    assert client.get("/plans/", headers={"Host": "rebound.example"}).status_code == 400
+    assert client.get("/api/plans", headers={"Host": "rebound.example"}).status_code == 400
