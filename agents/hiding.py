@@ -9,12 +9,12 @@ from agents.tools.secrets import HIDDEN, SHORTEST_SETTING, blot_out
 
 _known: set[str] = set()
 
-# What looks like a secret although nobody has told us: tokens of ours, keys of providers, what
-# follows an authorization scheme, passwords in a URL, one-time links.
+# What looks like a secret although nobody has told us: what follows an authorization scheme or a
+# name like token=, a password in a URL, tokens of ours and keys of providers.
 LOOKS = re.compile(
     r"""(?xi)
-    (?P<kept> \b(?:bearer|basic)\s+ | [?&;]?\b(?:token|key|password|secret)= | ://[^/\s:@]*: )
-    (?P<value> [^\s"'&@\\]{4,} )
+    ( \b(?:bearer|basic)\s+ | \b(?:token|key|password|secret)= ) [^\s"'&@\\]{4,}
+    | ( ://[^/\s:@]*: ) [^\s/@]+ (?=@)
     | \b(?:planside_|sk-)[\w-]{12,}
     """
 )
@@ -26,4 +26,4 @@ def remember(secrets: Iterable[str]) -> None:
 
 
 def hide(text: str) -> str:
-    return LOOKS.sub(lambda found: (found["kept"] or "") + HIDDEN, blot_out(text, _known))
+    return LOOKS.sub(lambda found: (found[1] or found[2] or "") + HIDDEN, blot_out(text, _known))

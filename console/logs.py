@@ -7,6 +7,7 @@ Whatever logs, ours or a library, goes through here: a line carries what the wor
 from __future__ import annotations
 
 import logging
+import re
 import sys
 
 import structlog
@@ -15,7 +16,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from agents.hiding import hide
 from agents.tools.secrets import HIDDEN
 
-SECRET_KEYS = ("authorization", "cookie", "password", "secret", "token", "api_key", "apikey")
+SECRET_NAMES = ("authorization", "cookie", "password", "secret", "token", "key")
 SHARED: list[Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
@@ -64,8 +65,9 @@ def without_secret_keys(logger: WrappedLogger, method: str, event: EventDict) ->
     return {key: HIDDEN if is_secret(key) else value for key, value in event.items()}
 
 
-def is_secret(key: str) -> bool:
-    return any(word in key.lower() for word in SECRET_KEYS)
+def is_secret(name: str) -> bool:
+    """By its last word: api_key and client-secret, but not tokens or keyboard."""
+    return re.split(r"[^a-z]", name.lower())[-1] in SECRET_NAMES
 
 
 def blotted(logger: WrappedLogger, method: str, line: object) -> str:

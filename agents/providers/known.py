@@ -6,6 +6,7 @@ from django.conf import settings
 
 from agents.demo import DEMO_URL
 from agents.errors import Invalid
+from agents.hiding import remember
 from agents.model_client.request import Endpoint
 from agents.models import Provider
 from agents.statements import one
@@ -60,6 +61,7 @@ def built_in() -> dict[str, Endpoint]:
 def added(row: Provider) -> Endpoint:
     """The row alone counts: the key of a built-in provider never goes to another address."""
     headers = {str(name): str(value) for name, value in row.headers.items()}
+    remember((row.key.strip(), *headers.values()))
     known = built_in().get(row.name)
     label = known.label if known else row.name
     return Endpoint(
