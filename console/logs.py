@@ -57,7 +57,8 @@ def person() -> list[Processor]:
 
 
 def without_empty(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    return {key: value for key, value in event.items() if value not in ("", None)}
+    """An error that there was not, a user who is not signed in: not worth a word."""
+    return {k: v for k, v in event.items() if k == "event" or (v is not None and v != "")}
 
 
 def without_secret_keys(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
