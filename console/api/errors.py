@@ -28,6 +28,7 @@ SENTENCES = {
     422: "The server cannot use this request: it holds a null character.",
     500: "Something went wrong on the server; its log says what.",
     503: "The database does not answer at the moment; try again in a few seconds.",
+    507: "The server's disk is full and nothing was changed; make room on it, then try again.",
 }
 
 

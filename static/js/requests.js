@@ -5,6 +5,7 @@ import { byId, csrf, cursor } from "./dom.js";
 export const LOST = "That did not get through. Check the connection and try again.";
 export const BROKE = "Something broke inside Planside. Nothing was changed.";
 export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
+export const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
 
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
@@ -27,7 +28,7 @@ document.addEventListener("htmx:response:error", (event) => {
 });
 
 function told(status) {
-  return status === 503 ? AWAY : BROKE;
+  return { 503: AWAY, 507: FULL }[status] ?? BROKE;
 }
 
 export function headers() {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 from collections.abc import Callable
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--only", choices=["sqlite", "postgres"])
     parser.add_argument("--folder", type=Path, help="keep the homes and logs there")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))  # nothing is left running
     say(f"{chosen.kills} kills, --seed {chosen.seed}")
     with tempfile.TemporaryDirectory(prefix="planside-chaos-") as scratch:
         folder = chosen.folder or Path(scratch)

@@ -14,7 +14,7 @@ from tests.chaos.homes import LEASE, Place, Process
 
 # Every such kill is followed, so often, by one that is no kill -9: counted apart.
 TERMINATED = 0.1
-FROZEN = 0.1
+FROZEN = 0.2
 IN_START = 0.1  # how often the next kill comes before the start is through
 
 OPEN_TURNS = """
@@ -86,7 +86,7 @@ async def strike(place: Place, victim: Process, kills: Kills, die: float) -> Non
 
 def is_up(process: Process) -> bool:
     """A process that is still starting has no handler for SIGTERM yet; a worker says no word."""
-    return process.has_said_ready and (process.is_server or process.age > 4)
+    return process.has_said_ready and (process.is_server or process.age > 3)
 
 
 async def terminate(victim: Process, kills: Kills, now: datetime) -> None:

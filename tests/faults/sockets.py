@@ -19,7 +19,7 @@ class Page:
         self.origin = server.address
         with httpx.Client(base_url=server.address, follow_redirects=True) as browser:
             browser.get(server.link)
-            self.cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+            self.cookies = dict(browser.cookies)
 
     def open(self, conversation: int, kept: int | None = None) -> socket.socket:
         """A socket whose handshake is through; `kept` limits what it holds unread."""
@@ -33,7 +33,7 @@ class Page:
             f"GET /ws/conversations/{conversation}/ HTTP/1.1",
             f"Host: {self.host}",
             f"Origin: {self.origin}",
-            f"Cookie: {self.cookie}",
+            "Cookie: " + "; ".join(f"{name}={value}" for name, value in self.cookies.items()),
             "Connection: Upgrade",
             "Upgrade: websocket",
             "Sec-WebSocket-Version: 13",
