@@ -12,6 +12,8 @@ from agents.queue.home import home_lock
 from agents.queue.worker import Worker
 from console.following import let_go
 from console.management.plain import PlainCommand, leave
+from console.metrics_port import open_port
+from console.undumpable import hide_memory
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0
@@ -29,6 +31,7 @@ class Command(PlainCommand):
 
 async def work(worker: Worker) -> None:
     """Until SIGTERM or Ctrl-C; what runs then goes back into the queue at its checkpoint."""
+    open_port()
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
