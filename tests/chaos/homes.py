@@ -70,12 +70,10 @@ class Process:
 
     async def until_ready(self) -> None:
         """Up: a server says so. A start that fails ends the whole run, with what it said."""
-        while time.monotonic() < self.since + START:
-            if self.has_said_ready and (self.is_server or self.age > 2):
-                return
-            assert self.running and self.running.poll() is None, self.said().decode()
+        while not (self.has_said_ready and (self.is_server or self.age > 2)):
+            is_alive = self.running and self.running.poll() is None and self.age < START
+            assert is_alive, f"{self.name} did not start: {self.said().decode()}"
             await asyncio.sleep(0.02)
-        raise AssertionError(f"{self.name} did not start: {self.said().decode()}")
 
     def said(self) -> bytes:
         """What it has printed since its last start."""

@@ -75,15 +75,21 @@ class Script:
         self.headers = {"Authorization": f"Bearer {token_for(home, **environment)}"}
 
     def get(self, server, path):
-        return httpx.get(f"{server.address}/api{path}", headers=self.headers).json()
+        return httpx.get(
+            f"{server.address}/api{path}", headers=self.headers, timeout=DEADLINE
+        ).json()
 
     def post(self, server, path, body):
-        answer = httpx.post(f"{server.address}/api{path}", json=body, headers=self.headers)
+        answer = httpx.post(
+            f"{server.address}/api{path}", json=body, headers=self.headers, timeout=DEADLINE
+        )
         assert answer.is_success, answer.text
         return answer.json()
 
     def patch(self, server, path, body):
-        answer = httpx.patch(f"{server.address}/api{path}", json=body, headers=self.headers)
+        answer = httpx.patch(
+            f"{server.address}/api{path}", json=body, headers=self.headers, timeout=DEADLINE
+        )
         assert answer.is_success, answer.text
         return answer.json()
 
