@@ -15,12 +15,25 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from agents import about, tracing
+from agents.actions import stop_reply
+from agents.database import in_db
 from agents.errors import NotNow
-from agents.models import Turn
+from agents.models import Message, Turn
 from console import tracing as console_tracing
+from console.commands import say as say_something
 from plans import actions
 from tests.fake_model import call, fails, say
-from tests.world import conversation, files_of, plan_of, proposed, scripted, tell
+from tests.fake_script import silent
+from tests.world import (
+    conversation,
+    eventually,
+    files_of,
+    happening,
+    plan_of,
+    proposed,
+    scripted,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -235,6 +248,25 @@ def test_a_wait_for_a_person_is_no_error(spans):
     assert turn.attributes["planside.turn.state"] == "waiting"
     assert turn.attributes["planside.turn.waiting_for"] == "approval"
     assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
+
+
+def test_a_turn_that_is_stopped_in_mid_sentence_ends_its_spans_in_order(spans, caplog):
+    c = conversation()
+    scripted(silent("The beginning"))
+    say_something(c, "hello", "alice")
+
+    async def story(worker):
+        await eventually(Message.objects.filter(conversation=c, role="assistant").exists)
+        await in_db(stop_reply, c, "alice")
+        await eventually(Turn.objects.filter(conversation=c, state="stopped").exists)
+
+    happening(story)
+    turn = spans.one("invoke_agent")
+    assert turn.attributes["planside.turn.state"] == "stopped"
+    chat, step = spans.one("chat"), spans.one("step")
+    assert chat.end_time <= step.end_time <= turn.end_time
+    assert {span.status.status_code for span in spans.all()} == {StatusCode.UNSET}
+    assert not [record for record in caplog.records if record.name.startswith("opentelemetry")]
 
 
 def everything(spans):
