@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import cast
 
 import httpx
 from django.conf import settings
@@ -26,6 +25,7 @@ from agents.model_client.reply import (
     sequence,
 )
 from agents.model_client.request import Endpoint, ModelRequest, authorised
+from agents.model_client.unpacking import PLAIN, pieces
 
 __all__ = [
     "Endpoint",
@@ -41,7 +41,9 @@ __all__ = [
 
 Part = TextPart | ReasoningPart | Reply
 LONGEST_ERROR = 64 * 1024
-LONGEST_LINE = 16 * 1024 * 1024
+LONGEST_LINE = 4 * 1024 * 1024
+LONGEST_LIST = 4 * 1024 * 1024
+LONGEST_REPLY = 1_000_000  # characters, some 250,000 tokens: a model that goes on never stops
 # Seconds that a server may take to say [DONE], or how much was used, after the reply's end.
 AFTERTHOUGHT = 3.0
 # Servers that answered 400 to stream_options; they are not sent it again.
@@ -64,6 +66,8 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
                         call.first_piece()
                     for part in draft.add(document):
                         yield part
+                    if draft.length > LONGEST_REPLY:
+                        raise errors.endless(request, LONGEST_REPLY)
         except Unreadable as unreadable:
             raise errors.unreadable(request, unreadable.body, draft.began) from None
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
@@ -78,16 +82,26 @@ async def list_models(endpoint: Endpoint) -> list[str]:
     """The names that the server's /models gives, sorted. Raises ModelError."""
     request = ModelRequest(endpoint, "The server", [])
     url = f"{endpoint.base_url.rstrip('/')}/models"
+    headers = {**authorised(endpoint), **PLAIN}
+    body = bytearray()
     try:
-        async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2):
-            response = await wire.client().get(url, headers=authorised(endpoint))
+        async with (
+            asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2),
+            wire.client().stream("GET", url, headers=headers) as response,
+            aclosing(pieces(response)) as chunks,
+        ):
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > LONGEST_LIST:
+                    break
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
         raise errors.broke(request, error, began=False) from error
+    text = body.decode(errors="replace")
     if response.status_code != 200:
-        raise refusals.from_status(request, response.status_code, response.text, response.headers)
-    listed = mapping(_json(response.text)).get("data")
+        raise refusals.from_status(request, response.status_code, text, response.headers)
+    listed = mapping(_json(text)).get("data")
     if not isinstance(listed, list):
-        raise errors.unreadable(request, response.text, began=False)
+        raise errors.unreadable(request, text, began=False)
     return sorted(filter(None, (said(mapping(model).get("id")) for model in sequence(listed))))
 
 
@@ -122,8 +136,9 @@ class PlainerPlease(Exception):
 @asynccontextmanager
 async def _sent(request: ModelRequest, body: Json) -> AsyncIterator[httpx.Response]:
     client = wire.client()
+    headers = {**request.headers(), **PLAIN}
     message = client.build_request(
-        "POST", request.url, json=body, headers=request.headers(), timeout=wire.timeout()
+        "POST", request.url, json=body, headers=headers, timeout=wire.timeout()
     )
     # Transports other than the network's own do not count time, so it is counted here too.
     async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):
@@ -149,7 +164,7 @@ async def _beginning(response: httpx.Response) -> str:
     """The first part of an error's body; a body that does not end is not waited for."""
     body = b""
     try:
-        async with asyncio.timeout(AFTERTHOUGHT), aclosing(_chunks(response)) as chunks:
+        async with asyncio.timeout(AFTERTHOUGHT), aclosing(pieces(response)) as chunks:
             async for chunk in chunks:
                 body += chunk
                 if len(body) > LONGEST_ERROR:
@@ -180,7 +195,7 @@ async def _documents(response: httpx.Response, draft: ReplyDraft) -> AsyncGenera
 async def _lines(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[str, None]:
     """Lines cut at LF alone: httpx also cuts at U+2028, which JSON may hold."""
     rest = b""
-    async with aclosing(_chunks(response)) as chunks:
+    async with aclosing(pieces(response)) as chunks:
         while True:
             idle = AFTERTHOUGHT if draft.finish_reason else settings.MODEL_IDLE_TIMEOUT
             async with asyncio.timeout(min(idle, settings.MODEL_IDLE_TIMEOUT)):
@@ -188,12 +203,10 @@ async def _lines(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[
             *whole, rest = (rest + (chunk or b"\n")).split(b"\n")
             for line in whole:
                 yield line.decode(errors="replace").strip("\r\ufeff")
-            if chunk is None or len(rest) > LONGEST_LINE:
+            if len(rest) > LONGEST_LINE:
+                raise Unreadable("")
+            if chunk is None:
                 return
-
-
-def _chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    return cast(AsyncGenerator[bytes, None], response.aiter_bytes())
 
 
 def _document(text: str) -> Json:

@@ -4,6 +4,7 @@ ModelError.kind    transient  when
 ├── key            no         401, 403, 402, or no credit left
 ├── missing        no         404, a redirect, a web page: the address or the model is wrong
 ├── too_long       no         the conversation does not fit the model
+├── endless        no         the reply went on and on
 ├── bad_request    no         any other 4xx, an illegal address or header
 ├── busy           yes        429, 503, 529
 ├── server         yes        any other 5xx, an error inside the stream, an unreadable answer
@@ -29,6 +30,7 @@ ADVICE = {
     "silent": "Retry, or choose a faster model.",
     "cut": "Retry.",
     "nothing": "Retry, or choose another model.",
+    "endless": "Retry, or choose another model.",
     "too_long": "Start a new chat, or use a larger model.",
     "bad_request": "Check the model's settings, or choose another model.",
 }
@@ -63,6 +65,8 @@ def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
         return silent(request, began)
     if isinstance(error, UNUSABLE):
         return unusable(request, error)
+    if isinstance(error, httpx.DecodingError):
+        return unreadable(request, "", began)
     return cut(request, began) if began else unreachable(request, "broke the connection off")
 
 
@@ -89,6 +93,11 @@ def cut(request: ModelRequest, began: bool) -> ModelError:
     detail = f"{request.model} ended the stream before the reply was finished."
     sentence = "The reply broke off" if began else UNANSWERED
     return ModelError("cut", sentence, detail, ADVICE["cut"], began=began)
+
+
+def endless(request: ModelRequest, longest: int) -> ModelError:
+    detail = f"{request.model} went on for {longest:,} characters and was cut off."
+    return ModelError("endless", "The reply had no end", detail, ADVICE["endless"], began=True)
 
 
 def nothing(request: ModelRequest) -> ModelError:

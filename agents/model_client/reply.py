@@ -106,6 +106,12 @@ class ReplyDraft:
     def began(self) -> bool:
         return bool(self.text or self.reasoning or self.calls)
 
+    @property
+    def length(self) -> int:
+        """Characters."""
+        called = sum(len(call.name) + len(call.arguments) for call in self.calls)
+        return len(self.text) + len(self.reasoning) + called
+
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]:
         self.documents += 1
         self.usage = mapping(document.get("usage")) or self.usage
