@@ -13,7 +13,6 @@ from agents.queue.worker import Worker
 from console.following import let_go
 from console.management.plain import PlainCommand, leave
 from console.metrics_port import open_port
-from console.undumpable import hide_memory
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0
