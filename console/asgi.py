@@ -12,7 +12,8 @@ django.setup()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from django.urls import path  # noqa: E402
+from channels.security.websocket import WebsocketDenier  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 
 from console.consumers import Conversation  # noqa: E402
 from console.handler import Pages  # noqa: E402
@@ -21,7 +22,9 @@ from console.probes import Counted, Probed  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()
 routes: list[Any] = [path("ws/conversations/<int:pk>/", consumer)]
-live = URLRouter(routes)
+# Without the last one a wrong address is an error in the log.
+elsewhere: Any = WebsocketDenier.as_asgi()
+live = URLRouter([*routes, re_path("", elsewhere)])
 application = ProtocolTypeRouter(
     {
         "http": Probed(Pages()),

@@ -18,6 +18,11 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
+def secret(name: str) -> str:
+    """Taken out of the environment, so that no program started from here inherits it."""
+    return os.environ.pop(name, "").strip()
+
+
 def number(name: str, default: float) -> float:
     raw = text(name)
     try:

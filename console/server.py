@@ -20,7 +20,7 @@ from twisted.internet import defer, reactor
 from agents.errors import NotNow
 from agents.queue.worker import Worker
 from agents.tools import mcp
-from console.slow_readers import WatchedSocket
+from console.bodies import BoundedFactory, QuietSocket
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +39,8 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             endpoints=["adopted below"],
             ready_callable=self.start,
             verbosity=0,
+            websocket_max_message_size=0,  # of both ways; QuietSocket limits the one
+            websocket_max_frame_size=0,
         )
         # Twisted's endpoint strings know no socket that is already bound to an IPv6 address.
         self.endpoints.clear()
@@ -48,7 +50,8 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     def start(self) -> None:
         """Serve the socket and start the worker; runs just before the reactor does."""
         self.listener.setblocking(False)
-        self.ws_factory.protocol = WatchedSocket
+        self.ws_factory.protocol = QuietSocket
+        self.http_factory = BoundedFactory(self)
         reactor.adoptStreamPort(self.listener.fileno(), self.listener.family, self.http_factory)
         reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
         if self.worker:

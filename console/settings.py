@@ -28,7 +28,7 @@ PLANSIDE_METRICS_PORT = environment.port("PLANSIDE_METRICS_PORT", 0)
 OTEL_CAPTURE_CONTENT = environment.yes("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
 
 OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
-OPENAI_API_KEY = environment.text("OPENAI_API_KEY")
+OPENAI_API_KEY = environment.secret("OPENAI_API_KEY")
 # "provider/model" of new agents, the one shipped at first start included.
 PLANSIDE_MODEL = environment.text(
     "PLANSIDE_MODEL", "openai/gpt-4.1-mini" if OPENAI_API_KEY else "demo/docs"

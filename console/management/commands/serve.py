@@ -17,6 +17,7 @@ from console.management.plain import PlainCommand, leave
 from console.migrating import migrate
 from console.people import local_owner
 from console.signin import signin_path
+from console.undumpable import hide_memory
 
 
 class Command(PlainCommand):
@@ -25,6 +26,7 @@ class Command(PlainCommand):
 
     def handle(self, *args: object, **options: object) -> None:
         try:
+            hide_memory()
             prepare_home()
             with lock():
                 migrate()

@@ -13,6 +13,7 @@ from agents.queue.worker import Worker
 from console.following import let_go
 from console.management.plain import PlainCommand, leave
 from console.metrics_port import open_port
+from console.undumpable import hide_memory
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0
@@ -22,6 +23,7 @@ class Command(PlainCommand):
     help = "Run turns until told to stop; any number of workers on PostgreSQL, one on SQLite."
 
     def handle(self, **_: object) -> None:
+        hide_memory()
         alone = not is_shared()
         with home_lock() if alone else nullcontext():
             self.prepare()

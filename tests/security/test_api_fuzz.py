@@ -1,0 +1,124 @@
+"""schemathesis over the OpenAPI document: no call breaks the server, every answer is a declared one.
+
+PLANSIDE_FUZZ=300 tries that many calls of each operation, at random; the suite tries a few, the
+same each time.
+"""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+import schemathesis
+from django.core.wsgi import get_wsgi_application
+from django.db import transaction
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import checks
+
+from agents import wire
+from agents.agent_file import owners
+from agents.models import Provider, ToolSource
+from console.api import chains
+from console.api.urls import api
+from console.tokens import create_token
+from plans.models import Plan
+from tests.fake_model import call, say
+from tests.world import agent, calls_of, conversation, person, plan_of, proposal, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TRIES = int(os.environ.get("PLANSIDE_FUZZ", "0"))
+CHECKS = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+
+schema = schemathesis.openapi.from_dict(api.get_openapi_schema(path_prefix="/api/"))
+schema.app = get_wsgi_application()
+OPERATIONS = [each.ok() for each in schema.get_all_operations()]
+
+
+@pytest.fixture
+def there(tmp_path, settings, monkeypatch):
+    """An admin with one of each, and the token that reads it."""
+    settings.PLANSIDE_HOME = tmp_path
+    settings.API_CALLS_PER_MINUTE = settings.MESSAGES_PER_MINUTE = 10**9
+    monkeypatch.setattr(chains, "LONGEST_RUN", 0.01)
+    alice = person("alice")
+    alice.is_superuser = True
+    alice.save()
+    c = conversation(tools={"write_file": "ask"})
+    owners.claim(alice, c.agent_id)
+    scripted(
+        proposal("One", "Two"),
+        say("Here."),
+        call("write_file", path="a.txt", content="a"),
+    )
+    tell(c, "/plan it")
+    tell(c, "go")
+    ToolSource.objects.create(name="shared", kind="openapi", url="http://127.0.0.1:9")
+    Provider.objects.create(name="shared", base_url="http://127.0.0.1:9/v1")
+    wire.use(None)
+    return SimpleNamespace(
+        conversations=c.pk,
+        plans=plan_of(c).pk,
+        agents=c.agent_id,
+        key="s2",
+        n=1,
+        chains="planner",
+        tools="shared",
+        providers="shared",
+        calls=calls_of(c)[-1].pk,
+        token=create_token(alice, "script"),
+    )
+
+
+def aimed(case, there, is_aimed):
+    """The call at something that is there, where it was to be one."""
+    noun = case.path.split("/")[2]
+    own = {"id": getattr(there, {"tool-calls": "calls"}.get(noun, noun), 1)}
+    own |= {"agent_id": there.agents, "name": getattr(there, noun, "x"), "key": there.key, "n": 1}
+    if is_aimed:
+        case.path_parameters = {name: own[name] for name in case.path_parameters or {}}
+    if noun == "plans" and is_aimed and case.headers.get("If-Match"):
+        case.headers["If-Match"] = '"1"'
+    if isinstance(case.body, dict) and noun == "tools":  # nothing is run and nobody asked
+        case.body |= {"command": "", "url": "http://127.0.0.1:9/"}
+        case.body |= (
+            {"spec": "http://127.0.0.1:9/"} if isinstance(case.body.get("spec"), str) else {}
+        )
+    if isinstance(case.body, dict) and noun == "providers":
+        case.body |= {"base_url": "http://127.0.0.1:9/v1"} if "base_url" in case.body else {}
+    return case
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.label)
+def test_no_call_breaks_the_server(operation, there):
+    @settings(
+        max_examples=TRIES or 12,
+        derandomize=not TRIES,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(), is_aimed=st.sampled_from([True, True, True, False]))
+    def story(case, is_aimed):
+        with transaction.atomic():
+            headers = {"Authorization": f"Bearer {there.token}"}
+            response = aimed(case, there, is_aimed).call(headers=headers)
+            transaction.set_rollback(True)
+        case.validate_response(response, checks=CHECKS)
+        if operation.path == "/api/agents/{agent_id}" and operation.method == "delete":
+            again(there)
+
+    story()
+    assert Plan.objects.count() == 1
+
+
+def again(there):
+    """The agent's folder is no row: it does not come back by itself."""
+    agent(id=there.agents)
