@@ -1,0 +1,110 @@
+"""`manage.py user add NAME [--admin] | list | password NAME | activate NAME | deactivate NAME`."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from getpass import getpass
+
+from django.contrib.auth.models import User
+from django.contrib.auth.password_validation import validate_password
+from django.contrib.auth.validators import UnicodeUsernameValidator
+from django.core.exceptions import ValidationError
+
+from agents.errors import Invalid, Missing, NotNow
+from console.management.plain import PlainCommand
+
+VERBS = {
+    "add": "a new person; the password is asked for, or read from a pipe",
+    "list": "who may sign in, and who is an admin",
+    "password": "another password; it ends the person's sessions",
+    "activate": "let a person in again",
+    "deactivate": "let a person in no more, by session or token; nothing of theirs is deleted",
+}
+
+
+class Command(PlainCommand):
+    help = "People: who may sign in, and who is an admin."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        for verb, explanation in VERBS.items():
+            arguments = verbs.add_parser(verb, help=explanation)
+            if verb == "list":
+                arguments.add_argument("--json", action="store_true", help="print data as JSON")
+            else:
+                arguments.add_argument("name")
+            if verb == "add":
+                arguments.add_argument("--admin", action="store_true", help="may change settings")
+
+    def handle(
+        self, *, verb: str, name: str = "", admin: bool = False, json: bool = False, **_: object
+    ) -> None:
+        self.prepare()
+        if verb == "list":
+            self.list_people(json)
+        elif verb == "add":
+            add(name, entered_password(), is_admin=admin)
+        elif verb == "password":
+            set_password(person(name), entered_password())
+        else:
+            User.objects.filter(pk=person(name).pk).update(is_active=verb == "activate")
+
+    def list_people(self, as_json: bool) -> None:
+        rows = [row(user) for user in User.objects.order_by("username")]
+        if as_json:
+            self.print_json(rows)
+        for shown in [] if as_json else rows:
+            words = ["admin" if shown["admin"] else "", "" if shown["active"] else "deactivated"]
+            told = ", ".join(filter(None, words))
+            self.stdout.write(f"{shown['name']}  ({told})" if told else str(shown["name"]))
+
+
+def add(name: str, password: str, *, is_admin: bool) -> User:
+    try:
+        UnicodeUsernameValidator()(name)
+    except ValidationError:
+        raise Invalid("A name is made of letters, digits and @ . + - _.") from None
+    if len(name) > 150:
+        raise Invalid("A name has up to 150 characters.")
+    if User.objects.filter(username__iexact=name).exists():
+        raise NotNow(f"There is already a person named {name!r}.")
+    user = User(username=name, is_staff=is_admin, is_superuser=is_admin)
+    set_password(user, password)
+    return user
+
+
+def set_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise Invalid(error.messages[0]) from None
+    user.set_password(password)
+    user.save()
+
+
+def entered_password() -> str:
+    """Twice at a prompt, once through a pipe; never as an argument, which every process sees."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass("Password: ")
+    if password != getpass("Once more: "):
+        raise Invalid("The two passwords are not the same.")
+    return password
+
+
+def person(name: str) -> User:
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise Missing(f"There is no person named {name!r}.")
+    return user
+
+
+def row(user: User) -> dict[str, object]:
+    seen = user.last_login.isoformat(timespec="seconds") if user.last_login else None
+    return {
+        "name": user.username,
+        "admin": user.is_superuser,
+        "active": user.is_active,
+        "last_sign_in": seen,
+    }
