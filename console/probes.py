@@ -12,7 +12,7 @@ from typing import Any
 
 from console.health import readiness
 from console.lag import lag, watch_this_loop
-from console.metrics import open_sockets
+from console.metrics import is_open, open_sockets
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -49,10 +49,10 @@ class Counted:
 def by_our_name(scope: Scope) -> Scope:
     """Prometheus asks each process by its own address, within the network and so without TLS.
 
-    Only with a token: what a browser sends of its own accord has to come the usual way.
+    Only where a token is needed, and sent: a browser has to come the usual way.
     """
     sent: list[tuple[bytes, bytes]] = scope["headers"]
-    if not any(name == b"authorization" for name, _ in sent):
+    if is_open() or not any(name == b"authorization" for name, _ in sent):
         return scope
     ours = [(b"host", b"localhost"), (b"x-forwarded-proto", b"https")]
     names = {name for name, _ in ours}

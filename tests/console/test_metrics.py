@@ -1,3 +1,4 @@
+import asyncio
 from datetime import timedelta
 
 import httpx
@@ -10,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agents.models import Turn, TurnState
 from agents.queue.backlog import backlog
 from console import metrics
+from console.probes import Counted
 from console.tokens import create_token
 from plans import actions
 from tests.console.serving import Started
@@ -196,3 +198,23 @@ class TestARealServer:
         assert found[("process_resident_memory_bytes",)] > 10_000_000
         assert 0 <= found[("planside_loop_lag_seconds",)] < 2
         assert found[("planside_open_sockets",)] == 0
+
+    def test_where_it_is_open_a_strange_name_is_refused_with_any_token(self, server):
+        """A page whose own name leads here must not read it."""
+        strange = {"Host": "evil.example", "Authorization": "Bearer anything"}
+        assert httpx.get(f"{server.address}/metrics", headers=strange).status_code == 400
+
+
+async def test_a_socket_counts_while_it_is_open():
+    seen, leave = [], asyncio.Event()
+
+    async def live(scope, receive, send):
+        await leave.wait()
+
+    before = metrics.open_sockets._value.get()
+    sockets = [asyncio.ensure_future(Counted(live)({}, None, None)) for _ in range(3)]
+    await asyncio.sleep(0)
+    seen.append(metrics.open_sockets._value.get() - before)
+    leave.set()
+    await asyncio.gather(*sockets)
+    assert [*seen, metrics.open_sockets._value.get() - before] == [3, 0]
