@@ -72,6 +72,6 @@ RULES = [
     rule(write("allowed"), user="please write", results=0),
     rule(say("Written."), user="please write", results=1),
     rule(silent(HALF), times=1, user="hang, please"),
-    rule(silent("I keep quiet.", until=7), user="long, please"),
+    rule(say("I keep talking. " * 6, delay=0.2, chunk=2), user="long, please"),
     rule(say("Here I am."), user="are you there"),
 ]
