@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from datetime import timedelta
+from functools import cache
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
@@ -13,8 +12,8 @@ from django.db.models.functions import Coalesce, Now
 from agents import events
 from agents.models import Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.turns.endings import LONGEST_WAIT
 from agents.statements import Value, rows
+from agents.turns.endings import LONGEST_WAIT
 
 SLOTS = 50  # turns at once in one worker
 
