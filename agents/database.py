@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
 
 if TYPE_CHECKING:
@@ -24,11 +25,18 @@ AWAY = (OperationalError, InterfaceError)
 
 IDLE = 1.0  # seconds after which a server may have been restarted behind our back
 _used = threading.local()
+_reader = ThreadPoolExecutor(1, "reader")
 
 
 async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a sync function of the domain on the process's one database thread."""
     return await sync_to_async(with_connection(function), thread_sensitive=True)(*args, **kwargs)
+
+
+async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The same on a second thread, for what only reads: what is shown never holds up the work."""
+    async with ThreadSensitiveContext(executor=_reader):
+        return await in_db(function, *args, **kwargs)
 
 
 def with_connection(function: Callable[P, R]) -> Callable[P, R]:

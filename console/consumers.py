@@ -17,7 +17,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from agents import models
-from agents.database import in_db
+from agents.database import in_db, in_reader
 from agents.events import group_of
 from console import fragments
 from console.visits import Credential, Visit, visitors
@@ -97,7 +97,7 @@ class Conversation(AsyncWebsocketConsumer):
         try:
             while self.is_stale:
                 self.is_stale = False
-                self.after, html = await in_db(fragments.changes, self.pk, self.after)
+                self.after, html = await in_reader(fragments.changes, self.pk, self.after)
                 await self.send(text_data=html)
                 if self.is_stale:  # a burst: what comes together is shown together
                     await asyncio.sleep(BURST)

@@ -44,7 +44,12 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
         except (ModelError, TurnFailed, Refused, TimeoutError) as error:
             here = await in_db(after_failure, turn, task, error)
         else:
-            here = await in_db(advance, turn, task, done)
+            here = next_task(task, done.value, turn.checkpoint.get("edges", {}))
+            passed = passing(turn, task, here, done.output)
+            if here == END:
+                turn.checkpoint |= passed  # saved with the end of the turn
+            else:
+                await in_db(journal.save_checkpoint, turn, **passed)
 
 
 async def timed(
@@ -75,28 +80,21 @@ def run_task(turn: Turn, work: Work, task: Task) -> AsyncGenerator[ChainEvent, N
     return HANDLERS[task.handler](Step(turn, work, task, source, outputs.get(source, {})))
 
 
-def advance(turn: Turn, task: Task, done: StepDone) -> str:
-    """Save the task's output and where the chain goes from here."""
-    goto = next_task(task, done.value, turn.checkpoint.get("edges", {}))
-    return go(turn, task, goto, done.output)
-
-
-def go(turn: Turn, task: Task, goto: str, output: Output) -> str:
+def passing(turn: Turn, task: Task, goto: str, output: Output) -> dict[str, object]:
+    """What the checkpoint says behind a task: its output, and where the chain goes from here."""
     edge = f"{task.id}->{goto}"
     edges = dict(turn.checkpoint.get("edges", {}))
     edges[edge] = edges.get(edge, 0) + 1
-    journal.save_checkpoint(
-        turn,
-        task=goto,
-        variables={**turn.checkpoint.get("variables", {}), task.id: output},
-        edges=edges,
-        previous=task.id,
-        steps=int(turn.checkpoint.get("steps", 0)) + 1,
-        replied=None,
-        own_call=None,
-        failures=0,
-    )
-    return goto
+    return {
+        "task": goto,
+        "variables": {**turn.checkpoint.get("variables", {}), task.id: output},
+        "edges": edges,
+        "previous": task.id,
+        "steps": int(turn.checkpoint.get("steps", 0)) + 1,
+        "replied": None,
+        "own_call": None,
+        "failures": 0,
+    }
 
 
 def after_failure(turn: Turn, task: Task, error: Exception) -> str:
@@ -116,4 +114,7 @@ def after_failure(turn: Turn, task: Task, error: Exception) -> str:
             raise TurnFailed("timeout", f"{task.id} took longer than {task.timeout}.") from None
         raise error
     sentence = str(error) or f"{task.id} took longer than {task.timeout}."
-    return go(turn, task, task.transition.on_failure, {"text": sentence, "error": sentence})
+    output: Output = {"text": sentence, "error": sentence}
+    passed = passing(turn, task, task.transition.on_failure, output)
+    journal.save_checkpoint(turn, **passed)
+    return task.transition.on_failure

@@ -15,12 +15,19 @@ from agents.locks import lock_conversation
 from agents.model_client.client import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
+from agents.statements import one
 from agents.turns import journal
 from agents.turns.interruptions import TurnFailed, TurnWaits
 from agents.turns.kinds import kind_of
 from agents.turns.transcript import NO_RESULT
 
 OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+LOOSE_ENDS = """
+SELECT EXISTS (SELECT 1 FROM agents_message WHERE turn_id = %s AND streaming),
+       EXISTS (SELECT 1 FROM agents_toolcall
+               WHERE turn_id = %s AND state IN ('', 'asked', 'running')),
+       EXISTS (SELECT 1 FROM agents_toolcall WHERE turn_id = %s AND tool = 'run_agent')
+"""
 MAX_TRIES = 5  # of one model call
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
 
@@ -35,9 +42,7 @@ def end(turn: Turn, state: TurnState, error_class: str = "", error: str = "") ->
 
 def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str = "") -> None:
     """The end of a turn, in the caller's transaction: nothing of it is left half-done."""
-    stop_children(turn)
-    close_messages(turn)
-    journal.interrupt_calls(turn, NO_RESULT)
+    tie_loose_ends(turn)
     journal.resolve_error(turn)
     turn.state, turn.error_class, turn.error = state, error_class, error
     turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
@@ -57,6 +62,17 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     kind_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
     wake_after_commit()
+
+
+def tie_loose_ends(turn: Turn) -> None:
+    """A turn that ends in the middle leaves text, calls and other agents' work; most leave none."""
+    streaming, calling, calls = one(LOOSE_ENDS, [turn.pk] * 3) or (True, True, True)
+    if calls:
+        stop_children(turn)
+    if streaming:
+        close_messages(turn)
+    if calling:
+        journal.interrupt_calls(turn, NO_RESULT)
 
 
 def stop_children(turn: Turn, by: str = "") -> None:

@@ -76,7 +76,8 @@ async def work_on(turn: Turn, watch: Watch) -> None:
         return
     async with asyncio.timeout(work.seconds):
         await follow(turn, work, watch)
-        while await in_db(ask_again, turn):
+        nudge = kind_of(turn).nudge
+        while bool(nudge) and await in_db(ask_again, turn, nudge):
             await follow(turn, work, watch)
 
 
@@ -114,10 +115,9 @@ async def keep_what_was_shown(live: dict[int, LiveText]) -> None:
         await text.save(text.message_id, text.text)
 
 
-def ask_again(turn: Turn) -> bool:
+def ask_again(turn: Turn, nudge: str) -> bool:
     """A turn that has to end by a tool and did not is nudged once; then it has failed."""
-    nudge = kind_of(turn).nudge
-    if not nudge or turn.checkpoint.get("ended"):
+    if turn.checkpoint.get("ended"):
         return False
     if turn.checkpoint.get("nudge"):
         raise TurnFailed("logic", "It ended without a result.")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from json import dumps
+from json import dumps, loads
 from typing import NamedTuple
 
-from django.db.models import QuerySet
-
-from agents.models import Message, ToolCall, Turn
+from agents.models import ToolCall, Turn
 from agents.statements import rows
 from agents.toolset import Instruction, OnOffer
 
@@ -21,6 +19,12 @@ EARLIER = (
     "SELECT id FROM agents_turn WHERE conversation_id = %s AND lane = 'chat' AND id < %s"
     " ORDER BY id DESC LIMIT %s"
 )
+
+SAID = (
+    "SELECT id, seq, role, text, meta FROM agents_message"
+    " WHERE turn_id IN ({}) AND kind = 'text' ORDER BY turn_id, seq"
+)
+CALLS = "SELECT * FROM agents_toolcall WHERE message_id IN ({}) ORDER BY position"
 
 
 def system_parts(turn: Turn, author: str, on_offer: OnOffer) -> list[Instruction]:
@@ -90,11 +94,12 @@ def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[W
     """What the model said and did in this turn so far, or between two of its messages' ids."""
     if turn.epoch <= 1 and not turn.checkpoint.get("steps"):
         return []  # its first step, for the first time
-    messages = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT, pk__gt=after)
-    if until is not None:
-        messages = messages.filter(pk__lte=until)
-    whole = said_in(messages)
-    return on_the_wire(each for each in whole if not each.meta.get("unfinished"))
+    return on_the_wire(
+        each
+        for each in said_in([turn.pk])
+        if each.role == "assistant" and not each.meta.get("unfinished")
+        if after < each.pk and (until is None or each.pk <= until)
+    )
 
 
 def history(before: Turn) -> list[Wire]:
@@ -110,8 +115,7 @@ def history(before: Turn) -> list[Wire]:
         if not turns:
             break
         oldest, count = turns[-1], 100
-        found = said_in(Message.objects.filter(turn__in=turns, kind=Message.Kind.TEXT))
-        found = [each for each in found if each.seq > before.conversation.cleared_seq]
+        found = [s for s in said_in(turns) if s.seq > before.conversation.cleared_seq]
         room -= sum(len(each.text) for each in found)
         earlier = [*found, *earlier]
     return on_the_wire(earlier)
@@ -119,8 +123,8 @@ def history(before: Turn) -> list[Wire]:
 
 def opening_of_chat(turn: Turn) -> list[Wire]:
     """Earlier turns, then the person's own text as the last user message."""
-    said = said_in(turn.messages.filter(role="user"))
-    return [*history(turn), *on_the_wire(said[-1:])]
+    asked = [each for each in said_in([turn.pk]) if each.role == "user"]
+    return [*history(turn), *on_the_wire(asked[-1:])]
 
 
 class Said(NamedTuple):
@@ -133,10 +137,10 @@ class Said(NamedTuple):
     meta: dict[str, object]
 
 
-def said_in(messages: QuerySet[Message]) -> list[Said]:
+def said_in(turns: list[int]) -> list[Said]:
     """Turn by turn, in the order it was said."""
-    columns = messages.order_by("turn_id", "seq").values_list(*Said._fields)
-    return [Said(*row) for row in columns]
+    found = rows(SAID.format(places(turns)), turns)
+    return [Said(pk, seq, role, text, loads(meta)) for pk, seq, role, text, meta in found]
 
 
 def on_the_wire(messages: Iterable[Said]) -> list[Wire]:
@@ -157,10 +161,14 @@ def on_the_wire(messages: Iterable[Said]) -> list[Wire]:
 
 def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
     made: dict[int, list[ToolCall]] = defaultdict(list)
-    if messages:
-        for call in ToolCall.objects.filter(message__in=messages).order_by("position"):
-            made[call.message_id].append(call)
+    for call in ToolCall.objects.raw(CALLS.format(places(messages)), messages) if messages else ():
+        made[call.message_id].append(call)
     return made
+
+
+def places(values: list[int]) -> str:
+    """`%s, %s` for an IN (…)."""
+    return ", ".join(["%s"] * len(values))
 
 
 def asked(calls: list[ToolCall]) -> list[Wire]:

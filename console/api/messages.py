@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agents.models import Message, ToolCall
 
 Document = dict[str, object]
@@ -17,8 +19,13 @@ def message_shape(message: Message) -> Document:
         "turn": message.turn_id,
         "streaming": message.streaming,
         "created_at": message.created_at,
-        "tool_calls": [call_shape(call) for call in message.tool_calls.all()],
+        "tool_calls": [call_shape(call) for call in calls_of(message)],
     }
+
+
+def calls_of(message: Message) -> Iterable[ToolCall]:
+    """Only what a model says has any."""
+    return message.tool_calls.all() if message.role == Message.Role.ASSISTANT else ()
 
 
 def call_shape(call: ToolCall) -> Document:

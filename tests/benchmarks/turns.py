@@ -8,21 +8,22 @@ from tests.benchmarks.wire import Http
 
 async def latency(console, model, runs=60):
     """Milliseconds: message sent → model asked, and model's first token → seen in the browser."""
-    conversation = await console.conversation()
-    socket = await console.socket(conversation)
     asked, shown = [], []
     for number in range(runs + 5):
-        text = f"latency {number} {console.server.address}"
+        conversation = await console.conversation()
+        socket = await console.socket(conversation)
+        await socket.frame()  # the present state
+        text = f"Message {number}"
         reading = asyncio.create_task(first_frame(socket))
         began = time.monotonic()
         await console.ask("POST", f"/conversations/{conversation}/messages", {"text": text})
         at = await reading
         await ended(console, conversation)
+        socket.close()
         seen = (await model.log())[text]
         if number >= 5:
             asked.append((seen[0] - began) * 1000)
             shown.append((at - seen[1]) * 1000)
-    socket.close()
     return asked, shown
 
 
