@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents.models import Conversation, Event
-from agents.statements import moment, one, run, stored
+from agents.statements import found, moment, one, run, stored
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ def record(
 
 def read_after(conversation_id: int, seq: int, most: int) -> list[Event]:
     """The events that come after a number, oldest first."""
-    return list(Event.objects.raw(READ_AFTER, [conversation_id, seq, most]))
+    return found(Event, READ_AFTER, [conversation_id, seq, most])
 
 
 def announce(conversation_id: int, seq: int) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from django.db import connection, models
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
+Row_of = TypeVar("Row_of", bound=models.Model)
 
 
 def run(sql: str, values: Sequence[Value]) -> int:
@@ -34,6 +35,16 @@ def rows(sql: str, values: Sequence[Value] = ()) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return cast(list[Row], cursor.fetchall())
+
+
+def found(model: type[Row_of], sql: str, values: Sequence[Value] = ()) -> list[Row_of]:
+    """Rows as the model has them; columns that the statement leaves out are read when asked for."""
+    return list(model._default_manager.raw(sql, values))
+
+
+def places(values: Sequence[object]) -> str:
+    """`%s, %s` for an IN (…)."""
+    return ", ".join(["%s"] * len(values))
 
 
 def for_update() -> str:

@@ -7,14 +7,17 @@ is made of the same templates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db.models import Q
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.models import Event, Message
+from agents.events import read_after
+from agents.models import Message
+from agents.statements import one
+from agents.statements import rows as rows_of
 from console.markdown import block
 from console.marks import Snapshot
 from console.present import Present, look
@@ -33,6 +36,14 @@ STATE = {
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "plan-button")
+MOST_EVENTS = 1000  # looked at for what they touched; after more than that the page is old anyway
+
+SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
+CHANGED = """
+SELECT id, turn_id FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s
+AND changed_seq > %s ORDER BY seq LIMIT %s
+"""
+CHANGED_OR_GROWING = CHANGED.replace("changed_seq > %s", "(changed_seq > %s OR streaming)")
 
 
 def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple[int, str]:
@@ -62,28 +73,33 @@ def row_piece(now: Present) -> str:
 
 def thread_pieces(now: Present, after: int, growing: bool = False) -> list[str]:
     """New messages are appended, changed ones replaced; after a clearing, all is replaced."""
-    rows = read_messages(now.conversation)
-    is_new = Q(changed_seq__gt=after) | Q(streaming=True) if growing else Q(changed_seq__gt=after)
-    changed = list(rows.filter(is_new)[: SHOWN + 1])
-    is_fresh = after <= now.conversation.cleared_seq or not rows.filter(seq__lte=after).exists()
-    if is_fresh or len(changed) > SHOWN:
+    c = now.conversation
+    changed = news_of(now, after, growing)
+    seen = after > c.cleared_seq and one(SEEN, [c.pk, c.cleared_seq, after]) is not None
+    if not seen or len(changed) > SHOWN:
         return [replace("thread", thread(now))]
-    touched = touched_turns(now, changed, after)
-    return list(leg_pieces(now, changed, touched, after))
+    touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
+    wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
+    rows = list(read_messages(c).filter(wanted))
+    return list(leg_pieces(now, rows, changed.keys(), touched, after))
+
+
+def news_of(now: Present, after: int, growing: bool) -> dict[int, int | None]:
+    """The messages in view that are new or changed, each with its turn."""
+    c = now.conversation
+    values = [c.pk, c.cleared_seq, now.seq, after, SHOWN + 1]
+    return dict(rows_of(CHANGED_OR_GROWING if growing else CHANGED, values))
 
 
 def leg_pieces(
-    now: Present, changed: list[Message], touched: set[int], after: int
+    now: Present, rows: list[Message], changed: Collection[int], touched: set[int], after: int
 ) -> Iterable[str]:
-    rows = read_messages(now.conversation)
-    cards = [m for m in rows.filter(kind=Message.Kind.PLAN) if is_card_of(m, now)]
-    yours = rows.filter(turn__in=touched, role="user")
-    asked = rows.filter(turn__in=touched, kind=Message.Kind.APPROVAL)
-    again = {m.pk: m for m in [*cards, *yours, *asked, *changed]}
-    legs = {leg.id: leg for leg in legs_of(rows.filter(turn__in=touched))}
+    legs = {leg.id: leg for leg in legs_of(row for row in rows if row.turn_id in touched)}
     thread = Thread(now)
     appended: set[str] = set()
-    for message in sorted(again.values(), key=lambda m: m.seq):
+    for message in rows:
+        if message.pk not in changed and not shows_more_than_itself(message, now, touched):
+            continue
         leg = legs.get(leg_id(message)) or Leg(leg_id(message), None, [message])
         if leg.id in appended:
             continue
@@ -101,22 +117,30 @@ def leg_pieces(
         yield f'<hx-partial hx-target="#{gone}" hx-swap="delete"></hx-partial>'
 
 
-def touched_turns(now: Present, changed: list[Message], after: int) -> set[int]:
+def shows_more_than_itself(message: Message, now: Present, touched: set[int]) -> bool:
+    """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
+    if message.kind == Message.Kind.PLAN:
+        return is_card_of(message, now)
+    return message.turn_id in touched and (
+        message.role == "user" or message.kind == Message.Kind.APPROVAL
+    )
+
+
+def touched_turns(now: Present, after: int) -> set[int]:
     """Turns whose head or foot may read differently now."""
-    events = Event.objects.filter(
-        conversation=now.conversation, seq__gt=after, subject__startswith="turn:"
-    )
-    named = {int(subject.partition(":")[2]) for subject in events.values_list("subject", flat=True)}
-    spoke = {message.turn_id for message in changed if message.turn_id}
-    return named | spoke | attempts_at_news(now, after) | {turn.pk for turn in now.open_turns}
+    happened = read_after(now.conversation.pk, after, MOST_EVENTS)
+    about = [event.subject.partition(":") for event in happened]
+    named = {int(pk) for kind, _, pk in about if kind == "turn"}
+    keys = {
+        str(event.data["subtask"])
+        for event, (kind, _, _) in zip(happened, about, strict=True)
+        if kind == "plan" and event.data.get("subtask")
+    }
+    return named | attempts_at(now, keys) | {turn.pk for turn in now.open_turns}
 
 
-def attempts_at_news(now: Present, after: int) -> set[int]:
+def attempts_at(now: Present, keys: set[str]) -> set[int]:
     """The turns of subtasks that were settled or changed by hand."""
-    events = Event.objects.filter(
-        conversation=now.conversation, seq__gt=after, subject__startswith="plan:"
-    )
-    keys = {str(key) for key in events.values_list("data__subtask", flat=True) if key}
     if not keys or now.plan is None:
         return set()
     tried = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)

@@ -9,13 +9,20 @@ from functools import cached_property
 from agents.agent_file.record import AgentRecord, read_agent
 from agents.errors import Missing
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.statements import found, rows
 from console.budgets import Over, used_up
 from console.marks import WRITING, Mark, Snapshot, mark_of_plan
-from plans.models import Attempt, Plan
+from plans.models import Plan
 from plans.nested import standing
-from plans.snapshot import asked, conversation_snapshot
+from plans.rows import pointed_at
+from plans.snapshot import document, open_turns_of
 
-OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
+LEGS = """
+SELECT s.key, a.turn_id FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
+WHERE s.plan_id = %s AND EXISTS (SELECT 1 FROM agents_message m WHERE m.turn_id = a.turn_id)
+ORDER BY a.number
+"""
 
 
 @dataclass
@@ -82,21 +89,22 @@ class Present:
     @cached_property
     def legs(self) -> dict[str, str]:
         """Where each subtask's last attempt stands in the conversation."""
-        rows = Attempt.objects.filter(subtask__plan=self.plan["id"] if self.plan else None)
-        said = rows.filter(turn__messages__isnull=False).order_by("number")
-        return {key: f"turn-{turn}" for key, turn in said.values_list("subtask__key", "turn_id")}
+        said = rows(LEGS, [self.plan["id"]]) if self.plan else []
+        return {key: f"turn-{turn}" for key, turn in said}
 
     @property
     def current(self) -> Snapshot | None:
         """The subtask that is worked on, or would be next."""
-        rows = self.plan["subtasks"] if self.plan else []
-        return next((row for row in rows if row["state"] in ("in_progress", "todo")), None)
+        subtasks = self.plan["subtasks"] if self.plan else []
+        return next((row for row in subtasks if row["state"] in ("in_progress", "todo")), None)
 
     @cached_property
     def nested(self) -> dict[int, Snapshot]:
         """Plans by which other agents work for a subtask, by their number."""
-        rows = self.plan["subtasks"] if self.plan else []
-        below = [row["plan"] for row in rows if row["plan"]]
+        subtasks = self.plan["subtasks"] if self.plan else []
+        below = [row["plan"] for row in subtasks if row["plan"]]
+        if not below:
+            return {}
         return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=below)}
 
     @cached_property
@@ -167,14 +175,17 @@ class Present:
 
 
 def look(conversation_id: int) -> Present:
-    conversation = Conversation.objects.get(pk=conversation_id)
-    open_turns = Turn.objects.filter(conversation=conversation, state__in=OPEN_STATES)
+    conversation = next(iter(found(Conversation, CONVERSATION, [conversation_id])), None)
+    if conversation is None:
+        raise Conversation.DoesNotExist
+    plan, goal = pointed_at(conversation_id)
+    open_turns = open_turns_of(conversation_id)
     return Present(
         conversation=conversation,
         seq=conversation.seq,
-        plan=conversation_snapshot(conversation),
-        asked=asked(conversation),
-        open_turns=sorted(open_turns.order_by("pk"), key=has_the_lane, reverse=True),
+        plan=document(plan, conversation.seq, open_turns) if plan else None,
+        asked=goal or None,
+        open_turns=sorted(open_turns, key=has_the_lane, reverse=True),
     )
 
 

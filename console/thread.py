@@ -121,10 +121,15 @@ def is_quiet(call: ToolCall) -> bool:
 
 
 def read_messages(conversation: Conversation) -> QuerySet[Message]:
-    """What is in view, oldest first: what was said before /clear is not."""
+    """What is in view, oldest first: from the last /clear to when the conversation was read.
+
+    What was added since comes with the next reading, and is not shown twice.
+    """
     calls = Prefetch("tool_calls", ToolCall.objects.order_by("position"))
     return (
-        Message.objects.filter(conversation=conversation, seq__gt=conversation.cleared_seq)
+        Message.objects.filter(
+            conversation=conversation, seq__gt=conversation.cleared_seq, seq__lte=conversation.seq
+        )
         .select_related("turn__attempt__subtask")
         .prefetch_related(calls)
         .order_by("seq")

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agents.models import Turn, TurnState
+from agents.statements import places, rows
 from plans.models import Plan
+
+BELOW = """
+SELECT c.turn_id, p.id FROM plans_plan p
+JOIN agents_conversation child ON child.id = p.conversation_id
+JOIN agents_toolcall c ON c.id = child.parent_call_id
+WHERE c.turn_id IN ({}) ORDER BY p.id
+"""
 
 
 def plans_below(turns: Iterable[int]) -> dict[int, int]:
     """By the turn that called: the newest plan of an agent it called."""
-    rows = Plan.objects.filter(conversation__parent_call__turn__in=list(turns)).order_by("pk")
-    return dict(rows.values_list("conversation__parent_call__turn", "pk"))
+    callers = list(turns)
+    return dict(rows(BELOW.format(places(callers)), callers)) if callers else {}
 
 
 def asking_plan(plan: Plan) -> Plan | None:

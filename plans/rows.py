@@ -9,11 +9,12 @@ from agents import events
 from agents.errors import NotNow
 from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
-from agents.statements import one
+from agents.statements import found, one
 from plans.models import ActivePlan, Plan, PlanVersion, State, Subtask
 
 # Asked for at every listing and every call of a tool.
 POINTER = "SELECT plan_id, asked_goal FROM plans_activeplan WHERE conversation_id = %s"
+PLAN = "SELECT * FROM plans_plan WHERE id = %s"
 
 AGENT = "agent"
 SYSTEM = "system"
@@ -37,7 +38,7 @@ def pointed_at(conversation_id: int) -> tuple[Plan | None, str]:
     if row is None:
         return None, ""
     plan_id, goal = row
-    return Plan.objects.get(pk=plan_id) if plan_id else None, str(goal)
+    return (found(Plan, PLAN, [plan_id])[0] if plan_id else None), str(goal)
 
 
 def lock(plan: Plan) -> Plan:

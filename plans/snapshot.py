@@ -9,15 +9,38 @@ from decimal import Decimal
 
 from django.utils import timezone
 
-from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.statements import found, one
 from agents.turns.children import descendants
 from plans.below import asking_plan, plans_below
-from plans.models import ActivePlan, Attempt, Plan, Run, State, Subtask
-from plans.rows import checklist
+from plans.models import Attempt, Plan, Run, State, Subtask
+from plans.rows import pointed_at
 
 Document = dict[str, object]
 
-OPEN_TURNS = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+# Read at every change of every plan that somebody looks at.
+SEQ = "SELECT seq FROM agents_conversation WHERE id = %s"
+CHECKLIST = (
+    "SELECT * FROM plans_subtask WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
+)
+ATTEMPTS = """
+SELECT a.* FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
+WHERE s.plan_id = %s ORDER BY a.number
+"""
+ATTEMPTED = """
+SELECT t.id, t.started_at, t.finished_at, t.tokens_in, t.tokens_out, t.cost
+FROM agents_turn t JOIN plans_attempt a ON a.turn_id = t.id
+JOIN plans_subtask s ON s.id = a.subtask_id WHERE s.plan_id = %s
+"""
+OPEN_TURNS = """
+SELECT * FROM agents_turn
+WHERE conversation_id = %s AND state IN ('queued', 'running', 'waiting') ORDER BY id
+"""
+LAST_CALL = """
+SELECT * FROM agents_toolcall
+WHERE turn_id = %s AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1
+"""
+LAST_SAID = "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER BY seq DESC LIMIT 1"
 
 
 @dataclass
@@ -56,26 +79,28 @@ class Tries:
 
 def conversation_snapshot(conversation: Conversation) -> Document | None:
     """The plan in the drawer, or None."""
-    pointer = ActivePlan.objects.filter(conversation=conversation).select_related("plan").first()
-    return snapshot(pointer.plan) if pointer and pointer.plan else None
-
-
-def asked(conversation: Conversation) -> str | None:
-    """The goal for which a plan is being asked and does not exist yet."""
-    pointer = ActivePlan.objects.filter(conversation=conversation).first()
-    return pointer.asked_goal or None if pointer else None
+    plan, _ = pointed_at(conversation.pk)
+    return snapshot(plan) if plan else None
 
 
 def snapshot(plan: Plan) -> Document:
-    """`seq` is read before the rows, so a snapshot is never older than it says."""
-    seq = Conversation.objects.values_list("seq", flat=True).get(pk=plan.conversation_id)
+    """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
+    (seq,) = one(SEQ, [plan.conversation_id]) or (0,)
     plan.refresh_from_db()
-    subtasks = list(checklist(plan))
+    return document(plan, seq, open_turns_of(plan.conversation_id))
+
+
+def open_turns_of(conversation_id: int) -> list[Turn]:
+    return found(Turn, OPEN_TURNS, [conversation_id])
+
+
+def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
+    """The plan's row and the conversation's open turns have just been read, after `seq`."""
+    subtasks = found(Subtask, CHECKLIST, [plan.pk])
     tries = tries_of(plan)
-    turn = open_run_turn(plan)
+    turn = open_run_turn(plan, open_turns)
     approvals = list(asked_calls(turn))
-    asking = asking_plan(plan) if plan.is_open else None
-    question = asking.question if asking else ""
+    question = question_of(plan, turn)
     return {
         "id": plan.pk,
         "conversation": plan.conversation_id,
@@ -104,21 +129,30 @@ def snapshot(plan: Plan) -> Document:
     }
 
 
+def question_of(plan: Plan, turn: Turn | None) -> str:
+    """Its own, or that of a plan below it, for whose agent the run waits."""
+    waits = turn is not None and turn.waiting_for == Turn.WaitingFor.CHILD
+    if not plan.is_open or not (plan.question or waits):
+        return ""
+    asking = asking_plan(plan)
+    return asking.question if asking else ""
+
+
 def iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
 def tries_of(plan: Plan) -> defaultdict[int, Tries]:
     tries: defaultdict[int, Tries] = defaultdict(Tries)
-    rows = Attempt.objects.filter(subtask__plan=plan).select_related("turn").order_by("number")
-    for attempt in rows:
-        tries[attempt.subtask_id].attempts.append(attempt)
-        tries[attempt.subtask_id].used.add(attempt.turn)
-    below = plans_below(attempt.turn_id for attempt in rows)
-    for attempt in rows:
-        tries[attempt.subtask_id].below = below.get(
-            attempt.turn_id, tries[attempt.subtask_id].below
-        )
+    attempts = found(Attempt, ATTEMPTS, [plan.pk])
+    turns = {turn.pk: turn for turn in found(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
+    below = plans_below(turns)
+    for attempt in attempts:
+        attempt.turn = turns[attempt.turn_id]
+        each = tries[attempt.subtask_id]
+        each.attempts.append(attempt)
+        each.used.add(attempt.turn)
+        each.below = below.get(attempt.turn_id, each.below)
     return tries
 
 
@@ -131,9 +165,9 @@ def used_by(tries: dict[int, Tries]) -> Cost:
     return total
 
 
-def open_run_turn(plan: Plan) -> Turn | None:
-    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
-    return turns.filter(state__in=OPEN_TURNS, checkpoint__plan=plan.pk).order_by("pk").first()
+def open_run_turn(plan: Plan, open_turns: list[Turn]) -> Turn | None:
+    mine = (turn for turn in open_turns if turn.checkpoint.get("plan") == plan.pk)
+    return next((turn for turn in mine if turn.lane == Lane.RUN), None)
 
 
 def asked_calls(turn: Turn | None) -> list[ToolCall]:
@@ -192,9 +226,10 @@ def activity(plan: Plan, turn: Turn | None) -> Document | None:
     """What happens now: the tool that runs, since when, and when something last happened."""
     if turn is None or turn.state != TurnState.RUNNING or not plan.is_live:
         return None
-    last = turn.tool_calls.exclude(started_at=None).order_by("-started_at").first()
+    last = next(iter(found(ToolCall, LAST_CALL, [turn.pk])), None)
     running = last is not None and last.state == ToolCall.State.RUNNING
-    moments = [turn.started_at, *turn.messages.values_list("created_at", flat=True)]
+    said = found(Message, LAST_SAID, [turn.pk])
+    moments = [turn.started_at, *(message.created_at for message in said)]
     if last is not None:
         moments += [last.started_at, last.finished_at]
     last_at = max((moment for moment in moments if moment), default=timezone.now())

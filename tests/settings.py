@@ -19,3 +19,7 @@ if os.environ.get("PLANSIDE_TEST_ON") == "postgres":
     elsewhere["OPTIONS"].pop("pool")  # a test has one connection, and ends what it did on it
     elsewhere["TEST"] = {"NAME": f"planside_test_{os.getpid()}"}
     DATABASES = {"default": elsewhere}
+
+# A file as in the product: threads that share a database in memory lock each other out.
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["TEST"] = {"NAME": f"{os.environ['PLANSIDE_HOME']}/test.sqlite3"}

@@ -8,7 +8,7 @@ from json import dumps, loads
 from typing import NamedTuple
 
 from agents.models import ToolCall, Turn
-from agents.statements import rows
+from agents.statements import found, places, rows
 from agents.toolset import Instruction, OnOffer
 
 Wire = dict[str, object]
@@ -115,9 +115,9 @@ def history(before: Turn) -> list[Wire]:
         if not turns:
             break
         oldest, count = turns[-1], 100
-        found = [s for s in said_in(turns) if s.seq > before.conversation.cleared_seq]
-        room -= sum(len(each.text) for each in found)
-        earlier = [*found, *earlier]
+        said = [s for s in said_in(turns) if s.seq > before.conversation.cleared_seq]
+        room -= sum(len(each.text) for each in said)
+        earlier = [*said, *earlier]
     return on_the_wire(earlier)
 
 
@@ -139,8 +139,8 @@ class Said(NamedTuple):
 
 def said_in(turns: list[int]) -> list[Said]:
     """Turn by turn, in the order it was said."""
-    found = rows(SAID.format(places(turns)), turns)
-    return [Said(pk, seq, role, text, loads(meta)) for pk, seq, role, text, meta in found]
+    read = rows(SAID.format(places(turns)), turns)
+    return [Said(pk, seq, role, text, loads(meta)) for pk, seq, role, text, meta in read]
 
 
 def on_the_wire(messages: Iterable[Said]) -> list[Wire]:
@@ -161,14 +161,9 @@ def on_the_wire(messages: Iterable[Said]) -> list[Wire]:
 
 def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
     made: dict[int, list[ToolCall]] = defaultdict(list)
-    for call in ToolCall.objects.raw(CALLS.format(places(messages)), messages) if messages else ():
+    for call in found(ToolCall, CALLS.format(places(messages)), messages) if messages else ():
         made[call.message_id].append(call)
     return made
-
-
-def places(values: list[int]) -> str:
-    """`%s, %s` for an IN (…)."""
-    return ", ".join(["%s"] * len(values))
 
 
 def asked(calls: list[ToolCall]) -> list[Wire]:

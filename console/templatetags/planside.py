@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,6 +18,7 @@ from console.markdown import blocks_of, render
 from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask, why_left_out
 from console.thread import visible_calls
 
+MOST_ROWS = 2_000  # of checklists that are remembered, some 3 MB
 MOST_SHOWN = 6_000  # characters of a tool's result
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
@@ -174,6 +176,30 @@ def settled(plan: Snapshot) -> int:
 def takes_edits(plan: Snapshot) -> bool:
     """By hand, while nothing runs."""
     return plan["state"] in ("todo", "in_progress") and plan["run"] in ("idle", "paused")
+
+
+@register.simple_tag(takes_context=True)
+def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString:
+    """A row of the checklist; one that reads as before is not written again."""
+    plan, now = context["plan"], context["now"]
+    may_move = row["state"] == "in_progress" or row["plan"] or row["failed"]
+    is_next = bool(now.current) and now.current["key"] == row["key"]
+    key = (
+        *(now.conversation.pk, plan["id"], plan["state"], plan["run"], plan["approved_version"]),
+        *(number, is_next, now.legs.get(row["key"]), repr(row)),
+    )
+    if not may_move and (known := _rows.get(key)):
+        return known
+    shown: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": plan}
+    shown |= {"row": row, "number": number, "editable": is_editable(row, plan)}
+    html = render_to_string("plans/_subtask.html", shown)
+    if len(_rows) >= MOST_ROWS:
+        _rows.clear()
+    _rows[key] = html
+    return html
+
+
+_rows: dict[tuple[object, ...], SafeString] = {}
 
 
 @register.filter
