@@ -151,7 +151,8 @@ def test_a_body_that_is_filled_in_altogether_is_not_shown_and_has_the_types_it_w
     pets(inject={"user": "42", "keep": "true"})
     assert tools()["pets__post_login"].parameters["properties"] == {}
     call("pets__post_login")
-    assert seen[-1].content == b"user=42&keep=true"
+    fields = seen[-1].content.split(b"&")  # in whatever order the database keeps them
+    assert sorted(fields) == [b"keep=true", b"user=42"]
 
 
 def test_an_injected_argument_that_nothing_takes_is_said():

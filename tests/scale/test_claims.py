@@ -32,6 +32,12 @@ def elsewhere():
         yield session
 
 
+@pytest.fixture(autouse=True)
+def _who_waits_all_the_same_fails(elsewhere):
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '5s'")
+
+
 def queued(c, **values):
     return Turn.objects.create(conversation=c, **values)
 
