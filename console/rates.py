@@ -14,7 +14,7 @@ from time import monotonic
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from agents.errors import TooOften
@@ -101,16 +101,24 @@ def wait_of(row: Tally, free: int, now: datetime) -> int:
 def count_message(user_id: int) -> None:
     """One message, command or goal of a person's. Raises TooOften."""
     now, most = timezone.now(), settings.MESSAGES_PER_MINUTE
-    rows = Tally.objects.filter(key=f"messages:{user_id}")
+    key = f"messages:{user_id}"
     # Further ahead than a minute: before the clock was set back.
-    this_minute = rows.filter(since__gt=now - MINUTE, since__lt=now + MINUTE)
-    if this_minute.filter(count__lt=most).update(count=F("count") + 1):
+    is_this_minute = Q(since__gt=now - MINUTE, since__lt=now + MINUTE)
+    rows = Tally.objects.filter(key=key)
+    this_minute = rows.filter(is_this_minute)
+    if counted(this_minute, most):
         return
-    since = this_minute.values_list("since", flat=True).first()
-    if since is not None:
+    Tally.objects.get_or_create(key=key, defaults={"since": now})
+    rows.exclude(is_this_minute).update(count=0, since=now)
+    # Meanwhile another message may have begun the minute; that is no reason to refuse this one.
+    if not counted(this_minute, most):
+        since = this_minute.values_list("since", flat=True).get()
         wait = ceil((since + MINUTE - now).total_seconds())
         raise TooOften(TALKING.format(most, in_words(wait)), wait)
-    Tally.objects.update_or_create(key=f"messages:{user_id}", defaults={"count": 1, "since": now})
+
+
+def counted(rows: QuerySet[Tally], most: int) -> bool:
+    return bool(rows.filter(count__lt=most).update(count=F("count") + 1))
 
 
 # Calls of the API: a bucket per caller, which fills again by the minute.

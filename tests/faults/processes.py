@@ -55,3 +55,10 @@ def left_of(processes: list[Running], seconds: float) -> list[str]:
         if not left or time.monotonic() > end:
             return left
         time.sleep(0.02)
+
+
+def megabytes(pid: int) -> float:
+    """Resident memory."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) / 1024

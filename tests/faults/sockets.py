@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+TEXT, PING, PONG = 1, 9, 10
 SMALL = 64 * 1024  # bytes that the reading side's system takes before the writer has to wait
 
 
@@ -48,7 +49,7 @@ class Page:
 
 
 def frame(opened: socket.socket) -> tuple[int, bytes]:
-    """The next frame: its opcode (1 text, 8 close, 9 ping) and what it holds."""
+    """The next frame: its opcode and what it holds."""
     first, second = exactly(opened, 2)
     length = second & 127
     if length == 126:
@@ -69,9 +70,11 @@ def exactly(opened: socket.socket, length: int) -> bytes:
 
 
 def text_of(opened: socket.socket) -> str:
-    """The next frame of text."""
+    """The next frame of text; a ping on the way is answered."""
     while True:
         opcode, content = frame(opened)
-        assert opcode in (1, 9), (opcode, content)
-        if opcode == 1:
+        if opcode == TEXT:
             return content.decode()
+        assert opcode == PING, (opcode, content)
+        mask = bytes(4)
+        opened.sendall(bytes([0x80 | PONG, 0x80 | len(content)]) + mask + content)

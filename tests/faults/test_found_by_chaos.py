@@ -2,18 +2,21 @@
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import connection
 
 from agents.chains.run import run_chain
 from agents.chains.steps import ToolCallChanged
 from agents.database import in_db
+from agents.models import Tally
 from agents.queue.claims import claim
 from agents.queue.leases import put_back_orphans
 from agents.toolset import on_offer
 from agents.turns.kinds import kind_of
+from console import rates
 from console.commands import say as person_says
 from plans.models import Plan
 from tests.fake_model import say
-from tests.world import calls_of, conversation, drive, proposal, scripted
+from tests.world import calls_of, conversation, drive, person, proposal, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,3 +45,20 @@ def test_a_call_whose_effect_was_kept_but_not_its_result_is_not_recorded_as_refu
     [made] = calls_of(c, "create_plan")
     assert (made.state, Plan.objects.count()) == ("interrupted", 1)
     assert "effect is unknown" in made.result
+
+
+def test_two_first_messages_of_a_minute_at_once_are_both_let_through(settings):
+    """Between the look and the count of the one, the other begins the minute's count."""
+    settings.MESSAGES_PER_MINUTE = 5
+    alice = person()
+    others = iter([1])
+
+    def another_comes_first(execute, sql, *rest):
+        result = execute(sql, *rest)
+        if "tally" in sql and next(others, None):
+            rates.count_message(alice.pk)
+        return result
+
+    with connection.execute_wrapper(another_comes_first):
+        rates.count_message(alice.pk)
+    assert Tally.objects.get().count == 2

@@ -2,12 +2,12 @@
 
 import select
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, say
+from tests.faults.processes import megabytes
 from tests.faults.sockets import SMALL, Page, text_of
 
 # One paragraph: each frame carries it whole, so it grows to some megabytes a second.
@@ -34,10 +34,10 @@ def test_a_page_that_reads_nothing_is_let_go_and_the_others_go_on(server, tmp_pa
     c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
     with page.open(c, kept=SMALL) as asleep, page.open(c) as awake:
         text_of(awake)  # the state at the beginning
-        before = memory_of(server)
+        before = megabytes(server.process.pid)
         alice.post(server, f"/conversations/{c}/messages", {"text": "a long story"})
         assert is_let_go(asleep, meanwhile=awake), "its socket is still open"
-        assert memory_of(server) - before < 100, "megabytes"
+        assert megabytes(server.process.pid) - before < 100, "megabytes"
         while "word" not in text_of(awake):
             pass
     with page.open(c) as back:
@@ -58,10 +58,3 @@ def is_let_go(asleep, meanwhile):
         if ready:
             text_of(meanwhile)
     return False
-
-
-def memory_of(server):
-    """Resident megabytes."""
-    status = Path(f"/proc/{server.process.pid}/status").read_text()
-    [line] = [line for line in status.splitlines() if line.startswith("VmRSS")]
-    return int(line.split()[1]) / 1024
