@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 import schemathesis
+from django.core import signals
 from django.core.wsgi import get_wsgi_application
-from django.db import transaction
+from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import checks
@@ -39,6 +40,17 @@ CHECKS = [
 schema = schemathesis.openapi.from_dict(api.get_openapi_schema(path_prefix="/api/"))
 schema.app = get_wsgi_application()
 OPERATIONS = [each.ok() for each in schema.get_all_operations()]
+
+
+@pytest.fixture(autouse=True)
+def _connection_outlives_a_request():
+    """As with Django's own test client: the call is part of the test's transaction."""
+    watched = (signals.request_started, signals.request_finished)
+    for signal in watched:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in watched:
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture
