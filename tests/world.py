@@ -12,6 +12,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import F
 
 from agents import wire
 from agents.actions import create_conversation
@@ -148,7 +149,7 @@ def texts(c: Conversation, kind: str = "text", role: str = "assistant") -> list[
     return [
         m.text
         for m in Message.objects.filter(conversation=c, kind=kind, role=role).order_by(
-            "turn_id", "seq"
+            F("turn_id").asc(nulls_first=True), "seq"
         )
     ]
 
