@@ -13,7 +13,7 @@ needs_postgres = pytest.mark.skipif(
 
 def test_a_server_killed_again_and_again_loses_and_repeats_nothing(tmp_path):
     with on_sqlite(tmp_path) as place:
-        account = chaos(place, kills=8, seed=5, at_once=3)
+        account = chaos(place, kills=8, seed=5, at_once=2)
     assert account.found.all == [], account.table
     assert account.kills.count("KILL") == 8
 
@@ -21,6 +21,6 @@ def test_a_server_killed_again_and_again_loses_and_repeats_nothing(tmp_path):
 @needs_postgres
 def test_servers_and_workers_killed_at_random_lose_and_repeat_nothing(tmp_path):
     with on_postgres(tmp_path) as place:
-        account = chaos(place, kills=6, seed=6, at_once=3)
+        account = chaos(place, kills=6, seed=6, at_once=2)
     assert account.found.all == [], account.table
     assert account.kills.count("KILL") == 6

@@ -11,8 +11,8 @@ from tests.faults.processes import megabytes
 from tests.faults.sockets import SMALL, Page, text_of
 
 # One paragraph: each frame carries it whole, so it grows to some megabytes a second.
-LONG = say("word " * 80_000, chunk=2_000, delay=0.02)
-END = 15  # seconds
+LONG = say("word " * 160_000, chunk=2_000, delay=0.02)
+END = 30  # seconds
 
 
 @pytest.fixture
