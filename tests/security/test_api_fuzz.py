@@ -114,7 +114,7 @@ def aimed(case, there, how_far):
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.label)
 def test_no_call_breaks_the_server(operation, there):
     @settings(
-        max_examples=TRIES or 12,
+        max_examples=TRIES or 8,
         derandomize=not TRIES,
         database=None,
         deadline=None,
