@@ -9,7 +9,7 @@ from django.db import transaction
 
 from agents.agent_file.record import AgentRecord, list_agents, read_agent
 from agents.errors import Missing, NotNow
-from agents.models import AgentOwner
+from agents.models import AgentOwner, Conversation
 
 
 def agents_of(user: User) -> list[AgentRecord]:
@@ -31,9 +31,11 @@ def owner_of(agent_id: str) -> int | None:
 
 @transaction.atomic
 def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> AgentRecord:
-    """Who makes an agent owns it, and its id stays theirs when it is deleted: their conversations
-    with it would be somebody else's otherwise."""
-    if AgentOwner.objects.filter(agent_id=agent_id).exclude(user=user).exists():
+    """Who makes an agent owns it. The id of one that was deleted is free, unless others still have
+    conversations with it: these would go on with an agent that is not theirs."""
+    owned = AgentOwner.objects.filter(agent_id=agent_id).exclude(user=user)
+    used = Conversation.objects.filter(agent_id=agent_id).exclude(owner=user)
+    if owned.exists() or used.exists():
         raise NotNow(f'There is already an agent "{agent_id[:64]}".')
     made = make()
     claim(user, made.id)
@@ -42,6 +44,10 @@ def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> Ag
 
 def claim(user: User, agent_id: str) -> None:
     AgentOwner.objects.update_or_create(agent_id=agent_id, defaults={"user": user})
+
+
+def disown(agent_id: str) -> None:
+    AgentOwner.objects.filter(agent_id=agent_id).delete()
 
 
 def may_call(caller: str, called: str, user_id: int) -> bool:

@@ -11,7 +11,7 @@ from ninja.responses import Status
 from pydantic import JsonValue
 
 from agents.agent_file import record as agent_file
-from agents.agent_file.owners import agent_of, agents_of, claim, make_agent
+from agents.agent_file.owners import agent_of, agents_of, disown, make_agent
 from agents.agent_file.record import AgentRecord
 from agents.errors import Invalid
 from console.api.auth import person
@@ -73,7 +73,7 @@ def delete_agent(request: HttpRequest, agent_id: str) -> Status[None]:
     """Its folder goes to the trash beside the others; its conversations stay."""
     agent = agent_of(person(request), agent_id)
     agent_file.delete_agent(agent.id)
-    claim(person(request), agent.id)  # its id stays theirs
+    disown(agent.id)
     return Status(204, None)
 
 

@@ -157,7 +157,7 @@ def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
 def delete(request: HttpRequest, agent_id: str) -> HttpResponse:
     gone = mine(request, agent_id)
     delete_agent(gone.id)
-    owners.claim(person(request), gone.id)  # its id stays theirs
+    owners.disown(gone.id)
     return HttpResponse(headers={"HX-Redirect": reverse("agents")})
 
 

@@ -104,6 +104,8 @@ def test_a_page_that_breaks_says_it_too(alice, monkeypatch):
 def test_a_file_of_ours_says_it_too_and_no_other_site_reads_it(db):
     answer = Client().get("/static/js/planside.js")
     assert answer.status_code == 200
+    b"".join(answer)
+    answer.close()
     check(answer, "planside.js")
     assert "Access-Control-Allow-Origin" not in answer.headers
 

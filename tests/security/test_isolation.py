@@ -375,7 +375,7 @@ def test_no_agent_may_call_someone_elses(alice, bob):
     assert SECRET not in shown, "and not what it is called"
 
 
-def test_the_id_of_a_deleted_agent_stays_its_owners(alice, bob):
+def test_the_id_of_a_deleted_agent_is_nobody_elses_while_it_has_conversations(alice, bob):
     mine, stranger = script(alice.user), script(bob.user)
     assert mine.delete(f"/api/agents/{alice.agent}").status_code == 204
     body = {"id": alice.agent, "name": "Trap", "tools": {"*": "allow"}}

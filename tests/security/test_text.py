@@ -1,6 +1,7 @@
 """What no database can keep: null characters, half characters, numbers that are none."""
 
 import json
+import re
 
 import pytest
 
@@ -8,6 +9,7 @@ from agents.models import Message, ToolCall
 from agents.storable import DEEPEST, cleaned, fault_of
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.security.addresses import operations, pages
 from tests.world import calls_of, conversation, proposed, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,3 +102,25 @@ def test_the_deepest_document_that_is_taken_can_be_kept():
     )
     row.refresh_from_db()
     assert len(json.dumps(row.meta)) < 1000
+
+
+ODD = "&".join(f"{name}=%00" for name in ("q", "agent", "sort", "state", "next", "current", "to"))
+
+
+def test_no_null_character_in_a_query_breaks_a_page_or_a_list(client):
+    c = proposed("One")
+    client.force_login(c.owner)
+    for page in pages():
+        path = page.at({**dict.fromkeys(page.names, c.pk), "key": "s1"})
+        assert client.get(f"{path}?{ODD}").status_code < 500, path
+    for operation in operations():
+        if operation.method == "GET":
+            path = re.sub(r"{[^}]+}", str(c.pk), operation.path)
+            for query in ODD.split("&"):
+                assert client.get(f"{path}?{query}").status_code < 500, (path, query)
+
+
+def test_a_null_character_in_a_path_is_refused(client):
+    client.force_login(conversation().owner)
+    assert client.get("/plans/%00/").status_code == 400
+    assert client.get("/api/chains/%00").status_code == 422
