@@ -162,7 +162,7 @@ def line_steps(name: str, written: Counter[str]) -> Counter[str]:
 
 def unsettled(place: Place, rows: Rows) -> Iterator[str]:
     for call in rows.calls:
-        if call["state"] not in ("done", "interrupted"):
+        if call["state"] not in ("done", "interrupted") and not found_no_log(call):
             yield f"call {call['id']} of {call['tool']} ended as {call['state']!r}"
         if call["state"] == "interrupted" and call["tool"] in ("write_file", "read_file"):
             yield f"call {call['id']} of {call['tool']} may be repeated and was not"
@@ -170,6 +170,12 @@ def unsettled(place: Place, rows: Rows) -> Iterator[str]:
         yield f"turn {turn['id']} is {turn['state']}"
     for row in place.query("SELECT id FROM agents_message WHERE streaming"):
         yield f"message {row['id']} is still being written"
+
+
+def found_no_log(call: Row) -> bool:
+    """A look at the log before its first line was written: the kill came that early."""
+    is_look = call["tool"] == "read_file" and call["state"] == "failed"
+    return is_look and "does not exist" in call["result"]
 
 
 def out_of_order(rows: Rows) -> Iterator[str]:
