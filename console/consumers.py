@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -33,9 +33,10 @@ BURST = 0.05
 
 
 class Conversation(AsyncWebsocketConsumer):
-    """`after` is the number of the last event the page has shown."""
+    """The last event the page has shown is `after`, the last it heard of `told`."""
 
     after: int = 0
+    told: int = 0
     pk: int
     visit: Visit | None = None
     reading: asyncio.Task[None] | None = None
@@ -81,10 +82,11 @@ class Conversation(AsyncWebsocketConsumer):
             self.reading.cancel()
 
     async def text_streamed(self, frame: Frame) -> None:
-        await self.send(text_data=fragments.streamed(frame["message"], frame["blocks"]))
+        await self.send(text_data=streamed(frame))
 
     async def conversation_event(self, event: Frame) -> None:
-        if event["seq"] > self.after:
+        self.told = max(self.told, event["seq"])
+        if self.told > self.after:
             self.read_soon()
 
     def read_soon(self) -> None:
@@ -97,7 +99,7 @@ class Conversation(AsyncWebsocketConsumer):
         try:
             while self.is_stale:
                 self.is_stale = False
-                self.after, html = await in_reader(fragments.changes, self.pk, self.after)
+                self.after, html = await changes(self.pk, self.after, self.told)
                 await self.send(text_data=html)
                 if self.is_stale:  # a burst: what comes together is shown together
                     await asyncio.sleep(BURST)
@@ -111,6 +113,32 @@ class Conversation(AsyncWebsocketConsumer):
 def session_of(scope: Any) -> str:
     session = scope.get("session")
     return str(session.session_key or "") if session else ""
+
+
+# What is read and drawn once for all pages that stand at the same number and heard the same.
+_shared: dict[tuple[int, int, int], asyncio.Task[tuple[int, str]]] = {}
+MOST_SHARED = 32
+
+
+async def changes(pk: int, after: int, told: int) -> tuple[int, str]:
+    """The number a page is at then, and what it shows from there."""
+    if not told:  # it has just opened, and may have missed what happened before it listened
+        return await in_reader(fragments.changes, pk, after)
+    key = (pk, after, told)
+    if key not in _shared:
+        while len(_shared) >= MOST_SHARED:
+            _shared.pop(next(iter(_shared)))
+        _shared[key] = asyncio.ensure_future(in_reader(fragments.changes, pk, after))
+    return await asyncio.shield(_shared[key])
+
+
+def streamed(frame: Frame) -> str:
+    return drawn(frame["message"], tuple((number, text) for number, text in frame["blocks"]))
+
+
+@lru_cache(maxsize=MOST_SHARED)
+def drawn(message_id: int, blocks: tuple[tuple[int, str], ...]) -> str:
+    return fragments.streamed(message_id, blocks)
 
 
 def after_of(query: bytes) -> int:

@@ -203,7 +203,7 @@ def earlier(now: Present, before: int) -> str:
     return f'<hx-partial hx-target="#earlier" hx-swap="outerHTML">{html}</hx-partial>'
 
 
-def streamed(message_id: int, blocks: list[tuple[int, str]]) -> str:
+def streamed(message_id: int, blocks: Iterable[tuple[int, str]]) -> str:
     """Blocks of a growing message; the browser replaces those it has and adds the others."""
     return "".join(
         append(f"message-{message_id}-body", block(message_id, i, text)) for i, text in blocks

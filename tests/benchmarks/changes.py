@@ -1,0 +1,44 @@
+"""From a change of a plan to the page that shows it, for one page and for many."""
+
+import asyncio
+import time
+
+SUBTASKS = 6
+
+
+async def plan(console):
+    """A conversation with a plan that waits, and the plan's number."""
+    conversation = await console.conversation()
+    names = [{"name": f"Subtask number {number}"} for number in range(1, SUBTASKS + 1)]
+    body = {"conversation": conversation, "title": "Six things", "subtasks": names}
+    made = await console.ask("POST", "/plans", body)
+    return conversation, made
+
+
+async def delays(console, listeners, runs=40):
+    """Milliseconds from the request that renames a subtask to the first and the last page's frame."""
+    conversation, made = await plan(console)
+    sockets = []
+    for _ in range(listeners):
+        sockets.append(await console.socket(conversation))
+        await sockets[-1].frame()
+    firsts, lasts = [], []
+    for number in range(runs + 3):
+        name = f"Named {number} anew"
+        waiting = [asyncio.create_task(shows(socket, name.encode())) for socket in sockets]
+        began = time.monotonic()
+        await console.ask("PATCH", f"/plans/{made['id']}/subtasks/s2", {"name": name})
+        times = sorted(await asyncio.gather(*waiting))
+        if number >= 3:
+            firsts.append((times[0] - began) * 1000)
+            lasts.append((times[-1] - began) * 1000)
+        await asyncio.sleep(0.1)
+    for socket in sockets:
+        socket.close()
+    return firsts, lasts
+
+
+async def shows(socket, name):
+    while name not in await socket.frame():
+        pass
+    return time.monotonic()
