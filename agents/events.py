@@ -69,14 +69,15 @@ def announce(conversation_id: int, seq: int) -> None:
     if loop is None or not loop.is_running():
         async_to_sync(tell)(conversation_id, seq)
         return
-    is_first = conversation_id not in _untold
     _untold[conversation_id] = seq
-    if is_first:
-        loop.call_soon_threadsafe(tell_soon, conversation_id)
+    loop.call_soon_threadsafe(tell_soon, conversation_id)
 
 
 def tell_soon(conversation_id: int) -> None:
-    task = asyncio.ensure_future(tell(conversation_id, _untold.pop(conversation_id)))
+    seq = _untold.pop(conversation_id, None)
+    if seq is None:  # told together with an earlier one
+        return
+    task = asyncio.ensure_future(tell(conversation_id, seq))
     _telling.add(task)
     task.add_done_callback(_telling.discard)
 

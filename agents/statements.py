@@ -14,32 +14,38 @@ from django.db import connection, models
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
+LARGEST = 2**63 - 1
 Row_of = TypeVar("Row_of", bound=models.Model)
 
 
 def run(sql: str, values: Sequence[Value]) -> int:
     """How many rows it touched."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(sql, fitting(values))
         return int(cursor.rowcount)
 
 
 def one(sql: str, values: Sequence[Value]) -> Row | None:
     """The first row, or None."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(sql, fitting(values))
         return cast(Row | None, cursor.fetchone())
 
 
 def rows(sql: str, values: Sequence[Value] = ()) -> list[Row]:
     with connection.cursor() as cursor:
-        cursor.execute(sql, values)
+        cursor.execute(sql, fitting(values))
         return cast(list[Row], cursor.fetchall())
 
 
 def found(model: type[Row_of], sql: str, values: Sequence[Value] = ()) -> list[Row_of]:
     """Rows as the model has them; columns that the statement leaves out are read when asked for."""
-    return list(model._default_manager.raw(sql, values))
+    return list(model._default_manager.raw(sql, fitting(values)))
+
+
+def fitting(values: Sequence[Value]) -> list[Value]:
+    """No number is greater than a column can be: what is asked for beyond that is not there."""
+    return [min(value, LARGEST) if isinstance(value, int) else value for value in values]
 
 
 def places(values: Sequence[object]) -> str:

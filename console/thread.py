@@ -131,6 +131,7 @@ def read_messages(conversation: Conversation) -> QuerySet[Message]:
             conversation=conversation, seq__gt=conversation.cleared_seq, seq__lte=conversation.seq
         )
         .select_related("turn__attempt__subtask")
+        .defer("turn__config")
         .prefetch_related(calls)
         .order_by("seq")
     )

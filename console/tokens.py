@@ -12,8 +12,15 @@ from django.utils import timezone
 
 from agents.errors import Invalid, Missing
 from agents.models import ApiToken
+from agents.statements import found
 
 PREFIX = "planside_"
+# Asked at every call of the API.
+BEARER = """
+SELECT t.* FROM agents_apitoken t JOIN auth_user u ON u.id = t.user_id
+WHERE t.digest = %s AND t.revoked_at IS NULL AND u.is_active
+"""
+BY_ID = "SELECT * FROM auth_user WHERE id = %s"
 # How often a token's last use is written: not at every request.
 NOTED_EVERY = timedelta(minutes=1)
 
@@ -46,11 +53,12 @@ def revoke_token(user: User, name: str) -> None:
 
 def bearer_of(secret: str) -> User | None:
     """Whose token this is; None when it is unknown, revoked, or its person may not sign in."""
-    token = live_tokens().filter(digest=digest_of(secret), user__is_active=True).first()
-    if token is None:
+    tokens = found(ApiToken, BEARER, [digest_of(secret)])
+    if not tokens:
         return None
-    note_use(token)
-    return token.user
+    note_use(tokens[0])
+    (user,) = found(User, BY_ID, [tokens[0].user_id])
+    return user
 
 
 def note_use(token: ApiToken) -> None:

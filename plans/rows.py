@@ -6,15 +6,25 @@ from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from agents import events
-from agents.errors import NotNow
+from agents.errors import Missing, NotNow
 from agents.locks import lock_conversation
-from agents.models import Conversation, Lane, Message, Turn, TurnState
-from agents.statements import found, one
+from agents.models import Conversation, Lane, Turn, TurnState
+from agents.statements import for_update, found, one, rows, run
 from plans.models import ActivePlan, Plan, PlanVersion, State, Subtask
 
 # Asked for at every listing and every call of a tool.
 POINTER = "SELECT plan_id, asked_goal FROM plans_activeplan WHERE conversation_id = %s"
 PLAN = "SELECT * FROM plans_plan WHERE id = %s"
+CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
+TEXTS = (
+    "SELECT key, name, description, expected_outcome FROM plans_subtask"
+    " WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
+)
+STARTED = (
+    "SELECT 1 FROM plans_subtask"
+    " WHERE plan_id = %s AND position IS NOT NULL AND state <> 'todo' LIMIT 1"
+)
+TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
 
 AGENT = "agent"
 SYSTEM = "system"
@@ -44,8 +54,17 @@ def pointed_at(conversation_id: int) -> tuple[Plan | None, str]:
 def lock(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
     lock_conversation(plan.conversation_id)
-    rows = Plan.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
-    return rows.get(pk=plan.pk)
+    locked = reread(plan, for_update())
+    (locked.conversation,) = found(Conversation, CONVERSATION, [plan.conversation_id])
+    return locked
+
+
+def reread(plan: Plan, locked: str = "") -> Plan:
+    """The plan's row as it is now."""
+    read = found(Plan, PLAN + locked, [plan.pk])
+    if not read:
+        raise Missing(f"There is no plan {plan.pk} any more.")
+    return read[0]
 
 
 def demand_open(plan: Plan) -> None:
@@ -95,27 +114,29 @@ def run_turn_of(plan: Plan) -> Turn | None:
     )
 
 
-def save_run(plan: Plan, run: str, reason: str = "") -> None:
-    plan.run, plan.pause_reason = run, reason
+def save_run(plan: Plan, now: str, reason: str = "") -> None:
+    plan.run, plan.pause_reason = now, reason
     plan.save(update_fields=["run", "pause_reason", "updated_at"])
 
 
 def refresh_state(plan: Plan) -> None:
     """todo until something has started; done and abandoned only by an explicit end."""
     if plan.is_open:
-        touched = checklist(plan).exclude(state=State.TODO).exists()
-        plan.state = State.IN_PROGRESS if touched else State.TODO
-        plan.save(update_fields=["state", "updated_at"])
+        state = State.IN_PROGRESS if one(STARTED, [plan.pk]) else State.TODO
+        if plan.state != state:
+            plan.state = state
+            plan.save(update_fields=["state", "updated_at"])
 
 
 def snapshot_text(plan: Plan) -> dict[str, object]:
     """The plan's text, as versions keep it."""
-    fields = ("key", "name", "description", "expected_outcome")
+    columns = ("key", "name", "description", "expected_outcome")
+    subtasks = [dict(zip(columns, row, strict=True)) for row in rows(TEXTS, [plan.pk])]
     return {
         "title": plan.title,
         "content": plan.content,
         "expected_outcome": plan.expected_outcome,
-        "subtasks": list(checklist(plan).values(*fields)),
+        "subtasks": subtasks,
     }
 
 
@@ -133,7 +154,7 @@ def tell(plan: Plan, type: str, by: str = SYSTEM, **data: object) -> int:
     """Record what happened to a plan; its card in the conversation is to be read again."""
     seq = events.record(plan.conversation_id, type, f"plan:{plan.pk}", by, **data)
     if plan.card_id:
-        Message.objects.filter(pk=plan.card_id).update(changed_seq=seq)
+        run(TOUCH, [seq, plan.card_id])
     return seq
 
 

@@ -14,7 +14,7 @@ from agents.statements import found, one
 from agents.turns.children import descendants
 from plans.below import asking_plan, plans_below
 from plans.models import Attempt, Plan, Run, State, Subtask
-from plans.rows import pointed_at
+from plans.rows import pointed_at, reread
 
 Document = dict[str, object]
 
@@ -86,8 +86,7 @@ def conversation_snapshot(conversation: Conversation) -> Document | None:
 def snapshot(plan: Plan) -> Document:
     """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
     (seq,) = one(SEQ, [plan.conversation_id]) or (0,)
-    plan.refresh_from_db()
-    return document(plan, seq, open_turns_of(plan.conversation_id))
+    return document(reread(plan), seq, open_turns_of(plan.conversation_id))
 
 
 def open_turns_of(conversation_id: int) -> list[Turn]:

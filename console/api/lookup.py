@@ -6,31 +6,38 @@ from django.http import HttpRequest
 
 from agents.errors import Missing
 from agents.models import Conversation, ToolCall
+from agents.statements import found
 from console.api.auth import person
 from plans.models import Plan, Subtask
 
+CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s AND owner_id = %s"
+PLAN = """
+SELECT p.* FROM plans_plan p JOIN agents_conversation c ON c.id = p.conversation_id
+WHERE p.id = %s AND c.owner_id = %s
+"""
+SUBTASK = "SELECT * FROM plans_subtask WHERE plan_id = %s AND key = %s AND position IS NOT NULL"
+
 
 def conversation_of(request: HttpRequest, id: int) -> Conversation:
-    row = Conversation.objects.filter(pk=id, owner=person(request)).first()
-    if row is None:
+    mine = found(Conversation, CONVERSATION, [id, person(request).pk])
+    if not mine:
         raise Missing(f"There is no conversation {id}.")
-    return row
+    return mine[0]
 
 
 def plan_of(request: HttpRequest, id: int) -> Plan:
-    plans = Plan.objects.select_related("conversation")
-    row = plans.filter(pk=id, conversation__owner=person(request)).first()
-    if row is None:
+    mine = found(Plan, PLAN, [id, person(request).pk])
+    if not mine:
         raise Missing(f"There is no plan {id}.")
-    return row
+    return mine[0]
 
 
 def subtask_of(plan: Plan, key: str) -> Subtask:
     """A subtask of the checklist; removed ones live in versions and timeline only."""
-    row = plan.subtasks.filter(key=key, position__isnull=False).first()
-    if row is None:
+    listed = found(Subtask, SUBTASK, [plan.pk, key])
+    if not listed:
         raise Missing(f"The plan has no subtask {key[:20]!r}.")
-    return row
+    return listed[0]
 
 
 def call_of(request: HttpRequest, id: int) -> ToolCall:

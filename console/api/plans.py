@@ -202,9 +202,9 @@ def stop(request: HttpRequest, id: int) -> HttpResponse:
 
 def shown(plan: Plan, status: int = 200) -> HttpResponse:
     """The plan as it is after what was done to it."""
-    plan = Plan.objects.select_related("conversation").get(pk=plan.pk)
-    response = JsonResponse(snapshot(plan), status=status)
-    response.headers["ETag"] = f'"{plan.version}"'
+    now = snapshot(plan)
+    response = JsonResponse(now, status=status)
+    response.headers["ETag"] = f'"{now["version"]}"'
     return response
 
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from django import template
 from django.template.loader import render_to_string
@@ -27,6 +28,7 @@ register = template.Library()
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def icon(name: str, kind: str = "") -> SafeString:
     """A 16 px icon of the sprite; decoration, so it has no name."""
     return format_html(
@@ -37,6 +39,7 @@ def icon(name: str, kind: str = "") -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def mark(shape: str, size: str = "", name: str = "") -> SafeString:
     """A state mark, which has a name for readers who do not see it."""
     return format_html(
@@ -49,6 +52,7 @@ def mark(shape: str, size: str = "", name: str = "") -> SafeString:
 
 
 @register.simple_tag
+@lru_cache(maxsize=256)
 def ring(settled: int, total: int) -> SafeString:
     """Progress as a ring; what it says stands in words beside it."""
     share = round(100 * settled / total) if total else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from django import template
 
 from console.marks import Snapshot
@@ -16,5 +18,9 @@ def news(plan: Snapshot) -> News | None:
     """How much changed since you approved, or since the version before; None for the first."""
     if plan["version"] == 1:
         return None
-    approved = plan["approved_version"]
-    return news_of(Plan(pk=plan["id"], version=plan["version"], approved_version=approved))
+    return compared(plan["id"], plan["created_at"], plan["version"], plan["approved_version"])
+
+
+@lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them
+def compared(pk: int, created_at: str, version: int, approved: int | None) -> News:
+    return news_of(Plan(pk=pk, version=version, approved_version=approved))
