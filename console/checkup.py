@@ -23,6 +23,7 @@ from agents.queue.backlog import backlog, runners
 from agents.tools.secrets import shown_url
 from console import environment, tracing
 from console.health import channel_problem, database_problem
+from console.memory_layer import MemoryLayer
 from console.migrating import is_behind
 
 MB = 1024**2
@@ -156,7 +157,7 @@ def tool_sources() -> Iterator[Finding]:
 
 
 def channel_layer() -> Finding:
-    if "InMemory" in type(get_channel_layer()).__name__:
+    if isinstance(get_channel_layer(), MemoryLayer):
         if settings.PLANSIDE_WORKERS == "external":
             told = "in memory, so what workers do is seen only every 5 s."
             return Finding("Live updates", "wrong", told, "Set REDIS_URL.")
