@@ -10,7 +10,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
-from django.db import DatabaseError, InterfaceError, OperationalError, connection, connections
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    connections,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -22,6 +29,8 @@ R = TypeVar("R")
 
 # What a server that is restarted, or lost on the network, comes up as.
 AWAY = (OperationalError, InterfaceError)
+# PostgreSQL's code: this process slept in a transaction, so the server ended the connection.
+SLEPT_TOO_LONG = "25P03"
 
 IDLE = 1.0  # seconds after which a server may have been restarted behind our back
 _used = threading.local()
@@ -53,6 +62,11 @@ def with_connection(function: Callable[P, R]) -> Callable[P, R]:
         except AWAY:
             give_back()
             raise
+        except InternalError as error:
+            if getattr(error.__cause__, "sqlstate", "") != SLEPT_TOO_LONG:
+                raise
+            give_back()
+            raise OperationalError(str(error)) from error
         finally:
             _used.at = time.monotonic()
 

@@ -2,12 +2,13 @@
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import InternalError, connection
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 from agents.chains.run import run_chain
 from agents.chains.steps import ToolCallChanged
 from agents.database import in_db
-from agents.models import Tally
+from agents.models import Tally, Turn
 from agents.queue.claims import claim
 from agents.queue.leases import put_back_orphans
 from agents.toolset import on_offer
@@ -16,7 +17,17 @@ from console import rates
 from console.commands import say as person_says
 from plans.models import Plan
 from tests.fake_model import say
-from tests.world import calls_of, conversation, drive, person, proposal, scripted
+from tests.world import (
+    calls_of,
+    conversation,
+    drive,
+    eventually,
+    happening,
+    person,
+    proposal,
+    scripted,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -62,3 +73,30 @@ def test_two_first_messages_of_a_minute_at_once_are_both_let_through(settings):
     with connection.execute_wrapper(another_comes_first):
         rates.count_message(alice.pk)
     assert Tally.objects.get().count == 2
+
+
+def test_a_worker_frozen_in_a_transaction_finds_the_database_away_and_no_turn_broken():
+    """PostgreSQL has ended its connection meanwhile; the turn goes on from its checkpoint."""
+    c = conversation()
+    scripted(say("One."), say("One."))
+    person_says(c, "hello", "alice")
+    frozen = iter([1])
+
+    def frozen_in_a_transaction(execute, sql, *rest):
+        if "agents_message" in sql and connection.in_atomic_block and next(frozen, None):
+            ended = IdleInTransactionSessionTimeout("terminating connection")
+            raise InternalError(str(ended)) from ended
+        return execute(sql, *rest)
+
+    async def story(worker):
+        await in_db(lambda: connection.execute_wrappers.append(frozen_in_a_transaction))
+        try:
+            await eventually(Turn.objects.exclude(state__in=["queued", "running"]).exists)
+        finally:
+            await in_db(lambda: connection.execute_wrappers.clear())
+
+    happening(story)
+    assert next(frozen, "over") == "over"
+    turn = Turn.objects.get()
+    assert (turn.state, turn.epoch) == ("done", 2)
+    assert texts(c) == ["One."]
