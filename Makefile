@@ -3,9 +3,10 @@
 
 UV_VERSION := 0.13.8
 BIN := .venv/bin
-INSTALL = $(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python
+UV := .tools/bin/uv
+INSTALL = $(UV) pip install --quiet --require-hashes --python $(BIN)/python
 SERVICES := -r requirements/base.txt -r requirements/services.txt
-LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
 .PHONY: run test lint bench chaos lock telemetry clean
@@ -28,7 +29,7 @@ chaos: .venv/.dev
 	@$(BIN)/python -m tests.chaos
 
 # Both steps are skipped while their lock files are older than the stamps.
-.venv/.installed: requirements/base.txt requirements/services.txt | .venv/bin/uv
+.venv/.installed: requirements/base.txt requirements/services.txt | $(BIN)/python
 	@echo "Installing Planside's packages …"
 	@$(INSTALL) $(SERVICES)
 	@touch $@
@@ -37,12 +38,16 @@ chaos: .venv/.dev
 	@$(INSTALL) $(SERVICES) -r requirements/dev.txt
 	@touch $@
 
-.venv/bin/uv:
-	@python=$$(.ci/python) && $$python -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+# What installs is not among what runs.
+$(BIN)/python: | $(UV)
+	@$(UV) venv --quiet --python .tools/bin/python .venv
+
+$(UV):
+	@python=$$(.ci/python) && $$python -m venv .tools
+	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 # Run after editing a .in file: writes the versions and hashes everybody then installs.
-lock: .venv/bin/uv
+lock: $(UV)
 	@$(LOCK) requirements/base.in -o requirements/base.txt
 	@$(LOCK) requirements/services.in -o requirements/services.txt
 	@$(LOCK) requirements/telemetry.in -o requirements/telemetry.txt
@@ -53,4 +58,4 @@ telemetry: .venv/.installed requirements/telemetry.txt
 	@$(INSTALL) $(SERVICES) -r requirements/telemetry.txt
 
 clean:
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results
+	@rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results

@@ -23,3 +23,7 @@ if os.environ.get("PLANSIDE_TEST_ON") == "postgres":
 # A file as in the product: threads that share a database in memory lock each other out.
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": f"{os.environ['PLANSIDE_HOME']}/test.sqlite3"}
+
+# As they lie, without being collected.
+STATIC_ROOT = None
+WHITENOISE_USE_FINDERS = True

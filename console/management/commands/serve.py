@@ -17,6 +17,8 @@ from console.management.plain import PlainCommand, leave
 from console.migrating import migrate
 from console.people import local_owner
 from console.signin import signin_path
+from console.static_files import collect
+from console.thrift import leave_code_alone, share_one_heap
 from console.undumpable import hide_memory
 
 
@@ -27,7 +29,9 @@ class Command(PlainCommand):
     def handle(self, *args: object, **options: object) -> None:
         try:
             hide_memory()
+            share_one_heap()
             prepare_home()
+            collect()
             with lock():
                 migrate()
                 run()
@@ -51,6 +55,7 @@ def run() -> None:
     line = f"Planside is ready: {front_door(server.address_of(listener))}"
     worker = Worker(alone=connection.vendor == "sqlite") if runs_turns() else None
     running = server.Server(listener, worker, on_ready=lambda: say(line))
+    leave_code_alone()
     running.run()
     if running.is_broken:
         raise NotNow("Planside stopped because the part that runs turns broke; see above.")

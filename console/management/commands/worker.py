@@ -13,6 +13,7 @@ from agents.queue.worker import Worker
 from console.following import let_go
 from console.management.plain import PlainCommand, leave
 from console.metrics_port import open_port
+from console.thrift import leave_code_alone, share_one_heap
 from console.undumpable import hide_memory
 
 # Seconds. SIGTERM has to end everything within 5.
@@ -24,9 +25,11 @@ class Command(PlainCommand):
 
     def handle(self, **_: object) -> None:
         hide_memory()
+        share_one_heap()
         alone = not is_shared()
         with home_lock() if alone else nullcontext():
             self.prepare()
+            leave_code_alone()
             asyncio.run(work(Worker(alone=alone)))
 
 
