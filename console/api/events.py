@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from math import inf
+from time import monotonic
 from typing import Annotated
 
 from channels.db import database_sync_to_async
@@ -71,35 +73,39 @@ async def tail(
     await layer.group_add(group_of(conversation_id), channel)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        while (found := await look(conversation_id, after, credential)) is not None:
-            if found:
+        looked_at = -inf
+        while True:
+            if monotonic() - looked_at >= LOOK_EVERY:
+                looked_at = monotonic()
+                if not await may_go_on(conversation_id, credential):
+                    return
+            while found := await look(conversation_id, after, MOST_EVENTS):
                 after = found[-1].seq
                 yield "".join(frame(event) for event in found)
-            elif not await something_new(channel):
+                if len(found) < MOST_EVENTS:
+                    break
+            if not await something_new(channel, after):
                 yield ": still here\n\n"
     finally:
         await layer.group_discard(group_of(conversation_id), channel)
 
 
-def news(conversation_id: int, after: int, credential: Credential | None) -> list[Event] | None:
-    """None once the conversation was deleted, or the reader may not read it any more."""
-    if credential and not still_good([credential]):
-        return None
-    found = read_after(conversation_id, after, MOST_EVENTS)
-    if not found and not Conversation.objects.filter(pk=conversation_id).exists():
-        return None
-    return found
+@database_sync_to_async
+def may_go_on(conversation_id: int, credential: Credential | None) -> bool:
+    """Not once the conversation was deleted, or the reader may not read it any more."""
+    is_there = Conversation.objects.filter(pk=conversation_id).exists()
+    return is_there and (credential is None or bool(still_good([credential])))
 
 
-look = database_sync_to_async(news)
+look = database_sync_to_async(read_after)
 
 
-async def something_new(channel: str) -> bool:
-    """Wait for an event of the conversation; streamed text comes the same way and is not one."""
+async def something_new(channel: str, after: int) -> bool:
+    """Wait for a later event; streamed text comes the same way and is not one."""
     layer = the_layer()
     with suppress(TimeoutError):
         async with asyncio.timeout(LOOK_EVERY):
-            while (await layer.receive(channel))["type"] != "conversation.event":
+            while (await layer.receive(channel)).get("seq", 0) <= after:
                 pass
             return True
     return False
