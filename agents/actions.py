@@ -13,6 +13,7 @@ from agents.errors import Invalid, NotNow
 from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
+from agents.statements import insert
 from agents.turns import journal
 from agents.turns.children import ancestors
 from agents.turns.endings import go_on, request_stop
@@ -103,14 +104,10 @@ def queue_turn(
     agent = read_agent(conversation.agent_id)
     if chain:
         load_chain(chain)
-    turn = Turn.objects.create(
-        conversation=conversation,
-        kind=kind,
-        lane=lane,
-        chain=chain,
-        config={**agent.file.model_dump(mode="json"), "allow": allow or []},
-        checkpoint=checkpoint or {},
-    )
+    turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
+    turn.config = {**agent.file.model_dump(mode="json"), "allow": allow or []}
+    turn.checkpoint = checkpoint or {}
+    insert(turn)
     events.record(conversation, "turn.queued", f"turn:{turn.pk}")
     wake_after_commit()
     return turn

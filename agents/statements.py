@@ -6,14 +6,16 @@ has dozens of them. What is rarer goes through the ORM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from django.db import connection, models
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
+Reader = Callable[[object], object]
 LARGEST = 2**63 - 1
 Row_of = TypeVar("Row_of", bound=models.Model)
 
@@ -40,7 +42,78 @@ def rows(sql: str, values: Sequence[Value] = ()) -> list[Row]:
 
 def found(model: type[Row_of], sql: str, values: Sequence[Value] = ()) -> list[Row_of]:
     """Rows as the model has them; columns that the statement leaves out are read when asked for."""
-    return list(model._default_manager.raw(sql, fitting(values)))
+    with connection.cursor() as cursor:
+        cursor.execute(sql, fitting(values))
+        names, places, readers = reading(model, tuple(each[0] for each in cursor.description))
+        read = cursor.fetchall()
+    return [
+        model.from_db(
+            connection.alias,
+            names,
+            [reader(row[place]) for place, reader in zip(places, readers, strict=True)],
+        )
+        for row in read
+    ]
+
+
+@cache
+def reading(
+    model: type[models.Model], columns: tuple[str, ...]
+) -> tuple[list[str], list[int], list[Reader]]:
+    """In the order of the model's fields: their names, where they stand, how they are read."""
+    fields = [each for each in model._meta.concrete_fields if each.column in columns]
+    names = [str(each.attname) for each in fields]
+    return names, [columns.index(str(f.column)) for f in fields], [reader_of(f) for f in fields]
+
+
+def reader_of(field: models.Field[Any, Any]) -> Reader:
+    """From what the database's driver gives to what the model has, as Django does it."""
+    column = field.get_col(field.model._meta.db_table)
+    steps = connection.ops.get_db_converters(column) + field.get_db_converters(connection)
+
+    def read(value: object) -> object:
+        for step in steps:
+            value = step(value, column, connection)
+        return value
+
+    return read if steps else same
+
+
+def same(value: object) -> object:
+    return value
+
+
+def insert(row: models.Model) -> None:
+    """A new row; its key is set."""
+    sql, fields = insertion(type(row))
+    values = [each.get_db_prep_save(each.pre_save(row, True), connection) for each in fields]
+    (row.pk,) = one(sql, values) or (None,)
+    row._state.adding, row._state.db = False, connection.alias
+
+
+@cache
+def insertion(model: type[models.Model]) -> tuple[str, list[models.Field[Any, Any]]]:
+    fields = [each for each in model._meta.local_concrete_fields if not each.primary_key]
+    columns = ", ".join(str(each.column) for each in fields)
+    table, key = model._meta.db_table, model._meta.pk
+    sql = f"INSERT INTO {table} ({columns}) VALUES ({places(fields)}) RETURNING {key.column}"
+    return sql, fields
+
+
+def store(row: models.Model, *names: str) -> None:
+    """The named fields of a row that is there."""
+    sql, fields = update(type(row), names)
+    values = [each.get_db_prep_save(each.pre_save(row, False), connection) for each in fields]
+    run(sql, [*values, row.pk])
+
+
+@cache
+def update(
+    model: type[models.Model], names: tuple[str, ...]
+) -> tuple[str, list[models.Field[Any, Any]]]:
+    fields = [cast("models.Field[Any, Any]", model._meta.get_field(name)) for name in names]
+    sets = ", ".join(f"{each.column} = %s" for each in fields)
+    return f"UPDATE {model._meta.db_table} SET {sets} WHERE {model._meta.pk.column} = %s", fields
 
 
 def fitting(values: Sequence[Value]) -> list[Value]:
@@ -64,6 +137,6 @@ def moment(value: datetime) -> Value:
 
 
 def stored(model: type[models.Model], field: str, value: object) -> Value:
-    """A document as the model's field writes it."""
-    column = cast("models.JSONField[object, object]", model._meta.get_field(field))
+    """A value as the model's field writes it."""
+    column = cast("models.Field[Any, Any]", model._meta.get_field(field))
     return cast(Value, column.get_db_prep_save(value, connection))

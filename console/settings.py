@@ -40,9 +40,15 @@ MODEL_IDLE_TIMEOUT = environment.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
 MODEL_RETRY_BASE = environment.number("PLANSIDE_MODEL_RETRY_BASE", 2)
 DEMO_PACE = environment.number("PLANSIDE_DEMO_PACE", 1)
 
-# Limits per person, or for sign-ins per address; console/rates.py says how they are counted.
+# Limits per person, or for sign-ins per address; console/rates.py says how they are counted. Alone
+# on a machine one is in nobody's way but one's own.
 SIGNIN_FAILURES = environment.limit("PLANSIDE_SIGNIN_FAILURES", 10)
-MESSAGES_PER_MINUTE = environment.limit("PLANSIDE_MESSAGES_PER_MINUTE", 1_200)
+MESSAGES_PER_MINUTE = environment.limit(
+    "PLANSIDE_MESSAGES_PER_MINUTE", 60_000 if PLANSIDE_IS_LOCAL else 1_200
+)
+API_CALLS_PER_MINUTE = environment.limit(
+    "PLANSIDE_API_CALLS_PER_MINUTE", 600_000 if PLANSIDE_IS_LOCAL else 6_000
+)
 SOCKETS_PER_PERSON = environment.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
 API_CALLS_PER_MINUTE = environment.limit("PLANSIDE_API_CALLS_PER_MINUTE", 6_000)
 

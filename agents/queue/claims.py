@@ -10,11 +10,13 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from agents import events
-from agents.models import Turn, TurnState
+from agents.models import Conversation, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Value, rows
+from agents.statements import Value, found, places, rows
 from agents.turns.endings import LONGEST_WAIT
 
+TURNS = "SELECT * FROM agents_turn WHERE id IN ({}) ORDER BY id"
+CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
 SLOTS = 50  # turns at once in one worker
 
 
@@ -44,13 +46,13 @@ def due_statement() -> tuple[str, tuple[Value, ...]]:
 
 def claim(limit: int) -> list[Turn]:
     """Take up to `limit` due turns, each under a new epoch."""
-    found = due_now()[:limit]  # reading needs no lock
-    if not found:
+    due = due_now()[:limit]  # reading needs no lock
+    if not due:
         return []
     try:
-        return claim_among(found)
+        return claim_among(due)
     except IntegrityError:  # the lane of one of them was taken by another worker just now
-        return [turn for pk in found for turn in claim_alone(pk)]
+        return [turn for pk in due for turn in claim_alone(pk)]
 
 
 def claim_alone(pk: int) -> list[Turn]:
@@ -64,8 +66,9 @@ def claim_alone(pk: int) -> list[Turn]:
 def claim_among(pks: list[int]) -> list[Turn]:
     """Those that are still due and that nobody else is writing to."""
     taken = take(free_among(pks))
-    turns = list(Turn.objects.filter(pk__in=taken).select_related("conversation").order_by("pk"))
+    turns = found(Turn, TURNS.format(places(taken)), taken) if taken else []
     for turn in turns:
+        (turn.conversation,) = found(Conversation, CONVERSATION, [turn.conversation_id])
         events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
     return turns
 

@@ -15,7 +15,7 @@ from agents.locks import lock_conversation
 from agents.model_client.client import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.queue.wakeup import wake_after_commit
-from agents.statements import one
+from agents.statements import one, store
 from agents.turns import journal
 from agents.turns.interruptions import TurnFailed, TurnWaits
 from agents.turns.kinds import kind_of
@@ -47,18 +47,8 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     turn.state, turn.error_class, turn.error = state, error_class, error
     turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
     turn.finished_at = timezone.now()
-    turn.save(
-        update_fields=[
-            "state",
-            "error_class",
-            "error",
-            "waiting_for",
-            "lease_until",
-            "not_before",
-            "finished_at",
-            "checkpoint",
-        ]
-    )
+    store(turn, "state", "error_class", "error", "waiting_for", "lease_until", "not_before")
+    store(turn, "finished_at", "checkpoint")
     kind_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
     wake_after_commit()

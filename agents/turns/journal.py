@@ -8,13 +8,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from agents import events
 from agents.locks import lock_conversation
 from agents.models import Message, ToolCall, Turn
-from agents.statements import for_update, one, run, stored
+from agents.statements import for_update, insert, one, run, store, stored
 from agents.turns.interruptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
@@ -26,6 +25,9 @@ FENCE = (
     " WHERE id = %s AND epoch = %s AND state = 'running'"
 )
 CHECKPOINT = "UPDATE agents_turn SET checkpoint = %s WHERE id = %s"
+USED = (
+    "UPDATE agents_turn SET tokens_in = tokens_in + %s, tokens_out = tokens_out + %s WHERE id = %s"
+)
 TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
 
 
@@ -102,7 +104,7 @@ def put(message: Message, conversation_id: int, by: str = "") -> Message:
     subject = f"turn:{message.turn_id}" if message.turn_id else ""
     seq = events.record(conversation_id, "message.added", subject, by)
     message.conversation_id, message.seq, message.changed_seq = conversation_id, seq, seq
-    message.save()
+    insert(message)
     return message
 
 
@@ -132,7 +134,7 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
     message.changed_seq = events.record(
         turn.conversation_id, "message.updated", f"message:{message.pk}"
     )
-    message.save(update_fields=["text", "streaming", "meta", "changed_seq"])
+    store(message, "text", "streaming", "meta", "changed_seq")
 
 
 def finish_reply(turn: Turn, message: Message, reply: Reply, cost: Decimal | None) -> None:
@@ -170,13 +172,8 @@ def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     if cost is not None:
         turn.cost = (turn.cost or 0) + cost
     turn.usage_estimated = turn.usage_estimated or reply.estimated
-    Turn.objects.filter(pk=turn.pk).update(
-        cost=turn.cost,
-        tokens_in=F("tokens_in") + reply.tokens_in,
-        tokens_out=F("tokens_out") + reply.tokens_out,
-        usage_estimated=turn.usage_estimated,
-        checkpoint=turn.checkpoint,
-    )
+    run(USED, [reply.tokens_in, reply.tokens_out, turn.pk])
+    store(turn, "cost", "usage_estimated", "checkpoint")
 
 
 def resolve_error(turn: Turn) -> None:
@@ -193,7 +190,7 @@ def begin_call(turn: Turn, call: ToolCall) -> None:
     with fenced(turn):
         check_wishes(turn)
         call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
-        call.save(update_fields=["state", "started_at"])
+        store(call, "state", "started_at")
         touch(call.message_id, turn.conversation_id, "tool.started")
 
 
@@ -214,7 +211,7 @@ def end_call(turn: Turn, call: ToolCall, state: str, result: str, ends_turn: boo
 
 def close_call(call: ToolCall, state: str, result: str) -> None:
     call.state, call.result, call.finished_at = state, result, timezone.now()
-    call.save(update_fields=["state", "result", "finished_at"])
+    store(call, "state", "result", "finished_at")
     touch(call.message_id, call.turn.conversation_id, "tool.finished")
 
 
