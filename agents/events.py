@@ -24,13 +24,14 @@ INSERT = (
     "INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s)"
 )
+ABOUT_PLANS = ("plan.", "run.")
 READ_AFTER = (
     "SELECT * FROM agents_event WHERE conversation_id = %s AND seq > %s ORDER BY seq LIMIT %s"
 )
 
-# The newest number of each conversation that is about to be told; a transaction with several
-# events is told once.
-_untold: dict[int, int] = {}
+# What of each conversation is about to be told: its newest number, and whether a plan has changed.
+# A transaction with several events is told once.
+_untold: dict[int, tuple[int, bool]] = {}
 _telling: set[asyncio.Task[None]] = set()
 
 
@@ -54,7 +55,7 @@ def record(
             raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
         seq = int(row[0])
         run(INSERT, [pk, seq, type, subject, actor, written, now])
-    transaction.on_commit(partial(announce, pk, seq), robust=True)
+    transaction.on_commit(partial(announce, pk, seq, type.startswith(ABOUT_PLANS)), robust=True)
     return seq
 
 
@@ -63,32 +64,33 @@ def read_after(conversation_id: int, seq: int, most: int) -> list[Event]:
     return found(Event, READ_AFTER, [conversation_id, seq, most])
 
 
-def announce(conversation_id: int, seq: int) -> None:
+def announce(conversation_id: int, seq: int, plan: bool) -> None:
     """Tell whoever is listening that there is something new to read; nobody waits for it."""
     loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     if loop is None or not loop.is_running():
-        async_to_sync(tell)(conversation_id, seq)
+        async_to_sync(tell)(conversation_id, seq, plan)
         return
-    _untold[conversation_id] = seq
+    _, before = _untold.get(conversation_id, (0, False))
+    _untold[conversation_id] = (seq, plan or before)
     loop.call_soon_threadsafe(tell_soon, conversation_id)
 
 
 def tell_soon(conversation_id: int) -> None:
-    seq = _untold.pop(conversation_id, None)
-    if seq is None:  # told together with an earlier one
+    news = _untold.pop(conversation_id, None)
+    if news is None:  # told together with an earlier one
         return
-    task = asyncio.ensure_future(tell(conversation_id, seq))
+    task = asyncio.ensure_future(tell(conversation_id, *news))
     _telling.add(task)
     task.add_done_callback(_telling.discard)
 
 
-async def tell(conversation_id: int, seq: int) -> None:
+async def tell(conversation_id: int, seq: int, plan: bool) -> None:
     """A layer that does not answer costs the live view, never the work: readers poll as well."""
     layer = get_channel_layer()
     if layer is None:
         return
     try:
-        message = {"type": "conversation.event", "seq": seq}
+        message = {"type": "conversation.event", "seq": seq, "plan": plan}
         await layer.group_send(group_of(conversation_id), message)
     except Exception:
         log.warning("listeners of conversation %s were not told", conversation_id, exc_info=True)

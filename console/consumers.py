@@ -30,6 +30,8 @@ Frame = dict[str, Any]
 
 # Seconds between two readings while one thing follows another; the first is shown at once.
 BURST = 0.05
+# Seconds between news that is not about a plan and its reading.
+HEAD_START = 0.012
 
 
 class Conversation(AsyncWebsocketConsumer):
@@ -41,6 +43,7 @@ class Conversation(AsyncWebsocketConsumer):
     visit: Visit | None = None
     reading: asyncio.Task[None] | None = None
     is_stale: bool = False
+    is_urgent: bool = True
     HOT = {"text.streamed": "text_streamed", "conversation.event": "conversation_event"}
 
     async def dispatch(self, message: Frame) -> None:
@@ -86,8 +89,14 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def conversation_event(self, event: Frame) -> None:
         self.told = max(self.told, event["seq"])
+        self.is_urgent = self.is_urgent or event.get("plan", True)
         if self.told > self.after:
             self.read_soon()
+
+    async def let_work_begin(self) -> None:
+        """What a person has sent they see already; drawing it would hold up who answers."""
+        if not self.is_urgent:
+            await asyncio.sleep(HEAD_START)
 
     def read_soon(self) -> None:
         """One reading at a time; what happens meanwhile makes another one necessary."""
@@ -98,7 +107,8 @@ class Conversation(AsyncWebsocketConsumer):
     async def read(self) -> None:
         try:
             while self.is_stale:
-                self.is_stale = False
+                await self.let_work_begin()
+                self.is_stale = self.is_urgent = False
                 self.after, html = await changes(self.pk, self.after, self.told)
                 await self.send(text_data=html)
                 if self.is_stale:  # a burst: what comes together is shown together
