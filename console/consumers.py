@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -21,6 +22,9 @@ from agents.database import in_db, in_reader
 from agents.events import group_of
 from console import fragments
 from console.visits import Credential, Visit, visitors
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +97,27 @@ class Conversation(AsyncWebsocketConsumer):
         if self.told > self.after:
             self.read_soon()
 
-    async def let_work_begin(self) -> None:
+    async def catch_up(self) -> None:
         """What a person has sent they see already; drawing it would hold up who answers."""
-        if not self.is_urgent:
+        told, is_urgent = self.told, self.is_urgent
+        if not told:  # it has just opened, and may have missed what happened before it listened
+            self.is_stale = self.is_urgent = False
+            self.after, html = await in_reader(fragments.changes, self.pk, self.after)
+        elif is_urgent:
+            self.is_stale = self.is_urgent = False
+            now, html = await shared((self.pk, told), fragments.plan_first, self.pk)
+            await self.send(text_data=html)
+            html = await shared(
+                (self.pk, told, self.after, now.seq), fragments.the_rest, now, self.after
+            )
+            self.after = now.seq
+        else:
             await asyncio.sleep(HEAD_START)
+            self.is_stale, told = False, self.told
+            self.after, html = await shared(
+                (self.pk, told, self.after), fragments.changes, self.pk, self.after
+            )
+        await self.send(text_data=html)
 
     def read_soon(self) -> None:
         """One reading at a time; what happens meanwhile makes another one necessary."""
@@ -107,10 +128,7 @@ class Conversation(AsyncWebsocketConsumer):
     async def read(self) -> None:
         try:
             while self.is_stale:
-                await self.let_work_begin()
-                self.is_stale = self.is_urgent = False
-                self.after, html = await changes(self.pk, self.after, self.told)
-                await self.send(text_data=html)
+                await self.catch_up()
                 if self.is_stale:  # a burst: what comes together is shown together
                     await asyncio.sleep(BURST)
         except models.Conversation.DoesNotExist:
@@ -125,21 +143,20 @@ def session_of(scope: Any) -> str:
     return str(session.session_key or "") if session else ""
 
 
-# What is read and drawn once for all pages that stand at the same number and heard the same.
-_shared: dict[tuple[int, int, int], asyncio.Task[tuple[int, str]]] = {}
+# What is read and drawn once for all pages that stand at the same place and heard the same.
+_shared: dict[tuple[int, ...], asyncio.Task[Any]] = {}
 MOST_SHARED = 32
 
 
-async def changes(pk: int, after: int, told: int) -> tuple[int, str]:
-    """The number a page is at then, and what it shows from there."""
-    if not told:  # it has just opened, and may have missed what happened before it listened
-        return await in_reader(fragments.changes, pk, after)
-    key = (pk, after, told)
-    if key not in _shared:
+async def shared(
+    place: tuple[int, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    if place not in _shared:
         while len(_shared) >= MOST_SHARED:
             _shared.pop(next(iter(_shared)))
-        _shared[key] = asyncio.ensure_future(in_reader(fragments.changes, pk, after))
-    return await asyncio.shield(_shared[key])
+        _shared[place] = asyncio.ensure_future(in_reader(draw, *args, **kwargs))
+    drawn: R = await asyncio.shield(_shared[place])
+    return drawn
 
 
 def streamed(frame: Frame) -> str:

@@ -36,6 +36,7 @@ STATE = {
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "plan-button")
+AT_A_GLANCE = (*DRAWER, "dock", "status")
 MOST_EVENTS = 1000  # looked at for what they touched; after more than that the page is old anyway
 
 SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
@@ -54,6 +55,18 @@ def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple
     now = look(conversation_id)
     pieces = [*thread_pieces(now, after, growing), *state_pieces(now, STATE), row_piece(now)]
     return now.seq, "".join(pieces)
+
+
+def plan_first(conversation_id: int) -> tuple[Present, str]:
+    """What a change of a plan shows at a glance; `the_rest` follows."""
+    now = look(conversation_id)
+    return now, "".join(state_pieces(now, AT_A_GLANCE))
+
+
+def the_rest(now: Present, after: int) -> str:
+    """With the cursor, which says that the page has everything up to there."""
+    others = [name for name in STATE if name not in AT_A_GLANCE]
+    return "".join([*thread_pieces(now, after), *state_pieces(now, others), row_piece(now)])
 
 
 def drawer(conversation_id: int) -> str:

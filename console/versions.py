@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from agents.statements import found
 from console.shortening import shortened
 from plans.diff import Change, PlanDiff, Rewording, Row, diff
 from plans.models import Plan, PlanVersion
@@ -178,6 +179,9 @@ def base_of(plan: Plan, version: int) -> int:
     return approved if is_newest and 0 < approved < version else max(version - 1, 1)
 
 
+PAIR = "SELECT * FROM plans_planversion WHERE plan_id = %s AND version IN (%s, %s)"
+
+
 @dataclass(frozen=True)
 class News:
     """What stands beside the newest version's number, and who made it."""
@@ -188,7 +192,8 @@ class News:
 
 def news_of(plan: Plan) -> News:
     base = base_of(plan, plan.version)
-    pair = {row.version: row for row in plan.versions.filter(version__in=[base, plan.version])}
+    rows = found(PlanVersion, PAIR, [plan.pk, base, plan.version])
+    pair = {row.version: row for row in rows}
     old, new = pair.get(base), pair.get(plan.version)
     if old is None or new is None:
         return News(0, "")
