@@ -20,9 +20,9 @@ test: .venv/.dev
 lint: .venv/.dev
 	@.ci/lint
 
-# How the drawer, the page and the polls grow with plans and conversations.
+# Speed, memory and weight of the live server; how pages grow with plans and conversations.
 bench: .venv/.dev
-	@$(BIN)/python -m tests.benchmarks.growth
+	@$(BIN)/python -m tests.benchmarks
 
 # A hundred kills -9 at random moments, on SQLite and on PostgreSQL; then the account.
 chaos: .venv/.dev

@@ -2,13 +2,21 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
+from itertools import count
 from pathlib import Path
 
+import psycopg
+
 from tests.benchmarks.wire import Http, Socket
-from tests.console.serving import ROOT, Script, Started
+from tests.console.serving import ROOT, Started, token_for
+
+DATABASE = "postgres://postgres:postgres@127.0.0.1:5432/postgres"
+REDIS = "redis://127.0.0.1:6379/8"
+numbers = count(1)
 
 
 class Model:
@@ -29,7 +37,10 @@ class Model:
         http.close()
         return said
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
         self.process.stdout.close()
@@ -63,7 +74,7 @@ class Console:
         await http.send("GET", self.server.link.removeprefix(self.server.address))
         _, fields = await http.read_head()
         http.close()
-        self.cookie = re.match(r"[^;]+", fields["set-cookie"])[0].replace("sessionid", "sessionid")
+        self.cookie = re.match(r"[^;]+", fields["set-cookie"])[0]
         return self
 
     async def ask(self, method, path, body=None):
@@ -97,16 +108,33 @@ class Console:
 
 
 def script_headers(home, environment):
-    if "DATABASE_URL" not in environment:
-        return Script(home).headers
-    from tests.console.serving import surroundings
+    return {"Authorization": f"Bearer {token_for(home, **environment)}"}
 
-    made = subprocess.run(
-        [sys.executable, "manage.py", "token", "create", "script"],
-        cwd=ROOT,
-        env=surroundings(home) | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return {"Authorization": f"Bearer {made.stdout.strip()}"}
+
+def engines():
+    """(name, environment) of what this machine has."""
+    yield "SQLite", {}
+    database = os.environ.get("TEST_DATABASE_URL", DATABASE if answers(5432) else "")
+    redis = os.environ.get("TEST_REDIS_URL", REDIS if answers(6379) else "")
+    if database and redis:
+        yield "PostgreSQL+Redis", {"DATABASE_URL": database, "REDIS_URL": redis}
+
+
+def answers(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def database_of_its_own(stack, environment):
+    """On PostgreSQL a fresh database, which is dropped at the end."""
+    if "DATABASE_URL" not in environment:
+        return {}
+    url, name = environment["DATABASE_URL"], f"planside_bench_{os.getpid()}_{next(numbers)}"
+
+    def run(statement):
+        with psycopg.connect(url.rpartition("/")[0] + "/postgres", autocommit=True) as connection:
+            connection.execute(statement)
+
+    run(f"CREATE DATABASE {name}")
+    stack.callback(run, f"DROP DATABASE {name} WITH (FORCE)")
+    return {"DATABASE_URL": f"{url.rpartition('/')[0]}/{name}"}

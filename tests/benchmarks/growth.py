@@ -1,6 +1,6 @@
 """How long the drawer, the page and the polls take as plans and conversations grow.
 
-`make bench` prints a table: median and 95th percentile in milliseconds of 20 runs each, in-process
+Part of `make bench`, a table: median and 95th percentile in milliseconds of 20 runs each, in-process
 through Django's test client, on SQLite. Nothing is asserted about time.
 """
 # ruff: noqa: E402 - Django is set up before its models are imported
@@ -133,8 +133,12 @@ def main():
     table("messages", chats)
 
 
-if __name__ == "__main__":
+def run():
     try:
         main()
     finally:
         shutil.rmtree(settings.PLANSIDE_HOME, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    run()

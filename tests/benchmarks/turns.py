@@ -102,3 +102,38 @@ async def straight(model, at_once, seconds):
         return count
 
     return sum(await asyncio.gather(*(ask() for _ in range(at_once)))) / seconds
+
+
+async def tokens(console, at_once, seconds):
+    """Tokens a second through one process: long replies in conversations that are looked at."""
+    watched = []
+    for _ in range(at_once):
+        conversation = await console.conversation()
+        watched.append((conversation, await console.socket(conversation)))
+    reading = [asyncio.create_task(read_on(socket)) for _, socket in watched]
+    began = time.monotonic()
+    for conversation, _ in watched:
+        await console.ask("POST", f"/conversations/{conversation}/messages", {"text": "At length."})
+    await asyncio.sleep(seconds)
+    texts = 0
+    for conversation, socket in watched:
+        said = await console.ask("GET", f"/conversations/{conversation}/messages")
+        texts += sum(m["text"].count("word") for m in said["items"] if m["role"] == "assistant")
+        socket.close()
+    for task in reading:
+        task.cancel()
+    return texts / (time.monotonic() - began)
+
+
+async def read_on(socket):
+    while True:
+        await socket.frame()
+
+
+async def many_conversations(console, count):
+    """Each with one message and its reply, ten people at a time."""
+    for _ in range(count // 10):
+        people = [await Person(console).begin() for _ in range(10)]
+        await asyncio.gather(*(person.say() for person in people))
+        for person in people:
+            person.close()
