@@ -11,6 +11,7 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from django.utils import timezone
 
+from agents.database import is_shared
 from agents.models import Conversation, Event
 from agents.statements import found, moment, one, run, stored
 
@@ -24,6 +25,12 @@ INSERT = (
     "INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s)"
 )
+# Both in one, where each statement is a journey; SQLite knows no writing inside a WITH.
+NUMBERED_INSERT = f"""
+WITH numbered AS ({NEXT_SEQ})
+INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)
+SELECT %s, seq, %s, %s, %s, %s, %s FROM numbered RETURNING seq
+"""
 ABOUT_PLANS = ("plan.", "run.")
 READ_AFTER = (
     "SELECT * FROM agents_event WHERE conversation_id = %s AND seq > %s ORDER BY seq LIMIT %s"
@@ -50,11 +57,13 @@ def record(
     now = moment(timezone.now())
     written = stored(Event, "data", data)
     with transaction.atomic(savepoint=False):
-        row = one(NEXT_SEQ, [now, pk])
-        if row is None:
-            raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
-        seq = int(row[0])
-        run(INSERT, [pk, seq, type, subject, actor, written, now])
+        if is_shared():
+            row = one(NUMBERED_INSERT, [now, pk, pk, type, subject, actor, written, now])
+        elif row := one(NEXT_SEQ, [now, pk]):
+            run(INSERT, [pk, row[0], type, subject, actor, written, now])
+    if row is None:
+        raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
+    seq = int(row[0])
     transaction.on_commit(partial(announce, pk, seq, type.startswith(ABOUT_PLANS)), robust=True)
     return seq
 
