@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from functools import partial
 
 from asgiref.sync import SyncToAsync, async_to_sync
@@ -39,6 +40,7 @@ READ_AFTER = (
 # What of each conversation is about to be told: its newest number, and whether a plan has changed.
 # A transaction with several events is told once.
 _untold: dict[int, tuple[int, bool]] = {}
+_lock = threading.Lock()
 _telling: set[asyncio.Task[None]] = set()
 
 
@@ -79,13 +81,15 @@ def announce(conversation_id: int, seq: int, plan: bool) -> None:
     if loop is None or not loop.is_running():
         async_to_sync(tell)(conversation_id, seq, plan)
         return
-    _, before = _untold.get(conversation_id, (0, False))
-    _untold[conversation_id] = (seq, plan or before)
+    with _lock:
+        before, was_plan = _untold.get(conversation_id, (0, False))
+        _untold[conversation_id] = (max(seq, before), plan or was_plan)
     loop.call_soon_threadsafe(tell_soon, conversation_id)
 
 
 def tell_soon(conversation_id: int) -> None:
-    news = _untold.pop(conversation_id, None)
+    with _lock:
+        news = _untold.pop(conversation_id, None)
     if news is None:  # told together with an earlier one
         return
     task = asyncio.ensure_future(tell(conversation_id, *news))
@@ -103,3 +107,10 @@ async def tell(conversation_id: int, seq: int, plan: bool) -> None:
         await layer.group_send(group_of(conversation_id), message)
     except Exception:
         log.warning("listeners of conversation %s were not told", conversation_id, exc_info=True)
+
+
+async def all_told(seconds: float = 1.0) -> None:
+    """Wait for what is being told; a process that ends calls it last."""
+    await asyncio.sleep(0)
+    if _telling:
+        await asyncio.wait(_telling, timeout=seconds)

@@ -23,7 +23,7 @@ Row_of = TypeVar("Row_of", bound=models.Model)
 def run(sql: str, values: Sequence[Value]) -> int:
     """How many rows it touched."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, fitting(values))
+        cursor.execute(sql, values)
         return int(cursor.rowcount)
 
 
@@ -87,7 +87,9 @@ def insert(row: models.Model) -> None:
     """A new row; its key is set."""
     sql, fields = insertion(type(row))
     values = [each.get_db_prep_save(each.pre_save(row, True), connection) for each in fields]
-    (row.pk,) = one(sql, values) or (None,)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        (row.pk,) = cursor.fetchone()
     row._state.adding, row._state.db = False, connection.alias
 
 
@@ -117,8 +119,12 @@ def update(
 
 
 def fitting(values: Sequence[Value]) -> list[Value]:
-    """No number is greater than a column can be: what is asked for beyond that is not there."""
-    return [min(value, LARGEST) if isinstance(value, int) else value for value in values]
+    """For reading: beyond what a column can hold there is nothing."""
+    return [fit(value) if type(value) is int else value for value in values]
+
+
+def fit(number: int) -> int:
+    return max(-LARGEST, min(number, LARGEST))
 
 
 def places(values: Sequence[object]) -> str:

@@ -110,7 +110,7 @@ class Conversation(AsyncWebsocketConsumer):
             html = await shared(
                 (self.pk, told, self.after, now.seq), fragments.the_rest, now, self.after
             )
-            self.after = now.seq
+            self.after = max(self.after, now.seq)
         else:
             await asyncio.sleep(HEAD_START)
             self.is_stale, told = False, self.told
@@ -155,7 +155,13 @@ async def shared(
         while len(_shared) >= MOST_SHARED:
             _shared.pop(next(iter(_shared)))
         _shared[place] = asyncio.ensure_future(in_reader(draw, *args, **kwargs))
-    drawn: R = await asyncio.shield(_shared[place])
+    drawing = _shared[place]
+    try:
+        drawn: R = await asyncio.shield(drawing)
+    except Exception:  # whoever comes next tries anew
+        if _shared.get(place) is drawing:
+            del _shared[place]
+        raise
     return drawn
 
 

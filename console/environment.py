@@ -124,6 +124,14 @@ def lease_seconds() -> int:
     return int(value)
 
 
+def fingerprint(folder: Path) -> str:
+    """Of what all files in the folder contain, and their names."""
+    whole = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        whole.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()[:12]
+
+
 def channel_layer(key: str) -> dict[str, object]:
     """REDIS_URL as a channel layer. Redis has one space for all that is said on it, whatever the
     database's number: the key keeps Planside and another one apart.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from django.db import connection
 
-from agents import wire
+from agents import events, wire
 from agents.database import in_db
 from agents.errors import NotNow
 from agents.queue.home import home_lock
@@ -48,6 +48,7 @@ async def work_until(is_over: Check, worker: Worker) -> None:
 
 async def let_go() -> None:
     """What a process opened to the outside is closed before its loop ends."""
+    await events.all_told()
     await mcp.aclose_all()
     await wire.aclose_all()
 

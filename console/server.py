@@ -17,6 +17,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 from twisted.internet import defer, reactor
 
+from agents import events
 from agents.errors import NotNow
 from agents.queue.worker import Worker
 from agents.tools import mcp
@@ -72,6 +73,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             ending += [asyncio.ensure_future(self.worker.stop()), self.working]
         ending.append(asyncio.ensure_future(mcp.aclose_all()))
         await asyncio.wait(ending, timeout=DRAIN)
+        await events.all_told(0.2)
 
     def requests(self) -> list[asyncio.Future[None]]:
         found = (details.get("application_instance") for details in self.connections.values())

@@ -50,7 +50,6 @@ API_CALLS_PER_MINUTE = environment.limit(
     "PLANSIDE_API_CALLS_PER_MINUTE", 600_000 if PLANSIDE_IS_LOCAL else 6_000
 )
 SOCKETS_PER_PERSON = environment.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
-API_CALLS_PER_MINUTE = environment.limit("PLANSIDE_API_CALLS_PER_MINUTE", 6_000)
 
 if PLANSIDE_WORKERS not in ("embedded", "external"):
     raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
@@ -142,7 +141,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = PLANSIDE_HOME / "static"  # filled by console.static_files at the start
+# Filled by console.static_files at the start; a folder for each content, as several versions may
+# serve one home while they are changed.
+STATIC_ROOT = PLANSIDE_HOME / "static" / environment.fingerprint(BASE_DIR / "static")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},

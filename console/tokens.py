@@ -57,8 +57,7 @@ def bearer_of(secret: str) -> User | None:
     if not tokens:
         return None
     note_use(tokens[0])
-    (user,) = found(User, BY_ID, [tokens[0].user_id])
-    return user
+    return next(iter(found(User, BY_ID, [tokens[0].user_id])), None)
 
 
 def note_use(token: ApiToken) -> None:

@@ -48,7 +48,7 @@ def pointed_at(conversation_id: int) -> tuple[Plan | None, str]:
     if row is None:
         return None, ""
     plan_id, goal = row
-    return (found(Plan, PLAN, [plan_id])[0] if plan_id else None), str(goal)
+    return next(iter(found(Plan, PLAN, [plan_id])), None), str(goal)
 
 
 def lock(plan: Plan) -> Plan:

@@ -147,6 +147,8 @@ def tries_of(plan: Plan) -> defaultdict[int, Tries]:
     turns = {turn.pk: turn for turn in found(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
     below = plans_below(turns)
     for attempt in attempts:
+        if attempt.turn_id not in turns:  # deleted while this was read
+            continue
         attempt.turn = turns[attempt.turn_id]
         each = tries[attempt.subtask_id]
         each.attempts.append(attempt)

@@ -130,7 +130,6 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
     message.text, message.streaming = text, False
     message.meta = {**message.meta, **meta}
     message.meta.pop("unfinished", None)
-    turn.checkpoint.pop("writing", None)
     message.changed_seq = events.record(
         turn.conversation_id, "message.updated", f"message:{message.pk}"
     )
@@ -157,6 +156,7 @@ def finish_reply(turn: Turn, message: Message, reply: Reply, cost: Decimal | Non
         close_message(turn, message, reply.text, tokens=reply.tokens_in + reply.tokens_out)
         resolve_error(turn)
         turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
+        turn.checkpoint.pop("writing", None)
         count_usage(turn, reply, cost)
 
 

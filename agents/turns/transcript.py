@@ -115,9 +115,12 @@ def history(before: Turn) -> list[Wire]:
         if not turns:
             break
         oldest, count = turns[-1], 100
-        said = [s for s in said_in(turns) if s.seq > before.conversation.cleared_seq]
+        read = said_in(turns)
+        said = [each for each in read if each.seq > before.conversation.cleared_seq]
         room -= sum(len(each.text) for each in said)
         earlier = [*said, *earlier]
+        if len(said) < len(read):  # the rest was said before the last /clear
+            break
     return on_the_wire(earlier)
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
+from hashlib import blake2b
 
 from django import template
 from django.template.loader import render_to_string
@@ -19,7 +20,7 @@ from console.markdown import blocks_of, render
 from console.marks import NAMES, Mark, Snapshot, mark_of_plan, shape_of_subtask, why_left_out
 from console.thread import visible_calls
 
-MOST_ROWS = 2_000  # of checklists that are remembered, some 3 MB
+MOST_ROWS, LONG_ROW = 2_000, 4_000  # of checklists that are remembered: 8 MB at most
 MOST_SHOWN = 6_000  # characters of a tool's result
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
@@ -190,20 +191,22 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
     is_next = bool(now.current) and now.current["key"] == row["key"]
     key = (
         *(now.conversation.pk, plan["id"], plan["state"], plan["run"], plan["approved_version"]),
-        *(number, is_next, now.legs.get(row["key"]), repr(row)),
+        *(number, is_next, now.legs.get(row["key"]), row),
     )
-    if not may_move and (known := _rows.get(key)):
+    place = blake2b(repr(key).encode(errors="replace"), digest_size=16).digest()
+    if not may_move and (known := _rows.get(place)):
         return known
     shown: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": plan}
     shown |= {"row": row, "number": number, "editable": is_editable(row, plan)}
     html = render_to_string("plans/_subtask.html", shown)
-    if len(_rows) >= MOST_ROWS:
-        _rows.clear()
-    _rows[key] = html
+    if not may_move and len(html) < LONG_ROW:
+        if len(_rows) >= MOST_ROWS:
+            _rows.clear()
+        _rows[place] = html
     return html
 
 
-_rows: dict[tuple[object, ...], SafeString] = {}
+_rows: dict[bytes, SafeString] = {}
 
 
 @register.filter

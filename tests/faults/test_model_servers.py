@@ -46,10 +46,12 @@ async def server(write: Write) -> AsyncIterator[Endpoint]:
     heard: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):
-            heard.append(await reader.readuntil(b"\r\n\r\n"))
-            await write(writer)
-        writer.close()
+        try:
+            with suppress(ConnectionError):
+                heard.append(await reader.readuntil(b"\r\n\r\n"))
+                await write(writer)
+        finally:
+            writer.close()
 
     listening = await asyncio.start_server(answer, "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
