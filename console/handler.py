@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django import db
 from django.core import signals
 from django.core.handlers.asgi import ASGIHandler
@@ -32,7 +33,7 @@ class Pages(ASGIHandler):
         super(ASGIHandler, self).__init__()
         self.load_middleware(is_async=False)
         self.seats = Seats()
-        self.afterwards = ThreadPoolExecutor(1, "afterwards")
+        self.afterwards = new_thread("afterwards")
         # They look after the connection of the thread they run on: here that is the seat's.
         for signal in (signals.request_started, signals.request_finished):
             signal.disconnect(db.close_old_connections)
@@ -40,14 +41,14 @@ class Pages(ASGIHandler):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """What is left to do for a request, its files and live tails included, has a thread too."""
-        async with ThreadSensitiveContext(executor=self.afterwards):
+        with on(self.afterwards):
             await self.handle(scope, receive, send)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         seat = await self.seats.take()
         sitting = Sitting(self.seats, seat)
         try:
-            async with ThreadSensitiveContext(executor=seat):
+            with on(seat):
                 return await sync_to_async(self.answer)(request, sitting)
         finally:
             sitting.never_came()
@@ -61,11 +62,30 @@ class Pages(ASGIHandler):
                 db.close_old_connections()
 
 
+def new_thread(name: str) -> ThreadSensitiveContext:
+    """A thread for what has to stay on one. It is never left: a request whose reader has gone may
+    still have something to put away.
+    """
+    context = ThreadSensitiveContext()
+    SyncToAsync.context_to_thread_executor[context] = ThreadPoolExecutor(1, name)
+    return context
+
+
+@contextmanager
+def on(thread: ThreadSensitiveContext) -> Iterator[None]:
+    """Whatever is sync in here runs on that thread."""
+    token = SyncToAsync.thread_sensitive_context.set(thread)
+    try:
+        yield
+    finally:
+        SyncToAsync.thread_sensitive_context.reset(token)
+
+
 class Sitting:
     """From when a request gets a seat until its thread is done with it: whoever asked may have
     gone away before."""
 
-    def __init__(self, seats: Seats, seat: ThreadPoolExecutor) -> None:
+    def __init__(self, seats: Seats, seat: ThreadSensitiveContext) -> None:
         self.seats, self.seat = seats, seat
         self.loop = asyncio.get_running_loop()
         self.came = False
@@ -87,11 +107,11 @@ class Seats:
     """Threads that wait for requests; the one used last is used first, it is the warmest."""
 
     def __init__(self) -> None:
-        self.free: list[ThreadPoolExecutor] = []
+        self.free: list[ThreadSensitiveContext] = []
         self.taken = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
 
-    async def take(self) -> ThreadPoolExecutor:
+    async def take(self) -> ThreadSensitiveContext:
         if self.taken >= SEATS:
             turn = asyncio.get_running_loop().create_future()
             self.waiting.append(turn)
@@ -100,15 +120,16 @@ class Seats:
             finally:
                 turn.cancel()
         self.taken += 1
-        return self.free.pop() if self.free else ThreadPoolExecutor(1, "request")
+        return self.free.pop() if self.free else new_thread("request")
 
-    def give_back(self, seat: ThreadPoolExecutor) -> None:
+    def give_back(self, seat: ThreadSensitiveContext) -> None:
         self.taken -= 1
         if len(self.free) < SEATS:
             self.free.append(seat)
         else:
-            seat.submit(db.connections.close_all)
-            seat.shutdown(wait=False)
+            thread = SyncToAsync.context_to_thread_executor.pop(seat)
+            thread.submit(db.connections.close_all)
+            thread.shutdown(wait=False)
         while self.waiting:
             if not (turn := self.waiting.popleft()).done():
                 turn.set_result(None)

@@ -8,7 +8,9 @@ missed costs nothing to forget: the page comes back and is sent the state as it 
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 
+from autobahn.exception import Disconnected
 from daphne.ws_protocol import WebSocketProtocol
 
 log = logging.getLogger(__name__)
@@ -21,7 +23,8 @@ class WatchedSocket(WebSocketProtocol):  # type: ignore[misc]
     """A WebSocket that is closed when too much of what was sent to it lies unread."""
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:  # noqa: N802
-        super().serverSend(content, binary)
+        with suppress(Disconnected):  # it was closed while this was made
+            super().serverSend(content, binary)
         if self.state == self.STATE_OPEN and self.unread() > MOST_UNREAD:
             log.info("a page stopped reading; its socket is closed, and it may come back")
             self.serverClose(code=TRY_AGAIN_LATER)
