@@ -35,8 +35,9 @@ def about(**facts: Fact) -> Iterator[None]:
 
 
 def add(**facts: Fact) -> None:
-    """What turned out later; it holds until the innermost `about` ends."""
-    bind_contextvars(**facts)
+    """What turned out later; it holds until the innermost `about` ends, and not outside of one."""
+    if get_contextvars():
+        bind_contextvars(**facts)
 
 
 def as_attributes() -> dict[str, Fact]:
