@@ -6,7 +6,8 @@ class ConsoleConfig(AppConfig):
 
     def ready(self) -> None:
         from agents.hiding import remember
-        from console import environment, tracing
+        from console import environment
+        from console.watch import tracing
 
         remember(environment.secrets())
         tracing.start()

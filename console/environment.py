@@ -138,11 +138,11 @@ def channel_layer(key: str) -> dict[str, object]:
     """
     url = text("REDIS_URL")
     if not url:
-        return {"BACKEND": "console.memory_layer.MemoryLayer"}
+        return {"BACKEND": "console.live.memory_layer.MemoryLayer"}
     if urlsplit(url).scheme not in ("redis", "rediss"):
         raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
     return {
-        "BACKEND": "console.redis_layer.RedisLayer",
+        "BACKEND": "console.live.redis_layer.RedisLayer",
         "CONFIG": {
             "hosts": [{"address": url, "socket_connect_timeout": 2}],
             "prefix": f"planside-{sha256(key.encode()).hexdigest()[:16]}",

@@ -77,7 +77,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "console.requests.watched",
+    "console.watch.requests.watched",
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
@@ -141,8 +141,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-# Filled by console.static_files at the start; a folder for each content, as several versions may
-# serve one home while they are changed.
+# Filled by console.serving.static_files at the start; a folder for each content, as several
+# versions may serve one home while they are changed.
 STATIC_ROOT = PLANSIDE_HOME / "static" / environment.fingerprint(BASE_DIR / "static")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -158,7 +158,9 @@ TIME_ZONE = "UTC"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"()": "console.logs.formatter", "as_json": PLANSIDE_LOG == "json"}},
+    "formatters": {
+        "line": {"()": "console.watch.logs.formatter", "as_json": PLANSIDE_LOG == "json"}
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {

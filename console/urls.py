@@ -25,7 +25,7 @@ AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 TOOL = "settings/tools/<slug:name>/"
 
-handler500 = "console.unavailable.broke"
+handler500 = "console.serving.unavailable.broke"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", conversations.home, name="home"),
@@ -95,7 +95,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(TOOL + "refresh", tools.refresh, name="tool-refresh"),
     path(TOOL + "remove", tools.remove, name="tool-remove"),
     path("", include("console.signin")),
-    path("", include("console.health")),
-    path("", include("console.metrics")),
+    path("", include("console.watch.health")),
+    path("", include("console.watch.metrics")),
     path("", include("console.api.urls")),
 ]

@@ -26,7 +26,7 @@ NOT_OURS = {"POSTGRES_PASSWORD"}
 
 def known_names():
     """Every environment variable that the code reads."""
-    read = (ROOT / "console").glob("*.py")
+    read = (ROOT / "console").rglob("*.py")
     text = "".join(path.read_text() for path in read)
     return set(re.findall(r'"((?:PLANSIDE|OPENAI|OTEL|DATABASE|REDIS)_[A-Z_]+)"', text))
 

@@ -19,8 +19,8 @@ from agents.actions import stop_reply
 from agents.database import in_db
 from agents.errors import NotNow
 from agents.models import Message, Turn
-from console import tracing as console_tracing
 from console.commands import say as say_something
+from console.watch import tracing as console_tracing
 from plans import actions
 from tests.fake_model import call, fails, say
 from tests.fake_script import silent

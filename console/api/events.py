@@ -20,7 +20,7 @@ from agents.models import Conversation, Event
 from console.api.auth import person
 from console.api.lookup import conversation_of
 from console.api.shapes import EventShape, Page, answers
-from console.visits import Credential, credential_of, still_good
+from console.live.visits import Credential, credential_of, still_good
 
 router = Router(tags=["conversations"])
 # What one answer brings at most; the next one goes on after its last seq.

@@ -11,8 +11,8 @@ from django.core.management.base import BaseCommand
 
 from agents.agent_file.record import prepare_home
 from agents.errors import Refused
-from console import tracing
-from console.migrating import migrate
+from console.serving.migrating import migrate
+from console.watch import tracing
 
 
 class PlainCommand(BaseCommand):

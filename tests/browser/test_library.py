@@ -119,7 +119,7 @@ def test_no_other_plan_is_shown_while_one_runs(product, open_tab):
     expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
     product.post(f"/plans/{first['id']}/stop")
     product.wait(chat, lambda plan: plan["run"] == "idle")
-    second = made(product, "Another", conversation=chat)
+    second = made(product, "Another", "Then hang", conversation=chat)
     product.post(f"/plans/{second['id']}/approve", version=1, run="no")
     product.post(f"/plans/{second['id']}/run", mode="all")
     tab.excuse("409")

@@ -12,9 +12,9 @@ import pytest
 from django.utils import timezone
 
 from agents.models import ToolSource, Turn
-from console import checkup, health
-from console import tracing as console_tracing
-from console.doctor import findings
+from console.watch import checkup, health
+from console.watch import tracing as console_tracing
+from console.watch.doctor import findings
 from tests.console.elsewhere import new_database, worker
 from tests.console.serving import ROOT, Started, surroundings
 from tests.world import conversation

@@ -9,8 +9,8 @@ from agents.database import in_db
 from agents.events import group_of
 from agents.models import Conversation
 from console.asgi import application
-from console.consumers import NOT_YOURS, SIGN_IN
-from console.consumers import Conversation as Consumer
+from console.live.consumers import NOT_YOURS, SIGN_IN
+from console.live.consumers import Conversation as Consumer
 from tests.world import conversation, person, proposed
 
 pytestmark = pytest.mark.django_db(transaction=True)

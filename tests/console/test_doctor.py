@@ -9,8 +9,8 @@ from django.core.management import call_command
 from agents.agent_file.record import change_agent, create_agent
 from agents.errors import NotNow
 from agents.models import Provider
-from console.doctor import findings
 from console.people import local_owner
+from console.watch.doctor import findings
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from agents import hiding
 from agents.about import about, add
 from agents.models import Provider
 from agents.providers.known import resolve
-from console.logs import formatter
+from console.watch.logs import formatter
 from tests.console.serving import Script, Started
 from tests.fake_model import fails
 from tests.world import plan_of, proposed, scripted, tell

@@ -21,9 +21,9 @@ from agents import sources
 from agents.agent_file import owners
 from agents.errors import Refused
 from agents.models import Conversation, Provider, SigninToken, ToolSource
+from console.serving.undumpable import hide_memory
 from console.signin import signin_path
 from console.tokens import create_token, digest_of
-from console.undumpable import hide_memory
 from plans import models as plan_tables
 from tests.console.serving import ROOT, Script, Started
 from tests.fake_model import call, say
@@ -203,7 +203,7 @@ if os.getuid() == 0:
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 if sys.argv[1] == "hidden":
     sys.path.insert(0, sys.argv[2])
-    from console.undumpable import hide_memory
+    from console.serving.undumpable import hide_memory
     hide_memory()
 child = os.fork()
 if child == 0:
@@ -221,7 +221,7 @@ def test_a_command_of_the_same_user_reads_no_environment_of_the_server(how, told
     package = tmp_path / "console"
     package.mkdir()
     (package / "__init__.py").touch()
-    source = (ROOT / "console" / "undumpable.py").read_text()
+    source = (ROOT / "console" / "serving" / "undumpable.py").read_text()
     (package / "undumpable.py").write_text(source)
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)

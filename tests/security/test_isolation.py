@@ -18,7 +18,7 @@ from agents.agent_file.record import change_agent, read_agent
 from agents.database import in_db
 from agents.models import Conversation, Message, Provider, ToolCall, ToolSource
 from console import asgi
-from console.consumers import NOT_YOURS, SIGN_IN
+from console.live.consumers import NOT_YOURS, SIGN_IN
 from console.tokens import create_token
 from plans.models import Attempt, Plan
 from tests.fake_model import call, say

@@ -15,10 +15,10 @@ from django.utils import timezone
 from agents.agent_file import owners
 from agents.database import in_db
 from agents.models import ApiToken
-from console import visits
 from console.api import events as live_events
 from console.asgi import application
-from console.consumers import SIGN_IN, TOO_MANY
+from console.live import visits
+from console.live.consumers import SIGN_IN, TOO_MANY
 from console.signin import signin_path
 from console.tokens import create_token, revoke_token
 from tests.world import conversation, person

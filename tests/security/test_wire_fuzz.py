@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.asgi import application, live
-from console.bodies import MOST_HEARD
-from console.consumers import NOT_YOURS, SIGN_IN, after_of
+from console.live.consumers import NOT_YOURS, SIGN_IN, after_of
 from console.middleware import MOST_BYTES, REFUSALS
+from console.serving.bodies import MOST_HEARD
 from tests.console.serving import Started
 from tests.world import conversation, person
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from agents.errors import NotNow
-from console.doctor import Finding, findings
 from console.management.plain import PlainCommand
+from console.watch.doctor import Finding, findings
 
 MARKS = {"fine": "ok  ", "note": "note", "wrong": "FIX "}
 

@@ -12,14 +12,14 @@ from agents.agent_file.workspaces import prepare_home
 from agents.errors import NotNow
 from agents.queue.home import home_lock
 from agents.queue.worker import Worker
-from console import server
 from console.management.plain import PlainCommand, leave
-from console.migrating import migrate
 from console.people import local_owner
+from console.serving import server
+from console.serving.migrating import migrate
+from console.serving.static_files import collect
+from console.serving.thrift import leave_code_alone, share_one_heap
+from console.serving.undumpable import hide_memory
 from console.signin import signin_path
-from console.static_files import collect
-from console.thrift import leave_code_alone, share_one_heap
-from console.undumpable import hide_memory
 
 
 class Command(PlainCommand):

@@ -12,9 +12,9 @@ from agents.queue.home import home_lock
 from agents.queue.worker import Worker
 from console.following import let_go
 from console.management.plain import PlainCommand, leave
-from console.metrics_port import open_port
-from console.thrift import leave_code_alone, share_one_heap
-from console.undumpable import hide_memory
+from console.serving.thrift import leave_code_alone, share_one_heap
+from console.serving.undumpable import hide_memory
+from console.watch.metrics_port import open_port
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0

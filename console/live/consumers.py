@@ -21,7 +21,7 @@ from agents import models
 from agents.database import in_db, in_reader
 from agents.events import group_of
 from console import fragments
-from console.visits import Credential, Visit, visitors
+from console.live.visits import Credential, Visit, visitors
 
 P = ParamSpec("P")
 R = TypeVar("R")

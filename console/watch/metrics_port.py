@@ -14,9 +14,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from agents.errors import NotNow
 from agents.metrics import REGISTRY
-from console.lag import watch_this_loop
-from console.metrics import REFUSED, bearer_in, is_admin, is_key, is_open
 from console.tokens import bearer_of
+from console.watch.lag import watch_this_loop
+from console.watch.metrics import REFUSED, bearer_in, is_admin, is_key, is_open
 
 
 class Server(ThreadingMixIn, WSGIServer):

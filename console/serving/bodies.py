@@ -12,8 +12,8 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from twisted.internet.interfaces import IAddress
 from twisted.internet.protocol import Protocol
 
+from console.live.slow_readers import WatchedSocket
 from console.middleware import MOST_BYTES, REFUSALS
-from console.slow_readers import WatchedSocket
 
 MOST_HEARD = 4096  # bytes of a message from a page
 

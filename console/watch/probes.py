@@ -10,9 +10,9 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from console.health import readiness
-from console.lag import lag, watch_this_loop
-from console.metrics import is_open, open_sockets
+from console.watch.health import readiness
+from console.watch.lag import lag, watch_this_loop
+from console.watch.metrics import is_open, open_sockets
 
 Scope = dict[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

@@ -21,10 +21,11 @@ from agents.database import clock, is_shared
 from agents.models import ToolSource
 from agents.queue.backlog import backlog, runners
 from agents.tools.secrets import shown_url
-from console import environment, tracing
-from console.health import channel_problem, database_problem
-from console.memory_layer import MemoryLayer
-from console.migrating import is_behind
+from console import environment
+from console.live.memory_layer import MemoryLayer
+from console.serving.migrating import is_behind
+from console.watch import tracing
+from console.watch.health import channel_problem, database_problem
 
 MB = 1024**2
 LITTLE_ROOM = 200 * MB

@@ -1,7 +1,7 @@
 """For whoever watches the server: /healthz, is the process alive; /readyz, can it work.
 
 The server itself answers both through `readiness`, on its loop and within a bounded time
-(console.probes); the views below answer where Django is asked without it.
+(console.watch.probes); the views below answer where Django is asked without it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
 from agents.models import Conversation
-from console.migrating import is_behind
+from console.serving.migrating import is_behind
 
 PATIENCE = 1.5  # seconds for each of the checks
 LEAST_ROOM = 4 * 1024**2  # bytes

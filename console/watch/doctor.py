@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from agents.agent_file.record import AgentRecord, files_folder, list_agents
 from agents.errors import Refused
 from agents.providers.known import Endpoint, resolve
-from console.checkup import Finding, surroundings
-from console.health import database_problem
+from console.watch.checkup import Finding, surroundings
+from console.watch.health import database_problem
 
 __all__ = ["Finding", "findings"]
 

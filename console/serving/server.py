@@ -21,7 +21,7 @@ from agents import events
 from agents.errors import NotNow
 from agents.queue.worker import Worker
 from agents.tools import mcp
-from console.bodies import BoundedFactory, QuietSocket
+from console.serving.bodies import BoundedFactory, QuietSocket
 
 log = logging.getLogger(__name__)
 

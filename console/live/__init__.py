@@ -1,0 +1,1 @@
+"""What goes to an open page: the socket, the layer behind it, and who may listen."""

@@ -1,0 +1,1 @@
+"""The server itself: Daphne, the threads behind it, and what it is spared."""
