@@ -218,9 +218,10 @@ os.waitpid(child, 0)
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
 @pytest.mark.parametrize(("how", "told"), [("hidden", "refused"), ("open", "True")])
 def test_a_command_of_the_same_user_reads_no_environment_of_the_server(how, told, tmp_path):
-    package = tmp_path / "console"
-    package.mkdir()
-    (package / "__init__.py").touch()
+    package = tmp_path / "console" / "serving"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
     source = (ROOT / "console" / "serving" / "undumpable.py").read_text()
     (package / "undumpable.py").write_text(source)
     for folder in (tmp_path, *tmp_path.parents[:3]):
