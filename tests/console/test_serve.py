@@ -212,3 +212,19 @@ def run_turns(home):
     with closing(sqlite3.connect(home / "planside.sqlite3")) as database:
         rows = database.execute("SELECT state FROM agents_turn WHERE lane = 'run' ORDER BY id")
         return [state for (state,) in rows]
+
+
+def test_style_sheets_and_scripts_are_compressed(start):
+    server = start()
+    with httpx.Client(base_url=server.address, headers={"Accept-Encoding": "gzip"}) as browser:
+        for path in ("css/plan.css", "js/live.js", "vendor/htmx-4.0.1/htmx.min.js"):
+            answer = browser.get(f"/static/{path}")
+            assert (answer.status_code, answer.headers["Content-Encoding"]) == (200, "gzip"), path
+
+
+def test_scripts_of_another_version_in_the_home_are_not_served(start, home):
+    old = home / "static" / "0123456789ab" / "js" / "live.js"
+    old.parent.mkdir(parents=True)
+    old.write_text("// of another version")
+    server = start()
+    assert "of another version" not in httpx.get(f"{server.address}/static/js/live.js").text

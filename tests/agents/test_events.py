@@ -1,0 +1,51 @@
+"""Telling listeners that there is something to read."""
+
+import asyncio
+
+import pytest
+from asgiref.sync import SyncToAsync, sync_to_async
+from channels.layers import get_channel_layer
+
+from agents import events
+from agents.models import Conversation, Event
+from tests.world import conversation
+
+
+async def told(layer, channel):
+    async with asyncio.timeout(2):
+        return await layer.receive(channel)
+
+
+async def listening(group):
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(group, channel)
+    return layer, channel
+
+
+async def test_announcements_in_the_wrong_order_tell_the_newest_number(monkeypatch):
+    layer, channel = await listening(events.group_of(7))
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(SyncToAsync.threadlocal, "main_event_loop", loop, raising=False)
+    events.announce(7, 6, False)
+    events.announce(7, 5, True)  # committed before, told after
+    message = await told(layer, channel)
+    assert (message["seq"], message["plan"]) == (6, True)
+
+
+async def test_what_is_being_told_is_waited_for_at_the_end():
+    layer, channel = await listening(events.group_of(8))
+    await sync_to_async(events.announce)(8, 1, False)
+    await events.all_told()
+    assert channel in layer.channels and layer.channels[channel].qsize() == 1
+
+
+@pytest.mark.django_db
+def test_numbers_have_no_gap_and_no_number_belongs_to_nobody():
+    c = conversation()
+    assert [events.record(c, "a.b", x=1), events.record(c.pk, "c.d")] == [1, 2]
+    rows = Event.objects.filter(conversation=c).order_by("seq")
+    assert [(row.seq, row.type, row.data) for row in rows] == [(1, "a.b", {"x": 1}), (2, "c.d", {})]
+    assert Conversation.objects.get(pk=c.pk).seq == 2
+    with pytest.raises(Conversation.DoesNotExist):
+        events.record(c.pk + 1, "a.b")
