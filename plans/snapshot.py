@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 
 from django.utils import timezone
 
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import found, one
 from agents.turns.children import descendants
-from plans.below import asking_plan, plans_below
-from plans.models import Attempt, Plan, Run, State, Subtask
+from plans.below import asking_plan
+from plans.models import Plan, Run, State, Subtask
 from plans.rows import pointed_at, reread
+from plans.tries import Tries, tries_of, used_by
 
 Document = dict[str, object]
 
@@ -23,15 +22,6 @@ SEQ = "SELECT seq FROM agents_conversation WHERE id = %s"
 CHECKLIST = (
     "SELECT * FROM plans_subtask WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
 )
-ATTEMPTS = """
-SELECT a.* FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
-WHERE s.plan_id = %s ORDER BY a.number
-"""
-ATTEMPTED = """
-SELECT t.id, t.started_at, t.finished_at, t.tokens_in, t.tokens_out, t.cost
-FROM agents_turn t JOIN plans_attempt a ON a.turn_id = t.id
-JOIN plans_subtask s ON s.id = a.subtask_id WHERE s.plan_id = %s
-"""
 OPEN_TURNS = """
 SELECT * FROM agents_turn
 WHERE conversation_id = %s AND state IN ('queued', 'running', 'waiting') ORDER BY id
@@ -41,40 +31,6 @@ SELECT * FROM agents_toolcall
 WHERE turn_id = %s AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1
 """
 LAST_SAID = "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER BY seq DESC LIMIT 1"
-
-
-@dataclass
-class Cost:
-    """What a subtask or a plan has used so far."""
-
-    seconds: float = 0.0
-    tokens: int = 0
-    cost: Decimal | None = None
-
-    def add(self, turn: Turn) -> None:
-        if turn.started_at:
-            self.seconds += ((turn.finished_at or timezone.now()) - turn.started_at).total_seconds()
-        self.tokens += turn.tokens
-        if turn.cost is not None:
-            self.cost = (self.cost or Decimal(0)) + turn.cost
-
-    def document(self) -> Document:
-        """`cost` is in US dollars, null where no price is known."""
-        cost = None if self.cost is None else float(self.cost)
-        return {"seconds": round(self.seconds, 3), "tokens": self.tokens, "cost": cost}
-
-
-@dataclass
-class Tries:
-    """The attempts at one subtask, and what they cost."""
-
-    attempts: list[Attempt] = field(default_factory=list)
-    below: int | None = None  # the plan of an agent that works for it
-    used: Cost = field(default_factory=Cost)
-
-    @property
-    def last_error(self) -> str:
-        return self.attempts[-1].error if self.attempts else ""
 
 
 def conversation_snapshot(conversation: Conversation) -> Document | None:
@@ -139,31 +95,6 @@ def question_of(plan: Plan, turn: Turn | None) -> str:
 
 def iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
-
-
-def tries_of(plan: Plan) -> defaultdict[int, Tries]:
-    tries: defaultdict[int, Tries] = defaultdict(Tries)
-    attempts = found(Attempt, ATTEMPTS, [plan.pk])
-    turns = {turn.pk: turn for turn in found(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
-    below = plans_below(turns)
-    for attempt in attempts:
-        if attempt.turn_id not in turns:  # deleted while this was read
-            continue
-        attempt.turn = turns[attempt.turn_id]
-        each = tries[attempt.subtask_id]
-        each.attempts.append(attempt)
-        each.used.add(attempt.turn)
-        each.below = below.get(attempt.turn_id, each.below)
-    return tries
-
-
-def used_by(tries: dict[int, Tries]) -> Cost:
-    """What all attempts have used together."""
-    total = Cost()
-    for each in tries.values():
-        for attempt in each.attempts:
-            total.add(attempt.turn)
-    return total
 
 
 def open_run_turn(plan: Plan, open_turns: list[Turn]) -> Turn | None:

@@ -33,11 +33,23 @@ async def test_announcements_in_the_wrong_order_tell_the_newest_number(monkeypat
     assert (message["seq"], message["plan"]) == (6, True)
 
 
-async def test_what_is_being_told_is_waited_for_at_the_end():
-    layer, channel = await listening(events.group_of(8))
+class SlowLayer:
+    """One whose messages are on the way for a while."""
+
+    def __init__(self):
+        self.said = []
+
+    async def group_send(self, group, message):
+        await asyncio.sleep(0.05)
+        self.said.append((group, message["seq"]))
+
+
+async def test_what_is_being_told_is_waited_for_at_the_end(monkeypatch):
+    layer = SlowLayer()
+    monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
     await sync_to_async(events.announce)(8, 1, False)
     await events.all_told()
-    assert channel in layer.channels and layer.channels[channel].qsize() == 1
+    assert layer.said == [(events.group_of(8), 1)]
 
 
 @pytest.mark.django_db

@@ -8,8 +8,8 @@ from agents.actions import add_message
 from agents.database import in_db
 from agents.events import group_of
 from agents.models import Conversation
-from console.asgi import application
 from console import fragments
+from console.asgi import application
 from console.live.consumers import NOT_YOURS, SIGN_IN, shared
 from console.live.consumers import Conversation as Consumer
 from plans.actions import update_subtask
