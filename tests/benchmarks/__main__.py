@@ -17,7 +17,7 @@ SECONDS = 6  # of load at each step
 
 
 def say(what, *figures):
-    sys.stdout.write(f"{what:<46}" + "".join(f"{figure:>16}" for figure in figures) + "\n")
+    sys.stdout.write(f"{what:<44}" + "".join(f"{figure:>18}" for figure in figures) + "\n")
     sys.stdout.flush()
 
 
@@ -67,7 +67,7 @@ async def after_many(console, _):
 
 
 async def weights(console, _):
-    yield "JS and CSS, compressed kB", f"{weight.of_page(console.serving.server):.0f}"
+    yield "JS and CSS, compressed kB", f"{weight.of_page(console.server):.0f}"
     console.end()
     took = weight.second_start(console.home, **console.environment)
     yield "second start, s", f"{took:.2f}"

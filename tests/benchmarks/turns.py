@@ -65,8 +65,8 @@ class Person:
 
     def __init__(self, console):
         self.console = console
-        self.http = Http(console.serving.server.address, console.headers)
-        self.tail = Http(console.serving.server.address, console.headers)
+        self.http = Http(console.server.address, console.headers)
+        self.tail = Http(console.server.address, console.headers)
 
     async def begin(self):
         self.conversation = await self.console.conversation()
