@@ -83,6 +83,12 @@ def same(value: object) -> object:
     return value
 
 
+def by_key(model: type[Row_of], key: int | None, locked: str = "") -> Row_of | None:
+    """The row with this key as it is now; `locked` is for_update() or nothing."""
+    sql = f"SELECT * FROM {model._meta.db_table} WHERE id = %s{locked}"
+    return next(iter(found(model, sql, [key])), None)
+
+
 def insert(row: models.Model) -> None:
     """A new row; its key is set."""
     sql, fields = insertion(type(row))

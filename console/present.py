@@ -9,7 +9,7 @@ from functools import cached_property
 from agents.agent_file.record import AgentRecord, read_agent
 from agents.errors import Missing
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
-from agents.statements import found, rows
+from agents.statements import by_key, rows
 from console.budgets import Over, used_up
 from console.marks import WRITING, Mark, Snapshot, mark_of_plan
 from plans.models import Plan
@@ -17,7 +17,6 @@ from plans.nested import standing
 from plans.rows import pointed_at
 from plans.snapshot import document, open_turns_of
 
-CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
 LEGS = """
 SELECT s.key, a.turn_id FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
 WHERE s.plan_id = %s AND EXISTS (SELECT 1 FROM agents_message m WHERE m.turn_id = a.turn_id)
@@ -175,7 +174,7 @@ class Present:
 
 
 def look(conversation_id: int) -> Present:
-    conversation = next(iter(found(Conversation, CONVERSATION, [conversation_id])), None)
+    conversation = by_key(Conversation, conversation_id)
     if conversation is None:
         raise Conversation.DoesNotExist
     plan, goal = pointed_at(conversation_id)

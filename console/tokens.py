@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agents.errors import Invalid, Missing
 from agents.models import ApiToken
-from agents.statements import found
+from agents.statements import by_key, found
 
 PREFIX = "planside_"
 # Asked at every call of the API.
@@ -20,7 +20,6 @@ BEARER = """
 SELECT t.* FROM agents_apitoken t JOIN auth_user u ON u.id = t.user_id
 WHERE t.digest = %s AND t.revoked_at IS NULL AND u.is_active
 """
-BY_ID = "SELECT * FROM auth_user WHERE id = %s"
 # How often a token's last use is written: not at every request.
 NOTED_EVERY = timedelta(minutes=1)
 
@@ -57,7 +56,7 @@ def bearer_of(secret: str) -> User | None:
     if not tokens:
         return None
     note_use(tokens[0])
-    return next(iter(found(User, BY_ID, [tokens[0].user_id])), None)
+    return by_key(User, tokens[0].user_id)
 
 
 def note_use(token: ApiToken) -> None:

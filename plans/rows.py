@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents import events
 from agents.errors import Missing, NotNow
 from agents.locks import lock_conversation
 from agents.models import Conversation, Lane, Turn, TurnState
-from agents.statements import for_update, found, one, rows, run
+from agents.statements import by_key, for_update, one, rows, run
+from agents.turns.journal import TOUCH
 from plans.models import ActivePlan, Plan, PlanVersion, State, Subtask
 
 # Asked for at every listing and every call of a tool.
 POINTER = "SELECT plan_id, asked_goal FROM plans_activeplan WHERE conversation_id = %s"
-PLAN = "SELECT * FROM plans_plan WHERE id = %s"
-CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
 TEXTS = (
     "SELECT key, name, description, expected_outcome FROM plans_subtask"
     " WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
@@ -24,7 +23,6 @@ STARTED = (
     "SELECT 1 FROM plans_subtask"
     " WHERE plan_id = %s AND position IS NOT NULL AND state <> 'todo' LIMIT 1"
 )
-TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
 
 AGENT = "agent"
 SYSTEM = "system"
@@ -48,23 +46,25 @@ def pointed_at(conversation_id: int) -> tuple[Plan | None, str]:
     if row is None:
         return None, ""
     plan_id, goal = row
-    return next(iter(found(Plan, PLAN, [plan_id])), None), str(goal)
+    return by_key(Plan, plan_id), str(goal)
 
 
 def lock(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
     lock_conversation(plan.conversation_id)
     locked = reread(plan, for_update())
-    (locked.conversation,) = found(Conversation, CONVERSATION, [plan.conversation_id])
+    conversation = by_key(Conversation, plan.conversation_id)
+    assert conversation is not None, "a plan points to one"
+    locked.conversation = conversation
     return locked
 
 
 def reread(plan: Plan, locked: str = "") -> Plan:
     """The plan's row as it is now."""
-    read = found(Plan, PLAN + locked, [plan.pk])
-    if not read:
+    read = by_key(Plan, plan.pk, locked)
+    if read is None:
         raise Missing(f"There is no plan {plan.pk} any more.")
-    return read[0]
+    return read
 
 
 def demand_open(plan: Plan) -> None:
@@ -162,7 +162,3 @@ def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str =
     subtask.state, subtask.reason, subtask.outcome = state, reason, outcome or subtask.outcome
     subtask.finished_at = timezone.now()
     subtask.save(update_fields=["state", "reason", "outcome", "finished_at"])
-
-
-def last_position(plan: Plan) -> int:
-    return checklist(plan).aggregate(last=Max("position"))["last"] or 0

@@ -22,7 +22,6 @@ ABLE = (
     "I understand “drop step 2”, “rename step 3 to …”, “add a step …”, “swap steps 2 and 3”, "
     "“move step 4 up” and “start over”."
 )
-ASKS_HOW_FAR = re.compile(r"\b(how far|progress|status|what.*(doing|done)|plan)\b|\?", re.I)
 
 
 def about_plan(heard: Heard) -> Answer:

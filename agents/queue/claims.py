@@ -12,11 +12,10 @@ from django.db.models.functions import Coalesce, Now
 from agents import events
 from agents.models import Conversation, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Value, found, places, rows
+from agents.statements import Value, by_key, found, places, rows
 from agents.turns.endings import LONGEST_WAIT
 
 TURNS = "SELECT * FROM agents_turn WHERE id IN ({}) ORDER BY id"
-CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s"
 SLOTS = 50  # turns at once in one worker
 
 
@@ -68,7 +67,9 @@ def claim_among(pks: list[int]) -> list[Turn]:
     taken = take(free_among(pks))
     turns = found(Turn, TURNS.format(places(taken)), taken) if taken else []
     for turn in turns:
-        (turn.conversation,) = found(Conversation, CONVERSATION, [turn.conversation_id])
+        conversation = by_key(Conversation, turn.conversation_id)
+        assert conversation is not None, "a turn points to one"
+        turn.conversation = conversation
         events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
     return turns
 
