@@ -9,7 +9,7 @@ SERVICES := -r requirements/base.txt -r requirements/services.txt
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 
-.PHONY: run test lint bench chaos lock telemetry clean
+.PHONY: run test lint bench bench-drawing bench-real shape trace chaos lock telemetry clean compare-pages
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -24,9 +24,31 @@ lint: .venv/.dev
 bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks
 
+# What hostile texts cost to draw, and how long another page waits meanwhile.
+bench-drawing: .venv/.dev
+	@$(BIN)/python -m tests.benchmarks.drawing
+
+# A real turn: processor time, turns a second, delay. OLD=<another checkout> is measured in turns
+# with this one, ROUNDS times (10).
+bench-real: .venv/.dev
+	@$(BIN)/python -m tests.benchmarks.real_turn $(if $(OLD),--old $(OLD)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# How big the product is, how its functions, imports and templates look.
+shape: .venv/.dev
+	@$(BIN)/python -m tests.benchmarks.shape
+
+# What one "hello" passes through: files, functions, SQL statements.
+trace: .venv/.dev
+	@$(BIN)/python -m tests.benchmarks.trace
+
 # A hundred kills -9 at random moments, on SQLite and on PostgreSQL; then the account.
 chaos: .venv/.dev
 	@$(BIN)/python -m tests.chaos
+
+# Whether every page is as it was at a commit: elements, words, names for screen readers, pictures.
+compare-pages: .venv/.dev
+	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.browser.compare_pages since $(OLD) \
+		$(if $(RENAMED),--renamed $(RENAMED))
 
 # Both steps are skipped while their lock files are older than the stamps.
 .venv/.installed: requirements/base.txt requirements/services.txt | $(BIN)/python

@@ -4,7 +4,13 @@
 import os
 import sys
 
-if __name__ == "__main__":
+READER_LEFT = 141  # 128 and the number of SIGPIPE, as a shell counts
+
+
+def main() -> None:
+    from agents.umask import keep_private
+
+    keep_private()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
@@ -13,3 +19,14 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    try:
+        try:
+            main()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # as in: manage.py plan list | head -1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(READER_LEFT)

@@ -7,20 +7,25 @@ from django.db import transaction
 from pydantic import JsonValue
 
 from agents import events
-from agents.agent_file.record import change_agent, read_agent
-from agents.chains.library import load_chain
-from agents.errors import Invalid, NotNow
-from agents.locks import lock_conversation
+from agents.actors import PERSON, Actor, kind_of
+from agents.chains.store import load_chain
+from agents.config.store import change_agent, read_agent
+from agents.db import lock_conversation
+from agents.engine import persistence
+from agents.engine.configuration import OPTIONS
+from agents.engine.lifecycle import request_stop, requeue
+from agents.engine.subagents import GONE, ancestors, deliver
+from agents.errors import Conflict, Invalid, NotFound
+from agents.json_values import same_json
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.queue.wakeup import wake_after_commit
+from agents.models.checkpoint import Checkpoint
 from agents.statements import insert
-from agents.turns import journal
-from agents.turns.children import ancestors
-from agents.turns.endings import go_on, request_stop
+from agents.wakeup import wake_after_commit
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
-OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+CALLED = """\
+This agent works for a call of another one: write in the conversation in which that is at work."""
 
 
 def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conversation:
@@ -30,7 +35,7 @@ def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conver
 
 
 @transaction.atomic
-def rename_conversation(conversation: Conversation, title: str, by: str = "") -> None:
+def rename_conversation(conversation: Conversation, title: str, by: Actor = "") -> None:
     title = " ".join(title.split())
     if not title:
         raise Invalid("Give the conversation a title.")
@@ -39,16 +44,18 @@ def rename_conversation(conversation: Conversation, title: str, by: str = "") ->
 
 
 @transaction.atomic
-def delete_conversation(conversation: Conversation, by: str = "") -> None:
+def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
     """Gone with all its messages and plans. What is running is stopped first."""
     lock_conversation(conversation.pk)
     for turn in open_turns(conversation):
         request_stop(turn, by)
+    deliver(conversation, GONE, failed=True)
     conversation.delete()
+    wake_after_commit()  # who runs a turn of it sees that the row is gone
 
 
 def open_turns(conversation: Conversation, lane: str | None = None) -> list[Turn]:
-    turns = Turn.objects.filter(conversation=conversation, state__in=OPEN_STATES)
+    turns = Turn.objects.filter(conversation=conversation, state__in=Turn.OPEN_STATES)
     if lane is not None:
         turns = turns.filter(lane=lane)
     return list(turns.select_related("conversation").order_by("pk"))
@@ -64,11 +71,17 @@ def check_text(text: str) -> None:
         )
 
 
+def demand_no_helper(conversation: Conversation, by: Actor) -> None:
+    """An agent that was called by another one takes its orders from that call alone."""
+    if conversation.parent_call_id is not None and kind_of(by) == PERSON:
+        raise Conflict(CALLED)
+
+
 @transaction.atomic
 def start_turn(
     conversation: Conversation,
     text: str,
-    by: str,
+    by: Actor,
     kind: str = "chat",
     wire: str | None = None,
     meta: dict[str, object] | None = None,
@@ -80,9 +93,10 @@ def start_turn(
     with instead of the one that agent.json names.
     """
     check_text(text)
+    demand_no_helper(conversation, by)
     turn = queue_turn(conversation, kind, chain=chain)
     more: dict[str, object] = {} if wire is None else {"wire": wire}
-    message = journal.add_message(
+    message = persistence.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
     )
     title_from(conversation, text if wire is None else wire)
@@ -94,23 +108,33 @@ def queue_turn(
     kind: str,
     lane: str = Lane.CHAT,
     chain: str = "",
-    checkpoint: dict[str, object] | None = None,
-    allow: list[str] | None = None,
+    checkpoint: Checkpoint | None = None,
+    after: Turn | None = None,
 ) -> Turn:
-    """Insert a turn with the agent's configuration as it is now; in the caller's transaction.
+    """Insert a turn with the agent's configuration; in the caller's transaction.
 
-    `allow` are tools that a person grants for this turn, whatever agent.json says.
+    One that comes `after` another is queued in any case: if agent or chain are gone, it says so
+    when it begins.
     """
-    agent = read_agent(conversation.agent_id)
-    if chain:
+    if chain and after is None:
         load_chain(chain)
     turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
-    turn.config = {**agent.file.model_dump(mode="json"), "allow": allow or []}
+    turn.config = config_of(conversation.agent_id, after)
     turn.checkpoint = checkpoint or {}
     insert(turn)
     events.record(conversation, "turn.queued", f"turn:{turn.pk}")
     wake_after_commit()
     return turn
+
+
+def config_of(agent_id: str, after: Turn | None) -> dict[str, object]:
+    """What the agent's file says now; where it is gone, what it said to the turn before."""
+    try:
+        return dict(read_agent(agent_id).file.settings())
+    except NotFound:
+        if after is None:
+            raise
+        return {name: value for name, value in after.config.items() if name != OPTIONS}
 
 
 def title_from(conversation: Conversation, text: str) -> None:
@@ -127,15 +151,15 @@ def add_message(
     role: str = "system",
     turn: Turn | None = None,
     meta: dict[str, object] | None = None,
-    by: str = "",
+    by: Actor = "",
 ) -> Message:
     """A message that no turn wrote: a notice, a plan card, what a person typed as a command."""
     message = Message(turn=turn, role=role, kind=kind, text=text, meta=meta or {})
-    return journal.put(message, conversation.pk, by)
+    return persistence.put(message, conversation.pk, by)
 
 
 @transaction.atomic
-def stop_reply(conversation: Conversation, by: str) -> Turn | None:
+def stop_reply(conversation: Conversation, by: Actor) -> Turn | None:
     """End the chat lane's turn that is running, waiting or held; queued messages stay unsent."""
     lock_conversation(conversation.pk)
     turns = open_turns(conversation, Lane.CHAT)
@@ -144,22 +168,22 @@ def stop_reply(conversation: Conversation, by: str) -> Turn | None:
     turn = live or held
     if turn is None:
         return None
-    for queued in turns:  # what waited behind it does not start by itself after a stop
-        if queued.pk != turn.pk and queued.state == TurnState.QUEUED:
-            keep_unsent(queued)
+    waiting = [each for each in turns if each.pk != turn.pk and each.state == TurnState.QUEUED]
+    keep_unsent(conversation, waiting)  # nothing starts by itself after a stop
     request_stop(turn, by)
     return turn
 
 
-def keep_unsent(turn: Turn) -> None:
-    """A queued message after a stop: its text goes back to the composer."""
-    message = turn.messages.filter(role="user").first()
-    conversation = turn.conversation
-    if message is not None:
-        draft = "\n\n".join(part for part in (conversation.draft, message.text) if part)
-        conversation.draft = draft
-        Conversation.objects.filter(pk=conversation.pk).update(draft=draft)
-    drop_queued(turn)
+def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
+    """Queued messages after a stop go back to the composer: all of them, in the order they were
+    sent in, and before what was typed since."""
+    sent = Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq")
+    typed = Conversation.objects.values_list("draft", flat=True).get(pk=conversation.pk)
+    texts = [*sent.values_list("text", flat=True), typed]
+    conversation.draft = "\n\n".join(text for text in texts if text.strip())
+    Conversation.objects.filter(pk=conversation.pk).update(draft=conversation.draft)
+    for turn in queued:
+        drop_queued(turn)
 
 
 def drop_queued(turn: Turn) -> None:
@@ -170,48 +194,47 @@ def drop_queued(turn: Turn) -> None:
 
 
 @transaction.atomic
-def discard_queued(message: Message, by: str) -> None:
+def discard_queued(message: Message, by: Actor) -> None:
     """Take back a message that has not gone out yet."""
     lock_conversation(message.conversation_id)
     turn = message.turn
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
-        raise NotNow("This message has already gone out.")
+        raise Conflict("This message has already gone out.")
     drop_queued(turn)
 
 
 @transaction.atomic
-def try_now(turn: Turn, by: str) -> None:
+def retry_now(turn: Turn, by: Actor) -> None:
     """A turn held back until its next try goes at once."""
     lock_conversation(turn.conversation_id)
     rows = Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED)
     if not rows.update(not_before=None):
-        raise NotNow("It is not waiting for another try.")
+        raise Conflict("It is not waiting for another try.")
     events.record(turn.conversation, "turn.queued", f"turn:{turn.pk}", by)
     wake_after_commit()
 
 
 @transaction.atomic
-def retry_reply(conversation: Conversation, by: str) -> Turn:
-    """Take the last chat turn up again where it failed or was stopped."""
+def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = None) -> Turn:
+    """Take the last chat turn up again where it failed or was stopped.
+
+    `turn_id` is the one that the person saw fail; another one is left alone.
+    """
     lock_conversation(conversation.pk)
     turn = Turn.objects.filter(conversation=conversation, lane=Lane.CHAT).order_by("pk").last()
     if turn is None or turn.state not in (TurnState.FAILED, TurnState.STOPPED):
-        raise NotNow("There is no failed reply to retry.")
-    journal_resolved(turn)
+        raise Conflict("There is no failed reply to retry.")
+    if turn_id is not None and turn.pk != turn_id:
+        raise Conflict("This is not the last reply any more: send the message again instead.")
+    persistence.resolve_error_cards(turn)
     turn.state, turn.stop_requested, turn.error, turn.error_class = TurnState.QUEUED, False, "", ""
     turn.finished_at = None
-    turn.checkpoint = {k: v for k, v in turn.checkpoint.items() if k not in ("try", "nudge")}
+    turn.checkpoint.pop("try", None)
+    turn.checkpoint.pop("nudge", None)
     turn.save()
     events.record(conversation, "turn.queued", f"turn:{turn.pk}", by)
     wake_after_commit()
     return turn
-
-
-def journal_resolved(turn: Turn) -> None:
-    for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
-        message.meta = {**message.meta, "resolved": True}
-        message.save(update_fields=["meta"])
-        journal.touch(message, turn.conversation_id)
 
 
 def save_draft(conversation: Conversation, text: str) -> None:
@@ -229,16 +252,16 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
     if call.decision == decision:
         return call
     if call.state != ToolCall.State.ASKED or call.decision:
-        raise NotNow(f"{call.tool} was decided already.")
+        raise Conflict(f"{call.tool} was decided already.")
     if decision == "always":
         allow_always(call)
-    call.decision, call.reason = decision, reason
-    call.save(update_fields=["decision", "reason"])
-    journal.touch(call.message_id, call.turn.conversation_id, "tool.decided")
+    call.decision, call.reason, call.decided_by = decision, reason, by
+    call.save(update_fields=["decision", "reason", "decided_by"])
+    persistence.touch(call.message_id, call.turn.conversation_id, "tool.decided")
     for above in ancestors(call.turn.conversation):
         for card in above.messages.filter(kind=Message.Kind.APPROVAL, meta__call=call.pk):
-            journal.touch(card, above.conversation_id, "tool.decided")
-    go_on(call.turn)
+            persistence.touch(card, above.conversation_id, "tool.decided")
+    requeue(call.turn)
     return call
 
 
@@ -247,5 +270,5 @@ def allow_always(call: ToolCall) -> None:
     agent = read_agent(call.turn.conversation.agent_id)
     known = [each.model_dump(mode="json") for each in agent.file.always_allow]
     exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
-    if exact not in known:
+    if not any(same_json(exact, each) for each in known):
         change_agent(agent.id, {"always_allow": [*known, exact]})

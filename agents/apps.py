@@ -6,6 +6,6 @@ class AgentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents.turns.chat import register
+        from agents.engine.chat import register
 
         register()

@@ -3,11 +3,11 @@
 Refused
 ├── Invalid      422  what was sent cannot be used
 │   └── TooLarge 422  … because it is too big
-├── NotNow       409  the state refuses; `current_version` names the version that stands
+├── Conflict     409  the state refuses; `current_version` names the version that stands
 ├── Stale        412  it was read before somebody else changed it
-├── Missing      404  there is no such thing, or not for this person
+├── NotFound     404  there is no such thing, or not for this person
 ├── Forbidden    403  this person may not
-└── TooOften     429  … so often; Retry-After says when again
+└── RateLimited  429  … so often; Retry-After says when again
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TooLarge(Invalid):
     pass
 
 
-class NotNow(Refused):
+class Conflict(Refused):
     status = 409
 
     def __init__(self, sentence: str, current_version: int | None = None) -> None:
@@ -42,7 +42,7 @@ class Stale(Refused):
     status = 412
 
 
-class Missing(Refused):
+class NotFound(Refused):
     status = 404
 
 
@@ -50,7 +50,7 @@ class Forbidden(Refused):
     status = 403
 
 
-class TooOften(Refused):
+class RateLimited(Refused):
     status = 429
 
     def __init__(self, sentence: str, wait: int) -> None:

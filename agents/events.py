@@ -12,9 +12,10 @@ from channels.layers import get_channel_layer
 from django.db import transaction
 from django.utils import timezone
 
-from agents.database import is_shared
+from agents.actors import Actor, kind_of, name_of
+from agents.db import is_postgresql
 from agents.models import Conversation, Event
-from agents.statements import found, moment, one, run, stored
+from agents.statements import execute, fetch_models, fetch_one, moment, stored
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +24,16 @@ NEXT_SEQ = (
     "UPDATE agents_conversation SET seq = seq + 1, updated_at = %s WHERE id = %s RETURNING seq"
 )
 INSERT = (
-    "INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    "INSERT INTO agents_event"
+    " (conversation_id, seq, type, subject, actor, actor_kind, data, created_at)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
 )
 # Both in one, where each statement is a journey; SQLite knows no writing inside a WITH.
 NUMBERED_INSERT = f"""
 WITH numbered AS ({NEXT_SEQ})
-INSERT INTO agents_event (conversation_id, seq, type, subject, actor, data, created_at)
-SELECT %s, seq, %s, %s, %s, %s, %s FROM numbered RETURNING seq
+INSERT INTO agents_event
+(conversation_id, seq, type, subject, actor, actor_kind, data, created_at)
+SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 """
 ABOUT_PLANS = ("plan.", "run.")
 READ_AFTER = (
@@ -49,7 +52,11 @@ def group_of(conversation_id: int) -> str:
 
 
 def record(
-    conversation: Conversation | int, type: str, subject: str = "", actor: str = "", **data: object
+    conversation: Conversation | int,
+    type: str,
+    subject: str = "",
+    actor: Actor = "",
+    **data: object,
 ) -> int:
     """Append an event within the caller's transaction and return its number.
 
@@ -58,11 +65,12 @@ def record(
     pk = conversation if isinstance(conversation, int) else conversation.pk
     now = moment(timezone.now())
     written = stored(Event, "data", data)
+    who, kind = name_of(actor), kind_of(actor)
     with transaction.atomic(savepoint=False):
-        if is_shared():
-            row = one(NUMBERED_INSERT, [now, pk, pk, type, subject, actor, written, now])
-        elif row := one(NEXT_SEQ, [now, pk]):
-            run(INSERT, [pk, row[0], type, subject, actor, written, now])
+        if is_postgresql():
+            row = fetch_one(NUMBERED_INSERT, [now, pk, pk, type, subject, who, kind, written, now])
+        elif row := fetch_one(NEXT_SEQ, [now, pk]):
+            execute(INSERT, [pk, row[0], type, subject, who, kind, written, now])
     if row is None:
         raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
     seq = int(row[0])
@@ -72,32 +80,32 @@ def record(
 
 def read_after(conversation_id: int, seq: int, most: int) -> list[Event]:
     """The events that come after a number, oldest first."""
-    return found(Event, READ_AFTER, [conversation_id, seq, most])
+    return fetch_models(Event, READ_AFTER, [conversation_id, seq, most])
 
 
 def announce(conversation_id: int, seq: int, plan: bool) -> None:
     """Tell whoever is listening that there is something new to read; nobody waits for it."""
     loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     if loop is None or not loop.is_running():
-        async_to_sync(tell)(conversation_id, seq, plan)
+        async_to_sync(send)(conversation_id, seq, plan)
         return
     with _lock:
         before, was_plan = _untold.get(conversation_id, (0, False))
         _untold[conversation_id] = (max(seq, before), plan or was_plan)
-    loop.call_soon_threadsafe(tell_soon, conversation_id)
+    loop.call_soon_threadsafe(send_soon, conversation_id)
 
 
-def tell_soon(conversation_id: int) -> None:
+def send_soon(conversation_id: int) -> None:
     with _lock:
         news = _untold.pop(conversation_id, None)
     if news is None:  # told together with an earlier one
         return
-    task = asyncio.ensure_future(tell(conversation_id, *news))
+    task = asyncio.ensure_future(send(conversation_id, *news))
     _telling.add(task)
     task.add_done_callback(_telling.discard)
 
 
-async def tell(conversation_id: int, seq: int, plan: bool) -> None:
+async def send(conversation_id: int, seq: int, plan: bool) -> None:
     """A layer that does not answer costs the live view, never the work: readers poll as well."""
     layer = get_channel_layer()
     if layer is None:
@@ -109,7 +117,7 @@ async def tell(conversation_id: int, seq: int, plan: bool) -> None:
         log.warning("listeners of conversation %s were not told", conversation_id, exc_info=True)
 
 
-async def all_told(seconds: float = 1.0) -> None:
+async def wait_until_sent(seconds: float = 1.0) -> None:
     """Wait for what is being told; a process that ends calls it last."""
     await asyncio.sleep(0)
     if _telling:

@@ -20,27 +20,27 @@ LARGEST = 2**63 - 1
 Row_of = TypeVar("Row_of", bound=models.Model)
 
 
-def run(sql: str, values: Sequence[Value]) -> int:
+def execute(sql: str, values: Sequence[Value]) -> int:
     """How many rows it touched."""
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return int(cursor.rowcount)
 
 
-def one(sql: str, values: Sequence[Value]) -> Row | None:
+def fetch_one(sql: str, values: Sequence[Value]) -> Row | None:
     """The first row, or None."""
     with connection.cursor() as cursor:
         cursor.execute(sql, fitting(values))
         return cast(Row | None, cursor.fetchone())
 
 
-def rows(sql: str, values: Sequence[Value] = ()) -> list[Row]:
+def fetch_all(sql: str, values: Sequence[Value] = ()) -> list[Row]:
     with connection.cursor() as cursor:
         cursor.execute(sql, fitting(values))
         return cast(list[Row], cursor.fetchall())
 
 
-def found(model: type[Row_of], sql: str, values: Sequence[Value] = ()) -> list[Row_of]:
+def fetch_models(model: type[Row_of], sql: str, values: Sequence[Value] = ()) -> list[Row_of]:
     """Rows as the model has them; columns that the statement leaves out are read when asked for."""
     with connection.cursor() as cursor:
         cursor.execute(sql, fitting(values))
@@ -86,7 +86,7 @@ def same(value: object) -> object:
 def by_key(model: type[Row_of], key: int | None, locked: str = "") -> Row_of | None:
     """The row with this key as it is now; `locked` is for_update() or nothing."""
     sql = f"SELECT * FROM {model._meta.db_table} WHERE id = %s{locked}"
-    return next(iter(found(model, sql, [key])), None)
+    return next(iter(fetch_models(model, sql, [key])), None)
 
 
 def insert(row: models.Model) -> None:
@@ -112,7 +112,7 @@ def store(row: models.Model, *names: str) -> None:
     """The named fields of a row that is there."""
     sql, fields = update(type(row), names)
     values = [each.get_db_prep_save(each.pre_save(row, False), connection) for each in fields]
-    run(sql, [*values, row.pk])
+    execute(sql, [*values, row.pk])
 
 
 @cache

@@ -6,16 +6,17 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents.agent_file.owners import is_admins, owner_of
-from agents.agent_file.record import AgentRecord, list_agents
-from agents.agent_file.shape import PLAN, AllowedCall
+from agents.config.ownership import is_admins, owner_of
+from agents.config.schema import PLAN, AllowedCall
+from agents.config.store import AgentRecord, list_agents
+from agents.config.tool_names import BETWEEN, RUN_AGENT
+from agents.engine.available_tools import agent_tools
 from agents.errors import Refused
-from agents.grants import NEVER_OFF, grant_of
 from agents.models import ToolSource
-from agents.sources import BUILT_IN, list_sources
-from agents.tools.names import BETWEEN, RUN_AGENT
-from agents.tools.secrets import shown_url
-from agents.toolset import agent_tools
+from agents.telemetry.redaction import redacted_url
+from agents.tools import permissions
+from agents.tools.integrations.actions import BUILT_IN, list_sources
+from agents.tools.permissions import NEVER_OFF, grant_of
 
 # Shell and network are off until somebody grants them; writing asks.
 DEFAULT_GRANTS = {
@@ -60,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Always:
+class AllowedAlways:
     """A call that is never asked about again, and the text it is taken back by."""
 
     tool: str
@@ -81,7 +82,7 @@ def rows_of(agent: AgentRecord) -> list[Row]:
 def built_in(agent: AgentRecord) -> list[str]:
     """By name; without a workspace there are none to name but the words say what is missing."""
     try:
-        names = [tool.name for tool in agent_tools(agent)]
+        names = [tool.name for tool in agent_tools(permissions.of_agent(agent))]
     except Refused:
         names = [*DEFAULT_GRANTS, "shell", "fetch_url"]
     return [name for name in names if name != "shell" or is_admins(agent.id)]
@@ -95,7 +96,7 @@ def row(agent: AgentRecord, name: str, does: str, source: str = "") -> Row:
 
 def of_source(agent: AgentRecord, source: ToolSource) -> Row:
     count = len(source.tools)
-    where = shown_url(source.url) if source.url else "an MCP server on this computer"
+    where = redacted_url(source.url) if source.url else "an MCP server on this computer"
     does = f"{count:,} {'operation' if count == 1 else 'operations'} of {where}"
     return row(agent, source.name, does, source.name)
 
@@ -136,8 +137,10 @@ def first_sentence(description: object) -> str:
     return lines[0].rstrip(".") if lines else ""
 
 
-def always_of(agent: AgentRecord) -> list[Always]:
-    return [Always(each.tool, covered(each), text_of(each)) for each in agent.file.always_allow]
+def always_of(agent: AgentRecord) -> list[AllowedAlways]:
+    return [
+        AllowedAlways(each.tool, covered(each), text_of(each)) for each in agent.file.always_allow
+    ]
 
 
 def covered(call: AllowedCall) -> str:

@@ -5,9 +5,9 @@ class ConsoleConfig(AppConfig):
     name = "console"
 
     def ready(self) -> None:
-        from agents.hiding import remember
-        from console import environment
-        from console.watch import tracing
+        from agents.telemetry.redaction import register_secrets
+        from console import env
+        from console.ops import tracing
 
-        remember(environment.secrets())
+        register_secrets(env.secrets())
         tracing.start()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agents.turns.budget import NAMES
-from plans.actions.budgets import why_over
+from django.template.defaultfilters import floatformat
+
+from agents.engine.budget import NAMES
+from plans.limits import why_over
 from plans.models import Plan
 
 
 @dataclass(frozen=True)
-class Over:
+class ExceededLimit:
     """One limit that is used up: in words, and twice as high (or as often as it takes)."""
 
     name: str
@@ -19,12 +21,17 @@ class Over:
     limit: float
     offer: str
 
+    @property
+    def id(self) -> str:
+        """For an element that is another one when the limit is."""
+        return f"{self.name}-{floatformat(self.limit)}"
 
-def used_up(plan: Plan) -> list[Over]:
-    return [over for name in NAMES if name in plan.budget and (over := look_at(plan, name))]
+
+def used_up(plan: Plan) -> list[ExceededLimit]:
+    return [over for name in NAMES if name in plan.budget and (over := usage_of(plan, name))]
 
 
-def look_at(plan: Plan, name: str) -> Over | None:
+def usage_of(plan: Plan, name: str) -> ExceededLimit | None:
     limit = float(plan.budget[name])
     words = why(plan, name, limit)
     if not words:
@@ -32,7 +39,7 @@ def look_at(plan: Plan, name: str) -> Over | None:
     offer = 2 * limit or 1
     while why(plan, name, offer):
         offer *= 2
-    return Over(name, NAMES[name], words, limit, f"{offer:.15g}")
+    return ExceededLimit(name, NAMES[name], words, limit, f"{offer:.15g}")
 
 
 def why(plan: Plan, name: str, limit: float) -> str:

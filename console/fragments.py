@@ -7,7 +7,7 @@ is made of the same templates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -16,12 +16,12 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.events import read_after
 from agents.models import Message
-from agents.statements import one
-from agents.statements import rows as rows_of
-from console.markdown import block
-from console.marks import Snapshot
-from console.present import Present, look
-from console.thread import SHOWN, Leg, last_legs, leg_id, legs_of, read_messages
+from agents.statements import fetch_all as rows_of
+from agents.statements import fetch_one
+from console.conversation_state import ConversationState, read_state
+from console.markdown import block, is_long
+from console.status_labels import Snapshot
+from console.thread import SHOWN, TurnGroup, group_id, groups_of, last_groups, read_messages
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
@@ -31,14 +31,17 @@ STATE = {
     "plan-button": "plans/_button.html",
     "dock": "plans/_dock.html",
     "status": "conversation/_status.html",
+    "alarm": "conversation/_alarm.html",
+    "agent-note": "conversation/_agent_note.html",
     "actions": "conversation/_actions.html",
     "heading": "conversation/_heading.html",
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "plan-button")
-AT_A_GLANCE = (*DRAWER, "dock", "status")
+AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 MOST_EVENTS = 1000  # looked at for what they touched; after more than that the page is old anyway
 
+HIDE_CLEARED = '<hx-partial hx-target="#cleared" hx-swap="delete"></hx-partial>'
 SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
 CHANGED = """
 SELECT id, turn_id FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s
@@ -52,18 +55,18 @@ def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple
 
     Text that is being written has no events; a poll, which has no stream, asks for it (`growing`).
     """
-    now = look(conversation_id)
+    now = read_state(conversation_id)
     pieces = [*thread_pieces(now, after, growing), *state_pieces(now, STATE), row_piece(now)]
     return now.seq, "".join(pieces)
 
 
-def plan_first(conversation_id: int) -> tuple[Present, str]:
+def plan_first(conversation_id: int) -> tuple[ConversationState, str]:
     """What a change of a plan shows at a glance; `the_rest` follows."""
-    now = look(conversation_id)
+    now = read_state(conversation_id)
     return now, "".join(state_pieces(now, AT_A_GLANCE))
 
 
-def the_rest(now: Present, after: int) -> str:
+def the_rest(now: ConversationState, after: int) -> str:
     """With the cursor, which says that the page has everything up to there."""
     others = [name for name in STATE if name not in AT_A_GLANCE]
     return "".join([*thread_pieces(now, after), *state_pieces(now, others), row_piece(now)])
@@ -71,49 +74,54 @@ def the_rest(now: Present, after: int) -> str:
 
 def drawer(conversation_id: int) -> str:
     """The drawer and its button alone, for the poll that runs while it is open."""
-    return "".join(state_pieces(look(conversation_id), DRAWER))
+    return "".join(state_pieces(read_state(conversation_id), DRAWER))
 
 
-def state_pieces(now: Present, names: Iterable[str]) -> list[str]:
+def state_pieces(now: ConversationState, names: Iterable[str]) -> list[str]:
     return [replace(name, show(STATE[name], now)) for name in names]
 
 
-def row_piece(now: Present) -> str:
+def row_piece(now: ConversationState) -> str:
     """The sidebar's row of this conversation."""
     row = show("conversation/_row.html", now, row=now.conversation, current=True)
     return replace(f"conversation-{now.conversation.pk}", row)
 
 
-def thread_pieces(now: Present, after: int, growing: bool = False) -> list[str]:
+def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> list[str]:
     """New messages are appended, changed ones replaced; after a clearing, all is replaced."""
     c = now.conversation
     changed = news_of(now, after, growing)
-    seen = after > c.cleared_seq and one(SEEN, [c.pk, c.cleared_seq, after]) is not None
+    seen = after > c.cleared_seq and fetch_one(SEEN, [c.pk, c.cleared_seq, after]) is not None
     if not seen or len(changed) > SHOWN:
-        return [replace("thread", thread(now))]
+        old = [HIDE_CLEARED] if after < c.cleared_seq else []  # it ends with an earlier /clear
+        return [*old, replace("thread", thread(now))]
     touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
     wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
     rows = list(read_messages(c).filter(wanted))
-    return list(leg_pieces(now, rows, changed.keys(), touched, after))
+    return list(group_pieces(now, rows, changed.keys(), touched, after))
 
 
-def news_of(now: Present, after: int, growing: bool) -> dict[int, int | None]:
+def news_of(now: ConversationState, after: int, growing: bool) -> dict[int, int | None]:
     """The messages in view that are new or changed, each with its turn."""
     c = now.conversation
     values = [c.pk, c.cleared_seq, now.seq, after, SHOWN + 1]
     return dict(rows_of(CHANGED_OR_GROWING if growing else CHANGED, values))
 
 
-def leg_pieces(
-    now: Present, rows: list[Message], changed: Collection[int], touched: set[int], after: int
+def group_pieces(
+    now: ConversationState,
+    rows: list[Message],
+    changed: Collection[int],
+    touched: set[int],
+    after: int,
 ) -> Iterable[str]:
-    legs = {leg.id: leg for leg in legs_of(row for row in rows if row.turn_id in touched)}
+    legs = {leg.id: leg for leg in groups_of(row for row in rows if row.turn_id in touched)}
     thread = Thread(now)
     appended: set[str] = set()
     for message in rows:
         if message.pk not in changed and not shows_more_than_itself(message, now, touched):
             continue
-        leg = legs.get(leg_id(message)) or Leg(leg_id(message), None, [message])
+        leg = legs.get(group_id(message)) or TurnGroup(group_id(message), None, [message])
         if leg.id in appended:
             continue
         if leg.first_seq > after:
@@ -130,7 +138,7 @@ def leg_pieces(
         yield f'<hx-partial hx-target="#{gone}" hx-swap="delete"></hx-partial>'
 
 
-def shows_more_than_itself(message: Message, now: Present, touched: set[int]) -> bool:
+def shows_more_than_itself(message: Message, now: ConversationState, touched: set[int]) -> bool:
     """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
     if message.kind == Message.Kind.PLAN:
         return is_card_of(message, now)
@@ -139,7 +147,7 @@ def shows_more_than_itself(message: Message, now: Present, touched: set[int]) ->
     )
 
 
-def touched_turns(now: Present, after: int) -> set[int]:
+def touched_turns(now: ConversationState, after: int) -> set[int]:
     """Turns whose head or foot may read differently now."""
     happened = read_after(now.conversation.pk, after, MOST_EVENTS)
     about = [event.subject.partition(":") for event in happened]
@@ -152,7 +160,7 @@ def touched_turns(now: Present, after: int) -> set[int]:
     return named | attempts_at(now, keys) | {turn.pk for turn in now.open_turns}
 
 
-def attempts_at(now: Present, keys: set[str]) -> set[int]:
+def attempts_at(now: ConversationState, keys: set[str]) -> set[int]:
     """The turns of subtasks that were settled or changed by hand."""
     if not keys or now.plan is None:
         return set()
@@ -160,35 +168,41 @@ def attempts_at(now: Present, keys: set[str]) -> set[int]:
     return set(tried.values_list("turn", flat=True))
 
 
-def is_card_of(message: Message, now: Present) -> bool:
+def is_card_of(message: Message, now: ConversationState) -> bool:
     return bool(now.plan) and message.meta.get("plan") == (now.plan or {})["id"]
 
 
 @dataclass
 class Thread:
-    """Renders legs and messages; plans are read once each."""
+    """Renders legs and messages; plans are read once each.
 
-    now: Present
+    What was `cleared` can be read only: it offers nothing to act on, and nothing replaces it.
+    """
+
+    now: ConversationState
+    cleared: bool = False
 
     def __post_init__(self) -> None:
         self.plans: dict[int, Snapshot | None] = {}
         if self.now.plan:
             self.plans[self.now.plan["id"]] = self.now.plan
 
-    def leg(self, leg: Leg) -> SafeString:
+    def leg(self, leg: TurnGroup) -> SafeString:
         said = [self.message(message) for message in leg.messages]
-        return show("conversation/_leg.html", self.now, leg=leg, said=said)
+        if self.cleared:
+            leg.id = f"cleared-{leg.id}"
+        return show("conversation/_leg.html", self.now, leg=leg, said=said, cleared=self.cleared)
 
-    def around(self, leg: Leg) -> Iterable[str]:
+    def around(self, leg: TurnGroup) -> Iterable[str]:
         """The head of a subtask's leg, or the foot of a reply."""
         name = "head" if leg.subtask else "foot"
         yield replace(f"{leg.id}-{name}", show(f"conversation/_{name}.html", self.now, leg=leg))
 
     def message(self, message: Message) -> SafeString:
-        extra: dict[str, object] = {"message": message}
-        if message.kind == Message.Kind.PLAN:
-            extra["card"] = self.plan(int(message.meta.get("plan") or 0))
-        if message.turn_id in self.now.waiting_turns:
+        extra: dict[str, object] = {"message": message, "cleared": self.cleared}
+        if shown := message.meta.get("closing") or message.meta.get("plan"):
+            extra["card"] = self.plan(int(shown))
+        if message.turn_id in self.now.waiting_turns and not self.cleared:
             extra["waiting"] = True
         return show("conversation/_message.html", self.now, **extra)
 
@@ -199,31 +213,47 @@ class Thread:
         return self.plans[pk]
 
 
-def thread(now: Present) -> SafeString:
+def thread(now: ConversationState) -> SafeString:
     """The newest part of the whole conversation."""
-    legs, before = last_legs(now.conversation)
+    legs, before = last_groups(now.conversation)
     shown = Thread(now)
     parts = [shown.leg(leg) for leg in legs]
     return show("conversation/_thread.html", now, legs=parts, before=before)
 
 
-def earlier(now: Present, before: int) -> str:
+def cleared(now: ConversationState) -> SafeString:
+    """The newest part of what was said before the last /clear."""
+    legs, before = last_groups(now.conversation, cleared=True)
+    parts = [Thread(now, cleared=True).leg(leg) for leg in legs]
+    return show("conversation/_cleared.html", now, legs=parts, before=before, cleared=True)
+
+
+def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> str:
     """The part before that, put where the button was."""
-    legs, rest = last_legs(now.conversation, before)
-    shown = Thread(now)
-    button = show("conversation/_earlier.html", now, before=rest)
+    legs, rest = last_groups(now.conversation, before, cleared=cleared)
+    shown = Thread(now, cleared)
+    button = show("conversation/_earlier.html", now, before=rest, cleared=cleared)
     html = "".join([button, *(shown.leg(leg) for leg in legs)])
-    return f'<hx-partial hx-target="#earlier" hx-swap="outerHTML">{html}</hx-partial>'
+    target = "#earlier-cleared" if cleared else "#earlier"
+    return f'<hx-partial hx-target="{target}" hx-swap="outerHTML">{html}</hx-partial>'
 
 
-def streamed(message_id: int, blocks: Iterable[tuple[int, str]]) -> str:
-    """Blocks of a growing message; the browser replaces those it has and adds the others."""
+def streamed(message_id: int, blocks: Sequence[tuple[int, str]]) -> str:
+    """Blocks of a growing message; the browser replaces those it has and adds the others.
+
+    The last one is still open: once it is long it is not parsed anew with each word.
+    """
+    last = len(blocks) - 1
     return "".join(
-        append(f"message-{message_id}-body", block(message_id, i, text)) for i, text in blocks
+        append(
+            f"message-{message_id}-body",
+            block(message_id, i, text, as_it_is=place == last and is_long(text)),
+        )
+        for place, (i, text) in enumerate(blocks)
     )
 
 
-def show(template: str, now: Present, **extra: object) -> SafeString:
+def show(template: str, now: ConversationState, **extra: object) -> SafeString:
     context: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": now.plan}
     return mark_safe(render_to_string(template, context | extra).strip())
 

@@ -20,6 +20,7 @@ REFUSALS = {
     400: "This request holds a null character.",
     422: "This request holds a null character.",
     413: "A request may be 4 MB long at most.",
+    415: "Forms are read in UTF-8.",
 }
 OPEN_PATHS = ("/signin/", "/static/", "/api/", "/healthz", "/readyz", "/metrics")
 
@@ -34,11 +35,16 @@ def content_security_policy(get_response: View) -> View:
 
 
 def readable(get_response: View) -> View:
-    """Refuses what is too long, and null characters: people type none, no database takes one."""
+    """Refuses what is too long, other charsets, and null characters: no database takes one.
+
+    A form's charset would name any of Python's codecs, some of which take quadratic time.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if declared_length(request) > MOST_BYTES:
             return refusal(413)
+        if (request.encoding or "utf-8").lower() not in ("utf-8", "utf8"):
+            return refusal(415)
         is_api = request.path.startswith("/api/")
         if "\0" in request.path:
             return refusal(422 if is_api else 400)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.utils import timezone
 
-from plans.library import NEEDS_ME, NEWEST, OPEN, ORDERS, Wanted
+from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
 
 STATES = {
     "": "All",
@@ -34,9 +34,9 @@ class Filter:
     sort: str = NEWEST
     page: int = 1
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Query:
         since = timezone.now() - timedelta(days=int(self.days)) if self.days else None
-        return Wanted(agent=self.agent, text=self.q, since=since, sort=self.sort)
+        return Query(agent=self.agent, text=self.q, since=since, sort=self.sort)
 
     @property
     def standings(self) -> tuple[str, ...]:

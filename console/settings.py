@@ -4,52 +4,50 @@ from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 
-from console import environment
+from console import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
-PLANSIDE_HOME = environment.home()
-PLANSIDE_HOST = environment.text("PLANSIDE_HOST", "127.0.0.1")
-PLANSIDE_PORT = environment.port("PLANSIDE_PORT", 8000)
-PLANSIDE_ALLOWED_HOSTS = environment.names("PLANSIDE_ALLOWED_HOSTS")
-PLANSIDE_WORKERS = environment.text("PLANSIDE_WORKERS", "embedded")
-PLANSIDE_LEASE_SECONDS = environment.lease_seconds()
-PLANSIDE_IS_LOCAL = PLANSIDE_HOST in environment.LOOPBACK
+PLANSIDE_HOME = env.home()
+PLANSIDE_HOST = env.text("PLANSIDE_HOST", "127.0.0.1")
+PLANSIDE_PORT = env.port("PLANSIDE_PORT", 8000)
+PLANSIDE_ALLOWED_HOSTS = env.names("PLANSIDE_ALLOWED_HOSTS")
+PLANSIDE_WORKERS = env.text("PLANSIDE_WORKERS", "embedded")
+PLANSIDE_LEASE_SECONDS = env.lease_seconds()
+PLANSIDE_IS_LOCAL = PLANSIDE_HOST in env.LOOPBACK
 
 # On stderr: lines for a person, or one JSON object a line; debug adds requests and turns.
-PLANSIDE_LOG = environment.one_of("PLANSIDE_LOG", "text", "json")
-PLANSIDE_LOG_LEVEL = environment.one_of(
-    "PLANSIDE_LOG_LEVEL", "info", "debug", "warning", "error"
-).upper()
+PLANSIDE_LOG = env.one_of("PLANSIDE_LOG", "text", "json")
+PLANSIDE_LOG_LEVEL = env.one_of("PLANSIDE_LOG_LEVEL", "info", "debug", "warning", "error").upper()
 # Opens /metrics on a server; on a worker the port serves nothing else.
-PLANSIDE_METRICS_TOKEN = environment.text("PLANSIDE_METRICS_TOKEN")
-PLANSIDE_METRICS_PORT = environment.port("PLANSIDE_METRICS_PORT", 0)
+PLANSIDE_METRICS_TOKEN = env.text("PLANSIDE_METRICS_TOKEN")
+PLANSIDE_METRICS_PORT = env.port("PLANSIDE_METRICS_PORT", 0)
 # Whether traces may hold what people, models and tools have said.
-OTEL_CAPTURE_CONTENT = environment.yes("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+OTEL_CAPTURE_CONTENT = env.yes("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
 
-OPENAI_BASE_URL = environment.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
-OPENAI_API_KEY = environment.secret("OPENAI_API_KEY")
+OPENAI_BASE_URL = env.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
+OPENAI_API_KEY = env.secret("OPENAI_API_KEY")
 # "provider/model" of new agents, the one shipped at first start included.
-PLANSIDE_MODEL = environment.text(
+PLANSIDE_MODEL = env.text(
     "PLANSIDE_MODEL", "openai/gpt-4.1-mini" if OPENAI_API_KEY else "demo/docs"
 )
 
 # Seconds. A model that is silent for longer than the idle time has not answered.
-MODEL_CONNECT_TIMEOUT = environment.number("PLANSIDE_MODEL_CONNECT_TIMEOUT", 5)
-MODEL_IDLE_TIMEOUT = environment.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
-MODEL_RETRY_BASE = environment.number("PLANSIDE_MODEL_RETRY_BASE", 2)
-DEMO_PACE = environment.number("PLANSIDE_DEMO_PACE", 1)
+MODEL_CONNECT_TIMEOUT = env.number("PLANSIDE_MODEL_CONNECT_TIMEOUT", 5)
+MODEL_IDLE_TIMEOUT = env.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
+MODEL_RETRY_BASE = env.number("PLANSIDE_MODEL_RETRY_BASE", 2)
+DEMO_PACE = env.number("PLANSIDE_DEMO_PACE", 1)
 
-# Limits per person, or for sign-ins per address; console/rates.py says how they are counted. Alone
-# on a machine one is in nobody's way but one's own.
-SIGNIN_FAILURES = environment.limit("PLANSIDE_SIGNIN_FAILURES", 10)
-MESSAGES_PER_MINUTE = environment.limit(
+# Limits per person, or for sign-ins per address; console/throttling.py says how they are counted.
+# Alone on a machine one is in nobody's way but one's own.
+SIGNIN_FAILURES = env.limit("PLANSIDE_SIGNIN_FAILURES", 10)
+MESSAGES_PER_MINUTE = env.limit(
     "PLANSIDE_MESSAGES_PER_MINUTE", 60_000 if PLANSIDE_IS_LOCAL else 1_200
 )
-API_CALLS_PER_MINUTE = environment.limit(
+API_CALLS_PER_MINUTE = env.limit(
     "PLANSIDE_API_CALLS_PER_MINUTE", 600_000 if PLANSIDE_IS_LOCAL else 6_000
 )
-SOCKETS_PER_PERSON = environment.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
+SOCKETS_PER_PERSON = env.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
 
 if PLANSIDE_WORKERS not in ("embedded", "external"):
     raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
@@ -58,13 +56,12 @@ if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
         f"PLANSIDE_HOST is {PLANSIDE_HOST}: name the hosts people use in PLANSIDE_ALLOWED_HOSTS."
     )
 
-SECRET_KEY = environment.secret_key(PLANSIDE_HOME)
+SECRET_KEY = env.secret_key(PLANSIDE_HOME)
 DEBUG = False
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *PLANSIDE_ALLOWED_HOSTS]
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in PLANSIDE_ALLOWED_HOSTS if host != "*"]
 
 INSTALLED_APPS = [
-    "daphne",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -77,7 +74,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "console.watch.requests.watched",
+    "console.ops.requests.measured",
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
@@ -105,14 +102,20 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
             ],
-            "builtins": ["console.templatetags.planside"],
+            "builtins": [
+                "console.templatetags.components",
+                "console.templatetags.formats",
+                "console.templatetags.messages",
+                "console.templatetags.plans",
+                "console.templatetags.texts",
+            ],
         },
     }
 ]
 
-DATABASES = {"default": environment.database(PLANSIDE_HOME)}
+DATABASES = {"default": env.database(PLANSIDE_HOME)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CHANNEL_LAYERS = {"default": environment.channel_layer(SECRET_KEY)}
+CHANNEL_LAYERS = {"default": env.channel_layer(SECRET_KEY)}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
@@ -143,7 +146,7 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Filled by console.serving.static_files at the start; a folder for each content, as several
 # versions may serve one home while they are changed.
-STATIC_ROOT = PLANSIDE_HOME / "static" / environment.fingerprint(BASE_DIR / "static")
+STATIC_ROOT = PLANSIDE_HOME / "static" / env.fingerprint(BASE_DIR / "static")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
@@ -158,10 +161,15 @@ TIME_ZONE = "UTC"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"()": "console.watch.logs.formatter", "as_json": PLANSIDE_LOG == "json"}
+    "formatters": {"line": {"()": "console.ops.logs.formatter", "as_json": PLANSIDE_LOG == "json"}},
+    "filters": {"refused_in_one_line": {"()": "console.ops.logs.OneLineRefusals"}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["refused_in_one_line"],
+        }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "psycopg.pool": {"level": "ERROR"},  # each try to connect, while we say it once

@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Case, Count, Exists, Max, OuterRef, QuerySet, When
 from django.utils import timezone
 
-from agents.agent_file.record import AgentRecord
-from agents.models import Conversation
-from plans.models import Subtask
+from agents.config.store import AgentRecord
+from agents.models import Conversation, Lane, Turn, TurnState
+from console.pending_approvals import asks_a_person
+from console.status_labels import UNANSWERED, WRITING
+from plans.models import ActivePlan
+from plans.standing import Standing, standings_of
 
 MOST = 200  # conversations listed
 
 
 @dataclass(frozen=True)
 class Row:
-    """One conversation as the sidebar's row shows it; `shape` is its plan's mark, if it has one."""
+    """One conversation in the sidebar; `shape` and `word` are its plan's, if it has one."""
 
     pk: int
     title: str
@@ -26,6 +29,7 @@ class Row:
     updated_at: object
     agent_id: str
     shape: str
+    word: str
     is_current: bool
 
 
@@ -41,50 +45,80 @@ def grouped(
 ) -> list[Group]:
     names = {agent.id: agent.file.name for agent in agents}
     groups: dict[str, Group] = {}
-    for conversation in newest(user):
+    conversations = list(newest(user))
+    plans = [pointer.plan_id for c in conversations if (pointer := pointer_of(c)) is not None]
+    standings = standings_of(plan for plan in plans if plan)
+    for conversation in conversations:
         name = (
             day_of(conversation.updated_at.date())
             if by_date
             else names.get(conversation.agent_id, conversation.agent_id)
         )
         group = groups.setdefault(name, Group(name, "" if by_date else "agent", []))
-        group.rows.append(row_of(conversation, current))
+        group.rows.append(row_of(conversation, current, standings))
     return list(groups.values())
 
 
 def newest(user: User) -> QuerySet[Conversation]:
     mine = Conversation.objects.filter(owner=user, parent_call=None)
-    left = Subtask.objects.filter(plan=OuterRef("active_plan__plan"), state="todo")
-    failed = left.filter(position__isnull=False, attempts__error__gt="")
-    rows = mine.select_related("active_plan__plan").annotate(has_failed=Exists(failed))
+    rows = mine.select_related("active_plan")
+    rows = rows.annotate(asks=Case(When(asks_a_person(), then=True), default=False))
+    rows = rows.annotate(answers=Exists(open_chat_turns()))
     return rows.order_by("-updated_at", "-pk")[:MOST]
 
 
-def row_of(conversation: Conversation, current: int | None) -> Row:
+def open_chat_turns() -> QuerySet[Turn]:
+    ended = [TurnState.DONE, TurnState.FAILED, TurnState.STOPPED]
+    turns = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    return turns.exclude(state__in=ended)
+
+
+def newest_among(user: User, current: int | None) -> str:
+    """Other than before when one has come, gone or changed, or a day has ended; one short query.
+
+    The conversation on the page does not count: the page is told of it.
+    """
+    others = Conversation.objects.filter(owner=user, parent_call=None).exclude(pk=current or 0)
+    found = others.aggregate(count=Count("pk"), last=Max("updated_at"))
+    last = found["last"].isoformat() if found["last"] else ""
+    return f"{found['count']}-{last}-{timezone.now().date()}"
+
+
+def pointer_of(conversation: Conversation) -> ActivePlan | None:
+    return getattr(conversation, "active_plan", None)
+
+
+def row_of(conversation: Conversation, current: int | None, standings: dict[int, Standing]) -> Row:
+    shape, word = mark_of(conversation, standings)
     return Row(
         pk=conversation.pk,
         title=conversation.title,
         seq=conversation.seq,
         updated_at=conversation.updated_at,
         agent_id=conversation.agent_id,
-        shape=shape_of(conversation),
+        shape=shape,
+        word=word,
         is_current=conversation.pk == current,
     )
 
 
-def shape_of(conversation: Conversation) -> str:
-    """Told from the plan's row alone: the list does not read every checklist."""
-    pointer = getattr(conversation, "active_plan", None)
-    plan = pointer.plan if pointer else None
-    if plan is None or plan.state == "abandoned":
-        return ""
-    if plan.state == "done":
-        return "done"
-    if conversation.has_failed and plan.run == "idle":  # type: ignore[attr-defined]  # annotated
-        return "failed"
-    if plan.version != plan.approved_version or plan.pause_reason not in ("", "user"):
-        return "waiting"
-    return "paused" if plan.run in ("paused", "idle") else "in_progress"
+def mark_of(conversation: Conversation, standings: dict[int, Standing]) -> tuple[str, str]:
+    """The mark of its plan and the word for it; a plan that was given up has none.
+
+    What a call or a helper asks in an ordinary reply waits too.
+    """
+    pointer = pointer_of(conversation)
+    standing = standings.get(pointer.plan_id or 0) if pointer else None
+    if pointer and pointer.asked and not conversation.asks:  # type: ignore[attr-defined]
+        mark = WRITING if conversation.answers else UNANSWERED  # type: ignore[attr-defined]
+        return mark.shape, mark.word
+    if standing is not None and standing.shape in ("failed", "waiting"):
+        return standing.shape, standing.word
+    if conversation.asks:  # type: ignore[attr-defined]  # annotated
+        return "waiting", "Waiting for you"
+    if standing is None or standing.shape == "abandoned":
+        return "", ""
+    return standing.shape, standing.word
 
 
 def day_of(day: date) -> str:

@@ -7,16 +7,19 @@ message stands, so a new one always comes last, live as after a reload.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import F, Prefetch, Q, QuerySet
 
+from agents.engine.times import counts_from, times_of
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from console.marks import why_left_out
-from plans.models import State, Subtask
+from console.status_labels import name_of_shape, why_left_out
+from plans.models import PlanVersion, State, Subtask
 
 SHOWN = 200  # messages on a page before "Show earlier"
+MOST_TEXT = 400_000  # characters on it, of more than one message
 
 # The card, the checklist and the leg show what these did; a refusal is shown like any other.
 QUIET_TOOLS = {
@@ -34,12 +37,13 @@ QUIET_TOOLS = {
 
 
 @dataclass
-class Leg:
+class TurnGroup:
     """One turn's part of the conversation."""
 
     id: str
     turn: Turn | None
     messages: list[Message] = field(default_factory=list)
+    name_then: str = ""
 
     @property
     def first_seq(self) -> int:
@@ -49,6 +53,11 @@ class Leg:
     def subtask(self) -> Subtask | None:
         attempt = getattr(self.turn, "attempt", None)
         return attempt.subtask if attempt else None
+
+    @property
+    def name(self) -> str:
+        """The subtask's when this was tried: one that failed may be called otherwise since."""
+        return self.name_then or (self.subtask.name if self.subtask else "")
 
     @property
     def number(self) -> int | None:
@@ -62,13 +71,17 @@ class Leg:
             return ""
         if turn.is_open:
             return "failed" if turn.not_before else "in_progress"
-        if subtask.state == State.ABANDONED:
-            return "abandoned"
         if self.error:
             return "failed"
+        if subtask.state == State.ABANDONED:
+            return "abandoned"
         if turn.state == TurnState.STOPPED:
             return "paused"
         return str(subtask.state) if subtask.is_settled else "todo"
+
+    @property
+    def state_name(self) -> str:
+        return name_of_shape(self.shape, self.subtask.reason if self.subtask else "")
 
     @property
     def error(self) -> str:
@@ -87,17 +100,29 @@ class Leg:
     def note(self) -> str:
         """Why it ended, when it did not end well."""
         if self.shape == "failed":
-            return self.error
-        if self.shape == "abandoned" and self.subtask:
-            return why_left_out(self.subtask.reason)
+            return " · ".join(filter(None, [self.error, self.left_out]))
+        if self.shape == "abandoned":
+            return self.left_out
         return "Stopped" if self.shape == "paused" else ""
 
     @property
+    def left_out(self) -> str:
+        """Why there was no further attempt, said at the last one."""
+        subtask = self.subtask
+        if self.turn is None or subtask is None or subtask.state != State.ABANDONED:
+            return ""
+        later = subtask.attempts.filter(number__gt=self.turn.attempt.number)
+        return "" if later.exists() else why_left_out(subtask.reason)
+
+    @property
     def seconds(self) -> float | None:
+        """How long it worked; None before it has begun."""
         turn = self.turn
-        if turn is None or not turn.started_at or not turn.finished_at:
-            return None
-        return (turn.finished_at - turn.started_at).total_seconds()
+        return times_of(turn).worked if turn and turn.started_at else None
+
+    @property
+    def counts_from(self) -> datetime | None:
+        return counts_from(self.turn) if self.turn else None
 
     @property
     def calls(self) -> int:
@@ -120,16 +145,18 @@ def is_quiet(call: ToolCall) -> bool:
     return call.tool in QUIET_TOOLS and call.state in ("", "asked", "running", "done")
 
 
-def read_messages(conversation: Conversation) -> QuerySet[Message]:
+def read_messages(conversation: Conversation, *, cleared: bool = False) -> QuerySet[Message]:
     """What is in view, oldest first: from the last /clear to when the conversation was read.
 
-    What was added since comes with the next reading, and is not shown twice.
+    What was added since comes with the next reading, and is not shown twice. `cleared` is what
+    came before that /clear instead.
     """
+    since, until = conversation.cleared_seq, conversation.seq
+    if cleared:
+        since, until = 0, conversation.cleared_seq
     calls = Prefetch("tool_calls", ToolCall.objects.order_by("position"))
     return (
-        Message.objects.filter(
-            conversation=conversation, seq__gt=conversation.cleared_seq, seq__lte=conversation.seq
-        )
+        Message.objects.filter(conversation=conversation, seq__gt=since, seq__lte=until)
         .select_related("turn__attempt__subtask")
         .defer("turn__config")
         .prefetch_related(calls)
@@ -137,28 +164,62 @@ def read_messages(conversation: Conversation) -> QuerySet[Message]:
     )
 
 
-def last_legs(conversation: Conversation, before: int | None = None) -> tuple[list[Leg], int]:
+def last_groups(
+    conversation: Conversation, before: int | None = None, *, cleared: bool = False
+) -> tuple[list[TurnGroup], int]:
     """The newest legs (before a message's number), and the number to go on from; 0 at the start."""
-    rows = read_messages(conversation)
+    rows = read_messages(conversation, cleared=cleared)
     if before is not None:
         on_page = rows.filter(seq__gte=before, turn__isnull=False).values("turn")
         rows = rows.filter(seq__lt=before).exclude(turn__in=on_page)
-    newest = list(rows.order_by("-seq")[: SHOWN + 1])
-    more, newest = len(newest) > SHOWN, newest[:SHOWN]
-    if not more:
-        return legs_of(reversed(newest)), 0
+    found = list(rows.order_by("-seq")[: SHOWN + 1])
+    newest = list(fitting(found[:SHOWN]))
+    if len(newest) == len(found):
+        return groups_of(reversed(newest)), 0
     turns = {message.turn_id for message in newest if message.turn_id}
     first = newest[-1].seq
-    return legs_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns))), first
+    return groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns))), first
 
 
-def legs_of(messages: Iterable[Message]) -> list[Leg]:
-    legs: dict[str, Leg] = {}
+def fitting(messages: Iterable[Message]) -> Iterator[Message]:
+    """The first one, and those after it that fit on the page with it."""
+    left = MOST_TEXT
+    for place, message in enumerate(messages):
+        left -= len(message.text)
+        if left < 0 and place:
+            return
+        yield message
+
+
+def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
+    legs: dict[str, TurnGroup] = {}
     for message in messages:
-        key = leg_id(message)
-        legs.setdefault(key, Leg(key, message.turn)).messages.append(message)
+        key = group_id(message)
+        legs.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
+    name_as_tried(legs.values())
     return list(legs.values())
 
 
-def leg_id(message: Message) -> str:
+def name_as_tried(legs: Iterable[TurnGroup]) -> None:
+    """Only what failed or was stopped can have another name by now; most pages hold none."""
+    tried = [(leg, leg.turn.attempt) for leg in legs if leg.turn and leg.subtask]
+    old = [(leg, attempt) for leg, attempt in tried if attempt.failure_class]
+    if not old:
+        return
+    versions = PlanVersion.objects.filter(
+        version__lt=F("plan__version"),
+        version__in={attempt.version for _, attempt in old},
+        plan__in={attempt.subtask.plan_id for _, attempt in old},
+    )
+    names = {
+        (version.plan_id, version.version, each["key"]): each["name"]
+        for version in versions.iterator()
+        for each in version.snapshot["subtasks"]
+    }
+    for leg, attempt in old:
+        subtask = attempt.subtask
+        leg.name_then = names.get((subtask.plan_id, attempt.version, subtask.key), "")
+
+
+def group_id(message: Message) -> str:
     return f"turn-{message.turn_id}" if message.turn_id else f"alone-{message.pk}"

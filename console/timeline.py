@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
 from agents.models import Event, ToolCall
-from console.marks import ENDS
-from console.templatetags.planside import argument
+from console.actor_names import name_for
+from console.status_labels import ENDS
+from console.templatetags.messages import argument
 from plans.models import Plan
-from plans.rows import AGENT, SYSTEM
 
 NEWEST = 500  # lines on a page before "Show all"
 Data = Mapping[str, Any]
@@ -31,23 +32,32 @@ class Line:
     code: str = ""
     is_head: bool = False
     actor: str = ""
+    actor_icon: str = ""
     version: int = 0
     at: datetime | None = None
     seq: int = 0
 
-    @property
-    def actor_icon(self) -> str:
-        return {"Agent": "agent", "Planside": "cube"}.get(self.actor, "user")
+    def by(self, actor: Actor, viewer: str) -> Line:
+        """With who did it; a line that has someone already keeps them."""
+        if self.actor:
+            return self
+        icon = "user" if kind_of(actor) == PERSON else "agent" if actor is AGENT else "cube"
+        return replace(self, actor=name_for(actor, viewer), actor_icon=icon)
 
 
 @dataclass
-class Story:
-    """Goes through what happened in order, and knows which version holds at each point."""
+class Timeline:
+    """Goes through what happened in order, and knows at each point which version holds, why the
+    run rests (None while it does not), and who has asked it to stop: one thing is one line, though
+    the wish and its fulfilment are two events."""
 
     plan: Plan
     viewer: str
     version: int = 1
     runs: int = 0
+    rests: str | None = None
+    stopper: Actor | None = None
+    end: str = ""
     places: dict[int, dict[str, tuple[str, str]]] = field(default_factory=dict)
 
     def lines(self) -> list[Line]:
@@ -68,18 +78,17 @@ class Story:
         line = TELLERS.get(event.type, other)(self, data, event)
         if line is None:
             return None
-        actor = line.actor or self.who(event.actor)
-        return replace(line, actor=actor, version=self.version, at=event.created_at, seq=event.seq)
-
-    def who(self, name: str) -> str:
-        if name == self.viewer:
-            return "You"
-        return {AGENT: "Agent", SYSTEM: "Planside", "": "Planside"}.get(name, name)
+        line = line.by(doer(event), self.viewer)
+        return replace(line, version=self.version, at=event.created_at, seq=event.seq)
 
     def place(self, key: str) -> tuple[str, str]:
         """A subtask's number and name in the version that held then."""
         now = self.places.get(self.version, {})
         return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
+
+
+def doer(event: Event) -> Actor:
+    return actor_of(event.actor_kind, event.actor)
 
 
 def places_of(plan: Plan) -> dict[int, dict[str, tuple[str, str]]]:
@@ -93,13 +102,17 @@ def places_of(plan: Plan) -> dict[int, dict[str, tuple[str, str]]]:
 # The plan as a whole
 
 
-def created(story: Story, data: Data, event: Event) -> Line:
+def created(story: Timeline, data: Data, event: Event) -> Line:
     return Line("Plan proposed", icon="plus", is_head=True)
 
 
-def updated(story: Story, data: Data, event: Event) -> Line | None:
+def updated(story: Timeline, data: Data, event: Event) -> Line | None:
     if "subtask" in data:
         return moved(story, data)
+    if data.get("waiting") == "child":
+        return Line("Waits for another agent", sign="paused")
+    if "budget" in data:
+        return Line("Budget raised", icon="pen")
     if data.get("held"):
         return Line("Held: the model is not answering", sign="failed")
     if "version" in data:
@@ -108,32 +121,42 @@ def updated(story: Story, data: Data, event: Event) -> Line | None:
     return other(story, data, event)
 
 
-def approved(story: Story, data: Data, event: Event) -> Line:
+def approved(story: Timeline, data: Data, event: Event) -> Line:
     if data.get("because"):
         return Line(f"v{data['version']} needs no new yes ({data['because']})", icon="check")
     return Line(f"v{data['version']} approved", icon="check", is_head=True)
 
 
-def finished(story: Story, data: Data, event: Event) -> Line:
+def finished(story: Timeline, data: Data, event: Event) -> Line:
     if data.get("state") == "done":
         return Line("Plan finished", sign="done", is_head=True)
-    words = ENDS.get(str(data.get("reason") or ""), "")
+    kind, _, said = str(data.get("reason") or "").partition(": ")
+    words = story.end = f"{ENDS[kind]}: {said}".removesuffix(": ") if kind in ENDS else ""
     return Line(words or f"Plan abandoned{colon(data, 'reason')}", sign="abandoned", is_head=True)
+
+
+def cleared(story: Timeline, data: Data, event: Event) -> Line | None:
+    """Told already where the clearing is what ended the plan."""
+    words = ENDS["cleared"]
+    return None if story.end == words else Line(words, icon="x")
 
 
 # Its run
 
 
-def started(story: Story, data: Data, event: Event) -> Line:
+def started(story: Timeline, data: Data, event: Event) -> Line:
     story.runs += 1
-    words = "Plan started" if story.runs == 1 else "Started again"
+    again = "Resumed" if story.rests is not None else "Started again"
+    story.rests = None
+    words = "Plan started" if story.runs == 1 else again
     alone = ", the next subtask only" if data.get("mode") == "next" else ""
     return Line(words + alone, icon="play", is_head=True)
 
 
-def paused(story: Story, data: Data, event: Event) -> Line | None:
-    reason = str(data.get("reason") or "")
-    if reason in TOLD_BY_CALLS:
+def paused(story: Timeline, data: Data, event: Event) -> Line | None:
+    reason, before = str(data.get("reason") or ""), story.rests
+    story.rests = reason
+    if reason in TOLD_BY_CALLS or reason == before:  # wished for before, and come to rest now
         return None
     words = {
         "confirm": f"Paused: v{story.version} waits for a yes",
@@ -143,7 +166,34 @@ def paused(story: Story, data: Data, event: Event) -> Line | None:
     return Line(words.get(reason, "Paused"), sign="waiting" if reason == "confirm" else "paused")
 
 
-def replanning(story: Story, data: Data, event: Event) -> Line:
+def resumed(story: Timeline, data: Data, event: Event) -> Line | None:
+    """Only where nothing else says it: no start by a person, no answer, no decision."""
+    reason, story.rests = story.rests, None
+    if reason is None or reason in TOLD_BY_CALLS:
+        return None
+    return Line("Resumed", icon="play")
+
+
+def stopping(story: Timeline, data: Data, event: Event) -> None:
+    story.stopper = doer(event)
+
+
+def stopped(story: Timeline, data: Data, event: Event) -> Line:
+    by, story.stopper, story.rests = story.stopper or doer(event), None, None
+    return Line("Stopped", sign="abandoned").by(by, story.viewer)
+
+
+def ended(words: str, sign: str) -> Callable[..., Line]:
+    """The run is over by itself."""
+
+    def tell(story: Timeline, data: Data, event: Event) -> Line:
+        story.rests = None
+        return Line(words, sign=sign)
+
+    return tell
+
+
+def replanning(story: Timeline, data: Data, event: Event) -> Line:
     number, _ = story.place(str(data.get("subtask")))
     return Line(f"Replanned from subtask {number}{colon(data, 'hint')}", icon="route")
 
@@ -151,14 +201,13 @@ def replanning(story: Story, data: Data, event: Event) -> Line:
 # Its subtasks
 
 
-def moved(story: Story, data: Data) -> Line:
+def moved(story: Timeline, data: Data) -> Line:
     number, name = story.place(str(data["subtask"]))
     state, line = data.get("state"), Line("", number=number)
     if data.get("progress"):
         return replace(line, words=str(data["progress"]), icon="chat")
     if state == "abandoned":
         return replace(line, words=f"skipped{colon(data, 'reason')}", sign="abandoned")
-    line = replace(line, actor="Agent")
     if state == "in_progress":
         return replace(line, words="started", sign="in_progress")
     if state == "done":
@@ -172,65 +221,67 @@ def colon(data: Data, key: str) -> str:
     return f": {data[key]}" if data.get(key) else ""
 
 
-def says(words: str, *, sign: str = "", icon: str = "") -> Callable[..., Line]:
+def line_with(words: str, *, sign: str = "", icon: str = "") -> Callable[..., Line]:
     return lambda story, data, event: Line(words, sign=sign, icon=icon)
 
 
-def silent(story: Story, data: Data, event: Event) -> None:
+def no_line(story: Timeline, data: Data, event: Event) -> None:
     return None
 
 
-def other(story: Story, data: Data, event: Event) -> Line:
+def other(story: Timeline, data: Data, event: Event) -> Line:
     return Line(event.type.replace(".", " ").capitalize(), icon="dots")
 
 
-TELLERS: dict[str, Callable[[Story, Data, Event], Line | None]] = {
+TELLERS: dict[str, Callable[[Timeline, Data, Event], Line | None]] = {
     "plan.created": created,
     "plan.updated": updated,
     "plan.approved": approved,
     "plan.finished": finished,
-    "plan.cleared": says("Cleared from the conversation", icon="x"),
-    "plan.activated": says("Put into the drawer", icon="undo"),
-    "plan.asked_person": silent,
+    "plan.cleared": cleared,
+    "plan.activated": line_with("Put into the drawer", icon="undo"),
+    "plan.asked_person": no_line,
     "plan.replanning": replanning,
     "run.started": started,
     "run.paused": paused,
-    "run.resumed": says("Went on", icon="play"),
-    "run.stopping": silent,
-    "run.stopped": says("Stopped", sign="abandoned"),
-    "run.failed": says("The run has failed", sign="failed"),
-    "run.halted": says("Halted after one subtask", sign="paused"),
-    "run.repaired": says("Taken up again after an interruption", icon="retry"),
+    "run.resumed": resumed,
+    "run.stopping": stopping,
+    "run.stopped": stopped,
+    "run.failed": ended("The run has failed", "failed"),
+    "run.halted": ended("Halted after one subtask", "paused"),
+    "run.repaired": line_with("Taken up again after an interruption", icon="retry"),
 }
 
 
 # What a person was asked
 
 
-def asked_lines(story: Story) -> Iterator[Line]:
+def asked_lines(story: Timeline) -> Iterator[Line]:
     calls = ToolCall.objects.filter(turn__attempt__subtask__plan=story.plan, asked_at__isnull=False)
-    owner = story.plan.conversation.owner.username
     for call in calls.select_related("turn__attempt__subtask"):
         attempt = call.turn.attempt
         number, _ = story.place(attempt.subtask.key)
-        line = Line("", number=number, version=attempt.version, actor="Agent")
+        line = Line("", number=number, version=attempt.version)
         tell = question if call.tool == "ask_user" else approval
-        yield from tell(call, line, story.who(owner))
+        yield from tell(call, line, story)
 
 
-def question(call: ToolCall, line: Line, person: str) -> Iterator[Line]:
+def question(call: ToolCall, line: Line, story: Timeline) -> Iterator[Line]:
     words = f"asked: {call.arguments.get('question', '')}"
-    yield replace(line, words=words, sign="waiting", at=call.asked_at)
+    asked = replace(line, words=words, sign="waiting", at=call.asked_at)
+    yield asked.by(AGENT, story.viewer)
     if call.finished_at and call.state == ToolCall.State.DONE:
         words = f"answered: {call.result.removeprefix('The person answered: ')}"
-        yield replace(line, words=words, icon="chat", at=call.finished_at, actor=person)
+        line = replace(line, words=words, icon="chat", at=call.finished_at)
+        yield line.by(story.plan.conversation.owner.username, story.viewer)
 
 
-def approval(call: ToolCall, line: Line, person: str) -> Iterator[Line]:
+def approval(call: ToolCall, line: Line, story: Timeline) -> Iterator[Line]:
     words = f"waited for approval of {call.tool}"
-    yield replace(line, words=words, sign="waiting", at=call.asked_at)
+    yield replace(line, words=words, sign="waiting", at=call.asked_at).by(AGENT, story.viewer)
     if call.decision:
         words = DECIDED.get(call.decision, call.decision)
         code = f"{call.tool} {argument(call)}".strip()
-        line = replace(line, words=f"{words}:", number="", code=code, icon="shield", actor=person)
-        yield replace(line, at=call.started_at or call.finished_at)
+        line = replace(line, words=f"{words}:", number="", code=code, icon="shield")
+        line = replace(line, at=call.started_at or call.finished_at)
+        yield line.by(call.decided_by or SYSTEM, story.viewer)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
 
 from console.views import (
     agent_tools,
     agents,
+    api_docs,
+    conversation_plans,
     conversations,
-    library,
     live,
     messages,
     models,
+    plan_list,
     plans,
-    shelf,
     tools,
     versions,
 )
@@ -25,7 +27,8 @@ AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 TOOL = "settings/tools/<slug:name>/"
 
-handler500 = "console.serving.unavailable.broke"
+handler400 = "console.serving.unavailable.bad_request"
+handler500 = "console.serving.unavailable.internal_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", conversations.home, name="home"),
@@ -47,16 +50,25 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(PLAN + "approve", plans.approve, name="plan-approve"),
     path(PLAN + "cancel", plans.cancel, name="plan-cancel"),
     path(PLAN + "cancel-asking", plans.cancel_asking, name="plan-cancel-asking"),
+    path(PLAN + "beside", plans.beside, name="plan-beside"),
     path(PLAN + "pause", plans.pause, name="plan-pause"),
     path(PLAN + "resume", plans.resume, name="plan-resume"),
     path(PLAN + "stop", plans.stop, name="plan-stop"),
     path(PLAN + "raise", plans.raise_budget, name="plan-raise"),
     path(PLAN + "replan", plans.replan, name="plan-replan"),
     path(PLAN + "again", plans.again, name="plan-again"),
-    path(CONVERSATION + "plans", shelf.here, name="plans-here"),
-    path(CONVERSATION + "plans/<int:plan>/activate", shelf.activate, name="plan-activate"),
-    path(CONVERSATION + "plans/<int:plan>/delete", shelf.delete, name="plan-delete"),
-    path(CONVERSATION + "plans/<int:plan>/use-again", shelf.use_again, name="plan-use-again"),
+    path(CONVERSATION + "plans", conversation_plans.here, name="plans-here"),
+    path(
+        CONVERSATION + "plans/<int:plan>/activate",
+        conversation_plans.activate,
+        name="plan-activate",
+    ),
+    path(CONVERSATION + "plans/<int:plan>/delete", conversation_plans.delete, name="plan-delete"),
+    path(
+        CONVERSATION + "plans/<int:plan>/use-again",
+        conversation_plans.use_again,
+        name="plan-use-again",
+    ),
     path(PLAN + "edit", plans.edit, name="plan-edit"),
     path(PLAN + "subtasks", plans.add, name="subtask-add"),
     path(PLAN + "versions", versions.versions, name="plan-versions"),
@@ -67,11 +79,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(SUBTASK + "retry", plans.retry, name="subtask-retry"),
     path(SUBTASK + "skip", plans.skip, name="subtask-skip"),
     path(SUBTASK + "replan", plans.replan, name="subtask-replan"),
-    path("plans/", library.plans, name="plans"),
-    path("plans/<int:pk>/", library.plan, name="plan"),
-    path("plans/<int:pk>/attempts/<int:attempt_id>/", library.attempt, name="attempt"),
-    path("plans/<int:pk>/versions/<int:n>/", library.version, name="plan-version"),
-    path("plans/<int:pk>/export.md", library.export, name="plan-export"),
+    path("plans/", plan_list.plans, name="plans"),
+    path("plans/<int:pk>/", plan_list.plan, name="plan"),
+    path("plans/<int:pk>/attempts/<int:attempt_id>/", plan_list.attempt, name="attempt"),
+    path("plans/<int:pk>/versions/<int:n>/", plan_list.version, name="plan-version"),
+    path("plans/<int:pk>/export.md", plan_list.export, name="plan-export"),
+    path("settings/", RedirectView.as_view(pattern_name="agents"), name="settings"),
     path("settings/agents/", agents.agents, name="agents"),
     path("settings/agents/new", agents.new, name="agent-new"),
     path(AGENT + "plan-mode", agents.plan_mode, name="agent-plan-mode"),
@@ -93,9 +106,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/tools/", tools.tools, name="tools"),
     path("settings/tools/add", tools.add, name="tool-add"),
     path(TOOL + "refresh", tools.refresh, name="tool-refresh"),
+    path(TOOL + "trust", tools.trust, name="tool-trust"),
     path(TOOL + "remove", tools.remove, name="tool-remove"),
-    path("", include("console.signin")),
-    path("", include("console.watch.health")),
-    path("", include("console.watch.metrics")),
+    path("", include("console.auth.signin")),
+    path("", include("console.ops.health")),
+    path("", include("console.ops.metrics")),
+    path("api/", RedirectView.as_view(pattern_name="api-docs"), name="api"),
+    path("api/docs", api_docs.api_docs, name="api-docs"),
     path("", include("console.api.urls")),
 ]

@@ -6,6 +6,6 @@ class PlansConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from plans.kinds import register
+        from plans.turn_handlers import register
 
         register()

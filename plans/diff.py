@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TypedDict
 
 from plans.alignment import longest_increasing
-from plans.rewording import Run, replace, reword
+from plans.models import SUBTASK_TEXT
+from plans.text_diff import TextRun, diff_words, replace
 
-SUBTASK_FIELDS = ("name", "description", "expected_outcome")
 PLAN_FIELDS = {
     "title": "the title",
     "content": "the description",
@@ -55,8 +55,8 @@ class Rewording:
     is_compared: bool = True
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
-        return reword(self.old, self.new) if self.is_compared else replace(self.old, self.new)
+    def runs(self) -> tuple[TextRun, ...]:
+        return diff_words(self.old, self.new) if self.is_compared else replace(self.old, self.new)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def paired(old: Sequence[Subtask], new: Sequence[Subtask]) -> dict[int, int]:
 
 
 def words_of(subtask: Subtask) -> tuple[str, ...]:
-    return tuple(subtask[field] for field in SUBTASK_FIELDS)
+    return tuple(subtask[field] for field in SUBTASK_TEXT)
 
 
 def rows_of(
@@ -178,7 +178,7 @@ def rows_of(
         if i is None:
             yield Row(Change.ADDED, subtask["key"], "", subtask, j + 1, None, False, ())
             continue
-        fields = allowance.compare(old[i], subtask, SUBTASK_FIELDS)
+        fields = allowance.compare(old[i], subtask, SUBTASK_TEXT)
         moved = i not in staying
         change = Change.EDITED if fields else Change.MOVED if moved else Change.SAME
         yield Row(change, subtask["key"], old[i]["key"], subtask, j + 1, i + 1, moved, fields)

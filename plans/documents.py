@@ -15,18 +15,19 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from django.db import transaction
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from agents.database import in_db
-from agents.errors import Invalid, Missing
+from agents.actors import Actor
+from agents.db import in_db
+from agents.engine.handlers import Instruction
+from agents.errors import Invalid, NotFound
 from agents.models import Conversation, Turn
-from agents.tools.base import Tool, ToolResult, say_invalid, typed_tool
-from agents.toolset import Instruction
+from agents.tools.base import Tool, ToolResult, typed_tool, validation_sentence
 from plans import actions
 from plans.context import Context, plan_context
 from plans.models import Plan
-from plans.rows import AGENT, SYSTEM
-from plans.shapes import PlanDraft, PlanEdit
+from plans.queries import AGENT, SYSTEM
+from plans.schemas import PlanDraft, PlanEdit
 from plans.text_tools import TextTools, act, waiting
 
 Fields = Mapping[str, object]
@@ -43,23 +44,25 @@ def create_plan(
     subtasks: Sequence[str | Fields] = (),
     metadata: Fields | None = None,
     goal: str = "",
-    by: str = SYSTEM,
+    by: Actor = SYSTEM,
+    beside: bool = False,
 ) -> Plan:
     """A plan at version 1, in the drawer of its conversation. Content or subtasks may be empty.
 
-    A subtask is its name, or {name, description, expected_outcome}.
+    A subtask is its name, or {name, description, expected_outcome}. `beside` leaves other plans
+    of the conversation alone; a running one keeps the drawer.
     """
     text = {"title": title, "content": content, "expected_outcome": expected_outcome}
     draft = valid(PlanDraft, {**text, "subtasks": list(subtasks)})
-    plan = actions.create_plan(conversation, draft, by, goal=goal)
+    plan = actions.create_plan(conversation, draft, by, goal=goal, beside=beside)
     return update_plan(plan.pk, metadata=metadata, by=by) if metadata else plan
 
 
 def get_plan(plan_id: int) -> Plan:
-    """The plan as it is now, or Missing."""
+    """The plan as it is now, or NotFound."""
     plan = Plan.objects.select_related("conversation").filter(pk=plan_id).first()
     if plan is None:
-        raise Missing(f"There is no plan {plan_id}.")
+        raise NotFound(f"There is no plan {plan_id}.")
     return plan
 
 
@@ -72,7 +75,7 @@ def update_plan(
     subtasks: Sequence[str | Fields] | None = None,
     metadata: Fields | None = None,
     version: int | None = None,
-    by: str = SYSTEM,
+    by: Actor = SYSTEM,
 ) -> Plan:
     """Change what is named. New text is a new version, which waits for a new yes.
 
@@ -88,7 +91,7 @@ def valid(wanted: type[shape], fields: dict[str, object]) -> shape:
     try:
         return wanted.model_validate(fields)
     except ValidationError as error:
-        raise Invalid(say_invalid("The plan", error)) from None
+        raise Invalid(validation_sentence("The plan", error)) from None
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,12 @@ def plan_agent(plan_id: int, context: Context = "auto") -> PlanAgent:
 
 
 class CreatePlan(PlanDraft):
-    """Make the plan for what the person asked for. It waits for their yes; nothing runs before."""
+    """Make the plan for what the person asked for. It waits for their yes; nothing runs before.
+
+    Without subtasks it is a document, which their yes approves.
+    """
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def create_plan_tool(

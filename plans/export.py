@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import indent
 
+from plans.attempts import attempts_of, times_of_plan
 from plans.models import Plan, Subtask
-from plans.rows import checklist
+from plans.queries import checklist
+from plans.standing import standings_of
 
 BOXES = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]", "abandoned": "[-]"}
 STATES = {"todo": "to do", "in_progress": "in progress"}
@@ -19,7 +21,9 @@ def as_markdown(plan: Plan) -> str:
 def parts(plan: Plan) -> Iterator[str]:
     yield f"# {plan.title}"
     yield indent(plan.goal, "> ", lambda line: True) if plan.goal else ""
-    yield f"{said(plan.state, plan.reason).capitalize()}. {standing(plan)}"
+    yield f"{standings_of([plan.pk])[plan.pk].word}. {approval(plan)}"
+    times = times_of_plan(plan, attempts_of(plan))
+    yield f"{times.words.capitalize()}." if times.worked else ""
     yield labelled("Expected outcome", plan.expected_outcome)
     yield plan.content
     yield "## Subtasks"
@@ -27,7 +31,7 @@ def parts(plan: Plan) -> Iterator[str]:
     yield f"## Outcome\n\n{plan.outcome}" if plan.outcome else ""
 
 
-def standing(plan: Plan) -> str:
+def approval(plan: Plan) -> str:
     """Which version this is, and whether a person said yes to it."""
     if plan.is_confirmed and plan.approved_at:
         day = plan.approved_at.date().isoformat()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import F, Q
 
@@ -30,6 +32,10 @@ class Run(models.TextChoices):
     STOPPING = "stopping"
 
 
+# The text of a plan and of a subtask: what versions keep and an approval is about.
+PLAN_TEXT = ("title", "content", "expected_outcome")
+SUBTASK_TEXT = ("name", "description", "expected_outcome")
+
 LIVE = (Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING)
 
 
@@ -54,6 +60,9 @@ class Plan(models.Model):
     version = models.PositiveIntegerField(default=1)
     approved_version = models.PositiveIntegerField(null=True, blank=True)
     approved_by = fields.CharField(max_length=150, blank=True)
+    approved_kind = fields.CharField(
+        max_length=8, default="person", db_default="person"
+    )  # or system
     approved_at = models.DateTimeField(null=True, blank=True)
     question = fields.TextField(blank=True)
     run = fields.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
@@ -68,6 +77,10 @@ class Plan(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # Between two attempts nothing but the plan itself rests: see plans.attempts.times_of_plan.
+    rests_since = models.DateTimeField(null=True, blank=True)
+    waited = models.DurationField(default=timedelta)
+    paused = models.DurationField(default=timedelta)
 
     class Meta:
         constraints = [
@@ -110,6 +123,11 @@ class ActivePlan(models.Model):
     def __str__(self) -> str:
         return f"active plan of conversation {self.pk}"
 
+    @property
+    def asked(self) -> str:
+        """The goal a plan is being made for; it goes with the message that asked for it."""
+        return self.asked_goal if self.asked_message_id else ""
+
 
 class PlanVersion(models.Model):
     """The text at one version; `snapshot` is {title, content, expected_outcome, subtasks}."""
@@ -119,6 +137,9 @@ class PlanVersion(models.Model):
     snapshot = fields.JSONField()
     explanation = fields.TextField(blank=True)
     author = fields.CharField(max_length=150)
+    author_kind = fields.CharField(
+        max_length=8, default="person", db_default="person"
+    )  # or agent, or system
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from plans.models import Attempt, Plan, State, Subtask
-from plans.rows import checklist
+from plans.queries import checklist
 
 PLAN_FIRST = """\
 A plan is asked for. Nothing else can be done now: make it with create_plan, from what the person \
@@ -15,6 +17,16 @@ Answer questions about it. If they want changes, make exactly these with revise_
 subtasks by key, leave out what stays as it is, and give "remove": true for one that is to go. If \
 they want to throw it away, use finish_plan with state abandoned. Then say in a sentence or two \
 what the plan is now, and stop."""
+
+PLAN_AS_TEXT = """\
+A plan is asked for. Nothing is carried out now. Answer with nothing but its steps, in order, as a \
+JSON list: [{"name": "…", "description": "…", "expected_outcome": "…"}, …]. If something vital is \
+unclear, ask one short question instead."""
+
+REPLAN_AS_TEXT = """\
+The rest of the plan below is to be planned anew, from {key} on; what is done stays. Answer with \
+nothing but the steps that take the place of the open ones from {key} on, as a JSON list: \
+[{{"name": "…", "description": "…", "expected_outcome": "…"}}, …]."""
 
 REPLAN = """\
 The rest of the plan below is to be planned anew, from {key} on; what is done stays. Call \
@@ -41,6 +53,10 @@ REMINDER = """\
 You work on one subtask of the plan, the one marked in_progress. Call a tool in every reply. Only \
 finish_subtask or fail_subtask end your work on it."""
 
+REMINDER_OF_OUTPUT = """\
+You work on one subtask of the plan, the one marked in_progress. Your answer is its outcome: say \
+what really came of it."""
+
 CLOSING = "Every subtask is closed. Say what came of the plan with finish_plan."
 NUDGE = """\
 Your last reply ended without a tool call. If the subtask is finished, call finish_subtask with \
@@ -55,13 +71,18 @@ REFUSALS = {
 }
 
 
-def plan_text(plan: Plan) -> str:
-    """The plan as it stands: title, version, content, and the checklist with outcomes."""
+def plan_text(plan: Plan, subtasks: Iterable[Subtask] | None = None) -> str:
+    """Title, version, content, and the checklist with outcomes: as it stands, or those given."""
     lines = [f"Plan: {plan.title} (v{plan.version})"]
     lines += [f"Goal: {plan.goal}"] if plan.goal else []
     lines += [plan.content] if plan.content else []
     lines += [f"Expected outcome: {plan.expected_outcome}"] if plan.expected_outcome else []
-    return "\n".join([*lines, *(checklist_line(subtask) for subtask in checklist(plan))])
+    rows = checklist(plan) if subtasks is None else subtasks
+    return "\n".join([*lines, *map(checklist_line, rows)])
+
+
+def lines_of(subtasks: Iterable[Subtask]) -> str:
+    return "\n".join(checklist_line(subtask) for subtask in subtasks)
 
 
 def checklist_line(subtask: Subtask) -> str:
@@ -71,8 +92,11 @@ def checklist_line(subtask: Subtask) -> str:
     return f"{line} ({subtask.reason})" if subtask.reason else line
 
 
-def assignment(plan: Plan, subtask: Subtask) -> str:
-    """The executor's task, from facts alone: this subtask, earlier outcomes, the last error."""
+def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
+    """The executor's task, from facts alone: this subtask, earlier outcomes, the last error.
+
+    `by_tools`: it ends its work by a tool, not by its answer.
+    """
     lines = [f"Your subtask is {subtask.key}: {subtask.name}"]
     if subtask.description:
         lines.append(f"Description: {subtask.description}")
@@ -84,7 +108,8 @@ def assignment(plan: Plan, subtask: Subtask) -> str:
         lines += [f"- {each.key} {each.name}: {each.outcome}" for each in done]
     if error := last_error(subtask):
         lines.append(f"The last attempt failed: {error}")
-    lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
+    if by_tools:
+        lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
     return "\n".join(lines)
 
 

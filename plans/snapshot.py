@@ -7,25 +7,27 @@ from datetime import datetime
 
 from django.utils import timezone
 
+from agents.engine.subagents import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.statements import found, one
-from agents.turns.children import descendants
-from plans.below import asking_plan
-from plans.models import Plan, Run, State, Subtask
-from plans.rows import pointed_at, reread
-from plans.tries import Tries, tries_of, used_by
+from agents.statements import fetch_models, fetch_one
+from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
+from plans.models import Plan, State, Subtask
+from plans.queries import active_plan_and_goal, reload
+from plans.standing import attention_of, of_document
+from plans.subplan_queries import asking_plan
 
 Document = dict[str, object]
 
 # Read at every change of every plan that somebody looks at.
 SEQ = "SELECT seq FROM agents_conversation WHERE id = %s"
+ACTIVE = "SELECT 1 FROM plans_activeplan WHERE plan_id = %s"
 CHECKLIST = (
     "SELECT * FROM plans_subtask WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
 )
-OPEN_TURNS = """
-SELECT * FROM agents_turn
-WHERE conversation_id = %s AND state IN ('queued', 'running', 'waiting') ORDER BY id
-"""
+OPEN_TURNS = (
+    "SELECT * FROM agents_turn WHERE conversation_id = %s"
+    f" AND state IN ({', '.join(repr(str(state)) for state in Turn.OPEN_STATES)}) ORDER BY id"
+)
 LAST_CALL = """
 SELECT * FROM agents_toolcall
 WHERE turn_id = %s AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1
@@ -35,30 +37,32 @@ LAST_SAID = "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER 
 
 def conversation_snapshot(conversation: Conversation) -> Document | None:
     """The plan in the drawer, or None."""
-    plan, _ = pointed_at(conversation.pk)
+    plan, _ = active_plan_and_goal(conversation.pk)
     return snapshot(plan) if plan else None
 
 
 def snapshot(plan: Plan) -> Document:
     """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
-    (seq,) = one(SEQ, [plan.conversation_id]) or (0,)
-    return document(reread(plan), seq, open_turns_of(plan.conversation_id))
+    (seq,) = fetch_one(SEQ, [plan.conversation_id]) or (0,)
+    return document(reload(plan), seq, open_turns_of(plan.conversation_id))
 
 
 def open_turns_of(conversation_id: int) -> list[Turn]:
-    return found(Turn, OPEN_TURNS, [conversation_id])
+    return fetch_models(Turn, OPEN_TURNS, [conversation_id])
 
 
 def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
-    subtasks = found(Subtask, CHECKLIST, [plan.pk])
-    tries = tries_of(plan)
+    subtasks = fetch_models(Subtask, CHECKLIST, [plan.pk])
+    tries = attempts_of(plan)
     turn = open_run_turn(plan, open_turns)
     approvals = list(asked_calls(turn))
     question = question_of(plan, turn)
-    return {
+    used = used_by(tries).document()
+    told: Document = {
         "id": plan.pk,
         "conversation": plan.conversation_id,
+        "active": fetch_one(ACTIVE, [plan.pk]) is not None,
         "seq": seq,
         **{name: getattr(plan, name) for name in ("goal", "title", "content", "expected_outcome")},
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
@@ -67,14 +71,16 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "approved_at": iso(plan.approved_at),
         "run": plan.run,
         "run_mode": plan.run_options.get("mode"),
+        "halted": bool(plan.run_options.get("halted")),
         "pause_reason": plan.pause_reason,
         "retry_at": iso(turn.not_before) if turn else None,
         "attention": attention(plan, subtasks, tries, bool(approvals), question),
         "question": question,
         "approvals": [approval(call) for call in approvals],
         "activity": activity(plan, turn),
-        "progress": progress(subtasks),
-        **used_by(tries).document(),
+        "progress": progress(plan, subtasks),
+        **used,
+        "seconds": times_of_plan(plan, tries).document(),
         "budget": plan.budget,
         "metadata": plan.metadata,
         "subtasks": [subtask_document(each, tries[each.pk]) for each in subtasks],
@@ -82,6 +88,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "updated_at": iso(plan.updated_at),
         "finished_at": iso(plan.finished_at),
     }
+    return told | {"standing": of_document(told).word}
 
 
 def question_of(plan: Plan, turn: Turn | None) -> str:
@@ -123,34 +130,25 @@ def approval(call: ToolCall) -> Document:
 def attention(
     plan: Plan,
     subtasks: list[Subtask],
-    tries: defaultdict[int, Tries],
+    tries: defaultdict[int, AttemptSummary],
     approvals: bool,
     question: str,
 ) -> str:
-    """What needs a person, the most pressing first."""
-    if not plan.is_open:
-        return "none"
     failed = any(is_failed(each, tries[each.pk]) for each in subtasks)
-    if failed and plan.run == Run.IDLE:
-        return "failed"
-    if approvals:
-        return "approval"
-    if question:
-        return "question"
-    if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
-        return "budget"
-    return "none" if plan.is_confirmed else "confirm"
+    return attention_of(plan, failed=failed, approvals=approvals, question=bool(question))
 
 
-def is_failed(subtask: Subtask, tries: Tries) -> bool:
+def is_failed(subtask: Subtask, tries: AttemptSummary) -> bool:
     return subtask.state == State.TODO and bool(tries.last_error)
 
 
-def progress(subtasks: list[Subtask]) -> Document:
+def progress(plan: Plan, subtasks: list[Subtask]) -> Document:
+    """A text alone is done with its plan."""
     done = sum(1 for each in subtasks if each.state == State.DONE)
     abandoned = sum(1 for each in subtasks if each.state == State.ABANDONED)
     total = len(subtasks)
-    percent = round(100 * (done + abandoned) / total) if total else 0
+    alone = 100 if plan.state == State.DONE else 0
+    percent = round(100 * (done + abandoned) / total) if total else alone
     return {"done": done, "abandoned": abandoned, "total": total, "percent": percent}
 
 
@@ -158,9 +156,9 @@ def activity(plan: Plan, turn: Turn | None) -> Document | None:
     """What happens now: the tool that runs, since when, and when something last happened."""
     if turn is None or turn.state != TurnState.RUNNING or not plan.is_live:
         return None
-    last = next(iter(found(ToolCall, LAST_CALL, [turn.pk])), None)
+    last = next(iter(fetch_models(ToolCall, LAST_CALL, [turn.pk])), None)
     running = last is not None and last.state == ToolCall.State.RUNNING
-    said = found(Message, LAST_SAID, [turn.pk])
+    said = fetch_models(Message, LAST_SAID, [turn.pk])
     moments = [turn.started_at, *(message.created_at for message in said)]
     if last is not None:
         moments += [last.started_at, last.finished_at]
@@ -173,7 +171,7 @@ def activity(plan: Plan, turn: Turn | None) -> Document | None:
     }
 
 
-def subtask_document(subtask: Subtask, tries: Tries) -> Document:
+def subtask_document(subtask: Subtask, tries: AttemptSummary) -> Document:
     failed = is_failed(subtask, tries)
     names = ("key", "position", "name", "description", "expected_outcome", "state", "reason")
     return {

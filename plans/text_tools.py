@@ -6,28 +6,38 @@ import json
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
-from agents.database import in_db
+from agents.config.store import AgentRecord
+from agents.db import in_db
 from agents.errors import Refused
+from agents.models import Conversation
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans import actions
 from plans.models import Plan, PlanVersion
 from plans.prompts import plan_text
-from plans.rows import AGENT
-from plans.shapes import Revision, SubtaskDraft, SubtaskRevision
+from plans.queries import AGENT, reload
+from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
+from plans.standing import standings_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class GetPlan(BaseModel):
-    """Read the plan as it stands, or an earlier version of it."""
+class Arguments(BaseModel):
+    """A name that the tool does not know is refused: it might be meant for something else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class GetPlan(Arguments):
+    """Read the plan as it stands, or an earlier version of it; `plan` is another plan's number."""
 
     version: int | None = None
+    plan: int | None = None
 
 
-class ReviseCurrentPlan(Revision):
+class ReviseCurrentPlan(Revision, Arguments):
     """Change the plan.
 
     Subtasks are named by key; what is not mentioned stays as it is; one without a key is new;
@@ -35,23 +45,28 @@ class ReviseCurrentPlan(Revision):
     """
 
 
-class AddSubtask(SubtaskDraft):
+class AddSubtask(SubtaskDraft, Arguments):
     """Propose another subtask, behind the one with the key `after`, else at the end."""
 
     after: str | None = None
 
 
-class UpdateSubtask(SubtaskRevision):
+class UpdateSubtask(SubtaskRevision, Arguments):
     """Change a subtask's name, description or expected outcome."""
 
     key: str
 
 
-class DeleteSubtask(BaseModel):
+class DeleteSubtask(Arguments):
     """Take a subtask out of the plan."""
 
     key: str
     reason: str = ""
+
+
+def reads_other_plans(agent: AgentRecord) -> bool:
+    """Whether agent.json grants get_plan by its name: for every plan of the same person."""
+    return agent.file.tools.get("get_plan") == "allow"
 
 
 class TextTools:
@@ -79,14 +94,27 @@ class TextTools:
         return self.plan
 
     async def get(self, wanted: GetPlan) -> ToolResult:
-        return ToolResult(await in_db(version_text, self.current(), wanted.version))
+        plan = self.current() if wanted.plan is None else await in_db(self.another, wanted.plan)
+        return ToolResult(await in_db(self.read, plan, wanted.version))
+
+    def another(self, number: int) -> Plan:
+        """The plan this is bound to, and no other one."""
+        if self.plan is None or self.plan.pk != number:
+            raise ToolFailed(f"There is no plan {number} here.")
+        return self.plan
+
+    def read(self, plan: Plan, version: int | None) -> str:
+        return version_text(plan, version)
+
+    async def changed(self, plan: Plan) -> ToolResult:
+        return await waiting(plan)
 
     async def revise(self, revision: Revision) -> ToolResult:
-        return await waiting(await act(actions.revise_plan, self.current(), revision, AGENT))
+        return await self.changed(await act(actions.revise_plan, self.current(), revision, AGENT))
 
     async def add(self, draft: AddSubtask) -> ToolResult:
         changed = await act(actions.add_subtask, self.current(), draft, AGENT, None, draft.after)
-        return await waiting(changed)
+        return await self.changed(changed)
 
     async def update(self, change: UpdateSubtask) -> ToolResult:
         return await self.revise(Revision(subtasks=[change], explanation=f"Changed {change.key}"))
@@ -105,8 +133,23 @@ async def act(verb: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 
 
 async def waiting(plan: Plan) -> ToolResult:
-    text = await in_db(plan_text, plan)
-    return ToolResult(f"{text}\n\nv{plan.version} waits for the person's yes.")
+    return ToolResult(await in_db(text_and_standing, plan))
+
+
+def text_and_standing(plan: Plan) -> str:
+    """The plan as it is now, and what it waits for, if for anything."""
+    plan = reload(plan)
+    return f"{plan_text(plan)}\n\nv{plan.version} {waits_for(plan)}"
+
+
+def waits_for(plan: Plan) -> str:
+    if not plan.is_open:
+        return f"is {standings_of([plan.pk])[plan.pk].word.lower()}."
+    if plan.is_confirmed:
+        return "holds: it needs no new yes."
+    if Conversation.objects.filter(pk=plan.conversation_id, parent_call=None).exists():
+        return "waits for the person's yes."
+    return "is started for you when this turn ends."
 
 
 def version_text(plan: Plan, version: int | None) -> str:

@@ -4,51 +4,73 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import Field, JsonValue
 
-from agents.database import in_db
+from agents.db import in_db
+from agents.engine import persistence
 from agents.models import Turn
-from agents.tools.base import Tool, ToolResult, typed_tool
-from agents.turns import journal
-from agents.turns.interruptions import TurnWaits
+from agents.tools import permissions
+from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
+from agents.turn_exceptions import TurnWaits
 from plans import actions
+from plans.approved_version import approved_text
 from plans.documents import create_plan_tool
 from plans.models import Plan
-from plans.rows import AGENT
-from plans.shapes import Revision, Text
-from plans.text_tools import TextTools, act, waiting
+from plans.prompts import plan_text
+from plans.queries import AGENT, reload
+from plans.schemas import Revision, Text
+from plans.text_tools import (
+    Arguments,
+    TextTools,
+    act,
+    reads_other_plans,
+    waits_for,
+)
 
 
-class ReportProgress(BaseModel):
+class ReportProgress(Arguments):
     """Say in one line how far you are. It changes no state."""
 
     text: Text
 
 
-class FinishSubtask(BaseModel):
+class FinishSubtask(Arguments):
     """The subtask is done: say what really came of it, with counts and names."""
 
     outcome: Text = Field(min_length=1)
     result: JsonValue = None
 
 
-class FailSubtask(BaseModel):
+class FailSubtask(Arguments):
     """The subtask cannot be done: say why."""
 
     error: Text = Field(min_length=1)
 
 
-class AskUser(BaseModel):
+class AskUser(Arguments):
     """Ask the person something only they can decide. Work goes on with their answer."""
 
     question: Text = Field(min_length=1)
 
 
-class FinishPlan(BaseModel):
+class FinishPlan(Arguments):
     """End the plan: done with its outcome, or abandoned."""
 
     state: Literal["done", "abandoned"] = "done"
     outcome: Text = ""
+
+
+def change_notice(plan: Plan) -> str:
+    """What an attempt is told of its change; others may have changed more in the same version."""
+    plan = reload(plan)
+    if plan.is_confirmed:
+        return f"v{plan.version} {waits_for(plan)}"
+    return f"v{plan.version} {waits_for(plan)} You go on with v{plan.approved_version}."
+
+
+NOT_IN_DRAWER = (
+    "The plan that this message was about is not in the drawer any more. Nothing was changed."
+)
 
 
 class PlanTools(TextTools):
@@ -75,13 +97,46 @@ class PlanTools(TextTools):
             typed_tool("finish_plan", FinishPlan, self.finish, idempotent=True),
         ]
 
+    def another(self, number: int) -> Plan:
+        """Any plan of the same person, where agent.json grants get_plan by name."""
+        mine = Plan.objects.filter(conversation__owner=self.turn.conversation.owner_id)
+        granted = reads_other_plans(permissions.of_turn(self.turn).agent)
+        plan = mine.filter(pk=number).first() if granted else None
+        return plan or super().another(number)
+
+    def current(self) -> Plan:
+        """The plan that the person's words were about, or the one that this turn has made."""
+        plan, told = super().current(), self.turn.checkpoint
+        if plan.pk not in (told.get("about") or plan.pk, told.get("made")):
+            raise ToolFailed(NOT_IN_DRAWER)
+        return plan
+
     async def revise(self, revision: Revision) -> ToolResult:
         from_key = self.turn.checkpoint.get("replan")
         if not from_key:
             return await super().revise(revision)
-        plan = await act(actions.replace_rest, self.current(), from_key, revision, AGENT)
-        await in_db(journal.save_checkpoint, self.turn, replan=None)  # once is enough
-        return await waiting(plan)
+        plan = self.current()
+        if plan.pk != self.turn.checkpoint.get("replans", plan.pk):
+            raise ToolFailed("The plan that was to be replanned is not in the drawer any more.")
+        plan = await act(actions.replace_rest, plan, from_key, revision, AGENT)
+        await in_db(persistence.save_checkpoint, self.turn, replan=None)  # once is enough
+        return await self.changed(plan)
+
+    def read(self, plan: Plan, version: int | None) -> str:
+        """In an attempt, what was approved: a version that waits for a yes is not for that work."""
+        if self.turn.kind != "subtask" or self.plan is None or plan.pk != self.plan.pk:
+            return super().read(plan, version)
+        plan.refresh_from_db()
+        if version is None:
+            return plan_text(*approved_text(plan))
+        if version > (plan.approved_version or 0):
+            raise ToolFailed(f"v{version} is not approved: you work on v{plan.approved_version}.")
+        return super().read(plan, version)
+
+    async def changed(self, plan: Plan) -> ToolResult:
+        if self.turn.kind != "subtask":
+            return await super().changed(plan)
+        return ToolResult(await in_db(change_notice, plan))
 
     async def progress(self, report: ReportProgress) -> ToolResult:
         await act(actions.report_progress, self.turn, report.text, AGENT)
@@ -98,7 +153,11 @@ class PlanTools(TextTools):
     async def finish(self, end: FinishPlan) -> ToolResult:
         closing = self.turn.kind == "closing"
         if end.state == "abandoned" and not closing:
-            await act(actions.cancel_plan, self.current(), AGENT)
+            thrown = await act(actions.cancel_plan, self.current(), AGENT)
+            if self.turn.checkpoint.get(
+                "gated"
+            ):  # it was never approved: made anew, it is replaced
+                await in_db(persistence.save_checkpoint, self.turn, threw_away=thrown.pk)
             return ToolResult("The plan is abandoned. A new one can be made with create_plan.")
         await act(actions.finish_plan, self.current(), end.outcome, AGENT)
         return ToolResult("The plan is finished.", ends_turn=closing)

@@ -1,9 +1,9 @@
 import pytest
 
-from agents import wire
+from agents import http
 
 
 @pytest.fixture(autouse=True)
 def _nothing_on_the_wire_outlives_a_test():
-    with wire.use(None):
+    with http.use(None):
         yield

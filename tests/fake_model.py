@@ -17,7 +17,7 @@ REPLY, all keys optional (the builders below write them):
     cut                   true: the stream ends after the text, without finish_reason and [DONE];
                           "hard": the connection breaks there
     error                 an error object sent inside the stream, after the text
-    wait                  seconds before the answer begins; "forever"; in-process an asyncio.Event
+    wait                  seconds before the answer begins; "forever"; in-process an Event
     hang                  the same, after the text and before the end
     plain                 true: one JSON body, as from a server that ignores `stream`
     raw                   the body of a 200 word for word

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from typing import Any
@@ -218,6 +219,9 @@ async def pause(how_long: Any) -> None:
         await asyncio.Event().wait()
     elif isinstance(how_long, asyncio.Event):
         await how_long.wait()
+    elif isinstance(how_long, threading.Event):
+        while not how_long.is_set():
+            await asyncio.sleep(0.02)
     elif how_long:
         await asyncio.sleep(how_long)
 

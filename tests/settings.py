@@ -7,7 +7,7 @@ os.environ["PLANSIDE_HOME"] = tempfile.mkdtemp(prefix="planside-test-")
 for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PLANSIDE_MODEL", "DATABASE_URL", "REDIS_URL"):
     os.environ.pop(name, None)
 
-from console import environment  # noqa: E402
+from console import env  # noqa: E402
 from console.settings import *  # noqa: E402, F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -15,7 +15,7 @@ DEMO_PACE = 0
 MODEL_RETRY_BASE = 0
 
 if os.environ.get("PLANSIDE_TEST_ON") == "postgres":
-    elsewhere = environment.postgres(os.environ["TEST_DATABASE_URL"])
+    elsewhere = env.postgres(os.environ["TEST_DATABASE_URL"])
     elsewhere["OPTIONS"].pop("pool")  # a test has one connection, and ends what it did on it
     elsewhere["TEST"] = {"NAME": f"planside_test_{os.getpid()}"}
     DATABASES = {"default": elsewhere}

@@ -121,7 +121,7 @@ def test_plan_revision_approval_work_and_end_against_a_server_that_is_not_ours(a
                 m["text"] == "Two steps now." and not m["streaming"] for m in found["items"]
             ),
         )
-        alice.post(server, say, {"text": "Go ahead.", "plan_version": 2})
+        alice.post(server, say, {"text": "Go ahead.", "plan": now["id"], "plan_version": 2})
         now = alice.wait_until(server, plan, lambda now: now["state"] == "done")
         assert now["outcome"] == "Two files."
         files = home / "workspaces" / "docs-writer" / "files"

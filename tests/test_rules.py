@@ -1,6 +1,7 @@
-"""The rules that users of other products paid for, one test each; the numbers are the rules'.
+"""The rules of docs/rules.md by their numbers, one test each.
 
-R7, R13's page, R26 and R27 are about the screen: tests/browser/test_rules.py.
+R7, R13's page, R20, R26 and R27 are about the screen: tests/browser/test_rules.py. Rules without a
+test here or there are tested where docs/rules.md says.
 """
 
 from datetime import timedelta
@@ -9,16 +10,18 @@ import pytest
 from django.utils import timezone
 
 from agents import actions as talk
-from agents.agent_file.record import change_agent
-from agents.database import in_db
-from agents.errors import Invalid, NotNow
+from agents.actors import AGENT
+from agents.config.store import change_agent
+from agents.db import in_db
+from agents.errors import Conflict, Invalid
 from agents.models import Event, Message, ToolCall, Turn
 from agents.queue.leases import put_back_orphans
-from console.commands import say as person_says
+from console.chat_commands import handle_message as person_says
 from plans import actions
+from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State
-from plans.shapes import PlanEdit, Revision
+from plans.schemas import PlanEdit, Revision
 from plans.snapshot import conversation_snapshot
 from tests.fake_model import call, calls, say, silent
 from tests.world import (
@@ -65,11 +68,11 @@ def test_r2_approving_is_a_compare_and_set_on_one_version():
     c = proposed("Read", "Write")
     plan = plan_of(c)
     actions.update_subtask(plan, "s1", {"name": "Read all"}, "alice", 1)
-    with pytest.raises(NotNow, match="now v2") as refused:
-        actions.approve(plan, 1, "bob")
+    with pytest.raises(Conflict, match="now v2") as refused:
+        actions.approve_plan(plan, 1, "bob")
     assert refused.value.current_version == 2
-    first = actions.approve(plan, 2, "alice", run="no")
-    again = actions.approve(plan, 2, "bob", run="no")
+    first = actions.approve_plan(plan, 2, "alice", run="no")
+    again = actions.approve_plan(plan, 2, "bob", run="no")
     assert (first.approved_version, again.approved_version, again.approved_by) == (2, 2, "alice")
 
 
@@ -102,17 +105,17 @@ def test_r4_between_proposal_and_yes_the_dispatcher_refuses_every_other_tool():
     assert list(files_of(c).iterdir()) == []
 
 
-@pytest.mark.parametrize("by", ["alice", "agent"])
+@pytest.mark.parametrize("by", ["alice", AGENT])
 def test_r5_a_revision_voids_the_approval(by):
     c = proposed("Read", "Write")
-    plan = actions.approve(plan_of(c), 1, "alice", run="no")
+    plan = actions.approve_plan(plan_of(c), 1, "alice", run="no")
     assert plan.is_confirmed
-    if by == "agent":
+    if by is AGENT:
         actions.revise_plan(plan, Revision(subtasks=[{"name": "More"}]), by)
     else:
         actions.edit_plan(plan, PlanEdit(title="Another title"), by, 1)
     assert not plan_of(c).is_confirmed
-    with pytest.raises(NotNow, match="Nothing runs without your yes"):
+    with pytest.raises(Conflict, match="Nothing runs without your yes"):
         actions.run_plan(plan_of(c), "alice")
 
 
@@ -121,7 +124,7 @@ def test_r6_composer_drawer_and_executor_read_the_same_row():
     Plan.objects.filter(pk=plan_of(c).pk).update(version=7)  # the row changes under everybody
     assert (shown(c)["attention"], shown(c)["version"]) == ("confirm", 7)
     scripted(say("…"))
-    tell(c, "go ahead", plan_version=1)
+    tell(c, "go ahead", seen=Expected(plan_of(c).pk, 1))
     assert plan_of(c).approved_version is None
     Plan.objects.filter(pk=plan_of(c).pk).update(run=Run.QUEUED)
     talk.queue_turn(c, "subtask", "run", "", {"plan": plan_of(c).pk})
@@ -194,7 +197,7 @@ def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
     c = proposed("Read", "Write", "Check")
     plan = plan_of(c)
     actions.revise_plan(
-        plan, Revision(subtasks=[{"key": "s3", "name": "Check twice"}, {"name": "Ship"}]), "agent"
+        plan, Revision(subtasks=[{"key": "s3", "name": "Check twice"}, {"name": "Ship"}]), AGENT
     )
     assert [(s["key"], s["name"]) for s in shown(c)["subtasks"]] == [
         ("s1", "Read"),
@@ -203,7 +206,7 @@ def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
         ("s4", "Ship"),
     ]
     actions.revise_plan(
-        plan_of(c), Revision(subtasks=[{"key": "s4", "remove": True}, {"name": "Tell"}]), "agent"
+        plan_of(c), Revision(subtasks=[{"key": "s4", "remove": True}, {"name": "Tell"}]), AGENT
     )
     assert [s["key"] for s in shown(c)["subtasks"]] == ["s1", "s2", "s3", "s5"]
 
@@ -242,7 +245,7 @@ def test_r13_every_snapshot_carries_a_number_that_only_grows():
     numbers = [shown(c)["seq"]]
     for change in (
         lambda: actions.update_subtask(plan_of(c), "s1", {"name": "A"}, "alice", 1),
-        lambda: actions.approve(plan_of(c), 2, "alice", run="no"),
+        lambda: actions.approve_plan(plan_of(c), 2, "alice", run="no"),
         lambda: actions.skip_subtask(plan_of(c), "s1", "alice", "not needed"),
         lambda: actions.cancel_plan(plan_of(c), "alice"),
     ):
@@ -265,8 +268,8 @@ def test_r14_the_plan_in_the_prompt_comes_from_the_rows_each_time():
     )
     tell(c, "/clear")  # the conversation remembers nothing
     assert conversation_snapshot(c) is None
-    actions.activate(actions.use_again(plan_of_id(c), "alice"), "alice")
-    actions.approve(plan_of(c), 1, "alice")
+    actions.activate_plan(actions.use_again(plan_of_id(c), "alice"), "alice")
+    actions.approve_plan(plan_of(c), 1, "alice")
     drive()
     second = str(model.requests[1]["messages"])
     assert "Write it by hand" in second
@@ -280,7 +283,7 @@ def plan_of_id(c):
 
 def test_r15_abandoned_subtasks_count_as_settled_and_are_told_apart():
     c = proposed("Read", "Write", "Check")
-    actions.approve(plan_of(c), 1, "alice", run="no")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
     actions.skip_subtask(plan_of(c), "s1", "alice", "no need")
     scripted(call("finish_subtask", outcome="ok"), say("."))
     actions.run_plan(plan_of(c), "alice", "next")
@@ -293,7 +296,7 @@ def test_r16_the_snapshot_says_what_runs_and_when_something_last_happened():
     scripted(silent("thinking"))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         now = (await in_db(lambda: shown(c)))["activity"]
         assert now["tool"] is None
@@ -315,7 +318,7 @@ def test_r17_one_bounded_loop_a_subtask_with_its_goal_and_what_came_before():
         call("finish_subtask", outcome="ok"),
         say("."),
     )
-    actions.approve(plan_of(c), 2, "alice")
+    actions.approve_plan(plan_of(c), 2, "alice")
     drive()
     first, second = (request["messages"][-1]["content"] for request in model.requests[:2])
     assert first.startswith("Your subtask is s1: Read")
@@ -346,7 +349,7 @@ def test_r18_work_asked_for_in_mid_run_becomes_a_visible_proposal():
     scripted(model)
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: plan_of(c).question)
         await in_db(talk.start_turn, c, "and ship it", "alice")
         await eventually(lambda: plan_of(c).version == 2)
@@ -389,7 +392,7 @@ def test_r23_stop_is_a_durable_flag_that_cancels_the_call_and_starts_nothing_by_
     model = scripted(silent("working"))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
         assert await in_db(
@@ -425,7 +428,7 @@ def test_every_version_of_the_text_is_kept_with_its_author_and_explanation():
     c = proposed("Read", "Write")
     actions.update_subtask(plan_of(c), "s2", {"name": "Write it up"}, "alice", 1)
     actions.revise_plan(
-        plan_of(c), Revision(title="New title", explanation="A better name."), "agent"
+        plan_of(c), Revision(title="New title", explanation="A better name."), AGENT
     )
     versions = list(
         PlanVersion.objects.filter(plan=plan_of(c)).values_list("version", "author", "explanation")
@@ -452,9 +455,9 @@ def test_a_plan_keeps_at_least_one_subtask_and_started_ones_do_not_change():
     with pytest.raises(Invalid, match="at least one subtask"):
         actions.remove_subtask(plan_of(c), "s2", "alice", 2)
     scripted(call("finish_subtask", outcome="written"), say("."))
-    actions.approve(plan_of(c), 2, "alice", run="no")
+    actions.approve_plan(plan_of(c), 2, "alice", run="no")
     actions.run_plan(plan_of(c), "alice", "next")
     drive()
-    with pytest.raises(NotNow):
+    with pytest.raises(Conflict):
         actions.update_subtask(plan_of(c), "s2", {"name": "x"}, "alice", 2)
     assert ActivePlan.objects.get(conversation=c).plan_id == plan_of(c).pk

@@ -14,13 +14,13 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from agents import about, tracing
 from agents.actions import stop_reply
-from agents.database import in_db
-from agents.errors import NotNow
+from agents.db import in_db
+from agents.errors import Conflict
 from agents.models import Message, Turn
-from console.commands import say as say_something
-from console.watch import tracing as console_tracing
+from agents.telemetry import log_context, tracing
+from console.chat_commands import handle_message as say_something
+from console.ops import tracing as console_tracing
 from plans import actions
 from tests.fake_model import call, fails, say
 from tests.fake_script import silent
@@ -38,7 +38,7 @@ from tests.world import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 READ = {"path": "README.md"}
-SAMPLE = Path(__file__).parents[1] / "agents/agent_file/samples/docs-writer/files"
+SAMPLE = Path(__file__).parents[1] / "agents/config/samples/docs-writer/files"
 
 
 @pytest.fixture
@@ -198,11 +198,11 @@ def test_each_verb_of_a_plan_is_a_span_with_the_plan_as_it_then_is(spans):
 
 def test_a_refused_verb_is_a_failed_span(spans):
     c = proposed("Read")
-    with pytest.raises(NotNow):
-        actions.approve(plan_of(c), 7, "alice")
+    with pytest.raises(Conflict):
+        actions.approve_plan(plan_of(c), 7, "alice")
     refused = spans.one(planside__plan__operation="approve")
     assert refused.status.status_code == StatusCode.ERROR
-    assert refused.attributes["error.type"] == "NotNow"
+    assert refused.attributes["error.type"] == "VersionConflict"
     assert "planside.plan" not in refused.attributes
 
 
@@ -304,10 +304,10 @@ def test_it_does_where_the_operator_wants_it(spans, settings):
 
 
 def test_what_one_turn_was_about_is_not_said_of_the_next():
-    with about.about(conversation=1, turn=2):
-        about.add(plan=3, subtask="s1")
-        assert about.as_attributes()["planside.plan.id"] == 3
-    assert about.as_attributes() == {}
+    with log_context.about(conversation=1, turn=2):
+        log_context.add(plan=3, subtask="s1")
+        assert log_context.as_attributes()["planside.plan.id"] == 3
+    assert log_context.as_attributes() == {}
 
 
 @pytest.fixture

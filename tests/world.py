@@ -14,13 +14,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import F
 
-from agents import wire
+from agents import http
 from agents.actions import create_conversation
-from agents.models import Conversation, Message, ToolCall
+from agents.config.ownership import claim
+from agents.config.store import read_agent
+from agents.models import AgentOwner, Conversation, Message, ToolCall
 from agents.queue.worker import Worker
-from console.commands import Said, say
+from console.chat_commands import ChatResult, handle_message
+from plans.expected_version import Expected
 from plans.models import Plan
-from plans.rows import active_plan
+from plans.queries import active_plan
 from plans.snapshot import Document, snapshot
 from tests.fake_model import ScriptedTransport, call
 
@@ -59,20 +62,49 @@ def files_of(conversation: Conversation) -> Path:
 
 
 def conversation(owner: str = "alice", **values: Any) -> Conversation:
-    return create_conversation(person(owner), agent(**values))
+    """With a new agent of the person's own, and so are those it may call."""
+    own = agent(**values)
+    own_with_callees(person(owner), own)
+    return create_conversation(person(owner), own)
+
+
+def own_with_callees(user: User, id: str) -> None:
+    """Claim what nobody owns yet; agents may call each other in a circle."""
+    if AgentOwner.objects.filter(agent_id=id).exists():
+        return
+    claim(user, id)
+    for word in read_agent(id).file.tools:
+        called = word.removeprefix("run_agent:")
+        if called != word and (Path(settings.PLANSIDE_HOME) / "workspaces" / called).exists():
+            own_with_callees(user, called)
 
 
 def scripted(*replies: Any) -> ScriptedTransport:
     """A model that plays these replies (or one callable) from now on."""
     script = replies[0] if len(replies) == 1 and callable(replies[0]) else list(replies)
     transport = ScriptedTransport(script)
-    wire.use(transport)
+    http.use(transport)
     return transport
 
 
-def tell(c: Conversation, text: str, by: str = "alice", **more: Any) -> Said:
-    """A person says something, and everything that follows from it happens."""
-    said = say(c, text, by, **more)
+def on_screen(c: Conversation) -> Expected | None:
+    """What a page of this conversation shows now."""
+    plan = active_plan(c)
+    return Expected(plan.pk, plan.version) if plan else None
+
+
+def on_page(c: Conversation) -> dict[str, int]:
+    """The same as a form of that page sends it."""
+    seen = on_screen(c)
+    return {"plan": seen.plan_id, "version": seen.version} if seen else {}
+
+
+NOW: Any = object()
+
+
+def tell(c: Conversation, text: str, by: str = "alice", seen: Expected | None = NOW) -> ChatResult:
+    """A person with an up-to-date page says something, and all that follows from it happens."""
+    said = handle_message(c, text, by, on_screen(c) if seen is NOW else seen)
     drive()
     return said
 
@@ -91,7 +123,7 @@ def drive() -> None:
 
     async def story() -> None:
         await until_idle(Worker())
-        await wire.aclose_all()
+        await http.aclose_all()
 
     async_to_sync(story)()
 
@@ -108,14 +140,14 @@ def happening(story: Callable[[Worker], Awaitable[None]]) -> None:
         finally:
             await worker.stop()
             await running
-            await wire.aclose_all()
+            await http.aclose_all()
 
     async_to_sync(both)()
 
 
 async def eventually(check: Callable[[], Any], seconds: float = 10) -> Any:
     """Wait until the check gives something; it runs on the database thread."""
-    from agents.database import in_db
+    from agents.db import in_db
 
     end = asyncio.get_running_loop().time() + seconds
     while not (result := await in_db(check)):

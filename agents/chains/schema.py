@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
+from agents.config.tool_names import BETWEEN
+from agents.errors import NotFound
+
 END = "end"
 START = "input"  # what a chain was started with, as input_var and templates name it
 
@@ -14,6 +17,8 @@ Handler = Literal["chat_completion", "execute_tool_calls", "tools", "route", "no
 Operator = Literal[
     "equals", "contains", "starts_with", "ends_with", "default", "edge_traversed_at_least"
 ]
+
+MOST_TASKS = 500
 
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?\Z")
 
@@ -81,6 +86,15 @@ class ToolsCall(Shape):
     tool_name: str = ""
     args: dict[str, JsonValue] = Field(default_factory=dict)
 
+    @property
+    def tool(self) -> str:
+        """Our name of it: `local_shell` is shell, a source's operation `<source>__<operation>`."""
+        if self.name == "local_shell":
+            return "shell"
+        if self.name == "local_fs" or self.tool_name in ("", self.name):
+            return self.tool_name or self.name
+        return f"{self.name}{BETWEEN}{self.tool_name}"
+
 
 class Task(Shape):
     id: str = Field(min_length=1)
@@ -104,7 +118,21 @@ class Chain(Shape):
     description: str = ""
     debug: bool = False
     token_limit: int = Field(default=0, ge=0)
-    tasks: list[Task] = Field(min_length=1)
+    tasks: list[Task] = Field(min_length=1, max_length=MOST_TASKS)
 
     def task(self, id: str) -> Task:
-        return next(task for task in self.tasks if task.id == id)
+        """NotFound, when the file was changed while a turn was under way."""
+        task = self.find(id)
+        if task is None:
+            raise NotFound(f"The chain {self.id} has no task {id} any more.")
+        return task
+
+    def find(self, id: str) -> Task | None:
+        return next((task for task in self.tasks if task.id == id), None)
+
+    @property
+    def runs_calls(self) -> bool:
+        """Whether a model may call tools anywhere in it: only then can it call those of a plan."""
+        ids = {task.id for task in self.tasks if task.handler == "execute_tool_calls"}
+        asking = (task for task in self.tasks if task.handler == "chat_completion")
+        return any(branch.goto in ids for task in asking for branch in task.transition.branches)

@@ -1,171 +1,193 @@
-"""What the demo sees in a Markdown page: sections without text, and links that lead nowhere."""
+"""What the calls so far have shown of the workspace's Markdown pages, and what to do about it.
+
+A fault is an empty section or a link that leads nowhere: page, name (title or target), where it
+starts and ends there, and `new`, what would put it right, or "".
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from posixpath import dirname, join, normpath, relpath
+from difflib import get_close_matches
+from inspect import cleandoc
+from posixpath import basename, dirname, join, normpath, relpath, splitext
+from typing import Any
+from urllib.parse import unquote
 
-HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
-FENCE = re.compile(r"^ {0,3}(```|~~~)")
-PLACEHOLDER = re.compile(
-    r"(<!--)?\W*(todo|tbd|tba|fixme|coming soon|to be (written|done|added))\W*(-->)?", re.IGNORECASE
-)
-LINK = re.compile(r"\[([^\]]*)\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)")
-ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
-ALIKE = 0.6
+from agents.demo.request import Call
+from agents.demo.script import SCRIPT, Facts, Wording, filled, reads
 
 Pages = dict[str, str]
+Fault = dict[str, Any]
+MOST_SOURCES = 40
 
 
-@dataclass(frozen=True)
-class Section:
-    """A heading, the text up to the next heading, and where both stand in the page."""
+class Work:
+    """`about`: the words that say which pages and sections are meant."""
 
-    title: str
-    level: int
-    body: str
-    start: int
-    end: int
-    has_children: bool = False
+    def __init__(self, calls: list[Call], about: Wording) -> None:
+        by_tool = {call.name: call for call in calls}
+        self.listing = by_tool.get("list_files")
+        self.forgot = bool(calls) and self.listing is None  # it fell out of the context window
+        self.reported = "report_progress" in by_tool
+        self.ended = by_tool.get("finish_subtask") or by_tool.get("fail_subtask")
+        self.edits = [call for call in calls if call.name == "edit_file"]
+        listed = self.listing.result if self.listing else ""
+        self.is_cut = bool(reads("cut").search(listed))
+        self.files = [reads("special").sub("", row) for row in listed.splitlines()]
+        asked = [call for call in calls if call.name == "read_file"]
+        whole = [call for call in asked if not reads("not_whole").search(call.result)]
+        self.now: Pages = {call.arguments["path"]: call.result for call in whole}
+        self.before: Pages = {call.arguments["path"]: call.result for call in whole[::-1]}
+        every = sorted(file for file in self.files if file.lower().endswith(".md"))
+        sources = [file for file in self.files if file.endswith(".py")][:MOST_SOURCES]
+        paths = [call.arguments["path"] for call in asked]
+        self.unread = [file for file in every if file not in paths]
+        self.unread_sources = [file for file in sources if file not in paths]
+        self.unreadable = [file for file in every if file in paths and file not in self.now]
+        self.pages = [file for file in self.meant(every, about) if file in self.now]
+        found = [one or other for one, other in reads("titles").findall(about)]
+        self.titles = [title for title in found if not reads("page").search(title)]
+        there = {title for page in self.pages for title in titles(self.now[page])}
+        self.no_such_section = next((title for title in self.titles if title not in there), "")
+        refused = [call.result for call in self.edits if not call.result.startswith("Edited")]
+        self.refusal = refused[-1].rstrip(".") if refused else ""
+        self.gaps = self.faults(*map(self.empty_sections, (self.before, self.now)))
+        self.links = self.faults(*[broken_links(t, self.files) for t in (self.before, self.now)])
 
-    @property
-    def is_gap(self) -> bool:
-        body = self.body.strip()
-        return not self.has_children and (not body or bool(PLACEHOLDER.fullmatch(body)))
+    def meant(self, pages: list[str], about: Wording) -> list[str]:
+        """Those that are named by path, by kind, or as in “the quickstart”; all where none is."""
+        rest = Wording(reads("page").sub("", about))
+        words = re.findall(r"[\w-]+", rest.lower())
+        stems = {page: splitext(basename(page))[0].lower() for page in pages}
+        known = [page for page in pages if not Wording(stems[page]).says["no_page"]]
+        self.named = reads("page").findall(about) + [page for page in known if stems[page] in words]
+        kind = {page: "readme" if stems[page].startswith("readme") else "docs" for page in pages}
+        none = not (self.named or rest.says["readme"] or rest.says["docs"])
+        return [page for page in pages if none or rest.says[kind[page]] or page in self.named]
+
+    def empty_sections(self, texts: Pages) -> list[Fault]:
+        every = [(page, *gap) for page in self.pages for gap in gaps(texts[page])]
+        return [
+            {"page": page, "name": name, "start": start, "end": end, "new": new}
+            for page, name, start, end in every
+            for new in [filling(page, name, texts, texts[page][start:end])]
+            if not self.titles or name in self.titles
+        ]
+
+    def faults(self, *found: list[Fault]) -> Facts:
+        """Of those before and now: what is left, what is mended, and the edit to be tried next."""
+        before, now = ([each for each in faults if each["page"] in self.pages] for faults in found)
+        names = [(each["page"], each["name"]) for each in now]
+        tried = [call.arguments for call in self.edits if not call.result.startswith("Interrupted")]
+        edits = [{**f, "edit": edit_of(self.now[f["page"]], f)} for f in now if f["new"]]
+        return {
+            "left": now,
+            "mended": [each for each in before if (each["page"], each["name"]) not in names],
+            "next": next((each for each in edits if each["edit"] not in tried), None),
+        }
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link to a place in the workspace: `path` is "" for a place in the same page."""
-
-    page: str
-    text: str
-    target: str
-    start: int
-    end: int
-
-    @property
-    def path(self) -> str:
-        return self.target.partition("#")[0]
-
-    @property
-    def anchor(self) -> str:
-        return self.target.partition("#")[2]
-
-    @property
-    def file(self) -> str:
-        """The file it leads to, seen from the top of the workspace."""
-        if not self.path:
-            return self.page
-        return normpath(join(dirname(self.page), self.path)).lstrip("/")
+def edit_of(text: str, fault: Fault) -> Facts:
+    """Arguments of edit_file, with as many lines around as make the piece the only one."""
+    start, end = low, high = fault["start"], fault["end"]
+    while text.count(text[low:high]) > 1:
+        low = text.rfind("\n", 0, max(low - 1, 0)) + 1
+        high = text.find("\n", high) + 1 or len(text)
+    new = text[low:start] + fault["new"] + text[end:high]
+    return {"path": fault["page"], "old": text[low:high], "new": new}
 
 
-def sections(text: str) -> list[Section]:
-    heads = list(headings(text))
-    found = []
-    for number, (level, title, start, after) in enumerate(heads):
-        following = heads[number + 1] if number + 1 < len(heads) else None
-        end = following[2] if following else len(text)
-        deeper = bool(following and following[0] > level)
-        found.append(Section(title, level, text[after:end], start, end, deeper))
-    return found
+def filling(page: str, title: str, texts: Pages, section: str) -> str:
+    """The section with what belongs into it by what the files say; "" if they say nothing."""
+    for recipe in SCRIPT["filling"]:
+        if heading := re.search(recipe["heading"], title, re.IGNORECASE):
+            facts: dict[str, object] = heading.groupdict()
+            escaped = {key: re.escape(str(value)) for key, value in facts.items()}
+            inside = {file: texts[file] for file in texts if re.search(recipe.get("in", ""), file)}
+            for name, expressions in recipe["find"].items():
+                wanted = [filled(each, escaped) for each in expressions]
+                facts[name] = findings(wanted, page, inside)
+            if all(facts.values()):
+                heading_line = section.partition("\n")[0]
+                return f"{heading_line}\n\n{filled(recipe['content'], facts).strip()}\n\n"
+    return ""
 
 
-def headings(text: str) -> Iterator[tuple[int, str, int, int]]:
-    """Level, title, where the heading starts and where its line ends; not those in code."""
-    at, in_code = 0, False
-    for line in text.splitlines(keepends=True):
-        if FENCE.match(line):
-            in_code = not in_code
-        elif not in_code and (match := HEADING.match(line.rstrip("\n"))):
-            yield len(match[1]), match[2].replace("`", ""), at, at + len(line)
-        at += len(line)
+def findings(expressions: list[str], page: str, texts: Pages) -> list[Facts]:
+    """What the last expression finds in what those before it have found, in the first such file."""
+    for file, text in texts.items():
+        for outer in expressions[:-1]:
+            text = found[1] if (found := re.search(outer, text)) else ""
+        if every := [found.groupdict("") for found in re.finditer(expressions[-1], text)]:
+            where = {"file": file, "path": relpath(file, dirname(page) or ".")}
+            return [{**{key: running(groups[key]) for key in groups}, **where} for groups in every]
+    return []
 
 
-def gaps(text: str) -> list[Section]:
-    return [section for section in sections(text) if section.is_gap]
+def running(text: str) -> str:
+    """Paragraphs of one line each."""
+    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
+
+
+def without_code(text: str) -> str:
+    """With an x for everything that is code, so that places stay what they are."""
+    return reads("code").sub(lambda code: re.sub(r"\S", "x", code[0]), text)
+
+
+def titles(text: str) -> list[str]:
+    heads = [text[slice(*head.span())] for head in reads("heading").finditer(without_code(text))]
+    return [head.strip("# \t\n").replace("`", "") for head in heads]
+
+
+def gaps(text: str) -> list[tuple[str, int, int]]:
+    """Sections without text: the title, and where they begin and end."""
+    spans = [found.span() for found in reads("gap").finditer(without_code(text))]
+    return [(titles(text[start:end])[0], start, end) for start, end in spans]
+
+
+def anchors(text: str) -> list[str]:
+    slugs = [slug(title) for title in titles(text)]
+    counted = [(each, slugs[:number].count(each)) for number, each in enumerate(slugs)]
+    named = re.findall(r"<a\s+(?:id|name)=\"([^\"]+)\"", text.lower())
+    return named + [f"{each}-{before}" if before else each for each, before in counted]
 
 
 def slug(title: str) -> str:
     return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")
 
 
-def anchors(text: str) -> list[str]:
-    named = re.findall(r"<a\s+(?:id|name)=\"([^\"]+)\"", text)
-    counted: dict[str, int] = {}
-    for _, title, _, _ in headings(text):
-        base = slug(title)
-        counted[base] = counted.get(base, -1) + 1
-        named.append(f"{base}-{counted[base]}" if counted[base] else base)
-    return named
-
-
-def links(page: str, text: str) -> list[Link]:
-    """Those that lead into the workspace."""
+def broken_links(texts: Pages, files: list[str]) -> list[Fault]:
     return [
-        Link(page, match[1], match[2], match.start(), match.end())
-        for match in LINK.finditer(without_code(text))
-        if not ELSEWHERE.match(match[2])
+        {"page": page, "name": found["target"], "start": start, "end": end, "new": new}
+        for page, text in sorted(texts.items())
+        if page.endswith(".md")
+        for found in reads("link").finditer(without_code(text))
+        for start, end in [found.span("target")]
+        for new in [mended(page, found["text"], found["target"], texts, files)]
+        if new is not None
     ]
 
 
-def without_code(text: str) -> str:
-    """The text with spaces for everything that is code, so that places stay what they are."""
-    spaces = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1|`[^`\n]+`", re.DOTALL | re.MULTILINE)
-    return spaces.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), text)
-
-
-def broken_links(pages: Pages, files: list[str]) -> list[Link]:
-    every = [link for page, text in pages.items() for link in links(page, text)]
-    return [link for link in every if is_broken(link, pages, files)]
-
-
-def is_broken(link: Link, pages: Pages, files: list[str]) -> bool:
-    if link.file.startswith(".."):
-        return False  # outside the workspace: nobody here can tell
-    if link.file not in files and not is_folder(link.file, files):
-        return True
-    return (
-        bool(link.anchor) and link.file in pages and not has_anchor(pages[link.file], link.anchor)
-    )
-
-
-def has_anchor(text: str, anchor: str) -> bool:
-    return anchor.lower() in (known.lower() for known in anchors(text))
-
-
-def is_folder(path: str, files: list[str]) -> bool:
-    return path == "." or any(file.startswith(f"{path}/") for file in files)
-
-
-def mended(link: Link, pages: Pages, files: list[str]) -> str | None:
-    """The existing target that the link most likely meant; None when nothing is like it."""
-    file = link.file if link.file in files else likeliest(link.file, files, "")
-    if file is None:
+def mended(page: str, words: str, target: str, texts: Pages, files: list[str]) -> str | None:
+    """What a broken link most likely meant, "" if nothing is like it; None if it works."""
+    path, _, anchor = unquote(target).partition("#")
+    wanted = normpath(join(dirname(page), path)).lstrip("/") if path else page
+    is_there = any(file == wanted or file.startswith(f"{wanted}/") for file in files)
+    known = anchors(texts[wanted]) if wanted in texts else [anchor.lower()]
+    # What is outside the workspace, nobody here can tell.
+    if wanted.startswith(".") or (is_there and (not anchor or anchor.lower() in known)):
         return None
-    path = "" if file == link.page else relpath(file, dirname(link.page) or ".")
-    if not link.anchor or file not in pages:
-        return path or None
-    known = anchors(pages[file])
-    anchor = link.anchor if link.anchor in known else likeliest(link.anchor, known, link.text)
-    if anchor is None:
-        return path or None
-    return f"{path}#{anchor}"
+    file = wanted if is_there else likeliest(wanted, files)
+    way = "" if file in ("", page) else relpath(file, dirname(page) or ".")
+    known = anchors(texts[file]) if anchor and file in texts else []
+    alike = [get_close_matches(each, known, 1) for each in (anchor.lower(), slug(words))]
+    return next((f"{way}#{found[0]}" for found in alike if found), way)
 
 
-def likeliest(wanted: str, known: list[str], words: str) -> str | None:
-    scored = [(likeness(wanted, name, slug(words)), name) for name in known]
-    best = max(scored, default=(0.0, ""))
-    return best[1] if best[0] >= ALIKE else None
-
-
-def likeness(wanted: str, name: str, words: str) -> float:
-    """From 0 to 1, by spelling: of the whole, of the last part of a path, or of the link's text."""
-    ends = wanted.rpartition("/")[2], name.rpartition("/")[2]
-    pairs = [(wanted, name), ends] + ([(words, name)] if words else [])
-    spelling = max(SequenceMatcher(None, *pair).ratio() for pair in pairs)
-    stem = ends[0].partition(".")[0]
-    return max(spelling, 0.9) if len(stem) > 3 and stem in ends[1] else spelling
+def likeliest(wanted: str, files: list[str]) -> str:
+    """A file of that name elsewhere, or of a name like it; other digits mean another file."""
+    name, kind = splitext(basename(wanted))
+    near = [file for file in get_close_matches(wanted, files, 9, 0.5) if file.endswith(kind)]
+    names = {splitext(basename(file))[0]: file for file in near[::-1]}
+    same = [each for each in names if re.findall(r"\d", each) == re.findall(r"\d", name)]
+    return next((names[each] for each in get_close_matches(name, same, 1)), "")

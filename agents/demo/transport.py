@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
+from itertools import chain
+from typing import Any
 from uuid import uuid4
 
 import httpx
 from django.conf import settings
 
-from agents.demo.heard import Answer, Call, Json, as_json, mapping
-from agents.demo.script import answer
+from agents.demo.pages import Work
+from agents.demo.request import Changes, Request
+from agents.demo.script import SCRIPT, first, fits, rendered
 
 DEMO_HOST = "demo.planside.invalid"
 DEMO_URL = f"http://{DEMO_HOST}/v1"
@@ -21,8 +24,7 @@ MODELS = {"object": "list", "data": [{"id": "docs", "object": "model", "owned_by
 # Seconds at pace 1.
 BEFORE_A_REPLY = 0.5
 PER_WORD = 1 / 30
-PER_PIECE_OF_ARGUMENTS = 1 / 60
-PIECE = 24  # characters
+PER_CALL = 1 / 10
 
 
 class DemoModel(httpx.AsyncBaseTransport):
@@ -31,57 +33,46 @@ class DemoModel(httpx.AsyncBaseTransport):
             return httpx.Response(200, json=MODELS)
         if not request.url.path.endswith("/chat/completions"):
             return httpx.Response(404, json={"error": {"message": "The demo has no such page."}})
-        asked = mapping(as_json((await request.aread()).decode()))
-        headers = {"Content-Type": "text/event-stream"}
-        return httpx.Response(200, headers=headers, stream=Speech(answer(asked)))
+        reply = streamed(answer(json.loads(await request.aread())))
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"}, content=reply)
 
 
-class Speech(httpx.AsyncByteStream):
-    """An answer as a server would send it, piece by piece."""
-
-    def __init__(self, spoken: Answer) -> None:
-        self.spoken = spoken
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        await pause(BEFORE_A_REPLY)
-        for delta, seconds in pieces(self.spoken):
-            yield event(chunk(delta))
-            await pause(seconds)
-        yield event(chunk({}, "tool_calls" if self.spoken.calls else "stop"))
-        yield b"data: [DONE]\n\n"
-
-
-async def pause(seconds: float) -> None:
-    """Never quite none: each piece is an occasion to be cancelled."""
-    await asyncio.sleep(seconds * settings.DEMO_PACE)
-
-
-def pieces(spoken: Answer) -> Iterator[tuple[Json, float]]:
-    """What each chunk adds, and how long it takes to say it."""
-    for word in re.findall(r"\s*\S+\s*", spoken.text):
-        yield {"content": word}, PER_WORD
-    for index, call in enumerate(spoken.calls):
-        yield {"tool_calls": [head_of(call, index)]}, PER_PIECE_OF_ARGUMENTS
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        for start in range(0, len(arguments), PIECE):
-            function = {"arguments": arguments[start : start + PIECE]}
-            yield {"tool_calls": [{"index": index, "function": function}]}, PER_PIECE_OF_ARGUMENTS
-
-
-def head_of(call: Call, index: int) -> Json:
-    function = {"name": call.tool, "arguments": ""}
-    return {
-        "index": index,
-        "id": f"call_{uuid4().hex[:12]}",
-        "type": "function",
-        "function": function,
+def answer(body: dict[str, Any]) -> dict[str, Any]:
+    """What the first rule that fits says: `content` and `tool_calls`."""
+    request = Request(body)
+    texts = list((request.subtask or {}).values())
+    jobs = (first(SCRIPT["job"], {"says": text.says}) for text in texts)
+    job: dict[str, Any] = next(filter(None, jobs), {})
+    facts = {
+        **vars(request),
+        "goal": request.goal,
+        "change": Changes(request.person, request.plan),
+        "job": job,
+        "missing": [name for name in job.get("needs", []) if name not in request.offered],
+        "work": Work(request.calls, texts[0] if texts else request.person),
     }
+    rules = (part["rule"] for part in SCRIPT["part"] if fits(part, facts))
+    return dict(rendered(first(chain.from_iterable(rules), facts), facts))
 
 
-def chunk(delta: Json, finish: str | None = None) -> Json:
+async def streamed(reply: dict[str, Any]) -> AsyncIterator[bytes]:
+    """The reply as a server would send it, piece by piece."""
+    # Each pause, be it none, is an occasion to be cancelled.
+    await asyncio.sleep(BEFORE_A_REPLY * settings.DEMO_PACE)
+    for word in re.findall(r"\s*\S+\s*", str(reply.get("content", ""))):
+        yield event({"content": word})
+        await asyncio.sleep(PER_WORD * settings.DEMO_PACE)
+    for index, call in enumerate(reply.get("tool_calls", [])):
+        arguments = json.dumps(call["arguments"], ensure_ascii=False)
+        function = {"name": call["name"], "arguments": arguments}
+        head = {"index": index, "id": f"call_{uuid4().hex[:12]}", "type": "function"}
+        yield event({"tool_calls": [{**head, "function": function}]})
+        await asyncio.sleep(PER_CALL * settings.DEMO_PACE)
+    yield event({}, "tool_calls" if reply.get("tool_calls") else "stop")
+    yield b"data: [DONE]\n\n"
+
+
+def event(delta: dict[str, Any], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"object": "chat.completion.chunk", "model": "docs", "choices": [choice]}
-
-
-def event(document: Json) -> bytes:
-    return f"data: {json.dumps(document, ensure_ascii=False)}\n\n".encode()
+    chunk = {"object": "chat.completion.chunk", "model": "docs", "choices": [choice]}
+    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n".encode()

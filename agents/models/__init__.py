@@ -2,7 +2,7 @@
 
 from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
 from agents.models.conversation import Conversation, Event, Message
-from agents.models.sources import Provider, ToolSource
+from agents.models.integrations import Provider, ToolSource
 from agents.models.turn import Lane, ToolCall, Turn, TurnState
 
 __all__ = [

@@ -79,6 +79,9 @@ class Event(models.Model):
     type = fields.CharField(max_length=32)
     subject = fields.CharField(max_length=64, blank=True)
     actor = fields.CharField(max_length=150, blank=True)
+    actor_kind = fields.CharField(
+        max_length=8, default="system", db_default="system"
+    )  # or person, or agent
     data = fields.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 

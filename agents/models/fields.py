@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db import models
 
-from agents.storable import cleaned, storable
+from agents.sanitize import sanitize, sanitize_text
 
 if TYPE_CHECKING:
     from django.db.models import CharField, JSONField, TextField
@@ -25,7 +25,7 @@ else:
     class Kept(Plain):
         def get_prep_value(self, value: object) -> object:
             value = super().get_prep_value(value)
-            return storable(value) if isinstance(value, str) else value
+            return sanitize_text(value) if isinstance(value, str) else value
 
     class CharField(Kept, models.CharField):
         pass
@@ -35,7 +35,7 @@ else:
 
     class JSONField(Plain, models.JSONField):
         def get_prep_value(self, value: object) -> object:
-            return cleaned(super().get_prep_value(value))
+            return sanitize(super().get_prep_value(value))
 
 
 __all__ = ["CharField", "JSONField", "TextField"]

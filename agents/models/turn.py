@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
 
 from agents.models import fields
+from agents.models.checkpoint import Checkpoint
 
 
 class TurnState(models.TextChoices):
@@ -28,9 +31,10 @@ class Turn(models.Model):
     """One unit of work, and its place in the queue.
 
     `epoch` grows at each claim; every write of a step names the epoch it was claimed with, so a
-    worker that lost the turn writes nothing. `checkpoint` holds what a resumed turn needs:
-    {"task", "variables", "edges", "steps", …}.
+    worker that lost the turn writes nothing. `checkpoint` holds what a resumed turn needs.
     """
+
+    OPEN_STATES = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
 
     class WaitingFor(models.TextChoices):
         APPROVAL = "approval"
@@ -46,7 +50,7 @@ class Turn(models.Model):
     not_before = models.DateTimeField(null=True, blank=True)
     chain = fields.CharField(max_length=200, blank=True)
     config = fields.JSONField(default=dict)
-    checkpoint = fields.JSONField(default=dict)
+    checkpoint: models.Field[Checkpoint, Checkpoint] = fields.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     stop_requested = models.BooleanField(default=False)
@@ -61,6 +65,11 @@ class Turn(models.Model):
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    # Kept by agents.engine.times; `counted_at` is where the counted time ends.
+    worked = models.DurationField(default=timedelta)
+    waited = models.DurationField(default=timedelta)
+    paused = models.DurationField(default=timedelta)
+    counted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -76,7 +85,7 @@ class Turn(models.Model):
         indexes = [
             models.Index(
                 fields=["state", "id"],
-                condition=Q(state__in=["queued", "running", "waiting"]),
+                condition=Q(state__in=["queued", "running", "waiting"]),  # OPEN_STATES
                 name="open_turns",
             )
         ]
@@ -86,7 +95,7 @@ class Turn(models.Model):
 
     @property
     def is_open(self) -> bool:
-        return self.state in (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
+        return self.state in self.OPEN_STATES
 
     @property
     def tokens(self) -> int:
@@ -113,6 +122,7 @@ class ToolCall(models.Model):
     arguments = fields.JSONField(default=dict)
     state = fields.CharField(max_length=11, choices=State.choices, blank=True)
     decision = fields.CharField(max_length=10, blank=True)
+    decided_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
     reason = fields.TextField(blank=True)
     result = fields.TextField(blank=True)
     asked_at = models.DateTimeField(null=True, blank=True)

@@ -9,10 +9,10 @@ from django.db import connection
 from django.db.models import Count, DateTimeField, F, Min, OuterRef, Subquery, Value
 from django.db.models.functions import Cast, Coalesce, Concat, Greatest, Now
 
-from agents.database import clock, is_shared
+from agents.db import clock, is_postgresql
 from agents.models import Event, Turn, TurnState
 from agents.queue.claims import due
-from agents.queue.wakeup import CHANNEL
+from agents.wakeup import CHANNEL
 
 MOST = 1_000  # due turns that are looked at for the oldest
 
@@ -33,8 +33,7 @@ class Backlog:
 
 def backlog() -> Backlog:
     """Every query stays within the open turns, which have an index of their own."""
-    states = (TurnState.QUEUED, TurnState.RUNNING, TurnState.WAITING)
-    rows = Turn.objects.filter(state__in=states).values_list("state", "waiting_for")
+    rows = Turn.objects.filter(state__in=Turn.OPEN_STATES).values_list("state", "waiting_for")
     running = Turn.objects.filter(state=TurnState.RUNNING)
     return Backlog(
         open={(state, what): count for state, what, count in rows.annotate(Count("pk"))},
@@ -66,7 +65,7 @@ def seconds_since(moment: datetime | None) -> float:
 
 def runners() -> int | None:
     """Processes that run turns: each listens to the queue. On SQLite nobody can tell."""
-    if not is_shared():
+    if not is_postgresql():
         return None
     with connection.cursor() as cursor:
         cursor.execute(

@@ -10,10 +10,10 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 
 from agents import events
+from agents.engine.lifecycle import LONGEST_WAIT
 from agents.models import Conversation, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Value, by_key, found, places, rows
-from agents.turns.endings import LONGEST_WAIT
+from agents.statements import Value, by_key, fetch_all, fetch_models, places
 
 TURNS = "SELECT * FROM agents_turn WHERE id IN ({}) ORDER BY id"
 SLOTS = 50  # turns at once in one worker
@@ -32,8 +32,22 @@ def due() -> QuerySet[Turn]:
     return queued.exclude(Exists(live)).exclude(Exists(older)).order_by("pk")
 
 
-def due_now() -> list[int]:
-    return [pk for (pk,) in rows(*due_statement())]
+def due_now(within: int | None = None) -> list[int]:
+    """`within` a conversation and those of the agents that work for it; else all."""
+    if within is not None:
+        own = due().filter(conversation__in=family(within))
+        return list(own.values_list("pk", flat=True)[:SLOTS])
+    return [pk for (pk,) in fetch_all(*due_statement())]
+
+
+def family(conversation: int) -> list[int]:
+    """A conversation, and those below it."""
+    found, level = [conversation], [conversation]
+    while level:
+        below = Conversation.objects.filter(parent_call__turn__conversation__in=level)
+        level = list(below.values_list("pk", flat=True))
+        found += level
+    return found
 
 
 @cache
@@ -43,9 +57,9 @@ def due_statement() -> tuple[str, tuple[Value, ...]]:
     return sql, tuple(values)
 
 
-def claim(limit: int) -> list[Turn]:
+def claim(limit: int, within: int | None = None) -> list[Turn]:
     """Take up to `limit` due turns, each under a new epoch."""
-    due = due_now()[:limit]  # reading needs no lock
+    due = due_now(within)[:limit]  # reading needs no lock
     if not due:
         return []
     try:
@@ -65,7 +79,7 @@ def claim_alone(pk: int) -> list[Turn]:
 def claim_among(pks: list[int]) -> list[Turn]:
     """Those that are still due and that nobody else is writing to."""
     taken = take(free_among(pks))
-    turns = found(Turn, TURNS.format(places(taken)), taken) if taken else []
+    turns = fetch_models(Turn, TURNS.format(places(taken)), taken) if taken else []
     for turn in turns:
         conversation = by_key(Conversation, turn.conversation_id)
         assert conversation is not None, "a turn points to one"
@@ -77,7 +91,7 @@ def claim_among(pks: list[int]) -> list[Turn]:
 def free_among(pks: list[int]) -> list[int]:
     """On PostgreSQL locked here, the conversation too, without waiting for who holds them."""
     if not connection.features.has_select_for_update_skip_locked:
-        return [pk for pk in due_now() if pk in pks]
+        return list(due().filter(pk__in=pks).values_list("pk", flat=True))
     both = due().filter(pk__in=pks).select_related("conversation")
     free = both.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
     return [turn.pk for turn in free]
@@ -90,5 +104,6 @@ def take(pks: list[int]) -> list[int]:
         lease_until=Now() + lease_length(),
         not_before=None,
         started_at=Coalesce("started_at", Now()),
+        counted_at=Now(),
     )
     return pks

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -11,11 +14,15 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from agents import events
+from agents.db import AWAY, Outage, in_db, is_postgresql, session
+from agents.engine.handlers import handlers
+from agents.engine.times import worked_by_now
 from agents.models import Turn, TurnState
-from agents.queue.wakeup import wake_after_commit
-from agents.statements import rows
-from agents.turns.kinds import all_kinds
+from agents.queue.ownership import held_by_commands
+from agents.statements import fetch_all, places
+from agents.wakeup import wake_after_commit
 
+THERE = "SELECT id FROM agents_turn WHERE id IN ({})"
 STOPS = "SELECT id FROM agents_turn WHERE state = 'running' AND stop_requested"
 
 
@@ -36,13 +43,22 @@ def renew(turns: list[Turn]) -> list[Held]:
     epochs = {turn.pk: turn.epoch for turn in turns}
     now = running.values_list("pk", "epoch", "stop_requested")
     held = [Held(pk, stop) for pk, epoch, stop in now if epochs[pk] == epoch]
-    running.filter(pk__in=[turn.pk for turn in held]).update(lease_until=Now() + lease_length())
+    ours = [turn.pk for turn in held]
+    running.filter(pk__in=ours).update(
+        worked=worked_by_now(), counted_at=Now(), lease_until=Now() + lease_length()
+    )
     return held
 
 
 def to_be_stopped() -> set[int]:
     """Running turns, of any worker, that somebody wants stopped."""
-    return {pk for (pk,) in rows(STOPS)}
+    return {pk for (pk,) in fetch_all(STOPS)}
+
+
+def gone_among(running: list[int]) -> set[int]:
+    """Turns whose rows are gone, with their conversation or its owner: nobody wants their work."""
+    there = fetch_all(THERE.format(places(running)), running)
+    return set(running) - {pk for (pk,) in there}
 
 
 def release(turn: Turn) -> None:
@@ -71,8 +87,77 @@ def put_back(turns: QuerySet[Turn]) -> None:
 
 
 def put_back_orphans(*, all_of_them: bool, but: frozenset[int] = frozenset()) -> None:
-    """`all_of_them` when the home's lock proves that no other worker lives; `but` are our own."""
-    running = Turn.objects.filter(state=TurnState.RUNNING).exclude(pk__in=but)
+    """`all_of_them` when the home's lock proves that no other worker lives; `but` are our own.
+
+    What a command runs itself, beside the home's lock, is left to it.
+    """
+    others = but | held_by_commands()
+    running = Turn.objects.filter(state=TurnState.RUNNING).exclude(pk__in=others)
     put_back(running if all_of_them else running.filter(lease_until__lt=Now()))
-    for kind in all_kinds():
-        kind.repair()
+    for handler in handlers().values():
+        handler.repair()
+
+
+# Keeps the leases of running turns alive, whatever else the process is busy with.
+
+# Renews what is free at once and waits for nobody: a row that is being written to is as good as
+# renewed, and waiting for it while holding others could end in a deadlock.
+BEAT = """
+WITH mine AS (
+    SELECT turn.id, turn.epoch, turn.stop_requested
+    FROM agents_turn turn JOIN unnest(%s::bigint[], %s::int[]) AS own(id, epoch)
+        ON turn.id = own.id AND turn.epoch = own.epoch
+    WHERE turn.state = 'running'
+), free AS (
+    SELECT id FROM agents_turn WHERE id IN (SELECT id FROM mine) FOR NO KEY UPDATE SKIP LOCKED
+), renewed AS (
+    UPDATE agents_turn turn SET lease_until = now() + %s, counted_at = now(),
+        worked = worked + GREATEST(interval '0', LEAST(now(), turn.lease_until) - turn.counted_at)
+    FROM mine, free
+    WHERE turn.id = mine.id AND turn.id = free.id
+        AND turn.epoch = mine.epoch AND turn.state = 'running'
+)
+SELECT id AS pk, stop_requested FROM mine
+"""
+
+Own = Callable[[], list[Turn]]
+Report = Callable[[list[Turn], list[Held]], None]
+
+
+async def send_heartbeats(own: Own, report: Report) -> None:
+    """Every third of a lease, for ever: of the turns that were `own`, those still held."""
+    if is_postgresql():
+        await beat_on_a_session(own, report)
+    while True:
+        await asyncio.sleep(interval())
+        with suppress(*AWAY):  # the worker's own look at the database says so
+            turns = own()
+            report(turns, await in_db(renew, turns))
+
+
+def interval() -> float:
+    return lease_length().total_seconds() / 3
+
+
+async def beat_on_a_session(own: Own, report: Report) -> None:
+    """On PostgreSQL, off the database thread: however long that is busy, no lease runs out."""
+    from psycopg import Error
+    from psycopg.rows import class_row
+
+    outage = Outage("PostgreSQL, which keeps the leases of turns,")
+    while True:
+        try:
+            async with await session() as connection:
+                outage.over()
+                while True:
+                    turns = own()
+                    async with asyncio.timeout(interval()):
+                        ids, epochs = [t.pk for t in turns], [t.epoch for t in turns]
+                        rows = connection.cursor(row_factory=class_row(Held))
+                        await rows.execute(BEAT, [ids, epochs, lease_length()])
+                        held = await rows.fetchall()
+                    report(turns, held)
+                    await asyncio.sleep(interval())
+        except (Error, OSError) as error:  # a TimeoutError is an OSError
+            outage.began(error)
+        await asyncio.sleep(min(1.0, interval()))

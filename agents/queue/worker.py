@@ -6,31 +6,43 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from agents.database import AWAY, in_db, is_shared
+from agents.db import AWAY, Outage, in_db, is_postgresql, session
+from agents.engine.loop import run_turn
 from agents.models import Turn
-from agents.outages import Outage
 from agents.queue.claims import SLOTS, claim
-from agents.queue.heartbeat import beat, interval
-from agents.queue.leases import Held, put_back_orphans, release, to_be_stopped
-from agents.queue.listening import listen
-from agents.queue.wakeup import new_bell, wake
-from agents.turns.run import run_turn
+from agents.queue.leases import (
+    Held,
+    gone_among,
+    interval,
+    put_back_orphans,
+    release,
+    send_heartbeats,
+    to_be_stopped,
+)
+from agents.wakeup import CHANNEL, new_wakeup_event, wake
 
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN = 1.0  # seconds between two looks at the queue when no bell rings
 
 
-def look_up(is_working: bool, free: int) -> tuple[set[int], list[Turn]]:
-    """What is to be stopped, and what was claimed for `free` slots."""
-    return (to_be_stopped() if is_working else set()), (claim(free) if free > 0 else [])
+def look_up(running: list[int], free: int, within: int | None) -> tuple[set[int], list[Turn]]:
+    """What is to be stopped of what is running, and what was claimed for `free` slots."""
+    stops = to_be_stopped() | gone_among(running) if running else set()
+    return stops, (claim(free, within) if free > 0 else [])
 
 
 class Worker:
-    """Runs due turns in the running loop until it is told to stop."""
+    """Runs due turns in the running loop until it is told to stop.
 
-    def __init__(self, *, alone: bool = True, slots: int = SLOTS) -> None:
+    `within` a conversation and those below it, for a command that does no work but its own.
+    """
+
+    def __init__(
+        self, *, alone: bool = True, slots: int = SLOTS, within: int | None = None
+    ) -> None:
         self.alone = alone
+        self.within = within
         self.slots = slots
         self.running: dict[int, tuple[Turn, asyncio.Task[None]]] = {}
         self.cancelled: set[int] = set()
@@ -39,9 +51,9 @@ class Worker:
         self.outage = Outage("the database")
 
     async def run(self) -> None:
-        bell = new_bell()
-        beside = [asyncio.create_task(beat(self.own, self.give_up_lost))]
-        if is_shared():
+        bell = new_wakeup_event()
+        beside = [asyncio.create_task(send_heartbeats(self.own, self.give_up_lost))]
+        if is_postgresql():
             beside.append(asyncio.create_task(listen()))
         while not self.stopping:
             bell.clear()
@@ -70,7 +82,7 @@ class Worker:
         """One look at the queue: stop what is to be stopped, start what is due."""
         self.forget_finished()
         free = 0 if self.stopping else self.slots - len(self.running)
-        stops, claimed = await in_db(look_up, bool(self.running), free)
+        stops, claimed = await in_db(look_up, list(self.running), free, self.within)
         for pk in stops:
             self.cancel(pk)
         for turn in claimed:
@@ -144,3 +156,26 @@ class Worker:
             self.cancel(pk)
         if tasks:
             await asyncio.wait(tasks, timeout=1.5)
+
+
+# What other processes do to the queue, heard through PostgreSQL's LISTEN.
+
+AGAIN = 1.0  # seconds between two tries to reach the server
+
+
+async def listen() -> None:
+    """For ever, over restarts of the server; on a session of its own, so no pooler between."""
+    from psycopg import Error
+
+    outage = Outage("PostgreSQL, which tells of changes to the queue,")
+    while True:
+        try:
+            async with await session() as connection:
+                await connection.execute(f"LISTEN {CHANNEL}")
+                outage.over()
+                wake()  # nobody told of what happened before
+                async for _ in connection.notifies():
+                    wake()
+        except (Error, OSError) as error:
+            outage.began(error)
+        await asyncio.sleep(AGAIN)

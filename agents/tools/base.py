@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
 
@@ -15,7 +15,14 @@ Arguments = dict[str, object]
 
 
 class ToolFailed(Exception):
-    """The tool could not do it. The text is one sentence for the model and the person."""
+    """The tool could not do it. The text is one sentence for the model and the person.
+
+    `facts` are those of ToolResult.
+    """
+
+    def __init__(self, text: str, facts: dict[str, object] | None = None) -> None:
+        super().__init__(text)
+        self.facts = facts or {}
 
 
 class ToolRefused(ToolFailed):
@@ -24,13 +31,18 @@ class ToolRefused(ToolFailed):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call gave back.
+    """What a call gave back: `text` is what a model and a person read.
 
-    `ends_turn` is set by tools with which the model declares its work in this turn finished.
+    `ends_turn` is set by tools with which the model declares its work in this turn finished. For
+    chains, `body` is the data alone where `text` says more around it, `data` a structured result,
+    and `facts` what is known besides: an HTTP status, an exit code.
     """
 
     text: str
     ends_turn: bool = False
+    body: str | None = None
+    data: object = None
+    facts: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ def typed_tool(
         try:
             parsed = arguments.model_validate(raw)
         except ValidationError as error:
-            raise ToolFailed(say_invalid(name, error)) from None
+            raise ToolFailed(validation_sentence(name, error)) from None
         return await run(parsed)
 
     description, parameters = described(arguments)
@@ -112,10 +124,15 @@ def schema_of(arguments: type[BaseModel]) -> dict[str, object]:
     return whole
 
 
-def say_invalid(name: str, error: ValidationError) -> str:
+def validation_sentence(name: str, error: ValidationError) -> str:
     """One sentence out of pydantic's list: the first three places and what is wrong there."""
     faults = [
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}"
         for fault in error.errors()[:3]
     ]
     return f"{name} was called with wrong arguments: {'; '.join(faults)}."
+
+
+def truncated(text: str, limit: int) -> str:
+    """The first `limit` characters, with a line that says how many there were."""
+    return text if len(text) <= limit else f"{text[:limit]}\n[cut: {len(text):,} characters in all]"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Sequence
@@ -13,11 +12,11 @@ from http import HTTPStatus
 import httpx
 from pydantic import BaseModel, Field
 
-from agents.tools.addresses import Guard, Resolver, ask_system
-from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.tools.confined import shown
-from agents.tools.pinned import PinnedTransport
-from agents.tools.web_text import web_text
+from agents.charsets import decoded
+from agents.tools.base import Tool, ToolFailed, ToolResult, truncated, typed_tool
+from agents.tools.confinement import display_path
+from agents.tools.html_to_text import web_text
+from agents.tools.ssrf_guard import Guard, PinnedTransport, Resolver, ask_system
 
 SECONDS = 30  # for everything: names, redirects, the whole page
 SILENCE = 10.0  # seconds without a byte
@@ -29,8 +28,6 @@ REDIRECTS = {301, 302, 303, 307, 308}
 HEADERS = {"User-Agent": "Planside", "Accept-Encoding": "gzip"}
 PAGES = {"text/html", "application/xhtml+xml"}
 TEXTS = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "x-ndjson", "sql")
-# Python knows codecs that are no character sets; some of them take quadratic time.
-CHARSETS = ("utf", "iso8859", "cp", "ascii", "koi8", "mac", "gb", "big5", "shift", "euc", "iso2022")
 
 
 class FetchUrl(BaseModel):
@@ -49,21 +46,21 @@ def fetch_tools(
     guard = Guard(frozenset(allowed_hosts), resolver)
 
     async def run(asked: FetchUrl) -> ToolResult:
-        return ToolResult(await fetch(asked.url.strip(), PinnedTransport(guard, tls)))
+        return await fetch(asked.url.strip(), PinnedTransport(guard, tls))
 
     return [typed_tool("fetch_url", FetchUrl, run, idempotent=True)]
 
 
-async def fetch(address: str, transport: PinnedTransport) -> str:
+async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
     """The text at a URL, within the limits of time and size."""
     url = parsed(address)
     try:
         async with asyncio.timeout(SECONDS), opened(transport) as client:
             return await follow(client, url)
     except TimeoutError:
-        raise ToolFailed(f"{shown(str(url))} was not there within {SECONDS} s.") from None
+        raise ToolFailed(f"{display_path(str(url))} was not there within {SECONDS} s.") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ToolFailed(f"{shown(str(url))} {reason(error)}.") from None
+        raise ToolFailed(f"{display_path(str(url))} {reason(error)}.") from None
 
 
 def parsed(address: str) -> httpx.URL:
@@ -72,7 +69,7 @@ def parsed(address: str) -> httpx.URL:
     try:
         return httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise ToolFailed(f"{shown(address)} is not a URL.") from None
+        raise ToolFailed(f"{display_path(address)} is not a URL.") from None
 
 
 @asynccontextmanager
@@ -83,8 +80,11 @@ async def opened(transport: PinnedTransport) -> AsyncIterator[httpx.AsyncClient]
         yield client
 
 
-async def follow(client: httpx.AsyncClient, start: httpx.URL) -> str:
-    """Redirects are followed here, each through the guard like the first."""
+async def follow(client: httpx.AsyncClient, start: httpx.URL) -> ToolResult:
+    """Redirects are followed here, each through the guard like the first; where they lead is said
+
+    in front of the text, and not in its body.
+    """
     url = start
     for _ in range(MOST_REDIRECTS + 1):
         client.cookies.clear()
@@ -92,31 +92,35 @@ async def follow(client: httpx.AsyncClient, start: httpx.URL) -> str:
             target = response.headers.get("location")
             if response.status_code not in REDIRECTS or target is None:
                 text = await read(response)
-                return text if url == start else f"[{shown(str(url))}]\n\n{text}"
+                told = text if url == start else f"[{display_path(str(url))}]\n\n{text}"
+                return ToolResult(told, body=text)
         url = joined(url, target)
-    raise ToolFailed(f"{shown(str(start))} leads from redirect to redirect.")
+    raise ToolFailed(f"{display_path(str(start))} leads from redirect to redirect.")
 
 
 def joined(url: httpx.URL, target: str) -> httpx.URL:
     try:
         return url.join(target)
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise ToolFailed(f"{shown(str(url))} leads to something that is not a URL.") from None
+        raise ToolFailed(
+            f"{display_path(str(url))} leads to something that is not a URL."
+        ) from None
 
 
 async def read(response: httpx.Response) -> str:
     """What a person would read there, or what it is if it is not text."""
-    url = shown(str(response.url))
+    url = display_path(str(response.url))
     if not response.is_success:
         raise ToolFailed(f"{url} answered {status(response.status_code)}.")
-    kind = response.headers.get("content-type", "text/plain").partition(";")[0].strip().lower()
+    said = response.headers.get("content-type", "text/plain")
+    kind = said.partition(";")[0].strip().lower()
     body = await within_limit(response, url)
     if not is_text(kind):
-        return f"[{shown(kind)}, {len(body):,} bytes]"
-    text = decoded(body, response.charset_encoding).replace("\0", "�")
+        return f"[{display_path(kind)}, {len(body):,} bytes]"
+    text = decoded(body, said).replace("\0", "�")
     if kind in PAGES:
         text = await asyncio.to_thread(web_text, text, response.url)
-    return shortened(text) or "[The page is empty.]"
+    return truncated(text.strip(), MOST_CHARACTERS) or "[The page is empty.]"
 
 
 def status(code: int) -> str:
@@ -144,21 +148,6 @@ async def within_limit(response: httpx.Response, url: str) -> bytes:
     except zlib.error:
         raise ToolFailed(f"{url} is said to be packed but cannot be unpacked.") from None
     return bytes(body)
-
-
-def decoded(body: bytes, charset: str | None) -> str:
-    try:
-        name = codecs.lookup(charset or "utf-8").name.replace("_", "")
-    except (LookupError, ValueError):
-        name = "utf-8"
-    return body.decode(name if name.startswith(CHARSETS) else "utf-8", errors="replace")
-
-
-def shortened(text: str) -> str:
-    text = text.strip()
-    if len(text) <= MOST_CHARACTERS:
-        return text
-    return f"{text[:MOST_CHARACTERS]}\n[cut: {len(text):,} characters in all]"
 
 
 def reason(error: Exception) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.tools.confined import Found, Workspace, shown
-from agents.tools.searching import search
+from agents.tools.confinement import Found, Workspace, display_path
+from agents.tools.search import search
 
 MOST_FILES = 1_000  # in one listing
 MOST_LINES = 2_000  # in one reading
@@ -66,26 +66,29 @@ class SearchFiles(BaseModel):
 
 def file_tools(root: Path) -> list[Tool]:
     """The five tools, confined to the folder `root`."""
-    workspace = Workspace(root)
 
     async def run_list(asked: ListFiles) -> ToolResult:
-        return ToolResult(await asyncio.to_thread(list_files, workspace, asked.path))
+        return ToolResult(await asyncio.to_thread(list_files, Workspace(root), asked.path))
 
     async def run_read(asked: ReadFile) -> ToolResult:
         return ToolResult(
-            await asyncio.to_thread(read_file, workspace, asked.path, asked.start, asked.end)
+            await asyncio.to_thread(read_file, Workspace(root), asked.path, asked.start, asked.end)
         )
 
     async def run_write(asked: WriteFile) -> ToolResult:
-        return ToolResult(await asyncio.to_thread(write_file, workspace, asked.path, asked.content))
+        return ToolResult(
+            await asyncio.to_thread(write_file, Workspace(root), asked.path, asked.content)
+        )
 
     async def run_edit(asked: EditFile) -> ToolResult:
         return ToolResult(
-            await asyncio.to_thread(edit_file, workspace, asked.path, asked.old, asked.new)
+            await asyncio.to_thread(edit_file, Workspace(root), asked.path, asked.old, asked.new)
         )
 
     async def run_search(asked: SearchFiles) -> ToolResult:
-        return ToolResult(await asyncio.to_thread(search, workspace, asked.pattern, asked.path))
+        return ToolResult(
+            await asyncio.to_thread(search, Workspace(root), asked.pattern, asked.path)
+        )
 
     return [
         typed_tool("list_files", ListFiles, run_list, read_only=True),
@@ -100,13 +103,15 @@ def list_files(workspace: Workspace, path: str) -> str:
     """The paths of all files below a folder, relative to the workspace."""
     rows = [row(found) for found in islice(workspace.walk(path), MOST_FILES + 1)]
     if not rows:
-        return f"{shown(path or '.')} holds no files."
+        return f"{display_path(path or '.')} holds no files."
     if len(rows) > MOST_FILES:
         rows[-1] = f"[These are the first {MOST_FILES:,} files. Name a folder to see the others.]"
     return "\n".join(rows)
 
 
 def row(found: Found) -> str:
+    if found.is_hard_link:
+        return f"{found.path} (hard link)"
     if stat.S_ISREG(found.mode):
         return found.path
     return f"{found.path} ({'link' if stat.S_ISLNK(found.mode) else 'not an ordinary file'})"
@@ -117,11 +122,11 @@ def read_file(workspace: Workspace, path: str, start: int | None, end: int | Non
     text, is_utf8 = readable(workspace.read(path, LARGEST_READ), path)
     lines = StringIO(text.removeprefix("\ufeff").replace("\r\n", "\n")).readlines()
     if not lines:
-        return f"[{shown(path)} is empty.]"
+        return f"[{display_path(path)} is empty.]"
     first = start or 1
     if first > len(lines) or (end is not None and end < first):
         raise ToolFailed(
-            f"{shown(path)} has {len(lines):,} lines; {first}–{end or ''} is not there."
+            f"{display_path(path)} has {len(lines):,} lines; {first}–{end or ''} is not there."
         )
     shown_lines = within_limits(lines[first - 1 : end])
     last = first - 1 + len(shown_lines)
@@ -150,7 +155,7 @@ def within_limits(lines: list[str]) -> list[str]:
 def readable(content: bytes, path: str) -> tuple[str, bool]:
     """A file's text, and whether it is UTF-8 throughout."""
     if b"\0" in content:
-        raise ToolFailed(f"{shown(path)} is not a text file.")
+        raise ToolFailed(f"{display_path(path)} is not a text file.")
     try:
         return content.decode(), True
     except UnicodeDecodeError:
@@ -161,7 +166,7 @@ def write_file(workspace: Workspace, path: str, content: str) -> str:
     with editing:
         is_new = workspace.write(path, writable(content))
     count = len(StringIO(content).readlines())
-    return f"{'Created' if is_new else 'Wrote'} {shown(path)} ({count:,} lines)."
+    return f"{'Created' if is_new else 'Wrote'} {display_path(path)} ({count:,} lines)."
 
 
 def writable(content: str) -> bytes:
@@ -181,14 +186,14 @@ def edit_file(workspace: Workspace, path: str, old: str, new: str) -> str:
     with editing:
         text, is_utf8 = readable(workspace.read(path, LARGEST_WRITE), path)
         if not is_utf8:
-            raise ToolFailed(f"{shown(path)} is not UTF-8 text and cannot be edited.")
+            raise ToolFailed(f"{display_path(path)} is not UTF-8 text and cannot be edited.")
         if wants_crlf(text, old):
             old, new = with_crlf(old), with_crlf(new)
         if old == new:
             raise ToolFailed("old and new are the same, so nothing changes.")
         place = only_place(text, old, path)
         workspace.write(path, writable(text[:place] + new + text[place + len(old) :]))
-    return f"Edited {shown(path)} at line {line_at(text, place)}."
+    return f"Edited {display_path(path)} at line {line_at(text, place)}."
 
 
 def wants_crlf(text: str, old: str) -> bool:
@@ -210,13 +215,13 @@ def only_place(text: str, old: str, path: str) -> int:
         place = text.find(old, place + 1)
     if not places:
         raise ToolFailed(
-            f"old was found 0 times in {shown(path)}. Read the file again: old must match it to "
-            "the letter, spaces and line ends included."
+            f"old was found 0 times in {display_path(path)}. Read the file again: old must match "
+            "it to the letter, spaces and line ends included."
         )
     if len(places) > 1:
         lines = ", ".join(str(line_at(text, place)) for place in places[:5])
         raise ToolFailed(
-            f"old was found {len(places)} times in {shown(path)} (lines {lines}). "
+            f"old was found {len(places)} times in {display_path(path)} (lines {lines}). "
             "Take more of the text around it, so that it is there once."
         )
     return places[0]

@@ -9,23 +9,16 @@ from dataclasses import replace
 from django.db import transaction
 from pydantic import BaseModel, Field
 
-from agents.agent_file.owners import may_call
-from agents.agent_file.record import read_agent
-from agents.database import in_db
+from agents.config.ownership import may_call
+from agents.config.store import read_agent
+from agents.db import in_db
 from agents.errors import Refused
 from agents.models import Conversation, ToolCall, Turn
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.turns.interruptions import TurnWaits
+from agents.turn_exceptions import TurnWaits
 
-Opens = Callable[[Conversation, str, Turn, dict[str, object]], None]
-
-_opens: list[Opens] = []
-
-
-def register_opens(opens: Opens) -> None:
-    """The function that puts a child's first turn into the queue; agents.children, at start-up."""
-    _opens.append(opens)
-
+# Puts a child's first turn into the queue: the child, its task, the turn that called, its settings.
+OpenChild = Callable[[Conversation, str, Turn, dict[str, object]], None]
 
 DEEPEST = 3  # agents called by agents called by the one a person talks to
 
@@ -37,7 +30,7 @@ class RunAgent(BaseModel):
     task: str = Field(min_length=1)
 
 
-def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
+def run_agent_tools(turn: Turn, granted: list[str], open_child: OpenChild) -> list[Tool]:
     """`run_agent`, for the agents this one may call; nothing where there are none."""
     if not granted:
         return []
@@ -46,7 +39,7 @@ def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
         if asked.agent not in granted:
             raise ToolFailed(f"You may call {', '.join(granted)}; not {asked.agent[:64]}.")
         try:
-            await in_db(call_agent, turn, asked.agent, asked.task)
+            await in_db(call_agent, turn, asked.agent, asked.task, open_child)
         except Refused as refusal:
             raise ToolFailed(str(refusal)) from None
         raise TurnWaits(Turn.WaitingFor.CHILD)
@@ -58,7 +51,7 @@ def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
 
 
 @transaction.atomic
-def call_agent(turn: Turn, agent_id: str, task: str) -> Conversation:
+def call_agent(turn: Turn, agent_id: str, task: str, open_child: OpenChild) -> Conversation:
     """A child conversation whose answer is the result of the call that is running now."""
     if depth(turn.conversation) >= DEEPEST:
         raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
@@ -72,7 +65,7 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> Conversation:
         title=task[:60],
         parent_call=call,
     )
-    _opens[-1](child, task, turn, agent.file.model_dump(mode="json"))
+    open_child(child, task, turn, dict(agent.file.settings()))
     return child
 
 

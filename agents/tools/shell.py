@@ -45,7 +45,7 @@ def shell_tools(root: Path) -> list[Tool]:
     """The one tool, whose commands begin in the folder `root`."""
 
     async def run(asked: Shell) -> ToolResult:
-        return ToolResult(await run_command(root, asked.command, asked.timeout_s))
+        return await run_command(root, asked.command, asked.timeout_s)
 
     tool = typed_tool("shell", Shell, run)
     if not supervisor.IS_LINUX:
@@ -53,8 +53,8 @@ def shell_tools(root: Path) -> list[Tool]:
     return [tool]
 
 
-async def run_command(root: Path, command: str, seconds: int) -> str:
-    """What the command printed, and its exit code if that is not zero."""
+async def run_command(root: Path, command: str, seconds: int) -> ToolResult:
+    """What the command printed, and its exit code."""
     must_be_runnable(command)
     async with scratch_folder() as scratch:
         call = await started(root, command, scratch)
@@ -64,7 +64,7 @@ async def run_command(root: Path, command: str, seconds: int) -> str:
             await to_the_end(call.stop())
     if not is_in_time:
         raise ToolFailed(overdue(call, seconds))
-    return said(call)
+    return ToolResult(said(call), body=call.output.text(), facts={"exit_code": exit_code(call)})
 
 
 def must_be_runnable(command: str) -> None:
@@ -110,6 +110,11 @@ def said(call: Supervised) -> str:
     if call.exit_code:
         return f"{text}\n[exit code {call.exit_code}]".lstrip("\n")
     return text or "[no output]"
+
+
+def exit_code(call: Supervised) -> int:
+    """-1 where nobody knows it."""
+    return -1 if call.exit_code is None else call.exit_code
 
 
 def overdue(call: Supervised, seconds: int) -> str:

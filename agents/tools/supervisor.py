@@ -1,6 +1,6 @@
 """Runs one command and lets nothing that it started outlive it. A program, not a module of ours.
 
-    python supervisor.py SHELL ARGUMENT…
+    python supervisor.py [--lifeline DESCRIPTOR SECONDS] PROGRAM ARGUMENT…
 
 It adopts every process of the command that loses its parent (PR_SET_CHILD_SUBREAPER), so whatever
 forks away ends up as its direct child: those it may signal without a race, because a child's
@@ -25,16 +25,26 @@ PATIENCE = 5.0  # seconds of ending by force; what another user owns does not di
 BREATH = 0.01  # seconds between two looks
 
 IS_LINUX = sys.platform == "linux"
+PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
 
 def main() -> None:
-    """The outer process only reports: were it killed, the inner one would see its input end."""
+    """The outer process only reports: were it killed, the inner one would end the command.
+
+    With --lifeline the command keeps the standard input, and the end of that descriptor means stop.
+    """
+    arguments, lifeline, grace = sys.argv[1:], 0, GRACE
+    if arguments[0] == "--lifeline":
+        lifeline, grace, arguments = int(arguments[1]), float(arguments[2]), arguments[3:]
+    outer = os.getpid()
     inner = os.fork()
     if inner:
+        let_go_of_pipes(lifeline)
         report(os.waitpid(inner, 0)[1])
     adopt_orphans()
-    command = Command(sys.argv[1:])
+    command = Command(arguments, lifeline, grace, outer)
+    let_go_of_pipes(lifeline)
     command.watch()
     command.end()
     os._exit(exit_code(command.status))
@@ -56,26 +66,29 @@ def exit_code(status: int | None) -> int:
 
 
 def adopt_orphans() -> None:
+    """And be woken, as by the end of a child, when the outer process is killed."""
     if IS_LINUX:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCHLD, 0, 0, 0)
 
 
 class Command:
     """The command's process, and with it all that descends from it."""
 
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, arguments: list[str], lifeline: int, grace: float, outer: int) -> None:
+        self.lifeline, self.grace, self.outer = lifeline, grace, outer
         self.alert = alert_of_ended_children()
         self.status: int | None = None
-        self.pid = started(arguments)
+        self.pid = started(arguments, lifeline)
 
     def watch(self) -> None:
-        """Until the command has ended, or the server wants it to."""
-        while self.reap() and self.status is None:
-            if 0 in self.pause((0, self.alert)):
+        """Until the command has ended, the server wants it to, or the outer process is gone."""
+        while self.reap() and self.status is None and os.getppid() == self.outer:
+            if self.lifeline in self.pause((self.lifeline, self.alert)):
                 return
 
     def end(self) -> None:
-        self.signal_all(signal.SIGTERM, GRACE)
+        self.signal_all(signal.SIGTERM, self.grace)
         self.signal_all(signal.SIGKILL, PATIENCE)
 
     def signal_all(self, sign: signal.Signals, seconds: float) -> None:
@@ -120,17 +133,33 @@ def alert_of_ended_children() -> int:
     return alert
 
 
-def started(arguments: list[str]) -> int:
-    """The command in a session of its own, without input, its signals as the system has them."""
+def let_go_of_pipes(lifeline: int) -> None:
+    """What the command has for itself: else its end, or its closing of them, would go unseen."""
+    if lifeline:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for pipe in (0, 1, 2):
+            os.dup2(nothing, pipe)
+
+
+def started(arguments: list[str], lifeline: int = 0) -> int:
+    """The command in a session of its own, its signals as the system has them.
+
+    Without input, unless its end is told by a lifeline.
+    """
     pid = os.fork()
     if pid:
         return pid
     try:
         os.setsid()
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        if lifeline:
+            os.close(lifeline)
+        else:
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         os.execv(arguments[0], arguments)
+    except OSError as error:
+        os.write(2, f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}\n".encode())
     finally:
         os._exit(127)
 

@@ -10,10 +10,11 @@ from ninja import Body, Header, Router
 from ninja.responses import Status
 from pydantic import JsonValue
 
-from agents.agent_file import record as agent_file
-from agents.agent_file.owners import agent_of, agents_of, disown, make_agent
-from agents.agent_file.record import AgentRecord
+from agents.config import store as agent_file
+from agents.config.ownership import agent_of, agents_of, make_agent
+from agents.config.store import AgentRecord
 from agents.errors import Invalid
+from agents.removal import delete_agent as delete
 from console.api.auth import person
 from console.api.shapes import AgentShape, Page, answers
 
@@ -23,7 +24,7 @@ Written = Annotated[Document, Body(description="agent.json, or a part of it")]
 Digest = Annotated[str | None, Header(alias="If-Match", description="ETag of the file as read")]
 
 # Said about the file, not written in it: what GET shows can be sent back by PUT as it is.
-SAID = ("problem", "problem_line")
+SAID = ("problem", "problem_line", "warning")
 
 
 @router.get("", response=answers(Page[AgentShape]))
@@ -70,10 +71,11 @@ def replace_agent(
 
 @router.delete("/{agent_id}", response=answers(None, 404, 409, status=204))
 def delete_agent(request: HttpRequest, agent_id: str) -> Status[None]:
-    """Its folder goes to the trash beside the others; its conversations stay."""
-    agent = agent_of(person(request), agent_id)
-    agent_file.delete_agent(agent.id)
-    disown(agent.id)
+    """Its folder goes to the trash beside the others; its conversations stay.
+
+    409 while it is at work, naming on what.
+    """
+    delete(agent_of(person(request), agent_id).id, person(request))
     return Status(204, None)
 
 
@@ -85,7 +87,7 @@ def shown(agent: AgentRecord, status: int = 200) -> HttpResponse:
 
 def shape(agent: AgentRecord) -> Document:
     document: Document = agent.file.model_dump(mode="json", by_alias=True)
-    return document | {"problem": agent.problem, "problem_line": agent.problem_line}
+    return document | {key: getattr(agent, key) for key in SAID}
 
 
 def without_said(body: Document) -> Document:

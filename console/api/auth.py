@@ -13,8 +13,8 @@ from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
 from agents.errors import Forbidden
-from console.rates import count_call
-from console.tokens import bearer_of
+from console.auth.tokens import bearer_of
+from console.throttling import count_call
 
 
 class Token(HttpBearer):

@@ -6,18 +6,19 @@ from dataclasses import asdict
 
 from django.http import HttpRequest
 from ninja import Router, Schema
+from ninja.responses import Status
 
-from agents.agent_file.owners import agent_of, agents_of
-from agents.chains import headless
-from agents.chains.library import list_chains, load_chain, save_chain
+from agents import run_once
 from agents.chains.schema import Chain
-from agents.database import in_db
-from agents.errors import Forbidden, Missing, NotNow
-from agents.grants import known_names
+from agents.chains.store import delete_chain, list_chains, load_chain, save_chain
+from agents.config.ownership import agent_of, agents_of
+from agents.db import in_db
+from agents.errors import Conflict, NotFound
 from agents.models import Turn
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
-from console.rates import count_message
+from console.auth.admins import demand_admin
+from console.throttling import count_message
 
 router = Router(tags=["chains"])
 
@@ -25,8 +26,11 @@ LONGEST_RUN = 600  # seconds that an answer is waited for
 
 
 class ChainName(Schema):
+    """`error` says why a chain cannot be used."""
+
     id: str
     description: str
+    error: str
 
 
 class FaultShape(Schema):
@@ -57,8 +61,7 @@ class OutcomeShape(Schema):
 
 @router.get("", response=answers(Page[ChainName]))
 def chains(request: HttpRequest) -> dict[str, object]:
-    found = [load_chain(id) for id in list_chains()]
-    items = [{"id": chain.id, "description": chain.description} for chain in found]
+    items = [asdict(chain) for chain in list_chains()]
     return {"items": items, "count": len(items)}
 
 
@@ -70,10 +73,17 @@ def chain(request: HttpRequest, id: str) -> Chain:
 @router.put("/{id}", response=answers(Saved, 403, 404))
 def put_chain(request: HttpRequest, id: str, body: Chain) -> dict[str, object]:
     """Admins only: a chain decides what every agent that uses it may do."""
-    if not person(request).is_superuser:
-        raise Forbidden("Chains are written by admins.")
-    faults = save_chain(id, body.model_dump_json(indent=2, exclude_defaults=True), known_names())
+    demand_admin(person(request), "chains")
+    faults = save_chain(id, body.model_dump_json(indent=2, exclude_defaults=True))
     return {"id": id, "warnings": [asdict(fault) for fault in faults]}
+
+
+@router.delete("/{id}", response=answers(None, 403, 404, 409, status=204))
+def remove_chain(request: HttpRequest, id: str) -> Status[None]:
+    """Admins only. A chain that an agent names stays; a shipped one is then as it was shipped."""
+    demand_admin(person(request), "chains")
+    delete_chain(id)
+    return Status(204, None)
 
 
 @router.post("/{id}/run", response=answers(OutcomeShape, 404, 409))
@@ -81,17 +91,17 @@ async def run_chain(request: HttpRequest, id: str, body: NewRun) -> dict[str, ob
     """Run the chain in a conversation of its own and answer when it has ended or waits."""
     turn = await in_db(queued, request, id, body)
     try:
-        outcome = await headless.wait_for(turn, LONGEST_RUN)
+        outcome = await run_once.wait_for(turn, LONGEST_RUN)
     except TimeoutError:
         sentence = f"It still runs after {LONGEST_RUN} seconds; look into its conversation."
-        raise NotNow(sentence) from None
+        raise Conflict(sentence) from None
     return asdict(outcome)
 
 
 def queued(request: HttpRequest, id: str, body: NewRun) -> Turn:
     load_chain(id)
     count_message(person(request).pk)
-    return headless.queue_chain(person(request), id, body.input, agent_for(request, body.agent))
+    return run_once.queue_chain(person(request), id, body.input, agent_for(request, body.agent))
 
 
 def agent_for(request: HttpRequest, wanted: str | None) -> str:
@@ -99,5 +109,5 @@ def agent_for(request: HttpRequest, wanted: str | None) -> str:
         return agent_of(person(request), wanted).id
     own = agents_of(person(request))
     if not own:
-        raise Missing("You have no agent to run it with.")
+        raise NotFound("You have no agent to run it with.")
     return own[0].id

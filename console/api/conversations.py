@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, JsonResponse
 from ninja import Router
 from ninja.responses import Status
 
 from agents import actions
-from agents.agent_file.owners import agent_of
+from agents.config.ownership import agent_of
 from agents.models import Conversation
-from console import commands
+from console import chat_commands
 from console.api.auth import person
 from console.api.lookup import conversation_of
 from console.api.messages import message_shape
@@ -28,6 +29,7 @@ from console.api.shapes import (
 )
 from console.api.turns import turn_shape
 from plans import actions as plan_actions
+from plans.expected_version import Expected, VersionConflict
 from plans.snapshot import conversation_snapshot
 
 router = Router(tags=["conversations"])
@@ -69,22 +71,41 @@ def delete_conversation(request: HttpRequest, id: int) -> Status[None]:
 
 
 @router.get("/{id}/messages", response=answers(Page[MessageShape], 404))
-def list_messages(request: HttpRequest, id: int, after: int = 0) -> Document:
-    """Oldest first, from the last /clear on; `count` is how many come after `after`."""
+def list_messages(request: HttpRequest, id: int, after: int = 0, cleared: bool = False) -> Document:
+    """Oldest first, from the last /clear on; `count` is how many come after `after`.
+
+    With `cleared`, what was said before that /clear instead.
+    """
     conversation = conversation_of(request, id)
-    start = max(after, conversation.cleared_seq)
-    rows = conversation.messages.filter(seq__gt=start).prefetch_related("tool_calls")
+    rows = conversation.messages.filter(seq__gt=after).prefetch_related("tool_calls")
+    limit = conversation.cleared_seq
+    rows = rows.filter(seq__lte=limit) if cleared else rows.filter(seq__gt=limit)
     items = [message_shape(row) for row in rows.order_by("seq")[:MOST_MESSAGES]]
     return {"items": items, "count": rows.count()}
 
 
 @router.post("/{id}/messages", response=answers(Said, 404, 409, status=202))
 def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
-    """What a person types: a message, a command, or a word that approves a plan."""
-    conversation = conversation_of(request, id)
-    said = commands.say(conversation, body.text, person(request).username, body.plan_version)
-    document = {"message": message_shape(said.message), "turn": turn_shape(said.turn)}
+    """What a person types: a message, a command, or a word that approves a plan.
+
+    A word that approves another plan or version than the current one is refused, and not kept.
+    One that names no plan and version is kept like any message, starts nothing, and is `refused`.
+    """
+    conversation, by = conversation_of(request, id), person(request).username
+    with transaction.atomic():
+        said = chat_commands.handle_message(conversation, body.text, by, read_before(body))
+        if isinstance(said.refused, VersionConflict):
+            raise said.refused
+    document: Document = {"message": message_shape(said.message), "turn": turn_shape(said.turn)}
+    document |= {"notice": said.notice or None, "refused": said.refused is not None}
     return Status(202, document | {"conversation": said.conversation.pk})
+
+
+def read_before(body: NewMessage) -> Expected | None:
+    """The plan and version that were read, if both are named."""
+    if body.plan is None or body.plan_version is None:
+        return None
+    return Expected(body.plan, body.plan_version)
 
 
 @router.post("/{id}/stop", response=answers(TurnShape | None, 404, 409, status=202))
@@ -109,9 +130,12 @@ def get_plan(request: HttpRequest, id: int) -> HttpResponse:
 
 
 @router.post("/{id}/plan/cancel", response=answers(None, 404, 409, status=204))
-def cancel_asking(request: HttpRequest, id: int) -> Status[None]:
-    """Ends the asking for a plan that is not there yet."""
-    plan_actions.cancel_asking(conversation_of(request, id), person(request).username)
+def cancel_asking(request: HttpRequest, id: int, asking: int | None = None) -> Status[None]:
+    """Ends the asking for a plan that is not there yet.
+
+    With `asking`, the id of the message that asked, only that one: 409 when another is asked for.
+    """
+    plan_actions.cancel_request(conversation_of(request, id), person(request).username, asking)
     return Status(204, None)
 
 

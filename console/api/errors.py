@@ -7,14 +7,16 @@ from collections.abc import Callable
 from http import HTTPStatus
 
 from django.core.exceptions import RequestDataTooBig
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, RawPostDataException
 from django.http.response import HttpResponseBase
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
-from agents.errors import Invalid, NotNow, Refused, Stale
-from agents.storable import fault_of
+from agents.errors import Conflict, Invalid, Refused, Stale
+from agents.sanitize import fault_of
+from console.middleware import declared_length
+from plans.expected_version import VersionConflict
 
 MOST_BYTES = 2 * 1024 * 1024
 
@@ -30,6 +32,8 @@ SENTENCES = {
     503: "The database does not answer at the moment; try again in a few seconds.",
     507: "The server's disk is full and nothing was changed; make room on it, then try again.",
 }
+# It was taken to pieces while its CSRF token was sought.
+NO_FORM = "The body must be JSON, not a form."
 
 
 class StaleVersion(Stale):
@@ -71,6 +75,7 @@ def install(api: NinjaAPI) -> None:
     api.exception_handler(ValidationError)(invalid)
     api.exception_handler(HttpError)(http_error)
     api.add_exception_handler(RequestDataTooBig, lambda request, error: problem(413))
+    api.add_exception_handler(RawPostDataException, lambda request, error: problem(422, NO_FORM))
     api.add_exception_handler(Http404, lambda request, error: problem(404))
 
 
@@ -79,12 +84,18 @@ def problem(status: int, sentence: str = "", **more: object) -> HttpResponse:
 
 
 def refused(request: HttpRequest, error: Refused) -> HttpResponse:
-    version = error.current_version if isinstance(error, NotNow | StaleVersion) else None
-    more = {} if version is None else {"current_version": version}
-    response = problem(error.status, str(error), **more)
+    response = problem(error.status, str(error), **what_is_there(error))
     for name, value in error.headers.items():
         response.headers[name] = value
     return response
+
+
+def what_is_there(error: Refused) -> dict[str, int | None]:
+    """The plan and the version that are there now, as far as the refusal knows them."""
+    if isinstance(error, VersionConflict):
+        return {"plan": error.plan, "current_version": error.current_version}
+    version = error.current_version if isinstance(error, Conflict | StaleVersion) else None
+    return {} if version is None else {"current_version": version}
 
 
 def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
@@ -155,11 +166,6 @@ def in_our_shape(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
     if allowed := response.headers.get("Allow"):
         shaped.headers["Allow"] = allowed
     return shaped
-
-
-def declared_length(request: HttpRequest) -> int:
-    declared = request.META.get("CONTENT_LENGTH") or "0"
-    return int(declared) if declared.isdecimal() else 0
 
 
 def is_json(response: HttpResponseBase) -> bool:

@@ -20,7 +20,8 @@ from agents.models import Conversation, Event
 from console.api.auth import person
 from console.api.lookup import conversation_of
 from console.api.shapes import EventShape, Page, answers
-from console.live.visits import Credential, credential_of, still_good
+from console.expected_version import EVENT, number
+from console.live.sessions import Credential, credential_of, still_good
 
 router = Router(tags=["conversations"])
 # What one answer brings at most; the next one goes on after its last seq.
@@ -47,7 +48,7 @@ def events(
 def resume_after(request: HttpRequest, after: int) -> int:
     """A browser that lost the stream names the last id it saw."""
     last = request.headers.get("Last-Event-ID", "")
-    return max(after, int(last)) if last.isdecimal() else after
+    return max(after, number(last, EVENT) or 0)
 
 
 def live(conversation: Conversation, after: int, credential: Credential) -> StreamingHttpResponse:
@@ -127,6 +128,7 @@ def shape(event: Event) -> dict[str, object]:
         "type": event.type,
         "subject": event.subject,
         "actor": event.actor,
+        "actor_kind": event.actor_kind,
         "data": event.data,
         "created_at": event.created_at.isoformat(),
     }

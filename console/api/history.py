@@ -7,7 +7,8 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 
-from agents.models import Event
+from agents.engine.times import times_of
+from agents.models import Event, TurnState
 from console.api.events import MOST_EVENTS
 from console.api.events import shape as event_shape
 from console.api.lookup import plan_of
@@ -54,17 +55,24 @@ def export(request: HttpRequest, id: int) -> HttpResponse:
     return response
 
 
+def state_of(row: Attempt) -> str:
+    """That of its turn, but a turn that went well may have said that the subtask failed."""
+    failed = row.turn.state == TurnState.DONE and bool(row.failure_class)
+    return str(TurnState.FAILED if failed else row.turn.state)
+
+
 def attempt_shape(row: Attempt) -> Items:
     return {
         "subtask": row.subtask.key,
         "number": row.number,
         "version": row.version,
         "turn": row.turn_id,
-        "state": row.turn.state,
+        "state": state_of(row),
         "failure_class": row.failure_class,
         "error": row.error,
         "started_at": row.turn.started_at,
         "finished_at": row.turn.finished_at,
+        "seconds": times_of(row.turn).document(),
         "tokens": row.turn.tokens,
         "cost": row.turn.cost,
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
-from agents.errors import Missing
+from agents.errors import NotFound
 from agents.models import Conversation, ToolCall
-from agents.statements import found
+from agents.statements import fetch_models
 from console.api.auth import person
 from plans.models import Plan, Subtask
 
@@ -19,24 +19,24 @@ SUBTASK = "SELECT * FROM plans_subtask WHERE plan_id = %s AND key = %s AND posit
 
 
 def conversation_of(request: HttpRequest, id: int) -> Conversation:
-    mine = found(Conversation, CONVERSATION, [id, person(request).pk])
+    mine = fetch_models(Conversation, CONVERSATION, [id, person(request).pk])
     if not mine:
-        raise Missing(f"There is no conversation {id}.")
+        raise NotFound(f"There is no conversation {id}.")
     return mine[0]
 
 
 def plan_of(request: HttpRequest, id: int) -> Plan:
-    mine = found(Plan, PLAN, [id, person(request).pk])
+    mine = fetch_models(Plan, PLAN, [id, person(request).pk])
     if not mine:
-        raise Missing(f"There is no plan {id}.")
+        raise NotFound(f"There is no plan {id}.")
     return mine[0]
 
 
 def subtask_of(plan: Plan, key: str) -> Subtask:
     """A subtask of the checklist; removed ones live in versions and timeline only."""
-    listed = found(Subtask, SUBTASK, [plan.pk, key])
+    listed = fetch_models(Subtask, SUBTASK, [plan.pk, key])
     if not listed:
-        raise Missing(f"The plan has no subtask {key[:20]!r}.")
+        raise NotFound(f"The plan has no subtask {key[:20]!r}.")
     return listed[0]
 
 
@@ -44,5 +44,5 @@ def call_of(request: HttpRequest, id: int) -> ToolCall:
     calls = ToolCall.objects.select_related("turn__conversation")
     row = calls.filter(pk=id, turn__conversation__owner=person(request)).first()
     if row is None:
-        raise Missing(f"There is no tool call {id}.")
+        raise NotFound(f"There is no tool call {id}.")
     return row

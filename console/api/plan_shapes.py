@@ -9,7 +9,7 @@ from ninja import Schema
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from console.api.shapes import Body
-from plans.shapes import LONGEST_TEXT, Content, Name, SubtaskDraft, Text, Title
+from plans.schemas import LONGEST_TEXT, Content, Name, SubtaskDraft, Text, Title
 
 Json = dict[str, JsonValue]
 # What a yes starts.
@@ -62,9 +62,18 @@ class SubtaskShape(Shown):
     plan: int | None
     started_at: datetime | None
     finished_at: datetime | None
-    seconds: float | None
+    seconds: float
+    counts_from: datetime | None
     tokens: int
     cost: float | None
+
+
+class SecondsShape(Shown):
+    """Of all attempts, and between them: working, waiting for a person, paused."""
+
+    worked: float
+    waited: float
+    paused: float
 
 
 class PlanShape(Shown):
@@ -72,6 +81,7 @@ class PlanShape(Shown):
 
     id: int
     conversation: int
+    active: bool
     seq: int
     goal: str
     title: str
@@ -86,14 +96,17 @@ class PlanShape(Shown):
     approved_at: datetime | None
     run: str
     run_mode: str | None
+    halted: bool
     pause_reason: str
     retry_at: datetime | None
     attention: str
+    standing: str
     question: str
     approvals: list[ApprovalShape]
     activity: ActivityShape | None
     progress: ProgressShape
-    seconds: float | None
+    seconds: SecondsShape
+    counts_from: datetime | None
     tokens: int
     cost: float | None
     budget: Json
@@ -107,6 +120,7 @@ class PlanShape(Shown):
 class VersionShape(Schema):
     version: int
     author: str
+    author_kind: str
     explanation: str
     created_at: datetime
 
@@ -127,6 +141,7 @@ class AttemptShape(Schema):
     error: str
     started_at: datetime | None
     finished_at: datetime | None
+    seconds: SecondsShape
     tokens: int
     cost: float | None
 
@@ -142,13 +157,16 @@ class NewPlan(Body):
     """Either a goal, for which the agent's planner makes the plan, or the plan itself: a title,
     and content or subtasks.
 
-    Without a conversation a new one is opened with the agent.
+    Without a conversation a new one is opened with the agent. Other plans of the conversation are
+    left alone; with `beside` false it takes their place as /plan does: one that was never approved
+    is superseded, one that was is paused and stays open, inactive.
     """
 
     agent: str | None = None
     conversation: int | None = None
     goal: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
     planner: str | None = None
+    beside: bool = True
     title: Title = ""
     content: Content = ""
     expected_outcome: Text = ""
@@ -191,10 +209,13 @@ class PlanPatch(Body):
 
 
 class Approval(Body):
-    """The version that was read; with another one nothing is approved."""
+    """The version that was read; with another one nothing is approved.
+
+    Without `run` it runs in the mode it ran in before, the first time to its end.
+    """
 
     version: int
-    run: RunAfter = "all"
+    run: RunAfter | None = None
 
 
 class Feedback(Body):

@@ -11,10 +11,10 @@ from ninja import Header, Query, Router
 from ninja.responses import Status
 
 from agents.actions import create_conversation, start_turn
-from agents.agent_file.owners import agent_of
-from agents.errors import Invalid, NotNow
+from agents.config.ownership import agent_of
+from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Message
-from console import commands
+from console import plan_command
 from console.api.auth import person
 from console.api.errors import StaleVersion, VersionNotNamed
 from console.api.lookup import conversation_of, plan_of
@@ -32,10 +32,12 @@ from console.api.plan_shapes import (
 from console.api.plans_wanted import PlansWanted
 from console.api.shapes import Page, TurnShape, answers
 from console.api.turns import turn_shape
-from console.rates import count_message
-from plans import actions, documents, library
-from plans.models import ActivePlan, Plan
-from plans.shapes import PlanDraft, PlanEdit
+from console.throttling import count_message
+from plans import actions, documents, search
+from plans.actions.request import bind
+from plans.expected_version import demand_active
+from plans.models import Plan
+from plans.schemas import PlanDraft, PlanEdit
 from plans.snapshot import snapshot
 
 router = Router(tags=["plans"])
@@ -47,10 +49,10 @@ def list_plans(
     request: HttpRequest, wanted: Annotated[PlansWanted, Query()], page: PageNumber = 1
 ) -> HttpResponse:
     """A person's plans, the newest first. Plans of sub-agents are listed by their conversation."""
-    rows = library.found(person(request).pk, wanted.as_wanted())
-    rows = library.standing_as(rows, wanted.standings)
+    rows = search.search_plans(person(request).pk, wanted.as_wanted())
+    rows = search.standing_as(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
-    rows = library.ordered(rows, wanted.sort).select_related("conversation")
+    rows = search.ordered(rows, wanted.sort).select_related("conversation")
     return JsonResponse(page_of(rows, page, snapshot))
 
 
@@ -62,11 +64,12 @@ def create_plan(
     with transaction.atomic():  # a refusal leaves no empty conversation behind
         conversation = where(request, body)
         if not body.title:
-            return Status(202, ask(request, conversation, body.goal, body.planner))
+            return Status(202, ask(request, conversation, body))
         plan = documents.create_plan(
             conversation,
             **body.model_dump(include={*PlanDraft.model_fields, "goal", "metadata"}),
             by=person(request).username,
+            beside=body.beside,
         )
         return shown(plan, status=201)
 
@@ -78,17 +81,20 @@ def where(request: HttpRequest, body: NewPlan) -> Conversation:
     return create_conversation(person(request), agent.id)
 
 
-def ask(
-    request: HttpRequest, conversation: Conversation, goal: str, planner: str | None
-) -> dict[str, int | None]:
+def ask(request: HttpRequest, conversation: Conversation, body: NewPlan) -> dict[str, int | None]:
     """As if the person had typed it; `planner` is a chain other than the agent's."""
     count_message(conversation.owner_id)
-    said = commands.plan(
-        conversation, f"/plan {goal}", goal, person(request).username, planner or ""
+    said = plan_command.plan(
+        conversation,
+        f"/plan {body.goal}",
+        body.goal,
+        person(request).username,
+        body.planner or "",
+        beside=body.beside,
     )
     if said.turn is None:
         notice = conversation.messages.filter(kind=Message.Kind.NOTICE).order_by("seq").last()
-        raise NotNow(notice.text if notice else "No plan can be asked for here.")
+        raise Conflict(notice.text if notice else "No plan can be asked for here.")
     return {"conversation": conversation.pk, "turn": said.turn.pk}
 
 
@@ -128,7 +134,7 @@ def delete_plan(request: HttpRequest, id: int) -> Status[None]:
 def activate(request: HttpRequest, id: int) -> HttpResponse:
     """Put it into its conversation's drawer; not while another one runs there."""
     plan = plan_of(request, id)
-    actions.activate(plan, person(request).username)
+    actions.activate_plan(plan, person(request).username)
     return shown(plan)
 
 
@@ -143,7 +149,7 @@ def use_again(request: HttpRequest, id: int) -> HttpResponse:
 def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     """A yes to exactly this version; 409 with the current one when it is another."""
     plan = plan_of(request, id)
-    actions.approve(plan, body.version, person(request).username, run=body.run)
+    actions.approve_plan(plan, body.version, person(request).username, run=body.run or "")
     return shown(plan)
 
 
@@ -152,11 +158,12 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, ob
     """Ask the agent for changes; a new version then waits for a yes."""
     plan = plan_of(request, id)
     if not plan.is_open:
-        raise NotNow("This plan is closed: ask for a new one instead.", plan.version)
-    if not ActivePlan.objects.filter(plan=plan).exists():
-        raise NotNow("Only the plan in the drawer can be revised.", plan.version)
+        raise Conflict("This plan is closed: ask for a new one instead.", plan.version)
+    demand_active(plan)
     count_message(plan.conversation.owner_id)
-    _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
+    with transaction.atomic():
+        _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
+        bind(turn, plan.pk)
     return Status(202, turn_shape(turn))
 
 
@@ -164,16 +171,19 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, ob
 def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
     plan = plan_of(request, id)
     reason = body.reason.strip() if body else ""
-    actions.cancel_plan(plan, person(request).username, reason or "cancelled")
+    actions.cancel_plan(plan, person(request).username, said=reason)
     return shown(plan)
 
 
-@router.post("/{id}/run", response=answers(PlanShape, 404, 409))
-def run(request: HttpRequest, id: int, body: RunMode | None = None) -> HttpResponse:
+@router.post("/{id}/run", response=answers(PlanShape, 404, 409, 412))
+def run(
+    request: HttpRequest, id: int, body: RunMode | None = None, if_match: Version = None
+) -> HttpResponse:
+    """What was approved; with If-Match only if that is the version which was read."""
     plan = plan_of(request, id)
-    wanted = body or RunMode()
+    version, wanted = version_seen(plan, if_match), body or RunMode()
     options: dict[str, object] = {"executor": wanted.executor, "allow": wanted.allow}
-    actions.run_plan(plan, person(request).username, wanted.mode, options)
+    actions.run_plan(plan, person(request).username, wanted.mode, options, version)
     return shown(plan)
 
 
@@ -185,10 +195,10 @@ def pause(request: HttpRequest, id: int) -> HttpResponse:
     return shown(plan)
 
 
-@router.post("/{id}/resume", response=answers(PlanShape, 404, 409))
-def resume(request: HttpRequest, id: int) -> HttpResponse:
+@router.post("/{id}/resume", response=answers(PlanShape, 404, 409, 412))
+def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
     plan = plan_of(request, id)
-    actions.resume_plan(plan, person(request).username)
+    actions.resume_plan(plan, person(request).username, version_seen(plan, if_match))
     return shown(plan)
 
 

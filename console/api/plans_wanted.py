@@ -7,8 +7,8 @@ from typing import Literal
 
 from ninja import Schema
 
-from plans.library import NEEDS_ME, Wanted
 from plans.models import State
+from plans.search import NEEDS_ME, Query
 
 Sort = Literal[
     "created", "-created", "state", "-state", "duration", "-duration", "tokens", "-tokens"
@@ -33,8 +33,8 @@ class PlansWanted(Schema):
     def standings(self) -> tuple[str, ...]:
         return {"needs-me": NEEDS_ME, "failed": ("failed",)}.get(self.attention or "", ())
 
-    def as_wanted(self) -> Wanted:
-        return Wanted(
+    def as_wanted(self) -> Query:
+        return Query(
             agent=self.agent,
             conversation=self.conversation,
             text=self.q,

@@ -6,15 +6,16 @@ from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
 
-from agents.database import in_db
-from agents.errors import Forbidden, Missing
+from agents.db import in_db
+from agents.errors import NotFound
+from agents.llm.providers import actions as verbs
+from agents.llm.providers.actions import ProviderEdit
+from agents.llm.providers.discovery import ask_provider
+from agents.llm.providers.registry import names, resolve
 from agents.models import Provider
-from agents.providers import actions as verbs
-from agents.providers.actions import ProviderEdit
-from agents.providers.asking import ask_provider
-from agents.providers.known import names, resolve
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
+from console.auth.admins import demand_admin
 
 router = Router(tags=["providers"])
 
@@ -70,7 +71,7 @@ def list_providers(request: HttpRequest) -> dict[str, object]:
 
 @router.post("", response=answers(ProviderShape, 409, status=201))
 def add_provider(request: HttpRequest, body: NewProvider) -> Status[dict[str, object]]:
-    row = verbs.add_provider(body.name, edit_of(body), admin(request))
+    row = verbs.add_provider(body.name, edit_of(body), demand_admin(person(request), "providers"))
     return Status(201, shape(row.name))
 
 
@@ -82,12 +83,14 @@ def get_provider(request: HttpRequest, name: str) -> dict[str, object]:
 @router.patch("/{name}", response=answers(ProviderShape, 404))
 def change_provider(request: HttpRequest, name: str, body: ProviderChange) -> dict[str, object]:
     """One that is built in cannot be changed; add one of its name to go before it."""
-    return shape(verbs.change_provider(name, edit_of(body), admin(request)).name)
+    return shape(
+        verbs.change_provider(name, edit_of(body), demand_admin(person(request), "providers")).name
+    )
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))
 def remove_provider(request: HttpRequest, name: str) -> Status[None]:
-    verbs.remove_provider(name, admin(request))
+    verbs.remove_provider(name, demand_admin(person(request), "providers"))
     return Status(204, None)
 
 
@@ -101,7 +104,7 @@ async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
 
 def known(name: str) -> str:
     if name not in names():
-        raise Missing(f"There is no provider {name[:64]!r}.")
+        raise NotFound(f"There is no provider {name[:64]!r}.")
     return name
 
 
@@ -126,11 +129,3 @@ def shape(name: str) -> dict[str, object]:
         "prices": row.prices if row else {},
         "flags": row.flags if row else {},
     }
-
-
-def admin(request: HttpRequest) -> str:
-    """The name of the caller. Raises Forbidden unless it is an admin."""
-    user = person(request)
-    if not user.is_superuser:
-        raise Forbidden("Only admins may change providers.")
-    return user.username

@@ -43,6 +43,7 @@ class AgentShape(Schema):
     name: str
     problem: str | None
     problem_line: int | None
+    warning: str | None
 
 
 class ConversationShape(Schema):
@@ -84,7 +85,10 @@ class MessageShape(Schema):
 
 
 class NewMessage(Body):
+    """`plan` and `plan_version` are what was read: words approve only together with both."""
+
     text: str
+    plan: int | None = None
     plan_version: int | None = None
 
 
@@ -99,11 +103,14 @@ class TurnShape(Schema):
 
 class Said(Schema):
     """What was taken in, the turn that will answer it, and where to go on: /new opens another
-    conversation."""
+    conversation. `notice` is what was said in place of a reply; with `refused` it is why a word
+    that was to start or cancel a plan did nothing."""
 
     message: MessageShape
     turn: TurnShape | None
     conversation: int
+    notice: str | None
+    refused: bool
 
 
 class EventShape(Schema):
@@ -111,5 +118,6 @@ class EventShape(Schema):
     type: str
     subject: str
     actor: str
+    actor_kind: str
     data: dict[str, JsonValue]
     created_at: datetime

@@ -1,4 +1,4 @@
-"""/api/plans/{id}: planning the rest anew, and the budget."""
+"""/api/plans/{id}: replanning the rest, and the budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from console.api.auth import person
 from console.api.lookup import plan_of
 from console.api.plan_shapes import PlanShape
-from console.api.plans import shown
+from console.api.plans import Version, shown, version_seen
 from console.api.shapes import Body, TurnShape, answers
 from console.api.turns import turn_shape
 from plans import actions
@@ -19,7 +19,7 @@ router = Router(tags=["plans"])
 
 
 class Anew(Body):
-    """`from` is the key of the first subtask to be planned anew; without it the next open one."""
+    """`from` is the key of the first subtask to be replanned; without it the next open one."""
 
     from_key: str | None = Field(default=None, alias="from")
     hint: str = ""
@@ -34,21 +34,25 @@ class Limits(Body):
     model_calls: int | None = None
 
 
-@router.post("/{id}/replan", response=answers(TurnShape, 404, 409, status=202))
+@router.post("/{id}/replan", response=answers(TurnShape, 404, 409, 412, status=202))
 def replan(
-    request: HttpRequest, id: int, body: Anew | None = None
+    request: HttpRequest, id: int, body: Anew | None = None, if_match: Version = None
 ) -> Status[dict[str, object] | None]:
     """Ask the planner for another way; done subtasks stay, the new version waits for a yes."""
     wanted = body or Anew()
-    turn = actions.replan(
-        plan_of(request, id), person(request).username, wanted.from_key, wanted.hint
+    plan = plan_of(request, id)
+    version = version_seen(plan, if_match)
+    turn = actions.replan_rest(
+        plan, person(request).username, wanted.from_key, wanted.hint, version
     )
     return Status(202, turn_shape(turn))
 
 
-@router.post("/{id}/budget", response=answers(PlanShape, 404, 409))
-def raise_budget(request: HttpRequest, id: int, body: Limits) -> HttpResponse:
+@router.post("/{id}/budget", response=answers(PlanShape, 404, 409, 412))
+def raise_budget(
+    request: HttpRequest, id: int, body: Limits, if_match: Version = None
+) -> HttpResponse:
     """Set limits, and go on if the old ones had halted the run."""
     plan = plan_of(request, id)
-    limits = body.model_dump(exclude_unset=True)
-    return shown(actions.raise_budget(plan, person(request).username, limits))
+    limits, version = body.model_dump(exclude_unset=True), version_seen(plan, if_match)
+    return shown(actions.raise_budget(plan, person(request).username, limits, version))

@@ -1,4 +1,4 @@
-"""/api/plans/{id}/subtasks: the steps of a plan."""
+"""/api/plans/{id}/subtasks: the subtasks of a plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.api.plan_shapes import NewSubtask, PlanShape, Reason, SubtaskPatch
 from console.api.plans import Version, shown, version_seen
 from console.api.shapes import answers
 from plans import actions
-from plans.shapes import SubtaskDraft
+from plans.schemas import SubtaskDraft
 
 router = Router(tags=["plans"])
 
@@ -53,21 +53,29 @@ def remove_subtask(
     return shown(plan)
 
 
-@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409))
-def retry_subtask(request: HttpRequest, id: int, key: str) -> HttpResponse:
-    """Count its attempts anew and run on from it."""
+@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
+def retry_subtask(
+    request: HttpRequest, id: int, key: str, if_match: Version = None
+) -> HttpResponse:
+    """Count its attempts anew and run on from it; one held back until `retry_at` goes at once."""
     plan = plan_of(request, id)
     subtask_of(plan, key)
-    actions.retry_subtask(plan, key, person(request).username)
+    version = version_seen(plan, if_match)
+    actions.retry_subtask(plan, key, person(request).username, version)
     return shown(plan)
 
 
-@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409))
+@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409, 412))
 def skip_subtask(
-    request: HttpRequest, id: int, key: str, body: Reason | None = None
+    request: HttpRequest,
+    id: int,
+    key: str,
+    body: Reason | None = None,
+    if_match: Version = None,
 ) -> HttpResponse:
     """Leave it undone; the plan goes on without it."""
     plan = plan_of(request, id)
     subtask_of(plan, key)
-    actions.skip_subtask(plan, key, person(request).username, body.reason if body else "")
+    version, reason = version_seen(plan, if_match), body.reason if body else ""
+    actions.skip_subtask(plan, key, person(request).username, reason, version)
     return shown(plan)

@@ -8,12 +8,12 @@ from ninja import Router
 from ninja.responses import Status
 from pydantic import JsonValue
 
-from agents import sources
-from agents.errors import Forbidden
 from agents.models import ToolSource
+from agents.tools.integrations import actions
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
-from console.registered import SourceShape, shape
+from console.auth.admins import demand_admin
+from console.integration_schemas import SourceShape, shape
 
 router = Router(tags=["tools"])
 
@@ -22,7 +22,9 @@ class NewSource(Body):
     """`url` for an OpenAPI service or an MCP server over HTTP, `command` for one over stdio.
 
     `headers` are written, never shown; for a command they are its environment variables.
-    `spec` is the OpenAPI document or its URL, where it is not at `<url>/openapi.json`.
+    With `trusts_hints` its tools that it says only read count as such: they are offered beside a
+    running plan and repeated after a crash. `spec` is the OpenAPI document or its URL, where it is
+    not at `<url>/openapi.json`.
     """
 
     name: str
@@ -33,44 +35,50 @@ class NewSource(Body):
     headers: dict[str, str] = {}
     inject: dict[str, JsonValue] = {}
     timeout_s: int = 60
+    trusts_hints: bool = False
+
+
+class SourceChange(Body):
+    """`trusts_hints`: whether its own word counts for which of its tools only read."""
+
+    trusts_hints: bool
 
 
 @router.get("", response=answers(Page[SourceShape]))
 def list_tools(request: HttpRequest) -> HttpResponse:
     is_admin = person(request).is_superuser
-    items = [shape(source, for_admin=is_admin).model_dump() for source in sources.list_sources()]
+    items = [shape(source, for_admin=is_admin).model_dump() for source in actions.list_sources()]
     return JsonResponse({"items": items, "count": len(items)})
 
 
 @router.post("", response=answers(SourceShape, 409, status=201))
 async def add_tools(request: HttpRequest, body: NewSource) -> HttpResponse:
     """Register a service and ask it what it offers; one that cannot be asked is not kept."""
-    by = admin(request)
-    source = await sync_to_async(sources.add_source)(**body.model_dump(), by=by)
-    return shown(await sources.register(source, by), 201)
+    by = demand_admin(person(request), "services")
+    source = await sync_to_async(actions.add_source)(**body.model_dump(), by=by)
+    return shown(await actions.register(source, by), 201)
 
 
 @router.post("/{name}/test", response=answers(SourceShape, 404))
 async def test_tools(request: HttpRequest, name: str) -> HttpResponse:
     """Ask it again; `error` says why it could not be asked, and what was known stays."""
-    admin(request)
-    source = await sync_to_async(sources.source_named)(name)
-    return shown(await sources.refresh_source(source))
+    demand_admin(person(request), "services")
+    source = await sync_to_async(actions.source_named)(name)
+    return shown(await actions.refresh_source(source))
+
+
+@router.patch("/{name}", response=answers(SourceShape, 404))
+def change_tools(request: HttpRequest, name: str, body: SourceChange) -> HttpResponse:
+    return shown(
+        actions.trust_hints(name, body.trusts_hints, demand_admin(person(request), "services"))
+    )
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))
 def remove_tools(request: HttpRequest, name: str) -> Status[None]:
-    sources.remove_source(name, admin(request))
+    actions.remove_source(name, demand_admin(person(request), "services"))
     return Status(204, None)
 
 
 def shown(source: ToolSource, status: int = 200) -> HttpResponse:
     return JsonResponse(shape(source).model_dump(), status=status)
-
-
-def admin(request: HttpRequest) -> str:
-    """The name of the caller. Raises Forbidden unless it is an admin."""
-    user = person(request)
-    if not user.is_superuser:
-        raise Forbidden("Only admins may change services.")
-    return user.username

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from agents.errors import Missing
+from agents.errors import NotFound
 from console.api.auth import person
 from console.api.lookup import plan_of
 from console.api.plan_shapes import PlanShape, VersionShape, VersionTextShape
@@ -17,7 +17,7 @@ from console.api.shapes import Body, Page, answers
 from plans import actions
 from plans.diff import Change, PlanText, Rewording, Row, diff
 from plans.models import Plan, PlanVersion
-from plans.rewording import Op
+from plans.text_diff import Op
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
@@ -111,13 +111,13 @@ def go_back(
     """A new version with the text of an earlier one, as far as what has started allows."""
     plan = plan_of(request, id)
     seen = version_seen(plan, if_match)
-    return shown(actions.go_back(plan, body.version, person(request).username, seen))
+    return shown(actions.restore_version(plan, body.version, person(request).username, seen))
 
 
 def version_of(plan: Plan, n: int) -> PlanVersion:
     row = plan.versions.filter(version=n).first() if n < 2**31 else None
     if row is None:
-        raise Missing(f"The plan has no version {n}.")
+        raise NotFound(f"The plan has no version {n}.")
     return row
 
 
@@ -125,6 +125,7 @@ def version_shape(row: PlanVersion) -> Document:
     return {
         "version": row.version,
         "author": row.author,
+        "author_kind": row.author_kind,
         "explanation": row.explanation,
         "created_at": row.created_at,
     }

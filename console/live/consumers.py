@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs
 
@@ -18,18 +18,20 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from agents import models
-from agents.database import in_db, in_reader
+from agents.db import in_db, in_reader
 from agents.events import group_of
 from console import fragments
-from console.live.visits import Credential, Visit, visitors
+from console.expected_version import EVENT, number
+from console.live.sessions import Credential, LiveSession, live_sessions
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-# The page does not come back after the first three; after the last it tries again.
-SIGN_IN, NOT_YOURS, TOO_MANY, SERVER_ERROR = 4401, 4404, 4429, 1011
+# The page does not come back after the first three; after the last it tries again (base.html names
+# it). A server may send 1000 and 3000 to 4999 alone.
+SIGN_IN, NOT_YOURS, TOO_MANY, SERVER_ERROR = 4401, 4404, 4429, 4500
 Frame = dict[str, Any]
 
 # Seconds between two readings while one thing follows another; the first is shown at once.
@@ -44,8 +46,11 @@ class Conversation(AsyncWebsocketConsumer):
     after: int = 0
     told: int = 0
     pk: int
-    visit: Visit | None = None
+    visit: LiveSession | None = None
     reading: asyncio.Task[None] | None = None
+    streaming: asyncio.Task[None] | None = None
+    growing: dict[int, dict[int, str]]
+    is_opening: bool = True
     is_stale: bool = False
     is_urgent: bool = True
     HOT = {"text.streamed": "text_streamed", "conversation.event": "conversation_event"}
@@ -59,6 +64,7 @@ class Conversation(AsyncWebsocketConsumer):
             await super().dispatch(message)
 
     async def connect(self) -> None:
+        self.growing = {}
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
         self.after = after_of(self.scope["query_string"])
         user = self.scope.get("user")
@@ -67,13 +73,13 @@ class Conversation(AsyncWebsocketConsumer):
             await self.accept()
             await self.close(code=NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
-        if visitors().count(user.pk) >= settings.SOCKETS_PER_PERSON:
+        if live_sessions().count(user.pk) >= settings.SOCKETS_PER_PERSON:
             await self.accept()
             await self.close(code=TOO_MANY)
             return
         credential = Credential(user.pk, user.password, session_of(self.scope))
-        self.visit = Visit(credential, partial(self.close, code=SIGN_IN))
-        visitors().enter(self.visit)
+        self.visit = LiveSession(credential, partial(self.close, code=SIGN_IN))
+        live_sessions().enter(self.visit)
         await self.channel_layer.group_add(group_of(self.pk), self.channel_name)
         await self.accept()
         self.read_soon()
@@ -83,13 +89,22 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int) -> None:
         if self.visit:
-            visitors().leave(self.visit)
+            live_sessions().leave(self.visit)
         await self.channel_layer.group_discard(group_of(self.pk), self.channel_name)
-        if self.reading:
-            self.reading.cancel()
+        for task in (self.reading, self.streaming):
+            if task:
+                task.cancel()
 
     async def text_streamed(self, frame: Frame) -> None:
-        await self.send(text_data=streamed(frame))
+        """While one frame is drawn, the next ones become one."""
+        self.growing.setdefault(frame["message"], {}).update(frame["blocks"])
+        if self.streaming is None or self.streaming.done():
+            self.streaming = asyncio.create_task(self.stream())
+
+    async def stream(self) -> None:
+        while self.growing:
+            message, blocks = self.growing.popitem()
+            await self.send(text_data=await streamed(message, tuple(blocks.items())))
 
     async def conversation_event(self, event: Frame) -> None:
         self.told = max(self.told, event["seq"])
@@ -100,9 +115,9 @@ class Conversation(AsyncWebsocketConsumer):
     async def catch_up(self) -> None:
         """What a person has sent they see already; drawing it would hold up who answers."""
         told, is_urgent = self.told, self.is_urgent
-        if not told:  # it has just opened, and may have missed what happened before it listened
-            self.is_stale = self.is_urgent = False
-            self.after, html = await in_reader(fragments.changes, self.pk, self.after)
+        if self.is_opening:
+            self.is_opening = self.is_stale = self.is_urgent = False
+            html = await self.missed()
         elif is_urgent:
             self.is_stale = self.is_urgent = False
             now, html = await shared((self.pk, told), fragments.plan_first, self.pk)
@@ -118,6 +133,11 @@ class Conversation(AsyncWebsocketConsumer):
                 (self.pk, told, self.after), fragments.changes, self.pk, self.after
             )
         await self.send(text_data=html)
+
+    async def missed(self) -> str:
+        """What happened before this page listened, text that was saved meanwhile included."""
+        self.after, html = await in_reader(fragments.changes, self.pk, self.after, growing=True)
+        return html
 
     def read_soon(self) -> None:
         """One reading at a time; what happens meanwhile makes another one necessary."""
@@ -144,12 +164,12 @@ def session_of(scope: Any) -> str:
 
 
 # What is read and drawn once for all pages that stand at the same place and heard the same.
-_shared: dict[tuple[int, ...], asyncio.Task[Any]] = {}
+_shared: dict[tuple[object, ...], asyncio.Task[Any]] = {}
 MOST_SHARED = 32
 
 
 async def shared(
-    place: tuple[int, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+    place: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
     if place not in _shared:
         while len(_shared) >= MOST_SHARED:
@@ -165,18 +185,14 @@ async def shared(
     return drawn
 
 
-def streamed(frame: Frame) -> str:
-    return drawn(frame["message"], tuple((number, text) for number, text in frame["blocks"]))
-
-
-@lru_cache(maxsize=MOST_SHARED)
-def drawn(message_id: int, blocks: tuple[tuple[int, str], ...]) -> str:
-    return fragments.streamed(message_id, blocks)
+async def streamed(message: int, blocks: tuple[tuple[int, str], ...]) -> str:
+    """Drawn beside the event loop, once for all pages that show the message."""
+    return await shared(("text", message, blocks), fragments.streamed, message, blocks)
 
 
 def after_of(query: bytes) -> int:
     text = parse_qs(query.decode("ascii", "replace")).get("after", [""])[0]
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
+    return number(text, EVENT) or 0
 
 
 def is_theirs(pk: int, user_pk: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from channels_redis import pubsub
 from redis.exceptions import RedisError
 
-from agents.outages import Outage
+from agents.db import Outage
 
 SEND_SECONDS = 0.5  # for one message; a Redis that hangs must not hold up who writes
 PAUSE = 2.0  # seconds without a try after one that failed

@@ -15,19 +15,22 @@ from daphne.ws_protocol import WebSocketProtocol
 
 log = logging.getLogger(__name__)
 
-MOST_UNREAD = 2 * 1024 * 1024  # bytes kept for one socket
-TRY_AGAIN_LATER = 1013  # the page comes back by itself
+MOST_UNREAD = 2 * 1024 * 1024  # bytes kept for one socket, beside the frame that was sent last
 
 
 class WatchedSocket(WebSocketProtocol):  # type: ignore[misc]
-    """A WebSocket that is closed when too much of what was sent to it lies unread."""
+    """A WebSocket that is dropped when too much of what was sent to it lies unread.
+
+    Dropped, not closed: a closing frame would wait behind all that is unread.
+    """
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:  # noqa: N802
-        with suppress(Disconnected):  # it was closed while this was made
-            super().serverSend(content, binary)
         if self.state == self.STATE_OPEN and self.unread() > MOST_UNREAD:
             log.info("a page stopped reading; its socket is closed, and it may come back")
-            self.serverClose(code=TRY_AGAIN_LATER)
+            self.transport.abortConnection()
+            return
+        with suppress(Disconnected):  # it was closed while this was made
+            super().serverSend(content, binary)
 
     def unread(self) -> int:
         """Bytes that neither the other side nor the system's buffers have taken yet."""

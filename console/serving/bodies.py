@@ -14,6 +14,7 @@ from twisted.internet.protocol import Protocol
 
 from console.live.slow_readers import WatchedSocket
 from console.middleware import MOST_BYTES, REFUSALS
+from console.serving.deadlines import HurriedChannel
 
 MOST_HEARD = 4096  # bytes of a message from a page
 
@@ -22,6 +23,7 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
     """A request of at most MOST_BYTES."""
 
     taken = 0
+    kinds: list[bytes] | None = None
     is_refused = False
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802
@@ -36,7 +38,17 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
         if not self.is_refused:
             super().handleContentChunk(data)
 
+    def requestReceived(self, *line: bytes) -> None:  # noqa: N802
+        """Twisted would take every form apart, on the loop and for nobody: it sees no kind."""
+        self.kinds = self.requestHeaders.getRawHeaders(b"Content-Type")
+        self.requestHeaders.removeHeader(b"Content-Type")
+        super().requestReceived(*line)
+
     def process(self) -> object:
+        """Daphne would let anybody say below which path the server lies."""
+        self.requestHeaders.removeHeader(b"Daphne-Root-Path")
+        if self.kinds:
+            self.requestHeaders.setRawHeaders(b"Content-Type", self.kinds)
         return None if self.is_refused else super().process()
 
     def refuse(self) -> None:
@@ -52,6 +64,8 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
 
 
 class BoundedFactory(HTTPFactory):  # type: ignore[misc]
+    protocol = HurriedChannel
+
     def buildProtocol(self, addr: IAddress) -> Protocol:  # noqa: N802
         protocol: Protocol = super().buildProtocol(addr)
         protocol.requestFactory = BoundedRequest  # type: ignore[attr-defined]

@@ -20,6 +20,8 @@ from django.core.handlers.asgi import ASGIHandler
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from console.serving.unavailable import not_http
+
 SEATS = 8
 # Seconds a request waits for a seat before it gets an extra one: whoever sits that long asks a
 # slow server for something, and must not keep others from working.
@@ -52,6 +54,13 @@ class Pages(ASGIHandler):
                 return await sync_to_async(self.answer)(request, sitting)
         finally:
             sitting.never_came()
+
+    def create_request(self, scope: Any, body_file: Any) -> Any:
+        """Also refuses heads whose fields Python cannot make sense of."""
+        try:
+            return super().create_request(scope, body_file)
+        except (ValueError, LookupError):
+            return None, not_http(scope["path"])
 
     def answer(self, request: HttpRequest, sitting: Sitting) -> HttpResponseBase:
         with sitting:

@@ -33,7 +33,9 @@ def one_at_a_time() -> Iterator[None]:
         return
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        cursor.execute("SET idle_in_transaction_session_timeout = 0")  # it may have to think
         try:
             yield
         finally:
+            cursor.execute("RESET idle_in_transaction_session_timeout")
             cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])

@@ -18,9 +18,9 @@ from django.utils.module_loading import import_string
 from twisted.internet import defer, reactor
 
 from agents import events
-from agents.errors import NotNow
+from agents.errors import Conflict
 from agents.queue.worker import Worker
-from agents.tools import mcp
+from agents.tools.integrations import mcp
 from console.serving.bodies import BoundedFactory, QuietSocket
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             ending += [asyncio.ensure_future(self.worker.stop()), self.working]
         ending.append(asyncio.ensure_future(mcp.aclose_all()))
         await asyncio.wait(ending, timeout=DRAIN)
-        await events.all_told(0.2)
+        await events.wait_until_sent(0.2)
 
     def requests(self) -> list[asyncio.Future[None]]:
         found = (details.get("application_instance") for details in self.connections.values())
@@ -106,11 +106,13 @@ def listen(host: str, port: int) -> socket.socket:
         listener.bind(address)
         listener.listen(128)
     except PermissionError:
-        raise NotNow(f"Port {port} may not be used by you: set PLANSIDE_PORT above 1023.") from None
+        raise Conflict(
+            f"Port {port} may not be used by you: set PLANSIDE_PORT above 1023."
+        ) from None
     except socket.gaierror:
-        raise NotNow(f"PLANSIDE_HOST {host!r} is not an address of this machine.") from None
+        raise Conflict(f"PLANSIDE_HOST {host!r} is not an address of this machine.") from None
     except OSError as error:
-        raise NotNow(refusal(error, host, port)) from None
+        raise Conflict(refusal(error, host, port)) from None
     return listener
 
 

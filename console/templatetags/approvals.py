@@ -2,81 +2,72 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agents.agent_file.record import files_folder, read_agent
-from agents.errors import Refused
 from agents.models import Message, ToolCall
-from console.present import agent_name
+from console.call_display import MOST_SAID, CallDrawing, covered_words, draw_call, is_shell
+from console.call_status import call_status
+from console.conversation_state import agent_name
 from console.thread import visible_calls
 
 register = template.Library()
 
-LONGEST_RULE = 80  # characters of a command that are said again below it
+
+register.filter(call_status)
 
 
 @register.filter
 def question(call: ToolCall) -> str:
-    return "Run this shell command?" if is_shell(call) else f"Run {call.tool}?"
+    return "Run this shell command?" if is_shell(call) else f"Let it use {call.tool}?"
 
 
 @register.filter
-def is_shell(call: ToolCall) -> bool:
-    return call.tool == "shell" and isinstance(call.arguments.get("command"), str)
+def drawn_call(call: ToolCall) -> CallDrawing:
+    """Every argument whole, for the decision."""
+    return draw_call(call)
 
 
 @register.filter
-def readable(call: ToolCall) -> list[tuple[str, str]]:
-    """Each argument by name: texts as they are, the rest as JSON."""
-    values = call.arguments if isinstance(call.arguments, dict) else {"arguments": call.arguments}
-    return [(str(name), told(value)) for name, value in values.items()]
+def drawn_shortly(call: ToolCall) -> CallDrawing:
+    """The same afterwards: what is far from a change is only counted."""
+    return draw_call(call, is_short=True)
 
 
-def told(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+@register.filter
+def hidden_words(drawing: CallDrawing) -> str:
+    if drawing.hidden == 1:
+        return "1 hidden character is drawn as a box."
+    return f"{drawing.hidden:,} hidden characters are drawn as boxes."
 
 
 @register.filter
 def rule(call: ToolCall) -> SafeString | str:
     """What “Always allow” covers: this call and no other."""
-    if not is_shell(call):
-        return "exactly this call"
-    words = " ".join(str(call.arguments["command"]).split())
-    if len(words) > LONGEST_RULE:
-        return "exactly this command"
-    return format_html('<span class="mono">{}</span>', words)
+    drawing = draw_call(call)
+    if drawing.lines == 1 and is_shell(call) and len(call.arguments["command"]) <= MOST_SAID:
+        return format_html(
+            '<span class="mono">{}</span>', drawing.arguments[0].drawing.head[0].html
+        )
+    return covered_words(drawing)
 
 
 @dataclass(frozen=True)
 class Asker:
-    """The agent that wants to make the call, and where its commands run."""
+    """The agent that wants to make the call."""
 
     id: str
     name: str
-    folder: str
 
 
 @register.filter
 def asker(call: ToolCall) -> Asker:
     """Not always the conversation's own agent: it may be one that works for it."""
     id = call.turn.conversation.agent_id
-    return Asker(id, agent_name(id), folder(id))
-
-
-def folder(agent_id: str) -> str:
-    """As a person writes it; nothing where there is none."""
-    try:
-        path = files_folder(read_agent(agent_id))
-    except Refused:
-        return ""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+    return Asker(id, agent_name(id))
 
 
 @register.filter

@@ -6,21 +6,28 @@ from functools import lru_cache
 
 from django import template
 
-from console.marks import Snapshot
-from console.versions import News, news_of
-from plans.models import Plan
+from agents.actors import actor_of
+from console.actor_names import name_for
+from console.plan_versions import VersionNews, news_of
+from console.status_labels import Snapshot
+from plans.models import Plan, PlanVersion
 
 register = template.Library()
 
 
 @register.simple_tag
-def news(plan: Snapshot) -> News | None:
+def news(plan: Snapshot) -> VersionNews | None:
     """How much changed since you approved, or since the version before; None for the first."""
     if plan["version"] == 1:
         return None
     return compared(plan["id"], plan["created_at"], plan["version"], plan["approved_version"])
 
 
+@register.filter
+def author(version: PlanVersion, viewer: str) -> str:
+    return name_for(actor_of(version.author_kind, version.author), viewer)
+
+
 @lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them
-def compared(pk: int, created_at: str, version: int, approved: int | None) -> News:
+def compared(pk: int, created_at: str, version: int, approved: int | None) -> VersionNews:
     return news_of(Plan(pk=pk, version=version, approved_version=approved))

@@ -9,11 +9,11 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 from pydantic import JsonValue
 
-from agents.agent_file.record import AgentRecord, change_agent, read_agent
-from agents.errors import Invalid, Missing, NotNow
+from agents.config.store import AgentRecord, change_agent, read_agent
+from agents.config.tool_names import BETWEEN
+from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolSource
-from agents.sources import source_named
-from agents.tools.names import BETWEEN
+from agents.tools.integrations.actions import source_named
 from console.agent_tools import operations_of, without
 from console.fragments import replace
 from console.views.agents import changing, mine
@@ -41,7 +41,7 @@ def operations(request: HttpRequest, agent_id: str, source: str) -> HttpResponse
     agent = mine(request, agent_id)
     try:
         found = source_named(source)
-    except Missing as error:
+    except NotFound as error:
         raise Http404 from error
     return HttpResponse(replace(f"operations-{agent.id}-{source}", shown(agent, found)))
 
@@ -56,6 +56,6 @@ def take_back(request: HttpRequest, agent_id: str) -> str:
     """One call asks again from now on."""
     kept = without(read_agent(agent_id), request.POST.get("call", ""))
     if kept is None:
-        raise NotNow("This call is not among those allowed for always any more.")
+        raise Conflict("This call is not among those allowed for always any more.")
     change_agent(agent_id, {"always_allow": cast(JsonValue, kept)})
     return "Taken back: this call asks again."

@@ -16,21 +16,22 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 from pydantic import JsonValue
 
-from agents.agent_file import owners
-from agents.agent_file.record import (
+from agents.chains.store import problems_of
+from agents.config import ownership
+from agents.config.store import (
     AgentRecord,
     change_agent,
     copy_agent,
     create_agent,
-    delete_agent,
     read_agent,
     replace_agent_text,
 )
-from agents.errors import Invalid, Missing, NotNow, Refused, Stale
-from agents.providers.known import names
+from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
+from agents.llm.providers.registry import names
+from agents.removal import delete_agent
 from console.agent_tools import DEFAULT_GRANTS, always_of, rows_of
-from console.answers import replace_text, tell
 from console.fragments import replace
+from console.htmx import alert_partial, replace_text
 from console.views.conversations import person
 
 MOST_COPIES = 100
@@ -45,7 +46,7 @@ class Line:
 
 @require_GET
 def agents(request: HttpRequest) -> HttpResponse:
-    mine = owners.agents_of(person(request))
+    mine = ownership.agents_of(person(request))
     wanted = request.GET.get("agent")
     shown = next((agent for agent in mine if agent.id == wanted), mine[0] if mine else None)
     context: dict[str, object] = {"cards": [card(a, opened=a is shown) for a in mine]}
@@ -58,9 +59,26 @@ def agents(request: HttpRequest) -> HttpResponse:
 def file(request: HttpRequest, agent_id: str) -> HttpResponse:
     """The third column for one agent: to read, or to edit."""
     shown = mine(request, agent_id)
+    if (since := request.GET.get("since")) is not None:
+        return news(shown, since, is_edited="edit" in request.GET)
     template = "agents/_edit.html" if "edit" in request.GET else "agents/_file.html"
     html = render_to_string(template, file_of(shown))
     return HttpResponse(replace("file", html))
+
+
+def news(agent: AgentRecord, since: str, *, is_edited: bool) -> HttpResponse:
+    """What an open page is told when the file was changed by hand; typed text stays."""
+    if agent.digest == since:
+        return HttpResponse(status=204)
+    told = card(agent, True) | {"is_news": True}
+    pieces = [replace(f"agent-{agent.id}", render_to_string("agents/_agent.html", told))]
+    if is_edited:
+        clash = render_to_string("agents/_clash.html", {"agent": agent})
+        pieces.append(replace_text("file-alert", clash))
+        pieces.append('<hx-partial hx-target="#file-news" hx-swap="delete"></hx-partial>')
+    else:
+        pieces.append(replace("file", render_to_string("agents/_file.html", file_of(agent))))
+    return HttpResponse("".join(pieces))
 
 
 def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpResponse]:
@@ -72,14 +90,14 @@ def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpRespons
         before = mine(request, agent_id)
         try:
             said, refused, status = do(request, agent_id), "", 200
-        except Missing:
+        except NotFound:
             raise
         except Refused as refusal:
             said, refused, status = "", str(refusal), refusal.status
         after = read_agent(agent_id)
         pieces = [
             replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
-            tell(f"agent-{agent_id}-alert", refused),
+            alert_partial(f"agent-{agent_id}-alert", refused),
             replace("file", render_to_string("agents/_file.html", file_of(after, before, said))),
         ]
         return HttpResponse("".join(pieces), status=status)
@@ -116,7 +134,7 @@ def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
         html = render_to_string("agents/_clash.html", {"agent": before})
         return HttpResponse(replace_text("file-alert", html), status=Stale.status)
     except Refused as refusal:
-        return HttpResponse(tell("file-alert", str(refusal)), status=refusal.status)
+        return HttpResponse(alert_partial("file-alert", str(refusal)), status=refusal.status)
     pieces = [
         replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
         replace(
@@ -137,7 +155,7 @@ def new(request: HttpRequest) -> HttpResponse:
         by = person(request)
         made = free(by, slugify(name) or "agent", lambda new_id: create_agent(new_id, values))
     except Refused as refusal:
-        return HttpResponse(tell("new-agent-alert", str(refusal)), status=refusal.status)
+        return HttpResponse(alert_partial("new-agent-alert", str(refusal)), status=refusal.status)
     return go_to(made.id)
 
 
@@ -148,23 +166,26 @@ def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
         by = person(request)
         made = free(by, f"{source.id}-copy"[:60], lambda new_id: copy_agent(source.id, new_id))
     except Refused as refusal:
-        alert = tell(f"agent-{agent_id}-alert", str(refusal))
+        alert = alert_partial(f"agent-{agent_id}-alert", str(refusal))
         return HttpResponse(alert, status=refusal.status)
     return go_to(made.id)
 
 
 @require_POST
 def delete(request: HttpRequest, agent_id: str) -> HttpResponse:
-    gone = mine(request, agent_id)
-    delete_agent(gone.id)
-    owners.disown(gone.id)
+    """Refused with what is under way, where it is at work."""
+    try:
+        delete_agent(mine(request, agent_id).id, person(request))
+    except Refused as refusal:
+        alert = alert_partial(f"delete-{agent_id}-alert", str(refusal))
+        return HttpResponse(alert, status=refusal.status)
     return HttpResponse(headers={"HX-Redirect": reverse("agents")})
 
 
 def mine(request: HttpRequest, agent_id: str) -> AgentRecord:
     try:
-        return owners.agent_of(person(request), agent_id)
-    except Missing as error:
+        return ownership.agent_of(person(request), agent_id)
+    except NotFound as error:
         raise Http404 from error
 
 
@@ -173,10 +194,10 @@ def free(by: User, wanted: str, make: Callable[[str], AgentRecord]) -> AgentReco
     for number in range(1, MOST_COPIES):
         new_id = wanted if number == 1 else f"{wanted}-{number}"
         try:
-            return owners.make_agent(by, new_id, partial(make, new_id))
-        except NotNow:
+            return ownership.make_agent(by, new_id, partial(make, new_id))
+        except Conflict:
             continue
-    raise NotNow(f"There are too many agents called {wanted}.")
+    raise Conflict(f"There are too many agents called {wanted}.")
 
 
 def go_to(agent_id: str) -> HttpResponse:
@@ -192,6 +213,7 @@ def card(agent: AgentRecord, opened: bool) -> dict[str, object]:
         "grants": rows_of(agent),
         "always": always_of(agent),
         "providers": names(),
+        "chain_problems": problems_of(agent),
     }
 
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from agents.models import Conversation, Message
 from console import fragments
-from console.answers import cursor_of
+from console.htmx import cursor_of
 
 
 def seq_of(request: HttpRequest, pk: int) -> int:

@@ -3,42 +3,64 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 
 from agents import actions
+from agents.engine.subagents import ancestors
+from agents.errors import Refused
 from agents.models import Conversation, Message, ToolCall
-from agents.turns.children import ancestors
-from console import commands
-from console.answers import verb
+from console import chat_commands
+from console.expected_version import expected, number
+from console.htmx import is_htmx, verb
 from console.views.conversations import person
 
 
 @verb(alert="say-alert")
 def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None:
-    """Whatever is typed goes through one door; the page names the plan's version it shows."""
-    version = request.POST.get("plan_version", "")
-    said = commands.say(
-        conversation,
-        request.POST.get("text", ""),
-        person(request).username,
-        plan_version=int(version) if version.isdecimal() else None,
-    )
+    """Whatever is typed goes through one door; the page names the plan and version it shows."""
+    text = request.POST.get("text", "")
+    seen = expected(request, version="plan_version")
+    try:
+        said = chat_commands.handle_message(
+            conversation,
+            text,
+            person(request).username,
+            seen,
+            unsaved="unsaved" in request.POST,
+            asking=number(request.POST.get("asking")),
+            question=number(request.POST.get("question")),
+        )
+    except Refused:
+        if not is_htmx(request):  # the page is loaded anew: the text waits in its message box
+            actions.save_draft(conversation, text)
+        raise
     actions.save_draft(conversation, "")
     if said.conversation.pk == conversation.pk:
         return None
-    new = reverse("conversation", args=[said.conversation.pk])
-    return HttpResponse(headers={"HX-Redirect": new})
+    return go_to(request, reverse("conversation", args=[said.conversation.pk]))
+
+
+def go_to(request: HttpRequest, address: str) -> HttpResponse:
+    return HttpResponse(headers={"HX-Redirect": address}) if is_htmx(request) else redirect(address)
 
 
 @verb(alert="say-alert")
 def stop(request: HttpRequest, conversation: Conversation) -> None:
+    keep_typed(request, conversation)
     actions.stop_reply(conversation, person(request).username)
+
+
+def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
+    """What stands in the message box now; what a stop gives back is put before it."""
+    if "text" in request.POST:
+        actions.save_draft(conversation, request.POST["text"])
 
 
 @verb(alert="say-alert")
 def retry(request: HttpRequest, conversation: Conversation) -> None:
-    actions.retry_reply(conversation, person(request).username)
+    turn = number(request.GET.get("turn"))
+    actions.retry_reply(conversation, person(request).username, turn)
 
 
 @verb(alert="say-alert")
@@ -53,7 +75,7 @@ def try_now(request: HttpRequest, conversation: Conversation, message: int) -> N
     row = get_object_or_404(conversation.messages, pk=message)
     if row.turn is None:
         raise Http404
-    actions.try_now(row.turn, person(request).username)
+    actions.retry_now(row.turn, person(request).username)
 
 
 @verb(alert="say-alert")

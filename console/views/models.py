@@ -11,19 +11,19 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.agent_file.owners import agents_of
-from agents.agent_file.record import AgentRecord, change_agent, list_agents
-from agents.database import in_db
+from agents.config.ownership import agents_of
+from agents.config.store import AgentRecord, change_agent, list_agents
+from agents.db import in_db
 from agents.errors import Invalid, Refused
+from agents.llm.providers import actions as verbs
+from agents.llm.providers.actions import ProviderEdit
+from agents.llm.providers.discovery import Found, ask_provider, discover
+from agents.llm.providers.registry import Endpoint, default_model, names, resolve
 from agents.models import Provider
-from agents.providers import actions as verbs
-from agents.providers.actions import ProviderEdit
-from agents.providers.asking import Found, ask_provider, look_around
-from agents.providers.known import Endpoint, default_model, names, resolve
-from console.admins import for_admins
-from console.answers import tell
-from console.forms import pairs, price_lines, prices
+from console.auth.admins import for_admins
+from console.form_parsing import pairs, price_lines, prices
 from console.fragments import replace
+from console.htmx import alert_partial
 from console.views.agents import mine
 from console.views.conversations import person
 
@@ -132,7 +132,7 @@ async def test(request: HttpRequest, name: str) -> HttpResponse:
 
 async def found(request: HttpRequest) -> HttpResponse:
     """What is at hand on this machine, for agents that still talk to the scripted model."""
-    models = await look_around()
+    models = await discover()
     html = await in_db(offers, request, models)
     return HttpResponse(replace("found", html))
 
@@ -159,5 +159,5 @@ def use_found(request: HttpRequest, agent_id: str) -> HttpResponse:
         resolve(provider)
         change_agent(agent.id, {"provider": provider, "model": model})
     except Refused as refusal:
-        return HttpResponse(tell("found-alert", str(refusal)), status=refusal.status)
+        return HttpResponse(alert_partial("found-alert", str(refusal)), status=refusal.status)
     return HttpResponse(headers={"HX-Refresh": "true"})

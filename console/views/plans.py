@@ -9,38 +9,28 @@ from django.db import transaction
 from django.http import Http404, HttpRequest
 from django.template.loader import render_to_string
 
+from agents.engine.budget import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
-from agents.turns.budget import NAMES
-from console.answers import replace_text, verb
+from console import plan_command
+from console.expected_version import UNNAMED, number, plan_in_form, plan_on_page
+from console.htmx import replace_text, verb
 from console.views.conversations import person
+from console.views.messages import keep_typed
 from plans import actions
-from plans.actions.budgets import why_over
-from plans.models import ActivePlan, Plan, Subtask
-from plans.rows import checklist
-from plans.shapes import PlanEdit, SubtaskDraft
-
-
-def active(conversation: Conversation) -> Plan:
-    pointer = ActivePlan.objects.filter(conversation=conversation).select_related("plan").first()
-    if pointer is None or pointer.plan is None:
-        raise Http404
-    return pointer.plan
-
-
-def seen_version(request: HttpRequest) -> int | None:
-    """The version the page shows; it comes with everything that depends on having read it."""
-    text = request.POST.get("version", "")
-    return int(text) if text.isdecimal() else None
+from plans.limits import why_over
+from plans.models import Plan, Subtask
+from plans.queries import checklist
+from plans.schemas import PlanEdit, SubtaskDraft
 
 
 @verb(alert="plan-alert")
 def approve(request: HttpRequest, conversation: Conversation) -> None:
     """Start the version that is shown, with the text of open editors saved into it first."""
-    by, version = person(request).username, seen_version(request) or 0
-    plan = active(conversation)
+    by = person(request).username
     with transaction.atomic():
-        actions.approve(plan, save_edits(request, plan, by, version), by)
+        plan, version = plan_on_page(request, conversation)
+        actions.approve_plan(plan, save_edits(request, plan, by, version), by)
 
 
 def save_edits(request: HttpRequest, plan: Plan, by: str, version: int) -> int:
@@ -74,46 +64,62 @@ def edit_of(request: HttpRequest, prefix: str = "") -> PlanEdit:
 
 @verb(alert="plan-alert")
 def cancel(request: HttpRequest, conversation: Conversation) -> None:
-    actions.cancel_plan(active(conversation), person(request).username)
+    actions.cancel_plan(plan_in_form(request, conversation), person(request).username)
+
+
+@verb(alert="beside-alert")
+def beside(request: HttpRequest, conversation: Conversation) -> None:
+    """Ask for another plan; the one that is shown stays open."""
+    plan_command.ask_beside(conversation, request.POST.get("goal", ""), person(request).username)
 
 
 @verb(alert="say-alert")
 def cancel_asking(request: HttpRequest, conversation: Conversation) -> None:
-    actions.cancel_asking(conversation, person(request).username)
+    keep_typed(request, conversation)
+    asking = number(request.POST.get("asking"))
+    if asking is None:
+        raise Invalid(UNNAMED)
+    actions.cancel_request(conversation, person(request).username, asking)
 
 
 @verb(alert="plan-alert")
 def pause(request: HttpRequest, conversation: Conversation) -> None:
-    actions.pause_plan(active(conversation), person(request).username)
+    actions.pause_plan(plan_in_form(request, conversation), person(request).username)
 
 
 @verb(alert="plan-alert")
 def resume(request: HttpRequest, conversation: Conversation) -> None:
-    actions.resume_plan(active(conversation), person(request).username)
+    plan, version = plan_on_page(request, conversation)
+    actions.resume_plan(plan, person(request).username, version)
 
 
 @verb(alert="plan-alert")
 def stop(request: HttpRequest, conversation: Conversation) -> None:
-    actions.stop_plan(active(conversation), person(request).username)
+    actions.stop_plan(plan_in_form(request, conversation), person(request).username)
 
 
 @verb(alert="plan-alert")
 def again(request: HttpRequest, conversation: Conversation) -> None:
     """Go on with what failed or was stopped."""
-    actions.run_plan(active(conversation), person(request).username)
+    plan, version = plan_on_page(request, conversation)
+    actions.run_plan(plan, person(request).username, version=version)
 
 
 @verb(alert="plan-alert")
 def edit(request: HttpRequest, conversation: Conversation) -> None:
-    by = person(request).username
-    actions.edit_plan(active(conversation), edit_of(request), by, seen_version(request))
+    plan, version = plan_on_page(request, conversation)
+    actions.edit_plan(plan, edit_of(request), person(request).username, version)
 
 
 @verb(alert="plan-alert")
 def add(request: HttpRequest, conversation: Conversation) -> None:
+    """A new subtask, or the removed one that the toast `restores`."""
     by, after = person(request).username, request.POST.get("after") or None
-    fields = draft_of(request)
-    actions.add_subtask(active(conversation), fields, by, seen_version(request), after)
+    plan, version = plan_on_page(request, conversation)
+    if restores := request.POST.get("restores"):
+        actions.restore_subtask(plan, restores, by, version)
+    else:
+        actions.add_subtask(plan, draft_of(request), by, version, after)
 
 
 def draft_of(request: HttpRequest) -> SubtaskDraft:
@@ -127,53 +133,53 @@ def draft_of(request: HttpRequest) -> SubtaskDraft:
 @verb(alert="plan-alert")
 def update(request: HttpRequest, conversation: Conversation, key: str) -> None:
     changes: dict[str, object] = draft_of(request).model_dump()
-    by = person(request).username
-    actions.update_subtask(active(conversation), key, changes, by, seen_version(request))
+    plan, version = plan_on_page(request, conversation)
+    actions.update_subtask(plan, key, changes, person(request).username, version)
 
 
 @verb(alert="plan-alert")
 def move(request: HttpRequest, conversation: Conversation, key: str) -> None:
-    place = request.POST.get("to", "")
-    if not place.isdecimal():
+    place = number(request.POST.get("to"))
+    if place is None:
         raise Http404
-    by = person(request).username
-    actions.move_subtask(active(conversation), key, int(place), by, seen_version(request))
+    plan, version = plan_on_page(request, conversation)
+    actions.move_subtask(plan, key, place, person(request).username, version)
 
 
 @verb(alert="plan-alert")
 def remove(request: HttpRequest, conversation: Conversation, key: str) -> str:
     """Without asking first: the answer offers to put it back."""
-    plan = active(conversation)
+    plan, version = plan_on_page(request, conversation)
     gone = checklist(plan).filter(key=key).first()
-    plan = actions.remove_subtask(plan, key, person(request).username, seen_version(request))
+    plan = actions.remove_subtask(plan, key, person(request).username, version)
     return removed(conversation, plan, gone) if gone else ""
 
 
 def removed(conversation: Conversation, plan: Plan, gone: Subtask) -> str:
-    """The toast with Undo, which adds it again behind the subtask it stood behind."""
-    place = (gone.position or 1) - 1
-    before = checklist(plan).filter(position=place).values_list("key", flat=True).first()
-    toast = {"conversation": conversation, "plan": plan, "gone": gone, "after": before or ""}
-    html = render_to_string("plans/_removed.html", toast)
-    return replace_text("toast", html)
+    """The toast with Undo, which puts it back where it was."""
+    toast = {"conversation": conversation, "plan": plan, "gone": gone}
+    return replace_text("toast", render_to_string("plans/_removed.html", toast))
 
 
 @verb(alert="plan-alert")
 def retry(request: HttpRequest, conversation: Conversation, key: str) -> None:
-    actions.retry_subtask(active(conversation), key, person(request).username)
+    plan, version = plan_on_page(request, conversation)
+    actions.retry_subtask(plan, key, person(request).username, version)
 
 
 @verb(alert="skip-alert")
 def skip(request: HttpRequest, conversation: Conversation, key: str) -> None:
+    plan, version = plan_on_page(request, conversation)
     reason = request.POST.get("reason", "")
-    actions.skip_subtask(active(conversation), key, person(request).username, reason)
+    actions.skip_subtask(plan, key, person(request).username, reason, version)
 
 
 @verb(alert="replan-alert")
 def replan(request: HttpRequest, conversation: Conversation, key: str | None = None) -> None:
     """Plan the rest anew, from this subtask on or from the next one."""
+    plan, version = plan_on_page(request, conversation)
     hint = request.POST.get("hint", "").strip()
-    actions.replan(active(conversation), person(request).username, key, hint)
+    actions.replan_rest(plan, person(request).username, key, hint, version)
 
 
 @verb(alert="budget-alert")
@@ -183,7 +189,8 @@ def raise_budget(request: HttpRequest, conversation: Conversation) -> None:
         name: number_of(text) for name in NAMES if (text := request.POST.get(name, ""))
     }
     with transaction.atomic():
-        plan = actions.raise_budget(active(conversation), person(request).username, limits)
+        plan, version = plan_on_page(request, conversation)
+        plan = actions.raise_budget(plan, person(request).username, limits, version)
         if still := why_over(plan):
             raise Invalid(f"That is not enough: {still}.")
 

@@ -11,14 +11,14 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from agents import sources
-from agents.errors import Invalid, Missing, Refused
+from agents.errors import Invalid, NotFound, Refused
 from agents.models import ToolSource
-from console.admins import admin, for_admins
-from console.answers import tell
-from console.forms import pairs
+from agents.tools.integrations import actions
+from console.auth.admins import demand_admin, for_admins
+from console.form_parsing import pairs
 from console.fragments import replace
-from console.registered import shape
+from console.htmx import alert_partial
+from console.integration_schemas import shape
 from console.views.conversations import person
 
 WEB = ("http://", "https://")
@@ -29,7 +29,7 @@ KINDS = {"openapi": ToolSource.Kind.OPENAPI, "mcp": ToolSource.Kind.MCP}
 def tools(request: HttpRequest) -> HttpResponse:
     is_admin = person(request).is_superuser
     context = {
-        "sources": [shape(source, for_admin=is_admin) for source in sources.list_sources()],
+        "sources": [shape(source, for_admin=is_admin) for source in actions.list_sources()],
         "is_admin": is_admin,
         "opened": request.GET.get("source", ""),
     }
@@ -41,21 +41,21 @@ async def add(request: HttpRequest) -> HttpResponse:
     """Kept only when it could be asked what it offers."""
     try:
         source = await sync_to_async(entered)(request)
-        source = await sources.register(source, await sync_to_async(admin)(request))
+        source = await actions.register(source, demand_admin(await request.auser()))
     except Refused as refusal:
-        return HttpResponse(tell("source-new-alert", str(refusal)), status=refusal.status)
+        return HttpResponse(alert_partial("source-new-alert", str(refusal)), status=refusal.status)
     target = f"{reverse('tools')}?{urlencode({'source': source.name})}"
     return HttpResponse(headers={"HX-Redirect": target})
 
 
 def entered(request: HttpRequest) -> ToolSource:
     """The form as a source that has not been asked yet."""
-    form, by = request.POST, admin(request)
+    form, by = request.POST, demand_admin(request.user)
     kind, where = form.get("kind", ""), form.get("where", "").strip()
     if kind not in KINDS:
         raise Invalid("A service is an OpenAPI service or an MCP server.")
     is_command = kind == "mcp" and not where.startswith(WEB)
-    return sources.add_source(
+    return actions.add_source(
         form.get("name", "").strip(),
         kind=KINDS[kind],
         url="" if is_command else where,
@@ -64,6 +64,7 @@ def entered(request: HttpRequest) -> ToolSource:
         headers=pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers"),
         inject=pairs(form.get("inject", ""), "=:", "the fixed arguments"),
         timeout_s=seconds(form.get("timeout_s", "")),
+        trusts_hints="trusts_hints" in form,
         by=by,
     )
 
@@ -80,18 +81,29 @@ def seconds(text: str) -> int:
 async def refresh(request: HttpRequest, name: str) -> HttpResponse:
     """Ask it again what it offers; what was known stays when it does not answer."""
     try:
-        by = await sync_to_async(admin)(request)
-        source = await sources.refresh_source(await sync_to_async(sources.source_named)(name))
-    except Missing as error:
+        by = demand_admin(await request.auser())
+        source = await actions.refresh_source(await sync_to_async(actions.source_named)(name))
+    except NotFound as error:
         raise Http404 from error
     except Refused as refusal:
-        return HttpResponse(tell(f"source-{name}-alert", str(refusal)), status=refusal.status)
+        return HttpResponse(
+            alert_partial(f"source-{name}-alert", str(refusal)), status=refusal.status
+        )
     context = {"source": shape(source), "is_admin": bool(by), "opened": name, "asked": True}
     html = await sync_to_async(render_to_string)("settings/_source.html", context)
     return HttpResponse(replace(f"source-{name}", html))
 
 
 @for_admins("source-{name}-alert")
+def trust(request: HttpRequest, by: str, name: str) -> HttpResponse:
+    """Believe what it says of itself, or no longer."""
+    source = actions.trust_hints(name, "trusts_hints" in request.POST, by)
+    context = {"source": shape(source), "is_admin": True, "opened": name}
+    html = render_to_string("settings/_source.html", context)
+    return HttpResponse(replace(f"source-{name}", html))
+
+
+@for_admins("source-{name}-alert")
 def remove(request: HttpRequest, by: str, name: str) -> HttpResponse:
-    sources.remove_source(name, by)
+    actions.remove_source(name, by)
     return HttpResponse(headers={"HX-Redirect": reverse("tools")})

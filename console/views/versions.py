@@ -7,11 +7,12 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
 from agents.models import Conversation
-from console.answers import owned, replace_text, verb
-from console.versions import versions as versions_of
+from console.expected_version import number, plan_on_page
+from console.htmx import owned, replace_text, verb
+from console.plan_versions import versions as versions_of
 from console.views.conversations import person
-from console.views.plans import active, seen_version
 from plans import actions
+from plans.models import Plan
 
 
 @require_GET
@@ -19,7 +20,9 @@ def versions(request: HttpRequest, pk: int) -> HttpResponse:
     """The list and the comparison, and the button that goes back."""
     conversation = owned(request, pk)
     to, since = number(request.GET.get("to")), number(request.GET.get("from"))
-    found = versions_of(active(conversation), person(request).username, to, since)
+    wanted = number(request.GET.get("plan")) or 0
+    plan = Plan.objects.filter(pk=wanted, conversation=conversation).first()
+    found = versions_of(plan, person(request).username, to, since) if plan else None
     if found is None:
         raise Http404
     context = {"versions": found, "conversation": conversation}
@@ -29,15 +32,11 @@ def versions(request: HttpRequest, pk: int) -> HttpResponse:
     )
 
 
-def number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdecimal() and len(text) < 10 else None
-
-
 @verb(alert="plan-alert")
 def go_back(request: HttpRequest, conversation: Conversation) -> None:
     """Without asking: it makes one more version."""
     wanted = number(request.POST.get("to"))
     if wanted is None:
         raise Http404
-    by = person(request).username
-    actions.go_back(active(conversation), wanted, by, seen_version(request))
+    plan, version = plan_on_page(request, conversation)
+    actions.restore_version(plan, wanted, person(request).username, version)

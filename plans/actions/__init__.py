@@ -4,28 +4,31 @@ View, API, command and tool call these and nothing else; a refusal is agents.err
 one sentence. `by` is who did it: a username, "agent" or "system".
 """
 
-from plans.actions.approval import approve
-from plans.actions.asking import ask_for_plan, cancel_asking
+from plans.actions.activate import activate_plan, delete_plan, use_again
+from plans.actions.approve import approve_plan
 from plans.actions.attempts import (
     answer_question,
     ask_question,
     claim_subtask,
     report_progress,
 )
-from plans.actions.budgets import raise_budget
-from plans.actions.editing import (
+from plans.actions.budget import raise_budget
+from plans.actions.close import cancel_plan, clear, end_open_plans, finish_plan
+from plans.actions.complete import interrupt_attempt, settle_closing, settle_subtask
+from plans.actions.create import create_plan
+from plans.actions.edit import (
     add_subtask,
     edit_plan,
     move_subtask,
     remove_subtask,
+    restore_subtask,
     update_subtask,
 )
-from plans.actions.ending import cancel_plan, clear, finish_plan
-from plans.actions.going_back import go_back
-from plans.actions.making import create_plan
-from plans.actions.replanning import replace_rest, replan
-from plans.actions.revising import revise_plan
-from plans.actions.running import (
+from plans.actions.replan import replace_rest, replan_rest
+from plans.actions.request import cancel_request, request_plan
+from plans.actions.restore import restore_version
+from plans.actions.revise import revise_plan
+from plans.actions.run import (
     pause_plan,
     resume_plan,
     retry_subtask,
@@ -33,32 +36,33 @@ from plans.actions.running import (
     skip_subtask,
     stop_plan,
 )
-from plans.actions.settling import settle_closing, settle_subtask
-from plans.actions.shelf import activate, delete_plan, use_again
 
 __all__ = [
-    "activate",
+    "activate_plan",
     "add_subtask",
     "answer_question",
-    "approve",
-    "ask_for_plan",
+    "approve_plan",
     "ask_question",
-    "cancel_asking",
     "cancel_plan",
+    "cancel_request",
     "claim_subtask",
     "clear",
     "create_plan",
     "delete_plan",
     "edit_plan",
+    "end_open_plans",
     "finish_plan",
-    "go_back",
+    "interrupt_attempt",
     "move_subtask",
     "pause_plan",
     "raise_budget",
     "remove_subtask",
     "replace_rest",
-    "replan",
+    "replan_rest",
     "report_progress",
+    "request_plan",
+    "restore_subtask",
+    "restore_version",
     "resume_plan",
     "retry_subtask",
     "revise_plan",

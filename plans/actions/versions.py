@@ -7,22 +7,24 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from agents.agent_file.record import read_agent
-from agents.errors import Invalid, Missing
-from plans.models import Plan, Run
-from plans.rows import (
+from agents.actors import Actor
+from agents.config.store import read_agent
+from agents.errors import Invalid, NotFound
+from plans.expected_version import demand_version
+from plans.models import PLAN_TEXT, Plan, Run
+from plans.queries import (
     AGENT,
     SYSTEM,
+    demand_no_child,
     demand_open,
-    demand_version,
-    lock,
+    lock_plan,
+    record_event,
     refresh_state,
     save_run,
     save_version,
     snapshot_text,
-    tell,
 )
-from plans.shapes import NOTHING
+from plans.schemas import NOTHING, PlanEdit, Revision
 
 
 class Change:
@@ -32,16 +34,24 @@ class Change:
         self.plan = plan
         self.explanation = ""
 
+    def set_text(self, given: PlanEdit | Revision) -> None:
+        """The plan's own text, as far as it is given; None leaves a field as it is."""
+        for field in PLAN_TEXT:
+            if (value := getattr(given, field)) is not None:
+                setattr(self.plan, field, value)
+        self.plan.save(update_fields=PLAN_TEXT)
+
 
 @contextmanager
-def changing(plan: Plan, by: str, version: int | None = None) -> Iterator[Change]:
+def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[Change]:
     """The plan, locked, with its text free to change; at the end there is one new version.
 
     A change that changes nothing makes no version and asks for no new yes.
     """
     with transaction.atomic():
-        plan = lock(plan)
+        plan = lock_plan(plan)
         demand_open(plan)
+        demand_no_child(plan.conversation, by)
         demand_version(plan, version)
         before = snapshot_text(plan)
         change = Change(plan)
@@ -50,10 +60,10 @@ def changing(plan: Plan, by: str, version: int | None = None) -> Iterator[Change
         if not after["content"] and not after["subtasks"]:
             raise Invalid(NOTHING)
         if after != before:
-            commit(plan, by, change.explanation)
+            save_next_version(plan, by, change.explanation)
 
 
-def commit(plan: Plan, by: str, explanation: str) -> None:
+def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
     keeps_yes = plan.is_confirmed and needs_no_new_yes(plan, by)
     plan.version += 1
     if keeps_yes:
@@ -64,18 +74,19 @@ def commit(plan: Plan, by: str, explanation: str) -> None:
     refresh_state(plan)
     if not keeps_yes and plan.run in (Run.QUEUED, Run.RUNNING):
         save_run(plan, Run.PAUSING, Plan.PauseReason.CONFIRM)
-    tell(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
+    record_event(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
     if keeps_yes:
-        tell(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
+        record_event(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
 
 
-def needs_no_new_yes(plan: Plan, by: str) -> bool:
-    """What the person has set in agent.json: `create` trusts the agent's revisions of a plan that
+def needs_no_new_yes(plan: Plan, by: Actor) -> bool:
+    """Whether plan.confirm of agent.json lets the approval move on to the new version.
 
-    was approved once, `never` everybody's. The first version always needs a yes.
+    `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's.
+    The first version always needs an approval.
     """
     try:
         confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
-    except Missing:
+    except NotFound:
         return False
-    return confirm == "never" or (confirm == "create" and by == AGENT)
+    return confirm == "never" or (confirm == "create" and by is AGENT)

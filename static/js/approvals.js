@@ -21,11 +21,9 @@ on("keydown", "[data-approval]", (card, event) => {
   if (event.key === "Escape" && !why.hidden) {
     event.preventDefault();
     ask(card, false);
-  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) {
-    event.preventDefault();
-    // In the reason's field the keys send what was written there, never a yes.
-    if (why.hidden) card.querySelector("[value=allow_once]").click();
-    else why.requestSubmit();
+  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && why.hidden) {
+    event.preventDefault(); // in the reason's field the keys send what was written, never a yes
+    card.querySelector("[value=allow_once]").click();
   }
 });
 

@@ -1,19 +1,32 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
 import { byId, on } from "./dom.js";
-import { complain, editors, formOf } from "./editor.js";
+import { HELD, complain, editors, formOf, isOwnNews } from "./editor.js";
 import { compare } from "./versions.js";
 
+document.addEventListener("planside:drawer", ({ detail }) => protect(detail));
+
 /** Keep rows with an open editor out of a new drawer, and say what changed underneath. */
-export function protect(root) {
+function protect(root) {
   const agent = root.querySelector("#version-tag")?.dataset.author === "agent";
   for (const place of editors()) {
     const fresh = root.querySelector(`#${CSS.escape(place.id)}`);
-    const isNews = root.dataset.version !== place.dataset.fromVersion;
-    if (!fresh) keepLost(place, root, agent);
+    const isNews = root.dataset.version !== place.dataset.knows;
+    if (root.dataset.planId !== place.dataset.ofPlan) keepApart(place, root);
+    else if (!fresh) keepLost(place, root, agent);
     else if (isNews && agent) warn(place, root, "The agent changed this plan while you were editing.");
     else if (isChanged(place, fresh)) warn(place, root, "Changed elsewhere.");
+    else if (isNews && isOwnNews()) place.dataset.knows = root.dataset.version;
+    else if (isNews) warn(place, root, `The plan was changed elsewhere: it is v${root.dataset.version} now.`);
   }
+}
+
+/** Another plan is in the drawer now: the text stays open below it, and is not saved into it. */
+function keepApart(place, root) {
+  const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
+  formOf(kept).querySelector("[data-see]").hidden = true;
+  complain(formOf(kept), "This belongs to another plan than the one shown now. Your text is kept.");
+  root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
 function isChanged(place, fresh) {
@@ -38,14 +51,13 @@ function movedBelow(row) {
   const box = document.createElement("div");
   box.id = `${row.id}-lost`;
   box.className = "after";
-  Object.assign(box.dataset, { editing: row.dataset.editing, fromVersion: row.dataset.fromVersion });
+  for (const name of HELD) box.dataset[name] = row.dataset[name];
   box.setAttribute("hx-morph-skip", "");
   byId("plan-scroll").append(box);
   const form = formOf(row);
   if (box.moveBefore) box.moveBefore(form, null);
   else box.append(form);
-  delete row.dataset.editing;
-  delete row.dataset.fromVersion;
+  for (const name of HELD) delete row.dataset[name];
   row.removeAttribute("hx-morph-skip");
   return box;
 }
@@ -58,6 +70,7 @@ function warn(place, root, sentence) {
   see.hidden = false;
   see.textContent = `See v${now}`;
   see.dataset.see = now;
+  place.dataset.knows = now;
   form.querySelector("[data-save]").textContent = `Save mine as v${now + 1}`;
   const said = `${sentence} Your text is kept.`;
   if (form.querySelector("[role=alert]").textContent !== said) complain(form, said);

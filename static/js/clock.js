@@ -1,5 +1,5 @@
 // Times as the reader's clock tells them, and ages that grow without the server.
-import { always, byId } from "./dom.js";
+import { always, atStart, byId } from "./dom.js";
 import { lastNews } from "./swaps.js";
 
 const SILENCE = 30; // seconds without news before that is said
@@ -33,7 +33,7 @@ always(() => {
   document.querySelectorAll("time[datetime]").forEach(localise);
   tick();
 });
-setInterval(tick, 1000);
+atStart(() => setInterval(tick, 1000));
 
 function localise(element) {
   const moment = new Date(element.dateTime);
@@ -54,6 +54,7 @@ function dayOf(moment) {
 }
 
 function tick() {
+  if ("stale" in (byId("app")?.dataset ?? {})) return; // nobody knows whether it still goes on
   for (const element of document.querySelectorAll("[data-since]")) {
     element.textContent = elapsed(seconds(element.dataset.since), element.dataset.form);
   }

@@ -1,5 +1,7 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
-import { always, byId, csrf, on } from "./dom.js";
+import { always, atStart, byId, csrf, on } from "./dom.js";
+import { inTurn } from "./queue.js";
+import { send, swap } from "./requests.js";
 
 const COMMANDS = [
   ["/plan", "<description>", "Make a plan and wait for you to start it"],
@@ -14,10 +16,15 @@ const box = byId("say");
 const menu = byId("commands");
 let chosen = 0;
 let saving = 0;
-let sent = null;
+let sending = 0;
 let returned = byId("actions")?.dataset.draft ?? "";
+/** Messages that did not get through while something else was being typed. */
+let lost = [];
+/** Drafts saved from here: the server's echo of one is no text given back. */
+const saved = new Set();
 
-if (form) {
+atStart(() => {
+  if (!form) return;
   box.addEventListener("keydown", onKey);
   box.addEventListener("input", () => {
     showMenu();
@@ -25,50 +32,78 @@ if (form) {
   });
   box.addEventListener("blur", () => hideMenu());
   menu.addEventListener("pointerdown", (event) => event.preventDefault());
-  form.addEventListener("htmx:config:request", onSend);
-  form.addEventListener("htmx:after:request", onAnswer);
+  form.addEventListener("submit", onSubmit);
   addEventListener("pagehide", () => saving && saveDraft(true));
+  window.takeHeldMessages?.().forEach(say);
   if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
-}
+});
 
 function onKey(event) {
   if (event.isComposing || (!menu.hidden && onMenuKey(event))) return;
   if (event.key === "Enter" && !event.shiftKey && !event.altKey) {
     event.preventDefault();
-    form.requestSubmit(form.querySelector(".send:not([data-k])"));
+    form.requestSubmit(form.querySelector(".send:not([data-kind])"));
   }
 }
 
 // Sending
 
-function onSend(event) {
-  const { ctx } = event.detail;
-  if (ctx.sourceElement !== form) return;
-  if (!box.value.trim()) return event.preventDefault();
+function onSubmit(event) {
+  event.preventDefault();
+  const text = box.value;
+  box.value = "";
+  hideMenu();
+  if (text.trim()) say(text);
+}
+
+/** Messages go one after the other, each with the plan and version that its sender saw. */
+function say(text) {
   clearTimeout(saving);
   saving = 0;
-  sent = box.value;
+  const values = { ...Object.fromEntries(new FormData(form)), text };
+  if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
+  return inTurn("composer", () => post(values));
 }
 
-function onAnswer(event) {
-  const { ctx } = event.detail;
-  if (ctx.sourceElement !== form || sent === null) return;
-  if (ctx.response.status < 300 && box.value === sent) {
-    box.value = "";
-    byId("log").scrollTop = 0;
-  }
-  sent = null;
+async function post(values) {
+  sending += 1; // the box is empty for now; a draft that the server still knows is not for it
+  const answer = await send(form.action, values);
+  if (answer.text) await swap(answer.text);
+  sending -= 1;
+  if (!answer.ok) return giveBack(values.text, answer.said);
+  saved.clear();
+  byId("log").scrollTop = 0;
+  if (box.value) saveSoon();
 }
 
-document.addEventListener("planside:unsent", () => {
+/** It stands in the box again; beside what was typed meanwhile it is named instead. */
+function giveBack(text, isLost) {
   const alert = byId("say-alert");
-  alert.innerHTML =
-    'Not sent. <button class="lk">Try again</button> / <button type="button" class="lk" data-discard>Discard</button>';
+  const said = isLost ? "Not sent" : alert.textContent.replace(/\.$/, "");
+  if (!box.value) box.value = text;
+  else lost.push(text);
+  const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
+  alert.replaceChildren(`${said}${named.length ? ":" : ""}${named.join(",")}. `);
+  if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
+  saveSoon();
+}
+
+function link(textContent, name) {
+  const button = Object.assign(document.createElement("button"), { type: "button", className: "link", textContent });
+  button.dataset[name] = "";
+  return button;
+}
+
+on("click", "#say-alert [data-again]", () => {
+  byId("say-alert").textContent = "";
+  if (!lost.length) return form.requestSubmit();
+  for (const text of lost.splice(0)) say(text);
 });
 
 on("click", "#say-alert [data-discard]", () => {
   byId("say-alert").textContent = "";
-  box.value = "";
+  if (lost.length) lost = [];
+  else box.value = "";
   saveSoon();
   box.focus();
 });
@@ -80,11 +115,20 @@ function saveSoon() {
   saving = setTimeout(saveDraft, DRAFT_PAUSE);
 }
 
+/** Never before a message that was sent earlier, which empties the draft. */
 function saveDraft(leaving) {
   saving = 0;
-  const body = new URLSearchParams({ text: box.value });
+  const text = [...lost, box.value].filter(Boolean).join("\n\n");
   const keepalive = leaving === true;
-  fetch(box.dataset.draftUrl, { method: "POST", headers: { "X-CSRFToken": csrf() }, body, keepalive }).catch(() => {});
+  const store = () =>
+    fetch(box.dataset.draftUrl, {
+      method: "POST",
+      headers: { "X-CSRFToken": csrf() },
+      body: new URLSearchParams({ text }),
+      keepalive,
+    }).catch(() => {});
+  saved.add(text);
+  return keepalive ? store() : inTurn("composer", store);
 }
 
 /** What the server says about the box: its invitation, whether a reply is written, a draft given
@@ -94,15 +138,24 @@ always(() => {
   if (!actions) return;
   box.placeholder = actions.dataset.placeholder;
   form.toggleAttribute("data-busy", "busy" in actions.dataset);
+  if (sending) return;
   const draft = actions.dataset.draft ?? "";
-  if (draft !== returned && !box.value && !saving) box.value = draft;
+  const isNew = draft !== returned && !saved.has(draft);
+  if (isNew && draft.endsWith(box.value) && (box.value || !saving)) putBack(draft);
   returned = draft;
 });
+
+/** A draft that ends with what stands in the box holds all of it: nothing typed is lost. It is
+ * saved again, as an earlier saving may still be on its way and arrive behind it. */
+function putBack(draft) {
+  box.value = draft;
+  saveSoon();
+}
 
 // Beginnings
 
 on("click", "[data-start]", (button) => {
-  box.value = button.querySelector("span").textContent.trim();
+  box.value = button.querySelector("span").textContent.replace(/\s+/g, " ").trim();
   saveSoon();
   box.focus();
 });
@@ -133,9 +186,9 @@ function option([name, argument, does], index) {
   const row = document.createElement("div");
   row.setAttribute("role", "option");
   row.id = `command-${index}`;
-  const command = span("cmd", `${name} `);
+  const command = span("command", `${name} `);
   if (argument) command.append(Object.assign(document.createElement("i"), { textContent: argument }));
-  row.append(command, span("sub cut", does), span("meta wide", ""));
+  row.append(command, span("muted truncate", does), span("meta wide", ""));
   row.addEventListener("click", () => pick(index));
   return row;
 }

@@ -1,4 +1,8 @@
-// Four words used everywhere.
+// Words used everywhere.
+//
+// Every file here is a module script of its own, so that one which fails leaves the others alone.
+// While a file is read it only declares and registers; what it does at the start is given to
+// `atStart`, and runs when all files have been read, each by itself.
 export const byId = (id) => document.getElementById(id);
 
 /** Call `act(element, event)` for events of this type on, or inside, elements that match. */
@@ -9,12 +13,19 @@ export function on(type, selector, act) {
   });
 }
 
-/** Call `act` now and after each time the server has changed something on the page. */
+/** Call `act` once, when all modules have been read: listeners do not stop each other. */
+export function atStart(act) {
+  document.addEventListener("DOMContentLoaded", () => act(), { once: true });
+}
+
+/** Call `act` at the start and after each time the server has changed something on the page. */
 export function always(act) {
   document.addEventListener("htmx:after:swap", act);
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", act);
-  else act();
+  atStart(act);
 }
+
+/** Whether the drawer is in view. */
+export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open";
 
 /** The number of the last event this page has shown. */
 export const cursor = () => byId("cursor")?.dataset.seq ?? "0";

@@ -39,7 +39,7 @@ function endDrag(event) {
   clearDrop();
   delete row.dataset.dragged;
   drag = null;
-  if (to && event.type === "pointerup") move(row, to);
+  if (to && event.type === "pointerup") move(row, () => to);
 }
 
 document.addEventListener("pointerup", endDrag);

@@ -1,23 +1,24 @@
 // The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
 // business, so it is kept here and not by the server.
-import { always, byId, on } from "./dom.js";
+import { always, atStart, byId, isDrawerOpen, on } from "./dom.js";
 
 const app = byId("app");
 const narrow = matchMedia("(max-width: 820px)");
+const seen = new Set();
 let shownPlan = byId("plan")?.dataset.planId ?? "";
-
-export const isOpen = () => app?.dataset.drawer === "open";
 
 export function open({ focus = false } = {}) {
   if (!drawer()) return;
+  const wasOpen = isDrawerOpen();
   app.dataset.drawer = "open";
+  if (!wasOpen) document.dispatchEvent(new CustomEvent("planside:drawer-opened"));
   remember("");
   sync();
   if (focus) drawer().querySelector("[data-close-plan], [data-close-drawer]")?.focus();
 }
 
 export function close({ focus = true } = {}) {
-  if (!isOpen()) return;
+  if (!isDrawerOpen()) return;
   const inside = drawer()?.contains(document.activeElement);
   app.dataset.drawer = "closed";
   remember(shownPlan);
@@ -38,6 +39,7 @@ function remember(planId) {
 }
 
 function start() {
+  newNotices();
   if (!app || app.dataset.drawer !== "auto") return sync();
   const putAway = localStorage.getItem(`put-away-${app.dataset.conversation}`);
   const stays = narrow.matches || (putAway && putAway === shownPlan);
@@ -45,35 +47,54 @@ function start() {
   sync();
 }
 
+/** Answers to /plan that came since this was last asked. */
+function newNotices() {
+  const notices = [...document.querySelectorAll("[data-shows-plan]")];
+  const fresh = notices.filter(({ id }) => !seen.has(id));
+  for (const { id } of fresh) seen.add(id);
+  return fresh;
+}
+
 /** What stands elsewhere on the page about the drawer, and who may be focused beside a sheet. */
 function sync() {
-  document.querySelector("[data-toggle-plan]")?.setAttribute("aria-expanded", String(isOpen()));
-  const covered = isOpen() && narrow.matches;
+  document.querySelector("[data-toggle-plan]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
+  const covered = isDrawerOpen() && narrow.matches;
   for (const part of app?.querySelectorAll(":scope > .main, :scope > .side") ?? []) {
     part.inert = covered;
   }
 }
 
+atStart(start);
 always(() => {
   const plan = byId("plan");
   if (plan && plan.dataset.planId !== shownPlan) {
     shownPlan = plan.dataset.planId;
     if (shownPlan) open();
   }
-  for (const notice of document.querySelectorAll("[data-shows-plan]:not([data-seen])")) {
-    notice.dataset.seen = "";
-    if (Date.now() - loadedAt > 1000) open();
-  }
+  if (newNotices().length) open();
   sync();
 });
 
-const loadedAt = Date.now();
-start();
+/** A refusal was about the plan and version that were shown, and goes when they do; one that comes
+ * with a new drawer is written after it. */
+document.addEventListener("planside:drawer", ({ detail: fresh }) => {
+  const { planId, version } = byId("plan").dataset;
+  if (fresh.dataset.planId !== planId || fresh.dataset.version !== version) byId("plan-alert").textContent = "";
+});
+
 narrow.addEventListener("change", sync);
 
-on("click", "[data-toggle-plan]", () => (isOpen() ? close() : open({ focus: narrow.matches })));
-on("click", "[data-open-plan]", (_link, event) => {
+on("click", "[data-toggle-plan]", () => (isDrawerOpen() ? close() : open({ focus: narrow.matches })));
+/** A card is about its own plan, whatever is in the drawer meanwhile: another one has a page. */
+export function opensItsPage(button) {
+  const own = button.closest("article.card")?.dataset.plan;
+  if (!own || own === byId("plan")?.dataset.planId) return false;
+  location.assign(`/plans/${own}/`);
+  return true;
+}
+on("click", "[data-open-plan]", (button, event) => {
   event.preventDefault();
+  if (opensItsPage(button)) return;
   open({ focus: true });
 });
 on("click", "[data-close-plan], [data-close-drawer]", () => close());
@@ -96,7 +117,7 @@ on("click", "#plan a[href^='#turn-']", (link, event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "." && (event.ctrlKey || event.metaKey) && byId("plan")) {
     event.preventDefault();
-    if (isOpen()) close();
+    if (isDrawerOpen()) close();
     else open({ focus: true });
   } else if (event.key === "Escape" && narrow.matches && !event.defaultPrevented) {
     if (!document.querySelector("dialog[open]")) close();

@@ -3,11 +3,16 @@
 // A row with an open editor is the person's: fragments from the server go around it
 // (hx-morph-skip); clashes.js says so when the text underneath has changed.
 import { always, byId, on } from "./dom.js";
-import { send, swap } from "./requests.js";
+import { isAdrift } from "./focus.js";
+import { inTurn } from "./queue.js";
+import { follow, sayUntilReached, send, swap } from "./requests.js";
 
 /** It said already that the text underneath is another one. */
-const isClash = (place) => !formOf(place).querySelector("[data-see]").hidden;
+const isClash = (form) => !form.querySelector("[data-see]").hidden;
 const FIELDS = ["name", "description", "expected_outcome"];
+/** What an editor remembers: the words, the plan and version it was opened for, and the version it
+ * told the person of since. */
+export const HELD = ["editing", "ofPlan", "fromVersion", "knows"];
 const PLAN_FIELDS = ["title", "content", "expected_outcome"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
@@ -24,7 +29,8 @@ function openEditor(place, template, values, label) {
   for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
   form.setAttribute("aria-label", label);
   place.dataset.editing = JSON.stringify(values);
-  place.dataset.fromVersion = plan().dataset.version;
+  place.dataset.ofPlan = plan().dataset.planId;
+  place.dataset.fromVersion = place.dataset.knows = plan().dataset.version;
   place.setAttribute("hx-morph-skip", "");
   place.append(form);
   const first = form.querySelector("textarea");
@@ -34,8 +40,7 @@ function openEditor(place, template, values, label) {
 
 function closeEditor(place) {
   formOf(place)?.remove();
-  delete place.dataset.editing;
-  delete place.dataset.fromVersion;
+  for (const name of HELD) delete place.dataset[name];
   place.removeAttribute("hx-morph-skip");
   if (place.id.endsWith("-lost")) place.remove();
   relabel();
@@ -46,7 +51,6 @@ function editSubtask(row) {
   const values = { name, description, expected_outcome: expected };
   const number = rows().indexOf(row) + 1;
   openEditor(row, "subtask-editor", values, `Edit subtask ${number}`);
-  formOf(row).querySelector("[data-label]").textContent = `Subtask ${number}`;
   nameTools(formOf(row), number);
 }
 
@@ -64,7 +68,6 @@ function nameTools(form, number) {
 function addSubtask(place) {
   const empty = Object.fromEntries(FIELDS.map((name) => [name, ""]));
   openEditor(place, "subtask-editor", empty, "Add a subtask");
-  formOf(place).querySelector("[data-label]").textContent = "New subtask";
   formOf(place).querySelector("[data-placing]").remove();
 }
 
@@ -85,15 +88,50 @@ function isDirty(place) {
 
 async function save(place) {
   const form = formOf(place);
-  const values = { ...valuesOf(form), version: plan().dataset.version };
-  if (!(values.name ?? values.title).trim()) return complain(form, missingName(place));
+  const typed = valuesOf(form);
+  if (!(typed.name ?? typed.title).trim()) return complain(form, missingName(place));
   if (!isDirty(place)) return cancel(place);
-  const answer = await send(base() + addressOf(place), values);
+  await inTurn("plan", () => store(place, form, typed));
+}
+
+async function store(place, form, typed) {
+  const seen = aboutOf(place);
+  const answer = await ask(base() + addressOf(place), { ...typed, ...seen });
   if (answer.ok) closeEditor(place);
-  if (answer.text) await swap(answer.text);
+  if (answer.text) await show(answer.text, answer.ok);
+  if (answer.ok) follow(seen);
   if (answer.ok) return focusRow(place);
-  if (!isClash(place)) complain(form, answer.said || byId("plan-alert").textContent);
+  if (!isClash(form)) complain(form, answer.said || byId("plan-alert").textContent);
   byId("plan-alert").textContent = "";
+}
+
+/** The plan and version that a person decides about here. */
+function aboutOf(place) {
+  const { planId, version } = plan().dataset;
+  return { plan: place.dataset.ofPlan ?? planId, version: place.dataset.knows ?? version };
+}
+
+let asking = 0;
+
+/** While the page's own change is on its way, a new version is no news from elsewhere. */
+export const isOwnNews = () => asking > 0;
+
+async function ask(url, values) {
+  asking += 1;
+  try {
+    return await send(url, values);
+  } finally {
+    asking -= 1;
+  }
+}
+
+async function show(text, isOwn) {
+  asking += isOwn ? 1 : 0;
+  try {
+    await swap(text);
+  } finally {
+    asking -= isOwn ? 1 : 0;
+  }
 }
 
 function addressOf(place) {
@@ -105,7 +143,7 @@ const missingName = (place) =>
   place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
 
 export function complain(form, sentence) {
-  form.querySelector("[role=alert]").textContent = sentence;
+  sayUntilReached(form.querySelector("[role=alert]"), sentence);
 }
 
 function cancel(place) {
@@ -113,28 +151,40 @@ function cancel(place) {
   focusRow(place);
 }
 
+/** Unless the person has meanwhile gone elsewhere: an answer may be late. */
 function focusRow(place) {
+  if (!isAdrift() && !place.contains(document.activeElement)) return;
   const row = place.id && byId(place.id);
-  (row?.querySelector(".step-r[tabindex], [data-edit-plan], .add") ?? byId("add-subtask"))?.focus();
+  (row?.querySelector(".step-row[tabindex], [data-edit-plan], .add") ?? byId("add-subtask"))?.focus();
 }
 
-async function act(row, verb, values = {}) {
-  const all = { ...values, version: plan().dataset.version };
-  const answer = await send(`${base()}subtasks/${row.dataset.key}/${verb}`, all);
-  if (answer.ok && verb === "remove") closeEditor(row);
-  if (answer.text) await swap(answer.text);
-  if (answer.said) byId("plan-alert").textContent = answer.said;
-  return answer.ok;
+/** The plan is asked one thing at a time, each with the version that the last answer brought. */
+function act(row, verb, choose = () => ({})) {
+  const { planId } = plan().dataset;
+  return inTurn("plan", async () => {
+    const values = choose();
+    if (!values) return false;
+    const seen = { ...aboutOf(row), plan: planId };
+    const answer = await ask(`${base()}subtasks/${row.dataset.key}/${verb}`, { ...values, ...seen });
+    if (answer.ok && verb === "remove") closeEditor(row);
+    if (answer.text) await show(answer.text, answer.ok);
+    if (answer.said) sayUntilReached(byId("plan-alert"), answer.said);
+    if (answer.ok) follow(seen);
+    return answer.ok;
+  });
 }
 
-export async function move(row, to) {
-  const total = rows().length;
-  const from = rows().indexOf(row) + 1;
-  if (to < 1 || to > total || to === from) return;
+/** `placeFrom` tells the new place from the one that the row has when its turn has come. */
+export async function move(row, placeFrom) {
   const held = document.activeElement;
-  if (!(await act(row, "move", { to }))) return;
-  if (held?.isConnected) held.focus();
-  byId("status").textContent = `Moved to ${rows().indexOf(byId(row.id)) + 1} of ${total}`;
+  const moved = await act(row, "move", () => {
+    const from = rows().indexOf(byId(row.id)) + 1;
+    const to = placeFrom(from);
+    return from && to >= 1 && to <= rows().length && to !== from && { to };
+  });
+  if (!moved) return;
+  if (isAdrift()) held?.isConnected ? held.focus() : focusRow(row);
+  byId("status").textContent = `Moved to ${rows().indexOf(byId(row.id)) + 1} of ${rows().length}`;
 }
 
 async function remove(row) {
@@ -147,12 +197,13 @@ async function remove(row) {
 /** The open editors were saved together with the start. */
 document.addEventListener("htmx:after:request", (event) => {
   const { sourceElement, response } = event.detail.ctx;
-  if (sourceElement.id === "start" && response.status === 200) editors().forEach(closeEditor);
+  if (sourceElement.id === "start" && response.status === 200) ofThisPlan().forEach(closeEditor);
 });
 
 document.addEventListener("htmx:config:request", (event) => {
   const { sourceElement, request } = event.detail.ctx;
-  if (sourceElement.id === "start") editors().filter(isDirty).forEach((e) => carry(e, request.body));
+  if (sourceElement.id !== "start") return;
+  ofThisPlan().filter(isDirty).forEach((place) => carry(place, request.body));
 });
 
 function carry(place, body) {
@@ -167,11 +218,16 @@ function carry(place, body) {
   body.append("edit_outcome", values.expected_outcome);
 }
 
+/** Text of another plan, still open here, is never saved or started with this one. */
+const ofThisPlan = () => editors().filter((place) => place.dataset.ofPlan === plan().dataset.planId);
+const hasEdits = () => ofThisPlan().some(isDirty);
+
 /** The button says what it will start: what is saved, or what is being typed. */
 function relabel() {
+  byId("app")?.toggleAttribute("data-unsaved", hasEdits());
   const button = byId("start-button");
   if (!button) return;
-  const words = editors().some(isDirty) ? "Start with my edits" : button.dataset.label;
+  const words = hasEdits() ? "Start with my edits" : button.dataset.label;
   button.querySelector("span").textContent = words;
 }
 
@@ -193,22 +249,16 @@ on("submit", "form.edit", (form, event) => {
 });
 
 function step(row, direction) {
-  move(row, rows().indexOf(row) + 1 + (direction === "up" ? -1 : 1));
+  move(row, (place) => place + (direction === "up" ? -1 : 1));
 }
 
 on("keydown", "form.edit", (form, event) => {
-  if (event.key === "Escape") {
-    event.preventDefault();
-    cancel(form.closest("[data-editing]"));
-  } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing && isField(event)) {
-    event.preventDefault();
-    save(form.closest("[data-editing]"));
-  }
+  if (event.key !== "Escape") return;
+  event.preventDefault();
+  cancel(form.closest("[data-editing]"));
 });
 
-const isField = (event) => event.target.matches("textarea") && !(event.ctrlKey || event.metaKey);
-
-on("keydown", "#subtasks .step-r[tabindex]", (cell, event) => {
+on("keydown", "#subtasks .step-row[tabindex]", (cell, event) => {
   const row = rowOf(cell);
   const own = event.target === cell;
   const direction = { ArrowUp: "up", ArrowDown: "down" }[event.key];
@@ -220,5 +270,8 @@ on("keydown", "#subtasks .step-r[tabindex]", (cell, event) => {
 });
 
 on("keydown", "#plan", (_drawer, event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("start")?.requestSubmit();
+  const isTyping = event.target.closest("form:not(#start), dialog, textarea, input, select");
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
+  event.preventDefault();
+  byId("start")?.requestSubmit();
 });

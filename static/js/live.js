@@ -1,9 +1,9 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
-import { always, byId, cursor } from "./dom.js";
-import { isOpen } from "./drawer.js";
-import { headers, signedOut, swap } from "./requests.js";
+import { always, atStart, byId, cursor, isDrawerOpen } from "./dom.js";
+import { headers, reached, signedOut, swap } from "./requests.js";
 
-const EVERY = 5000;
+const EVERY = 5000; // ms between two polls
+const AWAY = 2000; // the same while nothing answers
 const SIGN_IN = 4401;
 const STATES = {
   live: ["Live", "live", "Updates arrive as they happen"],
@@ -13,7 +13,7 @@ const STATES = {
 const NOTES = {
   live: "",
   polling: ["Live updates dropped. Checking every 5 seconds until they are back.", "Reconnect"],
-  offline: ["What you type stays here. The agent works on without this window.", "Try now"],
+  offline: ["What you type stays here. What is shown is as it was.", "Try now"],
 };
 
 const status = byId("connection");
@@ -22,17 +22,22 @@ let socket = null;
 let isUp = false;
 let isOnline = true;
 let shown = "live";
+let unsaid = null; // what the status line said before the page was offline
 
-if (status) {
-  document.addEventListener("htmx:ws:before:connection", onConnecting);
-  document.addEventListener("htmx:ws:after:connection", () => settle(true));
-  document.addEventListener("htmx:ws:close", onClose);
+// Before the start: the socket may be opened earlier.
+document.addEventListener("htmx:ws:before:connection", onConnecting);
+document.addEventListener("htmx:ws:after:connection", () => settle(true));
+document.addEventListener("htmx:ws:close", onClose);
+always(aim);
+atStart(() => {
+  if (!status) return;
   document.addEventListener("visibilitychange", () => document.hidden || check());
+  document.addEventListener("planside:drawer-opened", () => ask(status.dataset.drawerUrl));
   addEventListener("online", () => reconnect());
   addEventListener("offline", () => goOffline());
   setInterval(() => document.hidden || check(), EVERY);
-  always(aim);
-}
+  setInterval(() => document.hidden || isOnline || check(), AWAY);
+});
 
 function onConnecting(event) {
   socket = event.detail.connection;
@@ -51,7 +56,10 @@ function onClose(event) {
 
 function settle(up) {
   isUp = up;
-  if (up) isOnline = true;
+  if (up) {
+    isOnline = true;
+    reached();
+  }
   say();
   if (!up) check();
 }
@@ -61,16 +69,20 @@ function goOffline() {
   say();
 }
 
-/** A new element makes a new connection, at once. */
 function reconnect() {
+  say(); // a short gap has not closed the socket
+  connect();
+  check();
+}
+
+/** A new element makes a new connection at once, however long the pause between tries has grown. */
+function connect() {
+  if (isUp) return;
   const old = byId("live");
   const fresh = old.cloneNode(false);
   fresh.removeAttribute("data-htmx-powered");
-  if (!isUp) {
-    old.replaceWith(fresh);
-    htmx.process(fresh);
-  }
-  check();
+  old.replaceWith(fresh);
+  htmx.process(fresh);
 }
 
 function say() {
@@ -79,13 +91,25 @@ function say() {
   if (state === shown) return;
   shown = state;
   const [words, icon, title] = STATES[state];
-  status.querySelector(".lab").textContent = words;
+  status.querySelector(".wide-text").textContent = words;
   status.querySelector("use").setAttribute("href", `#i-${icon}`);
   status.title = title;
-  status.dataset.s = { live: "", polling: "waiting", offline: "failed" }[state];
+  status.dataset.status = { live: "", polling: "waiting", offline: "failed" }[state];
   status.toggleAttribute("data-quiet", state === "live");
   byId("app").toggleAttribute("data-stale", state === "offline");
+  hush(state === "offline");
   note(state);
+}
+
+/** Offline nobody knows what the agent does: its line is empty until it is known again. */
+function hush(isOffline) {
+  const line = byId("status");
+  if (isOffline) {
+    unsaid = { seq: line.dataset.seq, text: line.textContent };
+    line.textContent = "";
+  } else if (unsaid?.seq === line.dataset.seq) {
+    line.textContent = unsaid.text;
+  }
 }
 
 function note(state) {
@@ -94,7 +118,7 @@ function note(state) {
   if (!NOTES[state]) return;
   const [words, action] = NOTES[state];
   const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
-  line.dataset.k = state === "offline" ? "error" : "";
+  line.dataset.kind = state === "offline" ? "error" : "";
   line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
   const whose = navigator.onLine ? "Planside does not answer. " : "You are offline. ";
   line.querySelector("b").textContent = state === "offline" ? whose : "";
@@ -107,7 +131,7 @@ function note(state) {
 // Polls
 
 async function check() {
-  if (isOpen()) await ask(status.dataset.drawerUrl);
+  if (isDrawerOpen()) await ask(status.dataset.drawerUrl);
   if (!isUp) await ask(`${status.dataset.url}?after=${cursor()}`, status.dataset.url);
 }
 
@@ -120,9 +144,14 @@ async function ask(url, key = url) {
   } catch {
     return goOffline();
   }
+  if (!isOnline) connect();
   isOnline = true;
+  if (response.status < 500) reached();
   say();
-  if (signedOut(response) || response.status === 304 || !response.ok) return;
+  if (signedOut(response)) return;
+  // Read to its end always: what nobody reads the browser aborts.
+  const text = await response.text().catch(() => "");
+  if (response.status === 304 || !response.ok || !text) return;
   tags.set(key, response.headers.get("ETag"));
-  await swap(await response.text());
+  await swap(text);
 }

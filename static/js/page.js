@@ -3,13 +3,34 @@ import { always, byId, on } from "./dom.js";
 
 // Dialogs
 
+/** Where the answer of an open dialog goes. */
+const asked = new WeakMap();
+
 on("click", "[data-opens]", (button) => {
   const dialog = byId(button.dataset.opens);
   button.closest("details")?.removeAttribute("open");
   sayWhatStops(dialog);
+  const alert = dialog.querySelector("[role=alert]");
+  if (alert) alert.textContent = "";
+  if (dialog.id === "rename-dialog") dialog.querySelector("[name=title]").value = titleNow();
   aim(dialog, button.dataset);
+  // What is answered is this plan at this version, whatever the drawer shows by then.
+  const { planId, version } = byId("plan")?.dataset ?? {};
+  if (planId) Object.assign(dialog.dataset, { planId, version });
+  asked.set(dialog, button.dataset.to);
   dialog.showModal();
 });
+always(() => document.querySelectorAll("dialog[open]").forEach(refresh));
+
+/** What a dialog asks about goes on meanwhile: its words follow, and when its button has gone there
+ * is nothing left to ask, unless something was typed. */
+function refresh(dialog) {
+  const openers = [...document.querySelectorAll(`[data-opens="${dialog.id}"]`)];
+  if (openers.some((button) => button.dataset.to === asked.get(dialog))) return sayWhatStops(dialog);
+  const typed = [...dialog.querySelectorAll("textarea, input:not([type=hidden])")].some((field) => field.value.trim());
+  if (!typed) return dialog.close();
+  dialog.querySelector("[role=alert]").textContent = "The plan has gone on meanwhile. Your text is kept.";
+}
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
 on("click", "button[data-closes]", (button) => button.closest("dialog").close());
 document.addEventListener("htmx:after:request", (event) => {
@@ -46,7 +67,6 @@ function aim(dialog, { to, about }) {
   const form = dialog.querySelector("form");
   form.reset();
   form.setAttribute("hx-post", to);
-  form.querySelector("[role=alert]").textContent = "";
   dialog.querySelector("h2").textContent = about;
 }
 
@@ -71,11 +91,11 @@ always(() => {
 // Menus close when the attention goes elsewhere
 
 document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.pop[open]")) {
+  for (const menu of document.querySelectorAll("details.popover[open]")) {
     if (!menu.contains(event.target)) menu.open = false;
   }
 });
-on("keydown", "details.pop[open]", (menu, event) => {
+on("keydown", "details.popover[open]", (menu, event) => {
   if (event.key !== "Escape") return;
   event.preventDefault();
   menu.open = false;
@@ -119,7 +139,7 @@ function filter(text) {
   const list = byId("conversations");
   let any = false;
   for (const row of list.querySelectorAll("a")) {
-    row.hidden = !row.querySelector(".cut").textContent.toLowerCase().includes(wanted);
+    row.hidden = !row.querySelector(".truncate").textContent.toLowerCase().includes(wanted);
     any ||= !row.hidden;
   }
   for (const head of list.querySelectorAll("h3")) {
@@ -146,15 +166,18 @@ on("click", "[data-unfold]", (button) => {
 // The tab says that something waits, when nobody looks at it
 
 const title = document.title;
+const titleNow = () => byId("heading")?.querySelector("h1").textContent ?? "";
 
 function badge() {
-  const waits = document.hidden && byId("status")?.hasAttribute("data-needs-you");
-  const now = byId("heading")?.querySelector("h1").textContent;
+  const waits = document.hidden && byId("status")?.dataset.needsYou;
+  const now = titleNow();
   const name = now ? `${now} · Planside` : title;
-  document.title = waits ? `● ${name}` : name;
+  document.title = waits ? `(${waits}) ${name}` : name;
 }
 
 always(badge);
+// The list is drawn anew by the server: what was searched for still is.
+always(() => byId("find")?.value && filter(byId("find").value));
 document.addEventListener("visibilitychange", badge);
 
 // The list of plans: the address says what is looked for

@@ -1,17 +1,55 @@
 // Each request carries the CSRF token and how far the page has read. What fails is said once, where
 // it happened, and what was typed stays.
 import { byId, csrf, cursor } from "./dom.js";
+import { inTurn } from "./queue.js";
 
 export const LOST = "That did not get through. Check the connection and try again.";
 export const BROKE = "Something broke inside Planside. Nothing was changed.";
 export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
+export const GONE = "That is gone. Nothing was changed; load the page again.";
 export const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
+
+const PASSING = [LOST, AWAY];
+/** Where it was said that something did not get through. */
+const lost = new Set();
+
+/** What changes a plan waits for the change before it; what halts a run never waits. */
+const CHANGES = /\/plan\/(approve|edit|subtasks|go-back)/;
+/** The version that a change of this page's own made of another one. */
+const made = new Map();
+
+/** A person who starts v3 while their own change makes it v4 has seen v4; any other is refused. */
+export function follow({ plan, version }) {
+  const now = byId("plan").dataset;
+  if (now.planId === plan && Number(now.version) === Number(version) + 1) {
+    made.set(`${plan} v${version}`, now.version);
+  }
+}
+
+function upToDate(request) {
+  const next = () => made.get(`${request.body?.get("plan")} v${request.body?.get("version")}`);
+  while (next()) request.body.set("version", next());
+  return request;
+}
 
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
   Object.assign(ctx.request.headers, headers());
+  if (ctx.request.method === "POST") nameThePlan(ctx);
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
+  if (CHANGES.test(ctx.request.action)) {
+    ctx.fetch = (url, request) => inTurn("plan", () => fetch(url, upToDate(request)));
+  }
 });
+
+/** A decision is about the plan and version on the screen: the form's or the dialog's own, as they
+ * were when it was opened, else the drawer's. */
+function nameThePlan({ sourceElement, request }) {
+  const shown = sourceElement.closest("[data-plan-id]")?.dataset;
+  if (!shown) return;
+  if (!request.body.has("plan")) request.body.set("plan", shown.planId);
+  if (!request.body.has("version")) request.body.set("version", shown.version);
+}
 
 document.addEventListener("htmx:before:response", (event) => {
   if (signedOut(event.detail.ctx.response.raw)) event.preventDefault();
@@ -24,11 +62,16 @@ document.addEventListener("htmx:error", (event) => {
 document.addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   const { status } = ctx.response;
-  if (status >= 500 || status === 403 || status === 404) failed(ctx.sourceElement, told(status));
+  if (isBroken(status, ctx.text)) failed(ctx.sourceElement, told(status));
 });
 
+/** A refusal brings fragments; what stands outside of the application brings a page, or nothing. */
+function isBroken(status, text) {
+  return status >= 500 || status === 403 || (status === 404 && !text.includes("<hx-partial"));
+}
+
 function told(status) {
-  return { 503: AWAY, 507: FULL }[status] ?? BROKE;
+  return { 404: GONE, 503: AWAY, 507: FULL }[status] ?? BROKE;
 }
 
 export function headers() {
@@ -42,8 +85,8 @@ export function signedOut(response) {
   return true;
 }
 
-/** POST as a form and put what changed onto the page. Answers {ok, said}. */
-export async function send(url, values, source) {
+/** POST as a form. Answers {ok, said, text}: `said` when no fragments came, `text` when they did. */
+export async function send(url, values) {
   let response;
   try {
     response = await fetch(url, {
@@ -55,8 +98,12 @@ export async function send(url, values, source) {
     return { ok: false, said: LOST };
   }
   if (signedOut(response)) return { ok: false, said: "" };
-  if (response.status >= 500) return { ok: false, said: told(response.status) };
-  return { ok: response.ok, said: "", text: await response.text(), source };
+  if (response.status < 500) reached();
+  const elsewhere = response.headers.get("HX-Redirect");
+  if (elsewhere) location.assign(elsewhere);
+  const text = await response.text().catch(() => "");
+  if (isBroken(response.status, text)) return { ok: false, said: told(response.status) };
+  return { ok: response.ok, said: "", text };
 }
 
 export function swap(text) {
@@ -64,13 +111,23 @@ export function swap(text) {
 }
 
 function failed(element, sentence) {
-  if (element.id === "composer") {
-    document.dispatchEvent(new CustomEvent("planside:unsent"));
-    return;
-  }
   const alert = alertOf(element);
-  if (alert) alert.textContent = sentence;
+  if (alert) sayUntilReached(alert, sentence);
 }
+
+/** What only says that nothing got through is taken away when the way is back. */
+export function sayUntilReached(alert, sentence) {
+  alert.textContent = sentence;
+  if (PASSING.includes(sentence)) lost.add(alert);
+}
+
+export function reached() {
+  for (const alert of lost) if (PASSING.includes(alert.textContent)) alert.textContent = "";
+  lost.clear();
+}
+document.addEventListener("htmx:before:response", ({ detail }) => {
+  if (detail.ctx.response.status < 500) reached();
+});
 
 /** The alert nearest to where the request came from. */
 function alertOf(element) {

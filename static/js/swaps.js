@@ -1,6 +1,5 @@
 // What may go onto the page, and how. Fragments come by socket, poll and form, in any order.
 import { byId, cursor } from "./dom.js";
-import { protect } from "./clashes.js";
 
 let news = 0;
 
@@ -19,7 +18,7 @@ function admit(task) {
   if (root && task.swapSpec.style === "beforeend") replaceWhatIsThere(task, root);
   if (task.swapSpec.style !== "outerMorph") return isAwaited(task);
   if (!root || isOlder(root, task.target)) return false;
-  if (root.id === "plan") protect(root);
+  if (root.id === "plan") document.dispatchEvent(new CustomEvent("planside:drawer", { detail: root }));
   foldSettled(root, task.target);
   return true;
 }
@@ -55,8 +54,8 @@ function isOlder(root, target) {
 /** A subtask that has just been settled folds to one line, unless someone is reading there. */
 function foldSettled(root, target) {
   const leg = target.closest("details.leg");
-  if (!leg || !root.id.endsWith("-head") || target.dataset.s !== "in_progress") return;
-  if (["done", "abandoned"].includes(root.dataset.s) && !leg.contains(document.activeElement)) {
+  if (!leg || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
+  if (["done", "abandoned"].includes(root.dataset.status) && !leg.contains(document.activeElement)) {
     leg.open = false;
   }
 }

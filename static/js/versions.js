@@ -1,8 +1,9 @@
 // The drawer's second face: the plan's versions, and what changed between two of them. Fragments of
 // the checklist go on beside it; when a version is added, what is being read stays in view.
 import { always, byId, on } from "./dom.js";
-import { open } from "./drawer.js";
-import { LOST, headers, signedOut, swap } from "./requests.js";
+import { open, opensItsPage } from "./drawer.js";
+import { isAdrift } from "./focus.js";
+import { LOST, headers, sayUntilReached, signedOut, swap } from "./requests.js";
 
 const app = byId("app");
 let chosen = {};
@@ -29,22 +30,23 @@ export function leave({ focus = true } = {}) {
 async function load() {
   shown = standing();
   const held = document.activeElement;
-  const asked = new URLSearchParams(chosen);
+  const asked = new URLSearchParams({ ...chosen, plan: byId("plan").dataset.planId });
   const html = await read(`/c/${app.dataset.conversation}/plan/versions?${asked}`);
   if (html === null || !isShown()) return;
   await swap(html);
-  if (!held.isConnected) restore(held);
+  if (!held.isConnected && isAdrift()) restore(held);
 }
 
 async function read(url) {
   try {
     const response = await fetch(url, { headers: headers() });
     if (signedOut(response)) return null;
-    if (response.ok) return await response.text();
+    const text = await response.text();
+    if (response.ok) return text;
   } catch {
     // said below
   }
-  byId("plan-alert").textContent = LOST;
+  sayUntilReached(byId("plan-alert"), LOST);
   return null;
 }
 
@@ -68,7 +70,7 @@ always(() => {
   load();
 });
 
-on("click", "[data-versions]", () => compare());
+on("click", "[data-versions]", (button) => opensItsPage(button) || compare());
 on("click", "[data-versions-back]", () => leave());
 on("click", "[data-close-plan]", () => leave({ focus: false }));
 on("click", "[data-version-of]", (button) => {

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from agents import wire
-from agents.demo import DEMO_URL
+from agents import http
+from agents.demo import DEMO_URL, script
 from agents.demo.pages import broken_links, gaps
-from agents.model_client.client import Endpoint, ModelRequest, Reply, list_models, stream
+from agents.llm.client import Endpoint, ModelRequest, Reply, list_models, stream
 from agents.tools.base import Tool, ToolFailed
 from agents.tools.files import file_tools
 
-SAMPLE = Path(__file__).parents[2] / "agents/agent_file/samples/docs-writer/files"
+SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
 DEMO = Endpoint("demo", DEMO_URL)
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 IN_ATTEMPT = ["get_plan", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
@@ -39,7 +39,7 @@ Plan: Tidy up the README and the docs (v1)
 @pytest.fixture(autouse=True)
 async def closed_client() -> AsyncIterator[None]:
     yield
-    await wire.aclose_all()
+    await http.aclose_all()
 
 
 @pytest.fixture
@@ -359,13 +359,51 @@ async def test_a_revision_that_was_refused_is_said_so() -> None:
 
 async def test_closing_sums_up_the_outcomes() -> None:
     plan = ("Plan: Tidy up (v2)\n- [done] s1 Take stock: Read 5 pages: 5 empty sections.\n"
-            "- [abandoned] s2 Fill in the sections: Skipped\n"
+            "- [abandoned] s2 Fill in the sections (skipped)\n"
             "- [done] s3 Fix the broken links: Fixed 7 links: a → b. Left as they are: c.")  # fmt: skip
     reply = await ask([system(plan), user("Every subtask is closed.")], ["finish_plan"])
     outcome = str(reply.calls[0].arguments["outcome"])
     assert reply.calls[0].arguments["state"] == "done"
     assert outcome.startswith("2 of 3 subtasks done.")
     assert "Fixed 7 links" in outcome and "Not done: Fill in the sections." in outcome
+
+
+@pytest.mark.parametrize(
+    ("skipped", "name"),
+    [
+        ("Renamed last (skipped: no time)", "Renamed last"),
+        ("Renamed last (skipped)", "Renamed last"),
+        ("Renamed last (cleared)", "Renamed last"),
+        ("Read docs (short) (skipped: there is a copy (an old one): see b)", "Read docs (short)"),
+        ("Check: links (skipped: no)", "Check: links"),
+    ],
+)
+async def test_what_was_skipped_is_named_without_the_reason(skipped: str, name: str) -> None:
+    plan = f"Plan: Tidy up (v2)\n- [done] s1 Look: Did that\n- [abandoned] s2 {skipped}"
+    reply = await ask([system(plan), user("Every subtask is closed.")], ["finish_plan"])
+    outcome = str(reply.calls[0].arguments["outcome"])
+    assert outcome == f"1 of 2 subtasks done. Did that. Not done: {name}."
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "rename step 1 to check README.md of API",
+            "Renamed subtask 1 to “Check README.md of API”.",
+        ),
+        ("add a step: ask Alice, drop step 2", "Added “Ask Alice”, dropped subtask 2."),
+    ],
+)
+async def test_a_change_is_told_with_names_as_they_were_written(words: str, told: str) -> None:
+    reply = await ask([system(PLAN), user(words)], WAITING)
+    assert reply.calls[0].arguments["explanation"] == told
+
+
+async def test_what_the_check_found_is_named_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("# The API\n\n[Guide](Guide.md)\n")
+    _, outcome = await work(tmp_path, "Check the result")
+    assert "Broken: Guide.md in README.md." in outcome
 
 
 @pytest.mark.parametrize("words", ["Hi", "Write me a sonnet", "what can you do?"])
@@ -400,3 +438,111 @@ async def test_at_pace_one_it_speaks_like_a_person(settings: Any) -> None:
     reply = await ask([user("Hi")], [])
     words = len(re.findall(r"\S+", reply.text))
     assert time.monotonic() - started >= 0.1 * (0.5 + words / 30)
+
+
+CHAT = ["create_plan", "list_files", "read_file", "edit_file"]
+
+
+async def asked_in_chat(files: Path, words: str) -> tuple[str, list[str]]:
+    """What is said to a question in the end, and the tools that were used on the way."""
+    tools = {tool.name: tool for tool in file_tools(files)}
+    messages, used = [user(words)], []
+    for _ in range(10):
+        reply = await ask(messages, CHAT)
+        if not reply.calls:
+            return reply.text, used
+        messages.append(asked(reply))
+        for call in reply.calls:
+            used.append(call.name)
+            result = await tools[call.name].run(call.arguments)
+            messages.append(answered(call.id, result.text))
+    raise AssertionError("It went on and on.")
+
+
+async def test_a_question_about_what_is_missing_is_answered_from_the_files(workspace: Path) -> None:
+    said, used = await asked_in_chat(workspace, "What is missing from our quickstart?")
+    assert said.startswith("I read docs/quickstart.md: 1 empty section and 2 broken links.")
+    assert "“Undo a run” in docs/quickstart.md" in said and "README.md is empty" not in said
+    assert set(used) == {"list_files", "read_file"}
+
+
+async def test_a_question_is_given_up_when_the_files_do_not_fit_into_the_window() -> None:
+    reply = await ask([user("What is missing?")], CHAT)
+    messages = [user("What is missing?"), asked(reply), answered(reply.calls[0].id, "a.md")]
+    reply = await ask(messages, CHAT)
+    left = [user("What is missing?"), asked(reply), answered(reply.calls[0].id, "# A\n")]
+    again = await ask(left, CHAT)
+    assert not again.calls and "more in these files" in again.text
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """Somebody else's files."""
+    files = {
+        "README.md": "# Frob\n\nSee [2](docs/chapter2.md), [licence](LICENSE), [g][g] and "
+        "`[code](no.md)`.\n\n[g]: docs/gide.md\n\n## Usage\n\n## Contributing\n\n## Roadmap\n",
+        "docs/chapter1.md": "# Chapter 1\n\nText, with [a](../README.md#usge) and [b](../README.md#usge).\n",
+        "docs/guide.md": "# Guide\n\n```\n# Empty?\n[x](y.md)\n```\n\n## Contributing\n\nBy mail.\n",
+        "src/frob.py": 'p.add_argument(\n    "file",\n    help="what to frob",\n)\n',
+        "LICENSE": "MIT",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "docs/photo.md").write_bytes(b"\0\1\2")
+    return tmp_path
+
+
+async def test_in_other_files_it_does_what_they_allow_and_names_the_rest(strange: Path) -> None:
+    how, outcome = await work(strange, "Fill in the missing sections")
+    assert how == "finish_subtask"
+    assert outcome.startswith("Filled in 2 sections: “Usage” in README.md, “Contributing”")
+    assert "Left open: “Roadmap” in README.md, because no file says" in outcome
+    assert "Could not be read whole: docs/photo.md." in outcome
+    readme = (strange / "README.md").read_text()
+    assert "python3 src/frob.py FILE [options]" in readme and "| what to frob |" in readme
+    assert "(docs/guide.md#contributing)" in readme
+
+
+async def test_a_link_is_pointed_elsewhere_only_where_that_is_what_it_meant(strange: Path) -> None:
+    _, outcome = await work(strange, "Fix the broken links")
+    assert outcome.startswith("Fixed 3 links: docs/gide.md → docs/guide.md in README.md; ")
+    assert "Left as they are: docs/chapter2.md in README.md" in outcome
+    assert (strange / "docs/chapter1.md").read_text().count("(../README.md#usage)") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("Fix the links in docs/nope.md", "no Markdown pages that can be read"),
+        ("Write the “Troubleshooting” section of the README", "No page has a section"),
+        ("Remove all links", "cannot do"),
+        ("Review and translate the docs", "cannot do"),
+    ],
+)
+async def test_nothing_else_is_done_instead_of_what_was_asked(
+    workspace: Path, name: str, why: str
+) -> None:
+    before = pages(workspace)
+    how, error = await work(workspace, name)
+    assert how == "fail_subtask" and why in error and pages(workspace) == before
+
+
+@pytest.mark.parametrize(
+    "goal", ["Fix the missing tests", "Update the API", "Translate the README", "Remove dead links"]
+)
+async def test_what_only_sounds_like_the_script_is_not_planned(goal: str) -> None:
+    assert not (await ask([user(goal)], ["create_plan"])).calls
+
+
+async def test_a_plan_about_the_docs_leaves_the_readme_alone(workspace: Path) -> None:
+    readme = (workspace / "README.md").read_text()
+    for subtask in await planned("Find every broken link in docs/ and fix it"):
+        assert (await work(workspace, subtask["name"]))[0] == "finish_subtask"
+    assert (workspace / "README.md").read_text() == readme and left(workspace)[1] == 2
+
+
+def test_the_script_uses_no_word_and_no_piece_that_it_does_not_define() -> None:
+    text = Path(script.__file__).with_name("script.toml").read_text()
+    assert set(re.findall(r"\bsays\.(\w+)", text)) <= set(script.SCRIPT["words"])
+    assert set(re.findall(r'include "(\w+)"', text)) == set(script.SCRIPT["templates"])

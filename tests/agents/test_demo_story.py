@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from agents.models import Conversation
+from plans import actions
 from plans.models import State
-from tests.world import conversation, files_of, plan_of, shown, states, tell, texts
+from tests.world import conversation, drive, files_of, plan_of, shown, states, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SAMPLE = Path(__file__).parents[2] / "agents/agent_file/samples/docs-writer/files"
+SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
 GOAL = (
     "/plan Tidy up the project README and API docs — fill in missing sections and fix broken links"
 )
@@ -95,3 +96,29 @@ def test_with_a_small_window_the_plan_is_read_by_its_tool() -> None:
     assert len(names(c)) == 4
     tell(c, "go")
     assert plan_of(c).state == State.DONE
+
+
+@pytest.mark.parametrize(("key", "hint"), [("s3", ""), (None, "drop step 4"), ("s1", "be quick")])
+def test_the_rest_is_planned_anew_by_the_products_own_button(key: str | None, hint: str) -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    actions.replan_rest(plan_of(c), "alice", key, hint)
+    drive()
+    plan = plan_of(c)
+    assert (plan.version, plan.approved_version) == (2, None), texts(c)[-1]
+    assert "waits for your yes" in texts(c)[-1]
+    if "drop" in hint:
+        assert "Fix the broken links" not in names(c)
+    else:
+        assert "Take stock of the README and the docs again" in names(c)
+    tell(c, "go ahead")
+    assert plan_of(c).state == State.DONE
+
+
+@pytest.mark.parametrize(
+    "question", ["what is in this folder?", "List the files", "which files are here"]
+)
+def test_a_question_about_the_folder_is_answered_by_its_files(question: str) -> None:
+    c = docs_writer(plan={"enabled": False})
+    tell(c, question)
+    assert "README.md" in texts(c)[-1]

@@ -48,7 +48,7 @@ async def test_what_is_being_told_is_waited_for_at_the_end(monkeypatch):
     layer = SlowLayer()
     monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
     await sync_to_async(events.announce)(8, 1, False)
-    await events.all_told()
+    await events.wait_until_sent()
     assert layer.said == [(events.group_of(8), 1)]
 
 

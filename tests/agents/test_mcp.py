@@ -14,10 +14,17 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
 from agents.tools.base import ToolFailed
-from agents.tools.mcp import Server, aclose_all, call_tool, forget, list_tools
+from agents.tools.integrations import mcp
+from agents.tools.integrations.mcp import Server, aclose_all, forget, list_tools
+from agents.tools.processes import marked
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
+
+
+async def call_tool(server, name, arguments):
+    """The text that a model reads."""
+    return (await mcp.call_tool(server, name, arguments)).text
 
 
 @pytest.fixture
@@ -43,9 +50,9 @@ def children():
 
 
 def alive(pid):
-    with suppress(ProcessLookupError):
-        os.kill(pid, 0)
-        return f"/proc/{pid}/stat" and Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    """It may end between two looks at it."""
+    with suppress(ProcessLookupError, FileNotFoundError):
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
     return False
 
 
@@ -55,9 +62,9 @@ def the_process():
     return pid
 
 
-def group_of(pid):
-    found = subprocess.run(["pgrep", "-g", str(pid)], capture_output=True, text=True)
-    return [int(each) for each in found.stdout.split()]
+def of(name):
+    """The processes of the server that was given this name as a variable."""
+    return [pid for pid in marked(f"MARK={name}".encode()) if alive(pid)]
 
 
 async def pid_of(server):
@@ -194,7 +201,7 @@ async def test_a_long_result_is_cut_and_an_image_is_named(small):
 async def test_a_line_beyond_every_measure_ends_the_server_not_us(small):
     told = await failing(small, "long", characters=20_000_000)
     assert (
-        told == "The MCP server small went away during long: it sent more than 16 MB in one line."
+        told == "The MCP server small went away during long: it sent more than 2 MB in one message."
     )
 
 
@@ -214,7 +221,7 @@ async def test_a_little_noise_on_stdout_is_passed_over_and_much_of_it_is_not():
         ('sh -c "exit 7"', "exit code 7"),
         ("sh -c \"echo 'bad key' >&2; exit 1\"", "exit code 1: bad key"),
         ("yes", "not MCP"),
-        ("cat /dev/zero", "16 MB in one line"),
+        ("cat /dev/zero", "2 MB in one message"),
         ("'unclosed", "shell would understand"),
         ("'' x", "cannot be started"),
     ],
@@ -238,17 +245,64 @@ async def test_five_hundred_tools_are_listed_under_safe_names():
 
 async def test_closing_ends_the_process_and_what_it_has_started(tmp_path):
     command = f"sh -c 'sleep 77 & {COMMAND}; true'"
-    server = Server("nested", command=command)
-    before = children()
+    server = Server("nested", command=command, headers=(("MARK", str(tmp_path)),))
     assert await call_tool(server, "echo", {"text": "x"}) == "x"
-    (shell,) = children() - before
-    group = group_of(shell)
-    assert len(group) >= 3
+    assert len(of(tmp_path)) >= 3
     began = time.monotonic()
     await aclose_all()
     assert time.monotonic() - began < 1.6
     await asyncio.sleep(0.2)
-    assert not [pid for pid in group if alive(pid)]
+    assert of(tmp_path) == []
+
+
+ASLEEP = """
+import asyncio, os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+import django
+django.setup()
+from agents.tools.integrations.mcp import Server, call_tool
+server = Server("asleep", command=sys.argv[2], headers=(("MARK", sys.argv[1]),), seconds=60)
+asyncio.run(call_tool(server, "echo", {}))
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 600",
+        "sh -c 'trap \"\" TERM HUP; sleep 600 & sleep 600'",  # hears no signal but the last
+        "sh -c 'setsid sh -c \"sleep 600 & sleep 600\" & exec sleep 600'",  # in another session
+    ],
+)
+def test_no_server_outlives_a_killed_planside(tmp_path, command):
+    process = subprocess.Popen(
+        [sys.executable, "-c", ASLEEP, str(tmp_path), command], cwd=SCRIPT.parents[2]
+    )
+    try:
+        wanted = command.count("sleep")
+        came_true(lambda: len(of(tmp_path)) >= wanted)
+    finally:
+        process.kill()
+        process.wait()
+    came_true(lambda: of(tmp_path) == [])
+
+
+async def test_a_server_whose_supervisor_is_killed_is_gone_and_is_started_again(tmp_path):
+    server = Server("small", command=COMMAND, headers=(("MARK", str(tmp_path)),), seconds=10)
+    before = children()
+    assert await call_tool(server, "count", {}) == "1"
+    (supervisor,) = children() - before
+    os.kill(supervisor, signal.SIGKILL)
+    await asyncio.to_thread(came_true, lambda: of(tmp_path) == [])
+    assert await call_tool(server, "count", {}) == "1"
+    await aclose_all()
+
+
+def came_true(check, seconds=60):
+    until = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 async def test_a_server_that_is_no_longer_registered_is_closed(small):
@@ -262,7 +316,7 @@ async def test_a_server_that_is_no_longer_registered_is_closed(small):
 
 
 async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
-    from agents.tools.mcp.connection import Connection
+    from agents.tools.integrations.mcp.connection import Connection
 
     connection = Connection(small, idle=0.3)
     await connection.call("count", {})
@@ -378,7 +432,7 @@ async def live_server_of_nonsense():
 
 
 def test_nothing_of_the_sdk_is_imported_before_it_is_used():
-    code = "import django; django.setup(); import sys, agents.sources; print([m for m in sys.modules if m.split('.')[0] in ('mcp', 'httpx2', 'anyio')])"
+    code = "import django; django.setup(); import sys, agents.tools.integrations.actions; print([m for m in sys.modules if m.split('.')[0] in ('mcp', 'httpx2', 'anyio')])"
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
     told = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True

@@ -12,8 +12,14 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.tools.base import ToolFailed
-from agents.tools.mcp import Server, aclose_all, call_tool, list_tools
+from agents.tools.integrations import mcp
+from agents.tools.integrations.mcp import Server, aclose_all, list_tools
 from tests import peers
+
+
+async def call_tool(server, name, arguments):
+    """The text that a model reads."""
+    return (await mcp.call_tool(server, name, arguments)).text
 
 
 @pytest.fixture(scope="session")

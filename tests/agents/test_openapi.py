@@ -4,9 +4,9 @@ import httpx
 import pytest
 
 from agents.errors import Invalid
-from agents.tools.openapi import wire
-from agents.tools.openapi.operations import operations_of
-from agents.tools.openapi.reading import read_operations
+from agents.tools.integrations.openapi import http
+from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import many, petstore
 
 URL = "https://pets.example"
@@ -184,7 +184,7 @@ def answering(answer, seen=None):
         (seen if seen is not None else []).append(request)
         return answer if isinstance(answer, httpx.Response) else answer(request)
 
-    return wire.use(httpx.MockTransport(respond))
+    return http.use(httpx.MockTransport(respond))
 
 
 async def test_the_document_is_found_beside_the_url_and_asked_for_with_the_headers():
@@ -218,6 +218,7 @@ def lost(request):
         (httpx.Response(200, json=[1]), "another JSON value"),
         (httpx.Response(200, json=petstore(paths={})), "no operations"),
         (httpx.Response(302, headers={"Location": "https://evil.example/?t=1"}), "evil.example/"),
+        (httpx.Response(200, json=petstore(tags=[1] * 600_000)), "600,000 JSON values"),
         (httpx.Response(200, content=b" " * (21 * 1024 * 1024)), "20 MB"),
         (lost, "the connection failed"),
     ],

@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from agents.tools.base import ToolFailed
-from agents.tools.openapi import wire
-from agents.tools.openapi.calling import call_operation
-from agents.tools.openapi.operations import operations_of
+from agents.tools.integrations.openapi import http
+from agents.tools.integrations.openapi.client import call_operation
+from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import petstore
 
 URL = "http://127.0.0.1:8123"
@@ -25,9 +25,9 @@ async def call(name, answer=OK, headers=None, operations=OPERATIONS, seconds=5, 
         seen.append(request)
         return answer(request) if callable(answer) else answer
 
-    with wire.use(httpx.MockTransport(respond)):
+    with http.use(httpx.MockTransport(respond)):
         told = await call_operation(operations[name], arguments, headers or {}, seconds)
-    return seen[-1], told
+    return seen[-1], told.text
 
 
 async def failing(name, answer=OK, **arguments):
@@ -191,3 +191,10 @@ async def test_cookies_of_one_call_are_not_sent_with_the_next():
     await call("get_pet_2", httpx.Response(200, headers={"Set-Cookie": "a=1"}), petId=1)
     request, _ = await call("get_pet_2", petId=1)
     assert "Cookie" not in request.headers
+
+
+async def test_a_body_of_very_many_values_is_given_as_it_came():
+    values = f"[{'1, ' * 200_000}1]"
+    answer = httpx.Response(200, text=values, headers={"Content-Type": "application/json"})
+    _, told = await call("get_pet_2", answer, petId="7")
+    assert told.startswith("200 OK\n[1, 1, 1")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agents.errors import Invalid
+from agents.llm.providers.registry import DEMO_LABEL, default_model, names, resolve
 from agents.models import Provider
-from agents.providers.known import DEMO_LABEL, default_model, names, resolve
 
 pytestmark = pytest.mark.django_db
 

@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agents.tools.base import ToolFailed
-from agents.tools.output import MOST_CHARACTERS, Output
-from agents.tools.processes import Supervised, marked
+from agents.tools.processes import MOST_CHARACTERS, Output, Supervised, marked
 from agents.tools.shell import environment, run_command, shell_tools
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

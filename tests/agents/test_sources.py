@@ -7,15 +7,14 @@ import httpx
 import pytest
 from asgiref.sync import async_to_sync
 
-from agents import sources
-from agents.errors import Invalid, Missing, NotNow
+from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolSource
-from agents.sources import add_source, refresh_source, register, remove_source
-from agents.tools import mcp
 from agents.tools.base import ToolFailed
-from agents.tools.openapi import wire
-from agents.tools.sources import source_tools
-from console.registered import shape
+from agents.tools.integrations import actions, mcp
+from agents.tools.integrations.actions import add_source, refresh_source, register, remove_source
+from agents.tools.integrations.openapi import http
+from agents.tools.integrations.tools import source_tools
+from console.integration_schemas import shape
 from tests.agents.petstore import many, petstore
 
 pytestmark = pytest.mark.django_db
@@ -42,13 +41,13 @@ def service(respond=None, document=None):
         }
         return httpx.Response(200, json=sent)
 
-    wire.use(httpx.MockTransport(answer))
+    http.use(httpx.MockTransport(answer))
     return seen
 
 
 @pytest.fixture(autouse=True)
 def _no_wire_is_left():
-    with wire.use(None):
+    with http.use(None):
         yield
 
 
@@ -77,7 +76,7 @@ def test_a_registered_service_is_tools_without_being_asked_again():
     pets()
     asked = len(seen)
     offered = tools()
-    assert "pets__findPets" in offered and offered["pets__findPets"].read_only
+    assert "pets__findPets" in offered and not offered["pets__findPets"].read_only
     assert all(len(name) <= 64 for name in offered)
     assert len(seen) == asked
 
@@ -88,7 +87,7 @@ def test_a_source_that_is_gone_offers_nothing():
     assert tools()
     remove_source("pets", "alice")
     assert tools() == {}
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         remove_source("pets", "alice")
 
 
@@ -104,7 +103,7 @@ def test_what_is_asked_again_replaces_what_was_known():
 def test_a_source_that_cannot_be_asked_keeps_what_was_known_and_says_why():
     service()
     source = pets()
-    wire.use(httpx.MockTransport(lambda request: httpx.Response(500, text=SECRET)))
+    http.use(httpx.MockTransport(lambda request: httpx.Response(500, text=SECRET)))
     source = async_to_sync(refresh_source)(source)
     assert "500" in source.error and len(tools()) == 6
     service()
@@ -112,7 +111,7 @@ def test_a_source_that_cannot_be_asked_keeps_what_was_known_and_says_why():
 
 
 def test_a_new_source_that_cannot_be_asked_is_not_kept():
-    wire.use(httpx.MockTransport(lambda request: httpx.Response(404)))
+    http.use(httpx.MockTransport(lambda request: httpx.Response(404)))
     source = add_source("pets", kind="openapi", url=URL, by="alice")
     with pytest.raises(Invalid):
         async_to_sync(register)(source, "alice")
@@ -124,7 +123,7 @@ def test_of_many_operations_two_hundred_are_offered_and_others_when_a_grant_name
     source = pets()
     assert len(tools()) == 200
     assert set(tools({"pets__thing1999"})) - set(tools()) == {"pets__thing1999"}
-    assert "2,000 operations" in sources.note_on(source)
+    assert "2,000 operations" in actions.note_on(source)
     assert len(shape(source).tools) == 2000
 
 
@@ -172,7 +171,7 @@ def test_no_secret_leaves_a_source(caplog):
     service(lambda request: httpx.Response(400, text=f"bad {request.headers['Authorization']}"))
     with pytest.raises(ToolFailed) as failure:
         call("pets__get_pet", petId=1, lang="de")
-    wire.use(
+    http.use(
         httpx.MockTransport(
             lambda request: httpx.Response(302, headers={"Location": f"http://x/{SECRET[7:]}/"})
         )
@@ -216,9 +215,7 @@ def test_an_mcp_server_is_tools():
     )
     async_to_sync(register)(source, "alice")
     offered = tools()
-    assert (
-        offered["small__echo"].read_only and offered["small__echo"].parameters["properties"] == {}
-    )
+    assert offered["small__echo"].parameters["properties"] == {}
     assert call("small__echo") == "[hidden]"
     assert call("small__long", characters=3) == "xxx"
 
@@ -248,7 +245,7 @@ def test_a_name_of_a_built_in_tool_is_refused():
 
 def test_a_name_is_given_once():
     add_source("pets", kind="openapi", url=URL, by="alice")
-    with pytest.raises(NotNow):
+    with pytest.raises(Conflict):
         add_source("pets", kind="mcp", command="x", by="alice")
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from agents.models import Message, Turn
-from agents.statements import found, insert, one, store
+from agents.statements import fetch_models, fetch_one, insert, store
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +30,7 @@ def test_an_inserted_row_is_the_row_django_reads():
 
 def test_a_found_row_is_the_row_django_reads():
     turn = made(stop_requested=True, cost=Decimal("1.5"), checkpoint={"task": "x"})
-    (read,) = found(Turn, ALL, [turn.pk])
+    (read,) = fetch_models(Turn, ALL, [turn.pk])
     same = Turn.objects.get(pk=turn.pk)
     for field in Turn._meta.concrete_fields:
         assert getattr(read, field.attname) == getattr(same, field.attname), field.name
@@ -39,7 +39,7 @@ def test_a_found_row_is_the_row_django_reads():
 
 def test_a_column_that_was_left_out_is_read_when_asked_for():
     turn = made(lane="run")
-    (read,) = found(Turn, "SELECT state, id FROM agents_turn WHERE id = %s", [turn.pk])
+    (read,) = fetch_models(Turn, "SELECT state, id FROM agents_turn WHERE id = %s", [turn.pk])
     assert (read.state, read.lane) == ("queued", "run")
 
 
@@ -59,4 +59,4 @@ def test_what_no_database_keeps_is_replaced_here_too():
 
 @pytest.mark.parametrize("number", [10**30, -(10**30)])
 def test_a_number_that_no_column_holds_is_not_there(number):
-    assert one(ALL, [number]) is None
+    assert fetch_one(ALL, [number]) is None

@@ -4,9 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from agents.engine.prompt import history
 from agents.models import Turn
-from agents.turns.transcript import history
-from console.commands import say
+from console.chat_commands import handle_message
 from tests.fake_model import say as says
 from tests.world import conversation, scripted, tell
 
@@ -23,7 +23,7 @@ def talked(count, more="", **values):
 
 
 def next_turn(c):
-    return say(c, "And now?", "alice").turn
+    return handle_message(c, "And now?", "alice").turn
 
 
 def contents(turn):
@@ -41,7 +41,7 @@ def test_what_was_cleared_is_neither_told_nor_read():
     turn = next_turn(c)
     with CaptureQueriesContext(connection) as whole:
         assert len(contents(turn)) == 90
-    say(c, "/clear", "alice")
+    handle_message(c, "/clear", "alice")
     scripted(says("Hello"))
     tell(c, "Hi")
     turn = Turn.objects.select_related("conversation").get(pk=next_turn(c).pk)

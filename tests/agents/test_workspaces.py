@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from agents.agent_file.record import (
+from agents.config.store import (
     copy_agent,
     create_agent,
     delete_agent,
@@ -16,9 +16,11 @@ from agents.agent_file.record import (
     read_agent,
     replace_agent_text,
 )
-from agents.agent_file.workspaces import SAMPLE
-from agents.errors import Invalid, Missing, NotNow
+from agents.config.workspaces import SAMPLE
+from agents.errors import Conflict, Invalid, NotFound
 from agents.tools.files import file_tools
+
+pytestmark = pytest.mark.django_db  # whose file it is decides what may stand in it
 
 # What the demo has to find. (page, link) and (page, heading); the sample itself does not tell.
 BROKEN_LINKS = {
@@ -91,7 +93,7 @@ def test_a_home_that_holds_only_the_secret_key_is_still_a_first_start(home):
 
 
 def test_two_first_starts_at_once_make_one_home(home):
-    code = "import django; django.setup()\nfrom agents.agent_file.record import prepare_home\nprepare_home()"
+    code = "import django; django.setup()\nfrom agents.config.store import prepare_home\nprepare_home()"
     environment = os.environ | {
         "PLANSIDE_HOME": str(home),
         "DJANGO_SETTINGS_MODULE": "console.settings",
@@ -122,14 +124,14 @@ def test_a_new_agent_is_off_until_told_otherwise_and_its_file_is_complete(home):
 def test_an_agent_that_exists_is_not_made_again(home):
     create_agent("bob", {})
     for act in (lambda: create_agent("bob", {}), lambda: copy_agent("bob", "bob")):
-        with pytest.raises(NotNow, match='already an agent "bob"'):
+        with pytest.raises(Conflict, match='already an agent "bob"'):
             act()
 
 
 def test_a_refused_agent_is_not_there(home):
     with pytest.raises(Invalid, match=r"plan\.enabled"):
         create_agent("bob", {"plan": {"enabled": 1}})
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         read_agent("bob")
     assert create_agent("bob", {}).id == "bob"
 
@@ -157,13 +159,13 @@ def test_deleting_moves_the_folder_to_the_trash_each_time(home):
         delete_agent("bob")
     trash = home / "workspaces" / ".trash"
     assert len(list(trash.glob("bob-*/files/work.md"))) == 2
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         delete_agent("bob")
 
 
 def test_asking_for_agents_that_are_not_there_leaves_no_trace(home):
     for number in range(3):
-        with pytest.raises(Missing):
+        with pytest.raises(NotFound):
             delete_agent(f"nobody{number}")
     assert not home.exists() or not list(home.rglob("nobody*"))
 

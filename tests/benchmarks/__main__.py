@@ -10,7 +10,7 @@ import sys
 from contextlib import ExitStack
 from statistics import median, quantiles
 
-from tests.benchmarks import changes, growth, turns, weight
+from tests.benchmarks import changes, growth, real_turn, turns, weight
 from tests.benchmarks.console import Console, Model, database_of_its_own, engines
 
 SECONDS = 6  # of load at each step
@@ -69,7 +69,7 @@ async def after_many(console, _):
 async def weights(console, _):
     yield "JS and CSS, compressed kB", f"{weight.of_page(console.server):.0f}"
     console.end()
-    took = weight.second_start(console.home, **console.environment)
+    took = weight.second_start(console.home, **console.env)
     yield "second start, s", f"{took:.2f}"
 
 
@@ -81,6 +81,7 @@ async def streaming(console, _):
 async def column(engine, environment):
     return [
         *await of_fresh(live, environment),
+        *await real_turn.rows(environment),
         *await of_fresh(after_many, environment),
         *await of_fresh(weights, environment),
         *await of_fresh(streaming, environment, 0, 20_000),

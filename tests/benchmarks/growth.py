@@ -25,8 +25,8 @@ from django.test.utils import setup_test_environment
 from agents.models import Conversation, Event, Message, Turn
 from plans import actions
 from plans.models import State
-from plans.rows import tell
-from plans.shapes import PlanDraft
+from plans.queries import record_event
+from plans.schemas import PlanDraft
 from tests.world import conversation, person
 
 RUNS = 20
@@ -66,10 +66,10 @@ def give_plan(c, count):
     """An approved plan of this many subtasks, the first half of them done."""
     names = [f"Subtask {number} of a plan that grows" for number in range(1, count + 1)]
     plan = actions.create_plan(c, PlanDraft(title="Growing", subtasks=names), "alice")
-    actions.approve(plan, 1, "alice", run="no")
+    actions.approve_plan(plan, 1, "alice", run="no")
     done = plan.subtasks.filter(position__lte=count // 2)
     done.update(state=State.DONE, outcome="As it should be.")
-    tell(plan, "plan.updated")
+    record_event(plan, "plan.updated")
     return c
 
 

@@ -2,7 +2,8 @@
 
 from tests.fake_model import call, fails, rule, say, silent
 
-WORDS = ("quick", "hang", "fail", "question", "approve", "stumble")
+WORDS = ("quick", "hang", "fail", "question", "approve", "stumble", "retry")
+ADDRESS = "https://docs.example.com/" + "aPageWithinAPage" * 14
 CHECK_FIRST = call(
     "revise_current_plan",
     explanation="You asked for a check.",
@@ -28,14 +29,19 @@ def script():
     rules.append(rule(CHECK_FIRST, user="check first", results=0))
     rules += [
         rule(call("finish_plan", state="done", outcome="All is done."), only="finish_plan"),
+        rule(silent(""), user="think it over for ever"),
+        rule(silent("Half of an answer"), user="say half of it"),
+        rule(fails(503), user=r"s\d+: Then retry"),
         rule(silent("I am at it"), user=r"subtask is s\d+: Then hang"),
         rule(silent("Half a sentence"), times=1, user=r"s\d+: Then stumble"),
+        rule(call("fail_subtask", error=f"No answer: {ADDRESS}"), user=r"s\d+: Then fail at"),
         rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
         rule(call("ask_user", question="Which tone?"), user=r"s\d+: Then question", results=0),
         rule(
             call("write_file", path="new.txt", content="new"), user=r"s\d+: Then approve", results=0
         ),
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
+        rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
         rule(say(REPLY, delay=0.08), user="tell me slowly"),
         rule(fails(401), user="refuse the key"),
         rule(say("Understood.")),

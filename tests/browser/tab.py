@@ -1,23 +1,46 @@
 """One tab of the browser, in the words of the page: roles and names, as interface.md has them."""
 
 import re
+from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
-A_RUN = 30_000  # ms that the demo may take for all of its work
-A_POLL = 12_000  # ms in which two polls fit
+A_RUN = 60_000  # ms that the demo may take for all of its work
+A_POLL = 20_000  # ms in which two polls fit, and a new connection
+
+
+# Who is about to press a button presses that one: drawn anew it may look otherwise, and never do
+# something else in the same place.
+SAME_BUTTONS = """
+addEventListener("DOMContentLoaded", () => {
+  const does = (b) => b.getAttribute("hx-post") ?? b.getAttribute("hx-get") ?? b.dataset.opens ?? b.type;
+  const name = (b) => (b.ariaLabel ?? b.textContent).trim();
+  const known = new WeakMap();
+  const look = () => {
+    for (const button of document.querySelectorAll("button")) {
+      const was = known.get(button), now = [does(button), name(button)];
+      if (was && was[0] !== now[0] && was[1] !== now[1]) console.error(`a button became another: ${was} -> ${now}`);
+      known.set(button, now);
+    }
+  };
+  look();
+  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
+});
+"""
 
 
 class Tab:
-    """A page, and what it complained about on its console."""
+    """A page, and what went wrong on it: script errors, its console, requests that failed."""
 
     def __init__(self, page, address):
         self.page = page
         self.address = address
         self.complaints = []
-        self.excused = []
+        self.expected = []
+        self.requests = Requests(page, self.complaints)
+        page.add_init_script(SAME_BUTTONS)
         page.on("console", self.hear)
         page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
 
@@ -25,13 +48,13 @@ class Tab:
         if message.type in ("error", "warning"):
             self.complaints.append(f"{message.type}: {message.text}")
 
-    def excuse(self, *patterns):
+    def expects(self, *patterns):
         """What the test itself provokes, such as a refusal's status, is no complaint."""
-        self.excused += patterns
+        self.expected += patterns
 
     def faults(self):
-        """Complaints that nobody provoked, and style attributes, which the policy forbids."""
-        heard = [c for c in self.complaints if not any(re.search(p, c) for p in self.excused)]
+        """Complaints that nobody expected, and style attributes, which the policy forbids."""
+        heard = [c for c in self.complaints if not any(re.search(p, c) for p in self.expected)]
         styled = [] if self.page.is_closed() else self.page.evaluate(STYLED)
         return heard + [f"style attribute: {html}" for html in styled]
 
@@ -113,24 +136,74 @@ class Tab:
         self.row(number).hover()
         self.button(f"Remove subtask {number}").click()
 
+    def hold(self, address):
+        """Requests to this address wait in the list until the test lets them go on."""
+        held = []
+        self.page.route(address, lambda route: held.append(route))
+        return held
+
     # Seeing that it has become so
 
     def sees_connection(self, words, within=A_POLL):
         status = self.page.get_by_role("status").filter(has_text=words)
         expect(status.first).to_be_visible(timeout=within)
 
-    def sees_plan(self, within=10_000, **attributes):
+    def sees_plan(self, within=A_POLL, **attributes):
         """plan(state="done", version=3): data attributes of the drawer."""
         for name, value in attributes.items():
             attribute = f"data-{name.replace('_', '-')}"
             expect(self.plan).to_have_attribute(attribute, str(value), timeout=within)
 
-    def sees_rows(self, *names, within=10_000):
+    def sees_rows(self, *names, within=A_POLL):
         named = [re.compile(re.escape(name)) for name in names]
         expect(self.rows).to_have_text(named, timeout=within)
 
     def names(self):
         return self.rows.locator("b").all_inner_texts()
+
+
+class Requests:
+    """Each request that was refused, broke or was given up; one left behind by going elsewhere was
+    not."""
+
+    def __init__(self, page, complaints):
+        self.page, self.complaints = page, complaints
+        self.under_way, self.left_behind = set(), set()
+        self.is_leaving = False
+        page.on("request", self.begin)
+        page.on("requestfinished", self.finish)
+        page.on("requestfailed", self.fail)
+        page.on("response", self.answer)
+        page.on("framenavigated", self.arrive)
+
+    def begin(self, request):
+        if request.is_navigation_request():
+            self.is_leaving = True
+            self.left_behind |= self.under_way
+        elif self.is_leaving:
+            self.left_behind.add(request)
+        self.under_way.add(request)
+
+    def arrive(self, _frame):
+        self.is_leaving = False
+
+    def finish(self, request):
+        self.under_way.discard(request)
+
+    def fail(self, request):
+        self.under_way.discard(request)
+        if request not in self.left_behind and not self.page.is_closed():
+            self.complaints.append(f"request: {told(request)} {request.failure}")
+
+    def answer(self, response):
+        if response.status >= 400:
+            self.complaints.append(
+                f"request: {told(response.request)}, a status of {response.status}"
+            )
+
+
+def told(request):
+    return f"{request.method} {urlsplit(request.url).path}"
 
 
 STYLED = """() => [...document.querySelectorAll("[style]")].map((e) => e.outerHTML.slice(0, 120))"""

@@ -15,7 +15,7 @@ REFUSED = r"status of 4(09|12|22)"
 def test_a_message_of_two_megabytes_is_refused_in_a_sentence_and_kept(product, open_tab):
     chat = product.conversation("scripted")
     tab = open_tab().chat(chat)
-    tab.excuse(r"status of 4\d\d")
+    tab.expects(r"status of 4\d\d")
     text = "too long " * (2_000_000 // 9)
     tab.say(text)
     expect(tab.alerts).to_have_count(1, timeout=20_000)
@@ -45,7 +45,7 @@ def stale(product, open_tab):
     """A tab that shows version 1 of a plan that is at version 2."""
     chat = product.scripted("hang")
     tab = open_tab(blocked=True)
-    tab.excuse("WebSocket", "ERR_FAILED", REFUSED)
+    tab.expects("WebSocket", "ERR_FAILED", REFUSED)
     tab.page.route(re.compile(r"/c/\d+/(changes|drawer)"), lambda route: route.abort())
     tab.chat(chat)
     add_subtask(product, chat, "Added by another tab")
@@ -95,7 +95,7 @@ def test_a_name_is_needed(product, open_tab):
 
 def test_the_last_subtask_stays(product, open_tab):
     tab = open_tab().chat(product.scripted("quick"))
-    tab.excuse(REFUSED)
+    tab.expects(REFUSED)
     for left in (2, 1):
         tab.remove(1)
         expect(tab.rows).to_have_count(left)
@@ -180,7 +180,7 @@ def test_with_plan_mode_off_the_button_is_gone_and_plan_says_why(product, open_t
 def test_a_wrong_text_typed_into_the_file_stays_in_the_editor(open_tab, file):
     before = file.read_text()
     tab = open_tab("/settings/agents/")
-    tab.excuse(REFUSED)
+    tab.expects(REFUSED)
     tab.button("Edit").click()
     editor = tab.page.get_by_role("textbox", name="agent.json", exact=True)
     editor.fill('{"id": "docs-writer",\n "name": 7}')

@@ -19,7 +19,7 @@ NAMES = [{"name": "Half one"}, {"name": "Half two"}, {"name": "Half three"}]
 DONE = {**call("finish_subtask", outcome="Did that."), "usage": [900, 100]}
 RULES = [
     *(each for word in ("fail", "delegate", "quick") for each in planned(word)),
-    rule(FRESH, user="^Plan the rest anew", results=0),
+    rule(FRESH, user="^Replan the rest", results=0),
     rule(call("finish_plan", state="done", outcome="All is done."), only="finish_plan"),
     rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
     rule(HANDED, user=r"s\d+: Then delegate", results=0),
@@ -70,14 +70,15 @@ def test_a_failed_subtask_is_skipped_with_a_reason_and_the_rest_finishes(failed)
 
 def test_the_rest_is_planned_anew_and_waits_for_a_yes(failed):
     failed.button("Replan from here").click()
-    expect(failed.page.get_by_role("dialog", name="Plan anew from subtask 2?")).to_be_visible()
+    expect(failed.page.get_by_role("dialog", name="Replan from subtask 2?")).to_be_visible()
     failed.page.keyboard.press("Escape")
     failed.button("Replan").click()
-    dialog = failed.page.get_by_role("dialog", name="Plan the rest anew?")
+    dialog = failed.page.get_by_role("dialog", name="Replan the rest?")
     dialog.get_by_role("textbox", name="What should be different? (optional)").fill("On paper.")
-    dialog.get_by_role("button", name="Plan anew").click()
+    expect(dialog.get_by_role("button", name="Replan")).to_be_visible()
+    failed.page.keyboard.press("Control+Enter")
     expect(dialog).to_be_hidden()
-    expect(failed.log).to_contain_text("Plan the rest anew, from subtask 2 on. On paper.")
+    expect(failed.log).to_contain_text("Replan the rest, from subtask 2 on. On paper.")
     expect(failed.rows).to_have_count(2)
     expect(failed.row(2)).to_contain_text("Write it on paper")
     failed.button("Start v2").click()
@@ -94,7 +95,7 @@ def test_a_budget_that_is_reached_is_raised_and_the_plan_goes_on(product, open_t
     assert violations(tab) == []
     limit = asked.get_by_role("spinbutton", name="New limit in tokens")
     expect(limit).to_have_value("2000")
-    tab.excuse("422")
+    tab.expects("422")
     limit.fill("900")
     asked.get_by_role("button", name="Raise and continue").click()
     expect(asked.get_by_role("alert")).to_have_text(
@@ -117,7 +118,7 @@ def helper(product):
 def test_a_nested_plan_is_followed_and_asks_where_the_person_is(product, helper, open_tab):
     tab = open_tab().chat(product.started("delegate"))
     tab.sees_connection(LIVE)
-    question = tab.log.get_by_role("group", name="Run write_file?")
+    question = tab.log.get_by_role("group", name="Let it use write_file?")
     expect(question).to_contain_text("Helper asks. It works for Scripted.")
     expect(tab.row(2)).to_contain_text("Waiting for Helper")
     bar = tab.row(2).get_by_role("progressbar", name="Progress of Half of it")

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING
 from tests.browser.test_tabs import add_subtask
 
-GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error")
-LOST = re.compile(f"^({OFFLINE}|{POLLING})$")
+GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
+LOST = re.compile(rf"^\s*({OFFLINE}|{POLLING})\s*$")
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def interrupted(product):
 
 def test_a_killed_server_is_said_and_what_was_typed_is_kept(product, open_tab, interrupted):
     tab = open_tab().chat(product.conversation("scripted"))
-    tab.excuse(*GONE)
+    tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
     tab.sees_connection(LOST)
@@ -31,6 +31,7 @@ def test_a_killed_server_is_said_and_what_was_typed_is_kept(product, open_tab, i
     expect(tab.alerts).to_have_text("Not sent. Try again / Discard")
     expect(tab.message).to_have_value("hello from an island")
 
+    expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
     product.start()
     tab.sees_connection(LIVE)
     tab.button("Try again").click()
@@ -40,9 +41,39 @@ def test_a_killed_server_is_said_and_what_was_typed_is_kept(product, open_tab, i
     expect(tab.log.get_by_text("hello from an island")).to_have_count(1)
 
 
+def test_offline_nothing_says_that_the_agent_is_answering(product, open_tab, interrupted):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects(*GONE)
+    tab.sees_connection(LIVE)
+    line = tab.page.locator("#status")
+    tab.say("say half of it")
+    expect(line).to_have_text("Scripted is answering")
+    interrupted()
+    tab.sees_connection(OFFLINE)
+    expect(line).to_have_text("")
+    product.start()
+    tab.sees_connection(LIVE)
+    expect(line).to_have_text("Scripted is answering")
+
+
+def test_after_a_moment_offline_the_line_says_again_what_it_said(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects(*GONE)
+    tab.sees_connection(LIVE)
+    line = tab.page.locator("#status")
+    tab.say("say half of it")
+    expect(line).to_have_text("Scripted is answering")
+    tab.page.context.set_offline(True)
+    tab.sees_connection(OFFLINE)
+    expect(line).to_have_text("")
+    tab.page.context.set_offline(False)
+    tab.sees_connection(LIVE)
+    expect(line).to_have_text("Scripted is answering")
+
+
 def test_a_message_that_was_not_sent_can_be_discarded(product, open_tab, interrupted):
     tab = open_tab().chat(product.conversation("scripted"))
-    tab.excuse(*GONE)
+    tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
     tab.say("never mind")
@@ -54,7 +85,7 @@ def test_a_message_that_was_not_sent_can_be_discarded(product, open_tab, interru
 def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interrupted):
     chat = product.scripted("quick")
     tab = open_tab().chat(chat)
-    tab.excuse(*GONE)
+    tab.expects(*GONE)
     tab.sees_connection(LIVE)
     tab.page.evaluate("window.isTheSamePage = true")
     field = tab.edit(1, "Typed while it was away")
@@ -71,7 +102,7 @@ def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interr
 
 def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(product, open_tab, interrupted):
     tab = open_tab().chat(product.scripted("stumble"))
-    tab.excuse(*GONE)
+    tab.expects(*GONE)
     tab.sees_connection(LIVE)
     tab.button("Start plan").click()
     expect(tab.log).to_contain_text("Half a sentence")
@@ -86,7 +117,7 @@ def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(product, open
 
 def test_a_refused_start_or_edit_is_said_while_the_server_is_away(product, open_tab, interrupted):
     tab = open_tab().chat(product.scripted("quick"))
-    tab.excuse(*GONE)
+    tab.expects(*GONE)
     tab.edit(1, "A name that cannot be saved now")
     interrupted()
     editor = tab.editor("Edit subtask 1")
@@ -95,3 +126,20 @@ def test_a_refused_start_or_edit_is_said_while_the_server_is_away(product, open_
     expect(editor.get_by_role("textbox").first).to_have_value("A name that cannot be saved now")
     tab.button("Start with my edits").click()
     expect(tab.plan.get_by_text("did not get through").last).to_be_visible()
+    product.start()
+    tab.sees_connection(LIVE)
+    expect(tab.page.get_by_text("did not get through")).to_have_count(0)
+
+
+def test_nothing_is_said_to_go_on_while_the_server_is_gone(product, open_tab, interrupted):
+    tab = open_tab().chat(product.started("hang"))
+    tab.expects(*GONE)
+    elapsed = tab.row(2).locator("[data-since]").first
+    expect(elapsed).to_have_text(re.compile(r"\d"))
+    tab.sees_connection(LIVE)
+    interrupted()
+    expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
+    expect(tab.page.get_by_text("works on")).to_have_count(0)
+    before = elapsed.inner_text()
+    tab.page.wait_for_timeout(2500)
+    assert elapsed.inner_text() == before

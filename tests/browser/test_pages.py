@@ -49,7 +49,7 @@ def with_plan(tab):
 def test_a_page_without_a_conversation(product, open_tab, path):
     product.proposed()
     tab = open_tab()
-    tab.excuse("404")
+    tab.expects("404")
     tab.open(path)
     expect(tab.page.get_by_role("main")).to_be_visible()
     assert violations(tab) == []
@@ -64,7 +64,7 @@ def test_the_page_to_sign_in(open_tab):
 def test_the_refusal_of_a_used_link(product, open_tab):
     open_tab("/")
     tab = open_tab(signed_in=False)
-    tab.excuse("403")
+    tab.expects("403")
     tab.page.goto(product.server.link)
     expect(tab.alerts).to_have_count(1)
     assert violations(tab) == []

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.browser.tab import A_RUN
+from tests.browser.tab import A_POLL, A_RUN
 from tests.browser.test_pages import violations
 
 DOCUMENT = {
@@ -39,7 +39,7 @@ def service(product):
 
 def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
     tab = open_tab("/settings/models/")
-    tab.excuse("422")
+    tab.expects("422")
     tab.button("Add provider").click()
     dialog = tab.page.get_by_role("dialog", name="Add provider")
     dialog.get_by_label("Name", exact=True).fill("Mine!")
@@ -70,7 +70,7 @@ def test_what_does_not_answer_is_said_with_what_to_do(open_tab):
 
 def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     tab = open_tab("/settings/tools/")
-    tab.excuse("422")
+    tab.expects("422")
     tab.button("Add service").click()
     dialog = tab.page.get_by_role("dialog", name="Add service")
     dialog.get_by_role("textbox", name="Name", exact=True).fill("pets")
@@ -117,7 +117,7 @@ def test_the_keys_allow_once_and_the_focus_goes_on(asking, product, open_tab):
     chat, _ = asking
     tab = open_tab().chat(chat)
     tab.plan.get_by_role("link", name="1 approval waiting").click()
-    expect(tab.page.get_by_role("group", name="Run write_file?")).to_be_focused()
+    expect(tab.page.get_by_role("group", name="Let it use write_file?")).to_be_focused()
     tab.page.keyboard.press("Control+Enter")
     expect(tab.log.get_by_text("allowed once")).to_be_attached()
     tab.sees_plan(within=A_RUN, state="done")
@@ -161,7 +161,7 @@ def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
     here.button("Deny").click()
     here.page.get_by_label("Tell the agent why (optional)").fill("half a thought")
     there.button("Allow once").click()
-    expect(here.page.get_by_role("group", name="Run write_file?")).to_have_count(0)
+    expect(here.page.get_by_role("group", name="Let it use write_file?")).to_have_count(0)
     here.sees_plan(within=A_RUN, state="done")
 
 
@@ -184,3 +184,80 @@ def choose(tab, tool, grant):
 
 def tools_of(product):
     return json.loads(product.agent_file("scripted").read_text())["tools"]
+
+
+def test_a_file_changed_by_hand_is_shown_on_the_open_page(product, open_tab):
+    product.post("/agents", id="by-hand", name="By hand")
+    tab = open_tab("/settings/agents/?agent=by-hand")
+    pane = tab.page.get_by_role("complementary", name="agent.json of By hand")
+    expect(pane).to_contain_text("This is the file as it is on disk.")
+    product.change_agent("by-hand", description="Changed by hand")
+    card = tab.page.get_by_role("article", name="By hand", exact=True)
+    expect(card).to_contain_text("agent.json was changed on disk.", timeout=A_POLL)
+    expect(pane).to_contain_text("Changed by hand")
+    pane.get_by_role("button", name="Edit").click()
+    box = pane.get_by_role("textbox", name="agent.json")
+    typed = box.input_value().replace("Changed by hand", "Typed here")
+    box.fill(typed)
+    product.change_agent("by-hand", description="Changed again")
+    expect(tab.alerts).to_contain_text("agent.json changed on disk", timeout=A_POLL)
+    expect(box).to_have_value(typed)
+
+
+def test_a_file_changed_by_hand_is_told_where_only_the_card_is_seen(product, open_tab):
+    product.post("/agents", id="by-hand-two", name="By hand two")
+    tab = open_tab("/settings/agents/?agent=by-hand-two")
+    card = tab.page.get_by_role("article", name="By hand two", exact=True)
+    tab.button("Close agent.json").click()
+    expect(tab.page.get_by_role("complementary", name="agent.json")).to_be_hidden()
+    card.get_by_label("Model", exact=True).fill("typed-and-not-saved")
+    product.change_agent("by-hand-two", description="Changed by hand")
+    expect(card).to_contain_text("agent.json was changed on disk.", timeout=A_POLL)
+    expect(card).to_contain_text("Changed by hand")
+    expect(card.get_by_label("Model", exact=True)).to_have_value("typed-and-not-saved")
+
+
+def test_a_word_of_the_file_that_changes_nothing_is_told_in_the_conversation(product, open_tab):
+    product.post("/agents", id="wordy", name="Wordy")
+    tab = open_tab().chat(product.conversation("wordy"))
+    note = tab.page.get_by_role("note")
+    expect(note).to_have_count(0)
+    product.change_agent("wordy", tools={"create_plan": "off"})
+    tab.say("hello")
+    expect(note).to_contain_text('create_plan cannot be "off"')
+    assert 'create_plan cannot be "off"' in product.get("/agents/wordy")["warning"]
+    note.get_by_role("link", name="Open agent.json").click()
+    expect(tab.page.get_by_role("complementary")).to_contain_text('"create_plan": "off"')
+
+
+def test_a_broken_file_is_told_in_the_conversation(product, open_tab):
+    product.post("/agents", id="torn", name="Torn")
+    chat = product.conversation("torn")
+    product.agent_file("torn").write_text("{")
+    tab = open_tab().chat(chat)
+    expect(tab.page.get_by_role("note")).to_contain_text("The last good version is still in use")
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_plans_page_can_be_closed_on_a_narrow_phone(product, open_tab, width):
+    chat = product.scripted("quick")
+    tab = open_tab(viewport={"width": width, "height": 780})
+    tab.open(f"/plans/{product.plan(chat)['id']}/")
+    close = tab.page.get_by_role("link", name="Close, back to all plans")
+    box = close.bounding_box()
+    assert box["x"] + box["width"] <= width
+
+
+def test_with_forced_colours_what_is_chosen_and_done_can_be_told(product, open_tab):
+    tab = open_tab(forced_colors="active", viewport={"width": 1440, "height": 900})
+    chat = product.started("hang")
+    tab.chat(chat)
+    expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
+    framed = "e => getComputedStyle(e).outlineStyle"
+    assert tab.row(2).evaluate(framed) == "solid"
+    chosen = tab.page.locator(".segmented label:has(:checked)").first
+    assert chosen.evaluate(framed) == "solid"
+    colours = """e => [getComputedStyle(e).color,
+        getComputedStyle(e).getPropertyValue("--on-accent")]"""
+    mark = tab.row(1).get_by_role("img", name="Done")
+    assert "Canvas" in mark.evaluate(colours)[1]

@@ -1,12 +1,17 @@
 """Several tabs, no socket, a phone: every reader sees the same rows."""
 
+import json
 import re
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import A_POLL, A_RUN, LIVE, POLLING
+from tests.browser.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
+from tests.console.test_plan_command import manage
+
+PROMPT = 4_000  # ms in which a change of another conversation is in the list
 
 
 def test_two_tabs_show_the_same_rows_live(product, open_tab):
@@ -22,7 +27,7 @@ def test_two_tabs_show_the_same_rows_live(product, open_tab):
     one.sees_plan(version=3)
     expect(one.rows).to_have_count(4)
     one.button("Start v3").click()
-    other.sees_plan(state="in_progress", approved_version=3)
+    other.sees_plan(approved_version=3)
     for tab in (one, other):
         tab.sees_plan(within=A_RUN, state="done", run="idle")
     assert drawer(one) == drawer(other)
@@ -68,6 +73,25 @@ def test_a_message_and_its_streamed_reply_reach_the_other_tab(product, open_tab)
     assert said(one) == said(other)
 
 
+def test_what_was_cleared_is_shown_hidden_and_shown_again_after_another_clear(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    show = tab.page.get_by_role("link", name="Show what was cleared")
+    for text in ("the first", "the second"):
+        tab.say(text)
+        expect(tab.log).to_contain_text("Understood.")
+        tab.say("/clear")
+        expect(show).to_be_visible()
+        show.click()
+        expect(tab.log).to_contain_text(text)
+        expect(show).to_be_hidden()
+    tab.say("the third")
+    expect(tab.log).to_contain_text("the third")
+    expect(show).to_be_hidden()
+    tab.page.get_by_role("link", name="Hide it").click()
+    expect(tab.log).not_to_contain_text("the second")
+    expect(show).to_be_visible()
+
+
 def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
     chat = product.scripted("quick")
     one, other = open_tab().chat(chat), open_tab().chat(chat)
@@ -75,13 +99,13 @@ def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
     one.say("/clear")
     for tab in (one, other):
         expect(tab.rows).to_have_count(0)
-        expect(tab.plan).to_contain_text("No plan here yet.")
+        expect(tab.plan).to_contain_text("No open plan here.")
 
 
 def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
     chat = product.proposed()
     tab = open_tab(blocked=True).chat(chat)
-    tab.excuse("WebSocket")
+    tab.expects("WebSocket")
     tab.sees_connection(POLLING)
     answers = []
     tab.page.on("response", lambda response: answers.append((kind(response), response.status)))
@@ -101,7 +125,7 @@ def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
 def test_without_a_socket_an_edit_elsewhere_comes_with_the_next_poll(product, open_tab):
     chat = product.proposed()
     tab = open_tab(blocked=True).chat(chat)
-    tab.excuse("WebSocket")
+    tab.expects("WebSocket")
     tab.sees_connection(POLLING)
     add_subtask(product, chat, "Added elsewhere")
     tab.sees_plan(within=A_POLL, version=2)
@@ -123,7 +147,7 @@ def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
     ).click()
     expect(tab.rows).to_have_count(count - 1)
     tab.button("Start v3").click()
-    tab.sees_plan(state="in_progress")
+    tab.sees_plan(approved_version=3)
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
     expect(tab.message).to_be_visible()
@@ -164,3 +188,68 @@ def is_inside(tab, part):
     return (
         box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] < screen["height"]
     )
+
+
+def test_what_waits_in_an_ordinary_chat_is_seen_from_another(product, open_tab, careful):
+    asking = product.conversation("scripted")
+    tab = open_tab().chat(product.conversation("scripted"))
+    other = open_tab().chat(asking)
+    other.sees_connection(LIVE)
+    other.say("write it down")
+    expect(other.button("Allow once")).to_be_visible()
+    status = other.page.locator("#status")
+    expect(status).to_have_text("Needs you: Waiting for you: write_file")
+    row = f"#conversation-{asking}"
+    for page in (other.page, tab.page):
+        mark = page.locator(row).get_by_role("img", name="Waiting for you")
+        expect(mark).to_be_visible(timeout=A_POLL)
+    other.page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
+    other.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(other.page).to_have_title(re.compile(r"^\(1\) "))
+    other.button("Deny").click()
+    other.page.get_by_role("button", name="Deny", exact=True).last.click()
+    expect(tab.page.locator(row).get_by_role("img", name="Waiting for you")).to_have_count(
+        0, timeout=A_POLL
+    )
+
+
+def test_what_a_script_makes_a_chat_ask_is_marked_promptly_in_the_list(product, open_tab, careful):
+    asking = product.conversation("scripted")
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    product.post(f"/conversations/{asking}/messages", text="write it down")
+    product.wait(asking, lambda _: asks(product, asking))
+    mark = tab.page.locator(f"#conversation-{asking}").get_by_role("img", name="Waiting for you")
+    expect(mark).to_be_visible(timeout=PROMPT)
+
+
+def asks(product, chat):
+    rows = product.get(f"/conversations/{chat}/messages")["items"]
+    return any(call["state"] == "asked" for row in rows for call in row["tool_calls"])
+
+
+def test_a_plan_made_by_a_command_appears_in_the_list_by_itself(product, open_tab):
+    tab = open_tab().chat(product.proposed())
+    tab.page.evaluate("window.isTheSamePage = true")
+    code, out, _ = manage(product.home, "plan", "new", GOAL, "--json", **product.environment)
+    assert code == 0
+    made = json.loads(out)["conversation"]
+    expect(tab.page.locator(f"#conversation-{made}")).to_be_visible()
+    assert tab.page.evaluate("window.isTheSamePage")
+
+
+def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(product, open_tab):
+    chat = product.scripted("quick")
+    tab = open_tab().chat(chat)
+    tab.expects("404")
+    gone = product.plan(chat)["id"]
+
+    def delete_first(route):
+        address = f"{product.address}/api/plans/{gone}"
+        assert httpx.delete(address, headers=product.script.headers).is_success
+        route.continue_()
+
+    tab.page.route("**/plan/approve", delete_first)
+    tab.button("Start plan").click()
+    expect(tab.alerts).to_have_text("That plan is gone. Nothing was changed.")
+    expect(tab.plan).to_contain_text("No plan here yet")

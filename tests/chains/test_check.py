@@ -1,10 +1,11 @@
 """The linter: ten broken chains, each fault named with its place."""
 
 import json
+import time
 
 import pytest
 
-from agents.chains.check import check_text
+from agents.chains.lint import Names, check_text
 
 ASK = {
     "id": "ask",
@@ -23,7 +24,8 @@ RUN = {
     "input_var": "ask",
     "transition": {"branches": [{"operator": "default", "when": "", "goto": "ask"}]},
 }
-KNOWN = {"read_file", "write_file", "local_fs"}
+KNOWN = {"read_file", "write_file", "local_fs", "shop", "shop__orders"}
+NAMES = Names(lambda: KNOWN, lambda: ["openai", "demo"])
 
 
 def chain(*tasks, **more):
@@ -43,15 +45,21 @@ def branches(*rows):
 
 
 def faults(text):
-    return [str(fault) for fault in check_text(text, KNOWN)]
+    return [str(fault) for fault in check_text(text, NAMES)]
 
 
 def test_a_good_chain_has_no_fault():
     assert faults(chain(ASK, RUN)) == []
 
 
+def route(*rows):
+    return chain({"id": "sort", "handler": "route", "transition": branches(*rows)})
+
+
 TOOL = ("equals", "tool_call", "run")
 END = ("default", "", "end")
+TO_B = ("default", "", "b")
+CALL = {"id": "go", "handler": "tools", "transition": branches(END)}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +139,90 @@ END = ("default", "", "end")
             chain(changed(ASK, transition=changed(ASK["transition"], on_failure="gone")), RUN),
             "error: tasks[0].transition.on_failure: There is no task gone.",
         ),
+        (
+            chain(changed(ASK, system_instruction="Say {{var:model} twice."), RUN),
+            "error: tasks[0].system_instruction: A {{ has no name and }} behind it.",
+        ),
+        (
+            chain(changed(CALL, tools={"name": "read_file", "args": {"a": [{"b": "{{now"}]}})),
+            "error: tasks[0].tools.args.a[0].b: A {{ has no name and }} behind it.",
+        ),
+        (
+            chain(changed(CALL, tools={"name": "read_file", "args": {"path": "{{weather}}"}})),
+            "error: tasks[0].tools.args.path: There is no macro {{weather}}.",
+        ),
+        (
+            chain(changed(ASK, input_var="ask"), RUN),
+            "error: tasks[0].input_var: A task cannot read its own output.",
+        ),
+        (
+            chain(
+                {"id": "a", "handler": "noop", "input_var": "b", "transition": branches(TO_B)},
+                {"id": "b", "handler": "noop", "transition": branches(END)},
+            ),
+            "error: tasks[0].input_var: No way leads from b to a: it has no output yet.",
+        ),
+        (
+            chain(
+                {
+                    "id": "a",
+                    "handler": "noop",
+                    "prompt_template": "{{.b.error}}",
+                    "transition": branches(TO_B),
+                },
+                {"id": "b", "handler": "noop", "transition": branches(END)},
+            ),
+            "error: tasks[0].prompt_template: There is no macro {{.b.error}}.",
+        ),
+        (
+            chain(changed(ASK, execute_config={"provider": "opnai"}), RUN),
+            "error: tasks[0].execute_config.provider: There is no provider opnai.",
+        ),
+        (
+            chain(
+                changed(ASK, execute_config={"tools": ["*"], "hide_tools": ["shop__oders"]}), RUN
+            ),
+            "error: tasks[0].execute_config.hide_tools[0]: There is no tool or tool source",
+        ),
+        (
+            chain(changed(CALL, tools={"name": "shop", "tool_name": "oders"})),
+            "error: tasks[0].tools.tool_name: shop has no tool oders.",
+        ),
+        (
+            chain({"id": "sort", "handler": "route", "transition": branches(END)}),
+            "error: tasks[0].transition.branches: A route needs branches whose `when`",
+        ),
+        (
+            route(("contains", "normal", "end"), ("contains", "abnormal", "end"), END),
+            "error: tasks[0].transition.branches[1].when: “abnormal” never comes here: "
+            "the branch for “normal” takes it.",
+        ),
+        (
+            route(("starts_with", "bug", "end"), ("equals", "bug-major", "end"), END),
+            "error: tasks[0].transition.branches[1].when: “bug-major” never comes here",
+        ),
+        (
+            route(("equals", "Yes", "end"), ("equals", "yes", "end"), END),
+            "error: tasks[0].transition.branches[1].when: “yes” never comes here",
+        ),
+        (
+            chain(changed(CALL, tools={"name": "local_fs"}, output_template="{{.go.exit_code}}")),
+            "error: tasks[0].output_template: Its own result is named by the field alone: "
+            "{{.exit_code}}.",
+        ),
+        (
+            chain(changed(CALL, tools={"name": "local_fs"}, output_template="{{.go}}")),
+            "error: tasks[0].output_template: Its own result is named by the field alone: {{.text}}.",
+        ),
+        (
+            chain(changed(ASK, system_instruction="long " * 40), RUN, token_limit=40),
+            "error: token_limit: It leaves 30 for a prompt; ask says about 50 itself.",
+        ),
+        (
+            chain(*({"id": f"t{n}", "handler": "noop"} for n in range(501))),
+            "error: tasks: List should have at most 500 items",
+        ),
+        ('{"id": ' + "[" * 100_000, "error: $: "),
         ("{", "error: $: This is not JSON"),
         ("[]", "error: $: Input should be"),
         (chain(), "error: tasks: List should have at least 1 item"),
@@ -138,3 +230,54 @@ END = ("default", "", "end")
 )
 def test_each_fault_is_named_with_its_place(text, fault):
     assert any(found.startswith(fault) for found in faults(text)), faults(text)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        changed(ASK, input_var="input", prompt_template="{{.input}} {{.run}} {{var:x|}}"),
+        changed(ASK, execute_config={"tools": ["shop__orders", "!write_file"], "provider": "demo"}),
+        changed(ASK, execute_config={"provider": "{{var:provider}}"}),
+        changed(ASK, system_instruction='Answer as {"a": {"b": 1}}.'),
+    ],
+)
+def test_what_is_possible_is_no_error(task):
+    assert not [fault for fault in faults(chain(task, RUN)) if fault.startswith("error")]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("contains", "abnormal", "end"), ("contains", "normal", "end"), END],
+        [("edge_traversed_at_least", "1", "end"), ("equals", "11", "end"), END],
+        [("equals", "normal", "end"), ("equals", "abnormal", "end"), END],
+        [("starts_with", "major", "end"), ("ends_with", "bug", "end"), END],
+    ],
+)
+def test_a_route_whose_labels_lead_to_their_branches_is_no_error(rows):
+    assert not [fault for fault in faults(route(*rows)) if fault.startswith("error")]
+
+
+def test_in_a_loop_a_task_may_read_its_own_earlier_output():
+    again = {"branches": [{"operator": "edge_traversed_at_least", "when": "3", "goto": "end"}]}
+    again["branches"].append({"operator": "default", "goto": "go"})
+    text = chain(
+        changed(CALL, tools={"name": "local_fs"}, output_template="{{.go.text}}", transition=again)
+    )
+    assert not [fault for fault in faults(text) if fault.startswith("error")]
+
+
+@pytest.mark.parametrize("said", ["{{.input}}", "{{.t0}}" * 100])
+def test_the_largest_chain_is_checked_in_no_time(said):
+    tasks = [
+        {
+            "id": f"t{n}",
+            "handler": "noop",
+            "prompt_template": said if n else "",
+            "transition": branches(("default", "", f"t{n + 1}" if n < 499 else "end")),
+        }
+        for n in range(500)
+    ]
+    began = time.process_time()
+    assert faults(chain(*tasks)) == []
+    assert time.process_time() - began < 2

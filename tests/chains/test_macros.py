@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.chains.macros import Meanings, UnknownMacro, expand, go_format
+from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
+from agents.macros import macros_in
 
 NOW = datetime(2026, 11, 20, 9, 5, 7, 123456, tzinfo=timezone(timedelta(hours=1), "CET"))
 
 
 def meanings(**more):
     known = {"now": NOW, "variables": {"model": "qwen3:8b", "provider": "ollama", "empty": ""}}
-    return Meanings(**{**known, **more})
+    return TemplateValues(**{**known, **more})
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,8 @@ def test_dates_are_written_by_a_go_layout(layout, text):
 def test_noon_midnight_and_utc():
     assert go_format(datetime(2026, 1, 1, 0, 30, tzinfo=UTC), "3PM Z07:00") == "12AM Z"
     assert go_format(datetime(2026, 1, 1, 12, 30, tzinfo=UTC), "3PM") == "12PM"
+
+
+def test_an_unclosed_macro_is_passed_over_at_once():
+    text = "{{" + " " * 100_000 + "{{ var:a " + " " * 100_000
+    assert macros_in(text + "{{  now:2006 01  }}") == ["now:2006 01"]

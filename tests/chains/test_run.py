@@ -8,6 +8,7 @@ from django.conf import settings
 
 from agents import actions as talk
 from agents.models import Turn
+from tests.chains.chains import chatting, task, written
 from tests.fake_model import call, fails, say, silent
 from tests.world import (
     calls_of,
@@ -22,26 +23,6 @@ from tests.world import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def shelf(*tasks, id="mine", **more):
-    """Write a chain into the home folder; gives its id."""
-    folder = Path(settings.PLANSIDE_HOME) / "chains"
-    folder.mkdir(exist_ok=True)
-    (folder / f"{id}.json").write_text(json.dumps({"id": id, "tasks": list(tasks), **more}))
-    return id
-
-
-def task(id, handler, *ways, **more):
-    """A task; a way is (operator, when, goto) or a goto."""
-    rows = [way if isinstance(way, tuple) else ("default", "", way) for way in ways]
-    branches = [{"operator": o, "when": w, "goto": g} for o, w, g in rows]
-    transition = {"branches": branches, **more.pop("transition", {})}
-    return {"id": id, "handler": handler, "transition": transition, **more}
-
-
-def chatting(*tasks, **more):
-    return conversation(chains={"chat": shelf(*tasks, **more)})
 
 
 ON_CALL = ("equals", "tool-call", "run_tools")
@@ -159,7 +140,7 @@ def test_a_loop_is_bounded_by_its_edge_and_by_the_engine():
     c = bounded(("edge_traversed_at_least", "2", "enough"))
     chain = json.loads((Path(settings.PLANSIDE_HOME) / "chains" / "mine.json").read_text())
     chain["tasks"][0]["transition"]["branches"][0]["edge"] = "ask->run_tools"
-    shelf(*chain["tasks"])
+    written(*chain["tasks"])
     model = scripted(*[call("list_files")] * 3, say("That is enough."))
     tell(c, "look")
     assert (len(model.requests), texts(c)[-1]) == (4, "That is enough.")
@@ -196,7 +177,7 @@ def test_a_chains_own_call_needs_the_agents_grant_too():
         "end",
         tools={"name": "local_fs", "tool_name": "read_file", "args": {"path": "a"}},
     )
-    c = conversation(chains={"chat": shelf(look)}, tools={})
+    c = conversation(chains={"chat": written(look)}, tools={})
     scripted()
     tell(c, "go")
     assert calls_of(c)[0].state == "refused"
@@ -289,7 +270,7 @@ def test_long_conversations_are_cut_to_the_token_limit_with_calls_and_results_to
 
 
 def test_the_planner_and_the_executor_are_chains_too():
-    shelf(
+    written(
         task(
             "ask",
             "chat_completion",

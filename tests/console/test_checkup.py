@@ -12,9 +12,9 @@ import pytest
 from django.utils import timezone
 
 from agents.models import ToolSource, Turn
-from console.watch import checkup, health
-from console.watch import tracing as console_tracing
-from console.watch.doctor import findings
+from console.ops import checks, health
+from console.ops import tracing as console_tracing
+from console.ops.doctor import findings
 from tests.console.elsewhere import new_database, worker
 from tests.console.serving import ROOT, Started, surroundings
 from tests.world import conversation
@@ -41,15 +41,15 @@ def test_the_database_is_told_with_its_version():
 
 
 def test_a_home_without_room_is_wrong(monkeypatch):
-    monkeypatch.setattr(checkup, "LITTLE_ROOM", 2**60)
+    monkeypatch.setattr(checks, "LITTLE_ROOM", 2**60)
     assert about("Home").grade == "wrong"
     assert "MB of free space left" in about("Home").sentence
 
 
 def test_a_home_that_cannot_be_written_to_is_wrong(settings):
     """Not by its mode: whoever runs the tests may be root, whom no mode stops."""
-    assert checkup.is_writable(settings.PLANSIDE_HOME)
-    assert not checkup.is_writable(settings.PLANSIDE_HOME / "nowhere")
+    assert checks.is_writable(settings.PLANSIDE_HOME)
+    assert not checks.is_writable(settings.PLANSIDE_HOME / "nowhere")
 
 
 class TestTurns:
@@ -93,7 +93,7 @@ def test_a_service_that_could_not_be_asked_is_wrong():
 
 def test_the_extras_are_named(monkeypatch):
     assert "PostgreSQL, Redis, MCP, OpenTelemetry" in about("Extras").sentence
-    monkeypatch.setitem(checkup.EXTRAS, "OpenTelemetry", "opentelemetry.nowhere")
+    monkeypatch.setitem(checks.EXTRAS, "OpenTelemetry", "opentelemetry.nowhere")
     assert about("Extras").sentence.endswith("; OpenTelemetry: not.")
 
 

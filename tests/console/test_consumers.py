@@ -5,9 +5,9 @@ from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
 
 from agents.actions import add_message
-from agents.database import in_db
+from agents.db import in_db
 from agents.events import group_of
-from agents.models import Conversation
+from agents.models import Conversation, Message
 from console import fragments
 from console.asgi import application
 from console.live.consumers import NOT_YOURS, SIGN_IN, shared
@@ -57,7 +57,7 @@ async def test_it_first_says_how_things_are():
     c = await in_db(proposed, "Read", "Write")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    html = await ours.receive_from()
+    html = await ours.receive_from(timeout=10)
     assert 'id="plan"' in html
     assert "Write" in html
     await ours.disconnect()
@@ -68,10 +68,10 @@ async def test_it_brings_what_happens_and_nothing_twice():
     seq = (await in_db(Conversation.objects.get, pk=c.pk)).seq
     ours = socket(c.pk, await in_db(person), after=seq)
     await ours.connect()
-    first = await ours.receive_from()
+    first = await ours.receive_from(timeout=10)
     assert 'data-kind="text"' not in first
     await in_db(add_message, c, "notice", "It has happened.")
-    html = await ours.receive_from()
+    html = await ours.receive_from(timeout=10)
     assert html.count("It has happened.") == 1
     assert await ours.receive_nothing(0.2)
     await ours.disconnect()
@@ -81,11 +81,11 @@ async def test_a_burst_of_events_is_read_together():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from()
+    await ours.receive_from(timeout=10)
     await in_db(say_much, c)
     frames = []
     while not await ours.receive_nothing(0.2):
-        frames.append(await ours.receive_from())
+        frames.append(await ours.receive_from(timeout=10))
     assert "".join(frames).count('data-kind="notice"') == 20
     assert len(frames) < 20
     await ours.disconnect()
@@ -100,18 +100,29 @@ async def test_streamed_text_goes_through_as_it_comes():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from()
+    await ours.receive_from(timeout=10)
     frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Nine of **fourteen**"]]}
     await get_channel_layer().group_send(group_of(c.pk), frame)
-    assert "<strong>fourteen</strong>" in await ours.receive_from()
+    assert "<strong>fourteen</strong>" in await ours.receive_from(timeout=10)
     await ours.disconnect()
+
+
+async def test_text_saved_between_the_page_and_its_socket_is_not_lost():
+    c = await in_db(conversation)
+    message = await in_db(add_message, c, Message.Kind.TEXT, "", "assistant")
+    await in_db(Message.objects.filter(pk=message.pk).update, streaming=True, text="Half of it")
+    drawn = (await in_db(Conversation.objects.get, pk=c.pk)).seq
+    page = socket(c.pk, await in_db(person, "alice"), after=drawn)
+    await page.connect()
+    assert "Half of it" in await page.receive_from(timeout=10)
+    await page.disconnect()
 
 
 async def test_a_deleted_conversation_closes_its_sockets():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from()
+    await ours.receive_from(timeout=10)
     await in_db(Conversation.objects.filter(pk=c.pk).delete)
     event = {"type": "conversation.event", "seq": 99, "event": "message.added"}
     await get_channel_layer().group_send(group_of(c.pk), event)

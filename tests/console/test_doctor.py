@@ -1,4 +1,6 @@
+import io
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -6,11 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from agents.agent_file.record import change_agent, create_agent
-from agents.errors import NotNow
+from agents.config.store import change_agent, create_agent
+from agents.errors import Conflict
 from agents.models import Provider
-from console.people import local_owner
-from console.watch.doctor import findings
+from console.auth.owner import local_owner
+from console.ops.doctor import findings
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +60,8 @@ def test_a_fresh_home_has_nothing_to_fix():
 def test_a_home_that_others_can_read_is_wrong(home):
     home.chmod(0o755)
     assert about("Home").grade == "wrong"
-    assert f"chmod 700 {home}" in about("Home").advice
+    assert about("Home").advice == f"Run: chmod -R go= {home}"
+    assert f"chmod -R go= {home}" in about("Home").advice
 
 
 def test_the_demo_model_is_named_for_what_it_is():
@@ -125,12 +128,25 @@ def test_on_a_server_somebody_needs_a_password(settings):
     assert about("Sign-in").grade == "fine"
 
 
+@pytest.mark.parametrize("was_local", [False, True], ids=["a new server", "once a laptop"])
+def test_on_a_server_the_advice_makes_the_first_admin(settings, monkeypatch, was_local):
+    """A server makes nobody by itself: the advice named a user who was not there."""
+    settings.PLANSIDE_IS_LOCAL = False
+    if was_local:
+        local_owner()
+    command = about("Sign-in").advice.removeprefix("Run: manage.py ").replace("NAME", "alice")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse\n"))
+    call_command(*command.split())
+    assert about("Sign-in").grade == "fine"
+    assert User.objects.get(username="alice").is_superuser
+
+
 def test_the_command_prints_a_line_for_each_and_fails_when_something_is_wrong(capsys, home):
     call_command("doctor")
     assert capsys.readouterr().out.count("\n") == len(findings())
     create_agent("writer", {})
     change_agent("writer", {"provider": "elsewhere"})
-    with pytest.raises(NotNow, match="1 of"):
+    with pytest.raises(Conflict, match="1 of"):
         call_command("doctor")
     assert "FIX" in capsys.readouterr().out
 

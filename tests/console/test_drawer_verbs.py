@@ -1,15 +1,23 @@
 """What the drawer offers of a run that failed, rests or has used up its budget."""
 
-import pytest
+import re
 
+import pytest
+from django.utils import timezone
+
+from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.models import ToolCall
-from plans.models import Plan, State
+from console.thread import last_groups
+from plans import actions
+from plans.models import Plan, Run, State
 from tests.console.test_pages import HTMX, html
-from tests.fake_model import call, say
+from tests.fake_model import call, calls, fails, say
 from tests.world import (
     agent,
+    calls_of,
     conversation,
     drive,
+    on_page,
     person,
     plan_of,
     proposal,
@@ -33,7 +41,7 @@ def alice(client):
 
 
 def verb(client, c, path, **values):
-    return client.post(f"/c/{c.pk}/plan/{path}", values, headers=HTMX)
+    return client.post(f"/c/{c.pk}/plan/{path}", {**on_page(c), **values}, headers=HTMX)
 
 
 def drawer(client, c):
@@ -59,6 +67,132 @@ def test_a_failed_subtask_can_be_retried_skipped_or_planned_anew_from_there(alic
     assert "Replan from here" in page
     assert page.count(REPLAN) == 2
     assert page.count(SKIP) == 1
+
+
+@pytest.mark.parametrize("run", [Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING])
+def test_between_two_attempts_nothing_is_offered_that_the_run_would_refuse(alice, run):
+    c = failed()
+    Plan.objects.filter(conversation=c).update(run=run)
+    page = drawer(alice, c)
+    assert "The disk is full." in page
+    assert "Retry subtask 2" not in page
+    assert "Replan from here" not in page
+
+
+NOT_THERE = 5  # times in a row the model does not answer before the attempt has failed
+
+
+def held_between_attempts(settings, *names):
+    """The model was not to be had for the first subtask; another attempt waits for its time."""
+    c = proposed(*names or ("Read", "Write"), plan={"enabled": True, "max_attempts": 3})
+    scripted(*[fails(503, retry_after=0)] * NOT_THERE)
+    settings.MODEL_RETRY_BASE = 100
+    tell(c, "go")
+    plan = shown(c)
+    first = plan["subtasks"][0]
+    assert (plan["run"], first["state"], first["failed"]) == ("queued", "todo", True)
+    assert plan["retry_at"] is not None
+    return c
+
+
+def test_between_two_attempts_the_next_one_is_counted_down_and_can_be_had_now(alice, settings):
+    c = held_between_attempts(settings)
+    page = drawer(alice, c)
+    assert page.count(f'Next try in <span data-until="{shown(c)["retry_at"]}"') == 1
+    assert page.count('aria-label="Retry now, subtask 1"') == 1
+    assert page.count(SKIP) == 1
+    scripted(done(), done(), say("ok"))
+    answer = html(verb(alice, c, "subtasks/s1/retry"))
+    assert "Next try in" not in answer
+    drive()
+    assert states(c) == ["done", "done"]
+    assert plan_of(c).state == State.DONE
+
+
+def test_a_subtask_is_skipped_between_two_attempts_and_the_next_begins_at_once(alice, settings):
+    c = held_between_attempts(settings)
+    scripted(done(), say("ok"))
+    assert verb(alice, c, "subtasks/s1/skip").status_code == 200
+    assert shown(c)["retry_at"] is None
+    drive()
+    assert states(c) == ["abandoned", "done"]
+
+
+def test_skipping_a_later_subtask_leaves_the_wait_as_it_is(alice, settings):
+    c = held_between_attempts(settings)
+    before = shown(c)["retry_at"]
+    verb(alice, c, "subtasks/s2/skip")
+    assert shown(c)["retry_at"] == before
+
+
+def test_the_only_subtask_is_skipped_between_two_attempts_and_the_plan_ends(alice, settings):
+    c = held_between_attempts(settings, "Read")
+    scripted(say("Nothing was done."))
+    verb(alice, c, "subtasks/s1/skip")
+    drive()
+    assert plan_of(c).state == State.ABANDONED
+
+
+def test_within_an_attempt_the_card_alone_offers_the_next_try(alice, settings):
+    settings.MODEL_RETRY_BASE = 100
+    c = proposed("Read")
+    scripted(fails(503))
+    tell(c, "go")
+    page = drawer(alice, c)
+    assert page.count("Next try in") == 1
+    assert "Retry now, subtask 1" not in page
+    assert verb(alice, c, "subtasks/s1/retry").status_code == 409
+
+
+def heads(c):
+    """The thread's headings of the subtask that failed: the shape and what is said beside it."""
+    c.refresh_from_db()
+    legs = [leg for leg in last_groups(c)[0] if leg.subtask and leg.subtask.key == "s2"]
+    return [(leg.shape, leg.note) for leg in legs]
+
+
+def test_a_failed_attempt_keeps_its_error_when_its_subtask_is_skipped(alice):
+    c = failed()
+    scripted(call("fail_subtask", error="Still full."))
+    verb(alice, c, "subtasks/s2/retry")
+    drive()
+    failures = [("failed", "The disk is full."), ("failed", "Still full.")]
+    assert heads(c) == failures
+    verb(alice, c, "subtasks/s2/skip", reason="there is a copy")
+    assert heads(c) == [failures[0], ("failed", "Still full. · Skipped by you: there is a copy")]
+
+
+def names_of_heads(client, c):
+    page = html(client.get(f"/c/{c.pk}/"))
+    return re.findall(r'<summary id="turn-\d+-head".*?</span>([^<]*)</b>', page)
+
+
+def test_an_attempt_keeps_the_name_its_subtask_had_when_it_was_tried(alice):
+    c = failed()
+    verb(alice, c, "subtasks/s2/edit", name="Write less")
+    assert names_of_heads(alice, c) == ["Read", "Write"]
+    scripted(call("fail_subtask", error="Still full."))
+    tell(c, "go")
+    actions.update_subtask(plan_of(c), "s2", {"name": "Write nothing"}, "alice")
+    assert names_of_heads(alice, c) == ["Read", "Write", "Write less"]
+
+
+def test_a_stopped_attempt_keeps_its_name_and_a_removed_subtask_its_own(alice):
+    c = proposed("Read", "Write", tools={"write_file": "ask"})
+    scripted(call("write_file", path="a", content="x"))
+    tell(c, "go")
+    verb(alice, c, "stop")
+    actions.update_subtask(plan_of(c), "s1", {"name": "Read less"}, "alice")
+    assert names_of_heads(alice, c) == ["Read"]
+    actions.remove_subtask(plan_of(c), "s1", "alice")
+    page = html(alice.get(f"/c/{c.pk}/"))
+    assert re.findall(r'<summary id="turn-\d+-head".*?<b>([^<]*)</b>', page) == ["Read"]
+
+
+def test_a_failed_attempt_keeps_its_error_when_the_plan_is_cancelled(alice):
+    c = failed()
+    actions.cancel_plan(plan_of(c), "alice")
+    assert heads(c) == [("failed", "The disk is full. · Cancelled with the plan")]
 
 
 def test_skipping_says_why_and_the_rest_can_go_on(alice):
@@ -87,8 +221,8 @@ def test_a_refused_skip_is_told_in_its_dialog(alice):
 def test_replan_asks_the_planner_with_the_hint_and_waits_for_a_yes(alice):
     c = failed()
     answer = verb(alice, c, "replan", hint="  Do it on paper. ")
-    assert "It is being planned anew" in html(answer)
-    assert texts(c, role="user")[-1] == ("Plan the rest anew, from subtask 2 on. Do it on paper.")
+    assert "It is being replanned" in html(answer)
+    assert texts(c, role="user")[-1] == ("Replan the rest, from subtask 2 on. Do it on paper.")
     fresh = call("revise_current_plan", subtasks=[{"name": "Fetch paper"}], explanation="Paper.")
     scripted(fresh, say("Here."))
     drive()
@@ -100,7 +234,7 @@ def test_replan_asks_the_planner_with_the_hint_and_waits_for_a_yes(alice):
 def test_replan_from_here_keeps_what_comes_before(alice):
     c = failed()
     verb(alice, c, "subtasks/s3/replan")
-    assert texts(c, role="user")[-1] == "Plan the rest anew, from subtask 3 on."
+    assert texts(c, role="user")[-1] == "Replan the rest, from subtask 3 on."
     assert verb(alice, c, "subtasks/s9/replan").status_code == 422
 
 
@@ -194,7 +328,7 @@ def test_a_nested_plan_is_shown_below_its_subtask_while_it_is_waited_for(alice):
     c = delegated(done(), call("ask_user", question="Which half?"))
     page = drawer(alice, c)
     child = Plan.objects.get(conversation__parent_call__isnull=False)
-    assert f'<a class="lk" href="/plans/{child.pk}/">The helper&#x27;s half</a>, 1 of 2' in page
+    assert f'<a class="link" href="/plans/{child.pk}/">The helper&#x27;s half</a>, 1 of 2' in page
     assert 'aria-valuetext="1 of 2 settled"' in page
     assert "Waiting for Helper" in page
     assert html(alice.get(f"/plans/{child.pk}/")).count("The helper&#x27;s half")
@@ -214,7 +348,7 @@ def test_an_approval_of_a_called_agent_is_asked_where_the_person_is(alice):
     page = page_of(alice, c)
     assert f'id="approval-{made.pk}"' in page
     assert "Helper asks. It works for " in page
-    assert "covers exactly this call for Helper." in page
+    assert "covers exactly this call, whole, for Helper." in page
     assert f'hx-post="/c/{c.pk}/calls/{made.pk}/decide"' in page
 
 
@@ -247,3 +381,36 @@ def test_a_call_below_another_conversation_is_not_decided_here(alice):
     assert answer.status_code == 404
     made.refresh_from_db()
     assert made.decision == ""
+
+
+def said_of_calls(client, c):
+    """How each call of the conversation reads, by its tool's first argument."""
+    page = html(client.get(f"/c/{c.pk}/"))
+    rows = re.findall(r'class="mono truncate">([^<]*)<.*?class="meta">([^<]*)<', page)
+    return dict(rows)
+
+
+@pytest.mark.parametrize("lane", ["plan", "reply"])
+def test_a_call_that_was_never_allowed_was_not_run_when_it_was_stopped(alice, lane):
+    asks = {"write_file": "ask"}
+    c = proposed("Write", tools=asks) if lane == "plan" else conversation(tools=asks)
+    scripted(calls(*(call("write_file", path=path, content="x") for path in ("a", "b"))))
+    tell(c, "go")
+    if lane == "plan":
+        verb(alice, c, "stop")
+    else:
+        alice.post(f"/c/{c.pk}/stop", {"text": ""}, headers=HTMX)
+    drive()
+    assert said_of_calls(alice, c) == {"a": "Not run", "b": "Not run"}
+    assert {each.result for each in calls_of(c, "write_file")} == {NOT_RUN}
+
+
+def test_a_call_that_was_running_is_interrupted_when_its_turn_ends(alice):
+    c = proposed("Write", tools={"write_file": "ask"})
+    scripted(call("write_file", path="a", content="x"))
+    tell(c, "go")
+    ToolCall.objects.filter(tool="write_file").update(state="running", started_at=timezone.now())
+    verb(alice, c, "stop")
+    drive()
+    assert said_of_calls(alice, c) == {"a": "Interrupted"}
+    assert calls_of(c, "write_file")[0].result == NO_RESULT

@@ -5,14 +5,16 @@ import re
 import pytest
 
 from agents.actions import add_message, discard_queued
+from agents.engine import persistence
 from agents.models import Conversation, Message, Turn
-from agents.turns import journal
-from console.commands import say as person_says
+from console.chat_commands import handle_message as person_says
+from console.conversation_state import read_state
 from console.fragments import changes, drawer, earlier, streamed
-from console.present import look
 from console.thread import SHOWN
 from plans import actions
+from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, say
+from tests.markup import flat
 from tests.world import conversation, plan_of, proposal, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,7 +70,7 @@ def test_a_late_message_joins_its_turn():
     scripted(say("One."))
     said = tell(c, "first")
     after = seq_of(c)
-    journal.add_message(said.turn, "assistant", "text", "And one more.")
+    persistence.add_message(said.turn, "assistant", "text", "And one more.")
     html = changes(c.pk, after)[1]
     assert (f"turn-{said.turn.pk}-body", "beforeend") in pieces(html)
 
@@ -79,7 +81,7 @@ def test_a_changed_message_is_replaced():
     tell(c, "first")
     after = seq_of(c)
     message = Message.objects.get(role="assistant")
-    journal.touch(message, c.pk)
+    persistence.touch(message, c.pk)
     assert (f"message-{message.pk}", "outerMorph") in pieces(changes(c.pk, after)[1])
 
 
@@ -90,7 +92,7 @@ def test_clearing_replaces_everything_by_the_empty_conversation():
     html = changes(c.pk, after)[1]
     assert ("thread", "outerMorph") in pieces(html)
     assert "What should" in html
-    assert "No plan here yet." in html
+    assert "No open plan here." in html
     assert 'data-plan-id=""' in html
 
 
@@ -137,6 +139,15 @@ def test_the_card_in_the_conversation_follows_the_plan():
     assert html.count("Read it twice") > 1
 
 
+def test_the_card_of_a_text_alone_counts_no_subtasks():
+    c = conversation()
+    actions.create_plan(c, PlanDraft(title="A report", content="All is well."), "agent")
+    card = changes(c.pk, 0)[1].partition("<article")[2]
+    assert "All is well." in card
+    assert "0 subtasks" not in card
+    assert "What the agent is told" not in card
+
+
 def test_what_a_person_or_model_wrote_cannot_pose_as_a_piece():
     c = conversation()
     attack = '</div></hx-partial><hx-partial hx-target="#plan" hx-swap="delete">'
@@ -165,7 +176,7 @@ def test_what_came_earlier_is_put_before_it_and_nothing_comes_twice():
     for number in range(SHOWN + 20):
         add_message(c, "notice", f"notice {number}.")
     before = int(re.search(r"earlier\?before=(\d+)", changes(c.pk, 0)[1])[1])
-    html = earlier(look(c.pk), before)
+    html = earlier(read_state(c.pk), before)
     assert pieces(html) == [("earlier", "outerHTML")]
     assert html.count('data-kind="notice"') == 20
     assert html.count("the very first") == 1
@@ -183,3 +194,30 @@ def test_streamed_blocks_are_named_so_that_the_browser_replaces_them():
 def test_the_drawers_poll_brings_the_drawer_and_its_button():
     c = proposed("Read")
     assert [target for target, _ in pieces(drawer(c.pk))] == ["plan", "plan-button"]
+
+
+def card_of(html, plan):
+    """The plan's card as the pieces bring it; nothing if they do not."""
+    found = re.search(
+        rf'<article class="message card" id="message-{plan.card_id}".*?</article>', html, re.S
+    )
+    return found[0] if found else ""
+
+
+@pytest.mark.parametrize("then", ["another is made", "it is put back"])
+def test_a_card_opens_the_drawer_only_while_its_plan_is_there(then):
+    c = proposed("Read", "Write")
+    first = plan_of(c)
+    actions.add_subtask(first, SubtaskDraft(name="Check"), "alice", 1)
+    after = seq_of(c)
+    second = actions.use_again(first, "alice")
+    gone, there = first, second
+    if then == "it is put back":
+        after = seq_of(c)
+        actions.activate_plan(first, "alice")
+        gone, there = second, first
+    html = flat(changes(c.pk, after)[1])
+    for opener in ("data-open-plan", "data-versions"):
+        assert opener not in card_of(html, gone)
+    assert f"/plans/{gone.pk}/" in card_of(html, gone)
+    assert "data-open-plan" in card_of(html, there)

@@ -1,14 +1,16 @@
 """The list of plans and a plan's page, as a person and as a stranger meet them."""
 
 import re
+from datetime import timedelta
 
 import pytest
 
 from agents.models import Event
 from plans import actions
 from plans.models import Attempt, Plan
-from plans.shapes import PlanDraft, PlanEdit, SubtaskDraft
+from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from tests.fake_model import call, say
+from tests.markup import flat
 from tests.world import agent, conversation, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +32,7 @@ def made(title, *subtasks, goal="", c=None):
 
 def text(response):
     assert response.status_code == 200
-    return response.content.decode()
+    return flat(response.content.decode())
 
 
 def titles(response):
@@ -73,7 +75,7 @@ def test_nothing_found_is_a_sentence_and_a_way_out(alice, query, sentence):
     made("Water plants")
     page = text(alice.get(f"/plans/?{query}"))
     assert sentence in page
-    assert '<a class="lk" href="/plans/">Show all</a>' in page
+    assert '<a class="link" href="/plans/">Show all</a>' in page
 
 
 def test_the_list_is_filtered_searched_and_counted(alice):
@@ -178,7 +180,7 @@ def test_the_timeline_says_what_happened_and_who_did_it(alice):
         "Plan proposed Agent · v1",
         "v1 approved You · v1",
         "Plan started You · v1",
-        "1 started Agent · v1",
+        "1 started Planside · v1",
         "1 failed: The disk is read-only. Agent · v1",
         "The run has failed Planside · v1",
     ):
@@ -267,12 +269,51 @@ def test_an_attempt_of_another_plan_is_not_there(alice):
 def test_the_gantt_is_drawn_without_styles(alice):
     plan = failed()
     page = text(alice.get(f"/plans/{plan.pk}/"))
-    assert re.search(r'<rect x="\d+" width="\d+" height="8" data-s="failed"/>', page)
+    assert re.search(r'<rect x="\d+" width="\d+" height="8" data-status="failed"/>', page)
     assert " style=" not in page
 
 
+def bars(client, plan):
+    """Each row's number in the list, with where its bars begin and how long they are."""
+    page = text(client.get(f"/plans/{plan.pk}/")).split('class="gantt"', 1)[1].split("</ol>")[0]
+    rows = page.split("<li ")[1:]
+    found = [re.findall(r'<rect x="(\d+)" width="(\d+)"', row) for row in rows]
+    return [[(int(x), int(width)) for x, width in row] for row in found]
+
+
+def worked(*seconds):
+    """A plan that is done; how long its attempts worked, in the order they ran."""
+    c = proposed("Read", "Write")
+    scripted(*[call("finish_subtask", outcome="done")] * 2, say("ok"))
+    tell(c, "go")
+    turns = [attempt.turn for attempt in Attempt.objects.order_by("pk")]
+    for turn, each in zip(turns, seconds, strict=True):
+        turn.worked = timedelta(seconds=each)
+        turn.save(update_fields=["worked"])
+    return plan_of(c), turns
+
+
+@pytest.mark.parametrize("rest", ["paused", "waited", None])
+def test_a_rest_is_not_drawn_as_work(alice, rest):
+    """`None`: no worker lived meanwhile, and nobody's clock has counted the hour."""
+    plan, [first, _] = worked(30, 90)
+    first.started_at -= timedelta(hours=1)
+    if rest:
+        setattr(first, rest, timedelta(hours=1))
+    first.save()
+    assert bars(alice, plan) == [[(0, 250)], [(250, 750)]]
+
+
+def test_bars_stand_in_the_order_of_the_work_and_a_short_one_can_be_seen(alice):
+    plan, [first, second] = worked(0.001, 60)
+    first.started_at, second.started_at = second.started_at, first.started_at
+    first.save()
+    second.save()
+    assert bars(alice, plan) == [[(994, 6)], [(0, 1000)]]
+
+
 def test_a_plan_of_a_deleted_agent_is_still_read(alice):
-    from agents.agent_file.record import delete_agent
+    from agents.config.store import delete_agent
 
     id = agent()
     plan = made("Water plants", c=conversation(id=id))
@@ -301,7 +342,7 @@ def test_the_plan_is_taken_along_as_markdown(alice):
 def test_a_running_plan_is_read_again_every_few_seconds(alice):
     plan = made("Water plants")
     assert 'hx-trigger="every 5s"' not in text(alice.get(f"/plans/{plan.pk}/"))
-    actions.approve(plan, 1, "alice")
+    actions.approve_plan(plan, 1, "alice")
     assert 'hx-trigger="every 5s"' in text(alice.get(f"/plans/{plan.pk}/"))
     swapped = text(alice.get(f"/plans/{plan.pk}/?part=plan", headers=HTMX))
     assert 'hx-target="#plan-page"' in swapped
@@ -349,11 +390,11 @@ def test_another_plan_is_put_into_the_drawer(alice):
 
 def test_no_other_plan_is_put_into_the_drawer_while_one_runs(alice):
     c, first, second = two_plans()
-    actions.approve(second, 1, "alice")
+    actions.approve_plan(second, 1, "alice")
     answer = alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
     assert answer.status_code == 409
-    assert "plans-here-alert" in answer.content.decode()
-    assert "A plan is running in this conversation" in answer.content.decode()
+    assert "plans-here-alert" in flat(answer.content.decode())
+    assert "A plan is running in this conversation" in flat(answer.content.decode())
     assert plan_of(c).pk == second.pk
 
 
@@ -415,6 +456,6 @@ def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client,
     scripted(model)
     tell(c, "go")
     client.force_login(person("alice"))
-    page = client.get(f"/plans/{plan_of(c).pk}/").content.decode()
+    page = flat(client.get(f"/plans/{plan_of(c).pk}/").content.decode())
     child = Plan.objects.get(conversation__parent_call__isnull=False)
     assert f'href="/plans/{child.pk}/">Its half</a>, 1 of 1' in page

@@ -8,11 +8,11 @@ import sys
 import httpx
 import pytest
 
-from agents import hiding
-from agents.about import about, add
+from agents.llm.providers.registry import resolve
 from agents.models import Provider
-from agents.providers.known import resolve
-from console.watch.logs import formatter
+from agents.telemetry import redaction
+from agents.telemetry.log_context import about, add
+from console.ops.logs import formatter
 from tests.console.serving import Script, Started
 from tests.fake_model import fails
 from tests.world import plan_of, proposed, scripted, tell
@@ -22,7 +22,7 @@ KEY = "sk-abcdefghijklmnopqrstuvwx"
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch):
-    monkeypatch.setattr(hiding, "_known", set())
+    monkeypatch.setattr(redaction, "_registered", set())
 
 
 def line(message, *args, as_json=False, error=None, **extra):
@@ -94,7 +94,7 @@ def test_a_traceback_shows_code_and_no_variables(as_json):
     ],
 )
 def test_what_is_or_looks_secret_is_blotted_out(message, secret, as_json):
-    hiding.remember(["my-own-secret-word"])
+    redaction.register_secrets(["my-own-secret-word"])
     told = line(message, as_json=as_json)
     assert secret not in told
     assert "[hidden]" in told

@@ -36,11 +36,82 @@ def test_a_link_to_a_file_of_the_workspace_leads_nowhere():
     assert "href" not in render("[the guide](docs/guide.md)")
 
 
-def test_a_remote_image_is_not_fetched():
+def test_a_remote_image_is_a_link_with_its_description():
     html = render("![the secret plan](https://example.com/x.png?leak=1)")
     assert "<img" not in html
-    assert "example.com" not in html
-    assert "the secret plan" in html
+    assert '<a href="https://example.com/x.png?leak=1"' in html
+    assert ">the secret plan</a>" in html
+
+
+@pytest.mark.parametrize("address", ["x.png", "data:image/png;base64,AA", "javascript:alert(1)"])
+def test_an_image_that_is_nowhere_in_the_web_is_its_description(address):
+    html = render(f"![a chart]({address})")
+    assert "href" not in html
+    assert "a chart" in html
+
+
+def test_an_image_in_a_link_adds_no_second_link():
+    html = render("[![build](https://e.com/b.svg)](https://e.com/ci)")
+    assert html.count("<a ") == 1
+    assert 'href="https://e.com/ci"' in html
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("see https://e.com/a?b=1&c=2.", "https://e.com/a?b=1&amp;c=2"),
+        ("(https://e.com/a_(b))", "https://e.com/a_(b)"),
+        ("http://e.com/x, and more", "http://e.com/x"),
+        ("见https://e.com/文。谢谢", None),
+        ("请看 https://e.com/a。谢谢", "https://e.com/a"),
+        ("**https://e.com/a**", "https://e.com/a"),
+    ],
+)
+def test_a_bare_address_is_a_link_without_what_ends_the_sentence(text, address):
+    html = render(text)
+    assert html.count("<a ") == (address is not None)
+    if address:
+        assert f'<a href="{address}" rel="noopener noreferrer nofollow">' in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`https://e.com`",
+        "ftp://e.com",
+        "javascript://e.com",
+        "xhttps://e.com",
+        "```\nhttps://e\n```",
+    ],
+)
+def test_what_is_code_or_no_address_of_the_web_is_no_link(text):
+    assert "<a " not in render(text)
+
+
+def test_an_address_in_a_link_is_not_linked_twice():
+    assert render("[https://e.com](https://e.com/other)").count("<a ") == 1
+
+
+def test_a_bare_address_ends_before_what_turns_text_round():
+    assert "\u202e" not in render("https://e.com/\u202egnp.exe").partition("</a>")[0]
+
+
+def test_tasks_are_boxes_that_cannot_be_ticked():
+    html = render("- [ ] open\n- [x] done")
+    assert html.count('type="checkbox"') == html.count('disabled=""') == 2
+    assert html.count('checked=""') == 1
+
+
+def test_columns_keep_their_sides_without_a_style():
+    html = render("|a|b|c|\n|:-|:-:|-:|\n|1|2|3|")
+    assert "style=" not in html
+    assert 'class="right"' in html
+    assert 'class="center"' in html
+
+
+def test_each_paragraph_runs_in_the_direction_of_its_own_letters():
+    html = render("שלום\n\nhello\n\n- one\n\n> two")
+    assert html.count('dir="auto"') == 5
 
 
 def test_code_is_coloured_by_classes_and_can_be_copied():
@@ -57,8 +128,8 @@ def test_code_that_still_grows_is_shown_plain():
 
 def test_headings_leave_the_first_two_levels_to_the_page():
     html = render("# One\n\n###### Six")
-    assert "<h3>One</h3>" in html
-    assert "<h6>Six</h6>" in html
+    assert ">One</h3>" in html
+    assert ">Six</h6>" in html
 
 
 def test_no_attribute_of_the_page_comes_from_the_text():

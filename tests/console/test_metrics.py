@@ -10,9 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agents.models import Turn, TurnState
 from agents.queue.backlog import backlog
-from console.tokens import create_token
-from console.watch import metrics
-from console.watch.probes import Counted
+from console.auth.tokens import create_token
+from console.ops import metrics
+from console.ops.probes import Counted
 from plans import actions
 from tests.console.serving import Started
 from tests.fake_model import call, fails, say

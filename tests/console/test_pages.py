@@ -1,16 +1,31 @@
 """The pages, as a person and as a stranger meet them, and what their forms do."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from agents.agent_file.record import read_agent
+from agents.config.store import read_agent
 from agents.models import Conversation
+from plans import actions
 from plans.models import Plan, Run
-from tests.fake_model import say
-from tests.world import agent, conversation, person, plan_of, proposed, scripted, tell, texts
+from tests.fake_model import call, say
+from tests.markup import flat
+from tests.world import (
+    agent,
+    conversation,
+    drive,
+    on_page,
+    person,
+    plan_of,
+    proposed,
+    scripted,
+    shown,
+    tell,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,11 +45,14 @@ def charlie(client):
 
 
 def post(client, address, **values):
-    return client.post(address, values, headers=HTMX)
+    """As a page that is up to date sends it; values given are sent instead."""
+    found = re.match(r"/c/(\d+)/plan/", address)
+    now = on_page(Conversation.objects.get(pk=found[1])) if found else {}
+    return client.post(address, {**now, **values}, headers=HTMX)
 
 
 def html(response):
-    return response.content.decode()
+    return flat(response.content.decode())
 
 
 def test_without_a_session_every_page_asks_for_a_sign_in(client):
@@ -61,7 +79,7 @@ def test_the_start_is_the_newest_conversation(alice):
 
 def test_the_start_without_conversations_is_an_empty_one(alice):
     id = agent(id="first-agent")
-    from agents.agent_file.owners import claim
+    from agents.config.ownership import claim
 
     claim(person("alice"), id)
     alice.get("/")
@@ -95,7 +113,7 @@ def test_nothing_can_be_done_to_someone_elses_plan(charlie, verb):
 
 def test_the_drawer_has_the_names_that_people_and_tests_rely_on(alice):
     c = proposed("Read", "Write", "Check")
-    page = html(alice.get(f"/c/{c.pk}/"))
+    page = " ".join(html(alice.get(f"/c/{c.pk}/")).split())
     plan = plan_of(c)
     assert f'id="plan" aria-label="Plan" data-plan-id="{plan.pk}" data-state="todo"' in page
     assert 'data-run="idle" data-version="1" data-approved-version=""' in page
@@ -147,7 +165,7 @@ def test_approving_another_version_is_refused_and_shows_the_present_one(alice):
 
 def test_approving_without_a_version_starts_nothing(alice):
     c = proposed("Read")
-    assert post(alice, f"/c/{c.pk}/plan/approve").status_code == 409
+    assert post(alice, f"/c/{c.pk}/plan/approve", version="").status_code == 422
     assert plan_of(c).approved_version is None
 
 
@@ -179,13 +197,72 @@ def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
     assert plan_of(c).version == 1
 
 
-def test_removing_a_subtask_offers_to_put_it_back_where_it_was(alice):
+def names(c):
+    rows = plan_of(c).subtasks.filter(position__isnull=False).order_by("position")
+    return [each.name for each in rows]
+
+
+def undo(client, c, toast):
+    """Press the toast's button: all that its form holds, at the version that is there now."""
+    form = toast.split("data-toast", 1)[1]
+    held = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    return post(client, f"/c/{c.pk}/plan/subtasks", **held | on_page(c))
+
+
+@pytest.mark.parametrize("place", [1, 2, 3])
+def test_a_removed_subtask_is_put_back_where_it_was(alice, place):
     c = proposed("Read", "Write", "Check")
-    gone = post(alice, f"/c/{c.pk}/plan/subtasks/s2/remove", version=1)
-    assert "Removed subtask 2. Plan is now v2." in html(gone)
-    post(alice, f"/c/{c.pk}/plan/subtasks", version=2, after="s1", name="Write")
-    names = plan_of(c).subtasks.filter(position__isnull=False).order_by("position")
-    assert [each.name for each in names] == ["Read", "Write", "Check"]
+    gone = html(post(alice, f"/c/{c.pk}/plan/subtasks/s{place}/remove", version=1))
+    assert f"Removed subtask {place}. Plan is now v2." in gone
+    assert undo(alice, c, gone).status_code == 200
+    assert names(c) == ["Read", "Write", "Check"]
+
+
+def test_a_removed_subtask_comes_back_with_its_texts(alice):
+    c = proposed("Read", "Write")
+    words = {"name": "Read", "description": "All\nof it", "expected_outcome": "Known"}
+    post(alice, f"/c/{c.pk}/plan/subtasks/s1/edit", version=1, **words)
+    gone = html(post(alice, f"/c/{c.pk}/plan/subtasks/s1/remove", version=2))
+    undo(alice, c, gone)
+    first = plan_of(c).subtasks.get(position=1)
+    assert {field: getattr(first, field) for field in words} == words
+
+
+@pytest.mark.parametrize(
+    ("gone_meanwhile", "left"),
+    [
+        (["s1"], ["Write", "Check", "Tell"]),
+        (["s2"], ["Read", "Check", "Tell"]),
+        (["s1", "s2"], ["Check", "Tell"]),
+        (["s4"], ["Read", "Write", "Check"]),
+    ],
+)
+def test_undo_finds_the_place_when_its_neighbours_went_meanwhile(alice, gone_meanwhile, left):
+    c = proposed("Read", "Write", "Check", "Tell")
+    toast = html(post(alice, f"/c/{c.pk}/plan/subtasks/s3/remove", version=1))
+    for key in gone_meanwhile:
+        actions.remove_subtask(plan_of(c), key, "alice")
+    undo(alice, c, toast)
+    assert names(c) == left
+
+
+def test_undo_leaves_what_has_started_before_what_was_removed(alice):
+    c = proposed("Read", "Write", "Check")
+    scripted(call("finish_subtask", outcome="done"))
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
+    drive()
+    version = plan_of(c).version
+    gone = html(post(alice, f"/c/{c.pk}/plan/subtasks/s2/remove", version=version))
+    undo(alice, c, gone)
+    assert names(c) == ["Read", "Write", "Check"]
+    assert shown(c)["subtasks"][0]["state"] == "done"
+
+
+def test_what_was_never_removed_is_not_put_back(alice):
+    c = proposed("Read", "Write")
+    answer = post(alice, f"/c/{c.pk}/plan/subtasks", version=1, restores="s1")
+    assert answer.status_code == 422
+    assert plan_of(c).version == 1
 
 
 def test_a_poll_costs_a_304_when_nothing_changed(alice, django_assert_max_num_queries):
@@ -272,6 +349,6 @@ def test_the_list_of_plans_is_ones_own(alice):
 
 
 def alice_owns(agent_id):
-    from agents.agent_file.owners import claim
+    from agents.config.ownership import claim
 
     claim(person("alice"), agent_id)

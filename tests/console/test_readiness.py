@@ -14,7 +14,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import pytest
 
-from console.watch.health import OneThread
+from console.ops.health import OneThread
 from tests.console.elsewhere import new_database
 from tests.console.serving import DEADLINE, Started
 
@@ -178,7 +178,7 @@ async def test_a_check_that_hangs_holds_one_thread_however_often_it_is_asked():
 
 @pytest.mark.django_db
 def test_a_full_disk_is_named(client, monkeypatch):
-    from console.watch import health
+    from console.ops import health
 
     monkeypatch.setattr(health, "LEAST_ROOM", 2**60)
     answer = client.get("/readyz")
@@ -189,7 +189,7 @@ def test_a_full_disk_is_named(client, monkeypatch):
 def test_a_missing_migration_is_named(client, monkeypatch):
     from django.db.migrations.recorder import MigrationRecorder
 
-    from console.watch import health
+    from console.ops import health
 
     monkeypatch.setattr(health.Migrations, "are_applied", False)
     MigrationRecorder.Migration.objects.filter(app="plans").order_by("-pk").first().delete()

@@ -9,7 +9,7 @@ from contextlib import closing
 import httpx
 import pytest
 
-from tests.console.serving import DEADLINE, Script, Started, first_page, launch, refused
+from tests.console.serving import DEADLINE, Script, Started, first_page, launch, refused, run
 
 
 @pytest.fixture
@@ -22,8 +22,8 @@ def start(home):
     """Start servers that are gone when the test ends."""
     running = []
 
-    def start_one(where=home, **environment):
-        running.append(Started(where, **environment))
+    def start_one(where=home, is_first=False, **environment):
+        running.append(Started(where, is_first=is_first, **environment))
         return running[-1]
 
     yield start_one
@@ -34,7 +34,7 @@ def start(home):
 
 
 def test_the_first_start_makes_a_home_for_its_owner_alone(start, home):
-    start()
+    start(is_first=True)
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert stat.S_IMODE((home / "secret.key").stat().st_mode) == 0o600
     assert (home / "workspaces" / "docs-writer" / "agent.json").exists()
@@ -47,6 +47,15 @@ def test_the_printed_link_signs_in_once(start):
         assert browser.get(server.link).headers["Location"] == "/"
         assert first_page(browser, server).startswith("/c/")
         assert other.get(server.link).status_code == 403
+
+
+def test_a_new_link_is_printed_beside_the_running_server(start, home):
+    server = start()
+    told = run(home, "signin-link")
+    assert told.startswith(f"{server.address}/signin/?token=")
+    with httpx.Client() as browser:
+        assert browser.get(server.link).status_code == 403  # not used, but another was printed
+        assert browser.get(told).headers["Location"] == "/"
 
 
 def test_the_session_outlives_a_restart_and_the_old_link_does_not(start):

@@ -5,12 +5,13 @@ import json
 import httpx
 import pytest
 
-from agents import wire
-from agents.agent_file.owners import claim
-from agents.agent_file.record import read_agent
+from agents import http
+from agents.config.ownership import claim
+from agents.config.store import read_agent
+from agents.llm.providers import discovery as provider_asking
 from agents.models import Provider, ToolSource
-from agents.providers import asking as provider_asking
 from tests.fake_model import call, say
+from tests.markup import flat
 from tests.world import agent, calls_of, conversation, person, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -73,7 +74,7 @@ def served():
                 raise httpx.ConnectError("nobody is there")
             return httpx.Response(status, json={"data": [{"id": name} for name in models]})
 
-        wire.use(httpx.MockTransport(answers))
+        http.use(httpx.MockTransport(answers))
         return asked
 
     yield serve
@@ -85,7 +86,7 @@ def post(client, address, **values):
 
 
 def html(response):
-    return response.content.decode()
+    return flat(response.content.decode())
 
 
 def in_file(id):
@@ -275,22 +276,70 @@ def asked(**arguments):
     return c, calls_of(c, tool)[0]
 
 
-def test_the_question_shows_the_command_where_it_runs_and_what_always_covers(owner):
+def test_the_question_shows_the_command_what_it_can_do_and_what_always_covers(owner):
     c, _ = asked(command="npm run <lint>")
     page = html(owner.get(f"/c/{c.pk}/"))
     assert "Run this shell command?" in page
-    assert "<code>npm run &lt;lint&gt;</code>" in page
-    assert f"workspaces/{c.agent_id}/files" in page
+    assert '<span class="line-text">npm run &lt;lint&gt;\n' in page
+    assert "It can do anything on this computer that Planside may do" in page
+    assert "starts in the agent’s folder." in page
     assert '“Always allow” covers <span class="mono">npm run &lt;lint&gt;</span> for' in page
     assert "Tell the agent why (optional)" in page
+
+
+def test_a_command_with_hidden_characters_is_drawn_with_boxes_and_counted(owner):
+    c, _ = asked(command="echo \u202e hi\u200b\n" + "\n" * 400 + "rm -rf build")
+    page = html(owner.get(f"/c/{c.pk}/"))
+    card = page[page.index('class="ask"') : page.index("Always allow")]
+    assert "\u202e" not in page
+    assert '<span class="hidden-character" title="Right-to-left override">U+202E</span>' in card
+    assert "2 hidden characters are drawn as boxes." in card
+    assert "400 blank lines" in card
+    assert "rm -rf build" in card
+
+
+def test_a_long_command_is_all_in_the_page_and_always_covers_it_whole(owner):
+    command = "\n".join(f"echo {n}" for n in range(1, 415))
+    c, _ = asked(command=command)
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert all(f">echo {n}\n" in page for n in range(1, 415))
+    assert "414 lines, 403 not shown" in page
+    assert "You can allow it when all 414 lines have been shown." in page
+    assert "“Always allow” covers exactly this command, whole, for" in page
+
+
+def test_a_call_too_long_to_be_shown_can_only_be_denied(owner):
+    c, _ = asked(command="echo\n" * 6_000)
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert "cannot be allowed here" in page
+    assert 'value="allow_once"' not in page
+    assert 'value="always"' not in page
+    assert "data-deny" in page
 
 
 def test_another_tool_is_asked_about_with_its_arguments(owner):
     c, _ = asked(path="new.md", content="two\nlines")
     page = html(owner.get(f"/c/{c.pk}/"))
-    assert "Run write_file?" in page
-    assert ">two\nlines</pre>" in page
+    assert "Let it use write_file?" in page
+    assert all(f'<span class="line-text">{text}\n' in page for text in ("new.md", "two", "lines"))
     assert 'id="call-' not in page
+
+
+def test_what_has_run_is_drawn_without_hidden_characters_too(owner):
+    c, row = asked(command="echo \u202e hi")
+    post(owner, f"/c/{c.pk}/calls/{row.pk}/decide", decision="deny")
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert f'id="call-{row.pk}"' in page
+    assert "\u202e" not in page
+    assert page.count("U+202E") == 2
+
+
+def test_the_list_of_what_is_always_allowed_hides_nothing(owner):
+    c, row = asked(command="echo \u202e hi\u200b")
+    post(owner, f"/c/{c.pk}/calls/{row.pk}/decide", decision="always")
+    page = html(owner.get("/settings/agents/"))
+    assert "\u202e" not in page.replace("\\u202e", "")
+    assert "U+202E" in page
 
 
 def test_deciding_twice_is_harmless_and_another_word_after_it_is_refused(owner):

@@ -6,8 +6,8 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import SigninToken
-from console.people import local_owner
-from console.signin import SPENT, signin_path
+from console.auth.owner import local_owner
+from console.auth.signin import SPENT, signin_path
 
 pytestmark = pytest.mark.django_db
 
@@ -163,3 +163,9 @@ def test_signing_out_is_a_post(client, link):
     assert signed_in(client)
     assert client.post("/signout/").status_code == 302
     assert not signed_in(client)
+
+
+@pytest.mark.parametrize("wanted", ["-1", "0", "inf", "home", "²", "\0", "/\0", "\n/", "agents.x"])
+def test_what_is_no_path_leads_to_the_start_page(client, alice, wanted):
+    client.force_login(alice)
+    assert client.get("/signin/", {"next": wanted}).url == "/"

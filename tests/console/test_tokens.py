@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from agents.errors import Invalid, Missing
+from agents.errors import Invalid, NotFound
 from agents.models import ApiToken
-from console.tokens import bearer_of, create_token, revoke_token
+from console.auth.tokens import bearer_of, create_token, revoke_token
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def test_a_token_of_someone_who_may_not_sign_in_opens_nothing(alice):
 def test_revoking_touches_only_the_named_person(alice):
     bob = User.objects.create_user("bob")
     create_token(alice, "laptop")
-    with pytest.raises(Missing):
+    with pytest.raises(NotFound):
         revoke_token(bob, "laptop")
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
 
@@ -102,5 +102,5 @@ def test_the_command_revokes(capsys):
 
 
 def test_a_token_for_nobody_is_refused():
-    with pytest.raises(Missing, match="no user named 'nobody'"):
+    with pytest.raises(NotFound, match="no user named 'nobody'"):
         call_command("token", "create", "script", "--user", "nobody")

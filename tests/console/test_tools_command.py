@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.openapi.calling import call_operation
+from agents.tools.integrations.openapi.client import call_operation
 from tests.agents.petstore import many, petstore
-from tests.console.serving import ROOT, Started, surroundings
+from tests.console.serving import ROOT, Started, prepare, surroundings
 
 SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
@@ -39,41 +39,51 @@ def refused(home, *arguments):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
-    environment = surroundings(home)
-    subprocess.run(
-        [sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, env=environment, check=True
-    )
+    prepare(home)
     return home
 
 
-def running_scripts():
-    found = subprocess.run(["pgrep", "-f", str(SCRIPT)], capture_output=True, text=True)
+def still_running(script):
+    found = subprocess.run(["pgrep", "-f", str(script)], capture_output=True, text=True)
     return {int(pid) for pid in found.stdout.split()} - {os.getpid()}
 
 
-def test_an_mcp_server_is_added_listed_tested_and_removed(home):
+def test_an_mcp_server_is_added_listed_tested_and_removed(home, tmp_path):
     pytest.importorskip("mcp", reason="the package mcp is not installed")
-    before = running_scripts()
-    done = tools(home, "add", "small", "--mcp", COMMAND, "--header", "TOKEN=tok-12345", "--json")
+    mine = tmp_path / "server.py"  # other tests run SCRIPT at the same time
+    mine.write_text(SCRIPT.read_text())
+    command = f"{sys.executable} -W ignore {mine}"
+    done = tools(home, "add", "small", "--mcp", command, "--header", "TOKEN=tok-12345", "--json")
     assert done.returncode == 0, done.stderr
     added = json.loads(done.stdout)
-    assert {"name": "small__echo", "description": "Says it back.", "read_only": True} in added[
-        "tools"
-    ]
+    echo = {"name": "small__echo", "description": "Says it back."}
+    assert {**echo, "read_only": False, "says_read_only": True} in added["tools"]
     assert added["headers"] == ["TOKEN"] and "tok-12345" not in done.stdout
     assert json.loads(tools(home, "list", "--json").stdout)[0]["name"] == "small"
+    assert "(reads)" not in tools(home, "test", "small").stdout
+    assert tools(home, "trust", "small").returncode == 0
     assert "small__echo  (reads)" in tools(home, "test", "small").stdout
-    assert "already registered" in refused(home, "add", "small", "--mcp", COMMAND)
+    assert "already registered" in refused(home, "add", "small", "--mcp", command)
     assert tools(home, "remove", "small").returncode == 0
     assert tools(home, "list").stdout == ""
-    assert running_scripts() == before
+    assert still_running(mine) == set()
 
 
 def test_a_service_is_added_from_a_file(home, tmp_path):
     spec = tmp_path / "pets.json"
     spec.write_text(json.dumps(petstore()))
     where = ("--openapi", "http://127.0.0.1:9", "--spec", str(spec))
-    done = tools(home, "add", "pets", *where, "--header", "X-Key: k-12345", "--inject", "lang=de")
+    done = tools(
+        home,
+        "add",
+        "pets",
+        *where,
+        "--header",
+        "X-Key: k-12345",
+        "--inject",
+        "lang=de",
+        "--trust-hints",
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
         "pets  openapi  http://127.0.0.1:9  6 tools\n  pets__get_pet  (reads)\n"
@@ -127,13 +137,13 @@ def test_planside_is_a_service_of_its_own(tmp_path):
 
 
 async def list_agents(address, token):
-    from agents.tools.openapi.reading import read_operations
+    from agents.tools.integrations.openapi.documents import read_operations
 
     operations = await read_operations(f"{address}/api", None, {}, 54)
     (wanted,) = [
         o for o in operations if (o["method"], o["url"]) == ("GET", f"{address}/api/agents")
     ]
-    return await call_operation(wanted, {}, {"Authorization": f"Bearer {token}"}, 20)
+    return (await call_operation(wanted, {}, {"Authorization": f"Bearer {token}"}, 20)).text
 
 
 def test_a_server_that_stops_leaves_no_mcp_server_behind(tmp_path):

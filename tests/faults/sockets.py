@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-TEXT, PING, PONG = 1, 9, 10
+TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 SMALL = 64 * 1024  # bytes that the reading side's system takes before the writer has to wait
 
 

@@ -10,12 +10,12 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from agents.database import in_db
-from agents.errors import TooOften
+from agents.db import in_db
+from agents.engine.budget import Used
+from agents.errors import RateLimited
 from agents.models import Message, Tally, Turn
-from agents.turns.budget import Used
-from console import rates
-from console.commands import say as person_says
+from console import throttling
+from console.chat_commands import handle_message as person_says
 from tests.fake_model import fails, say, silent
 from tests.world import conversation, drive, eventually, happening, person, scripted, tell, texts
 
@@ -76,18 +76,18 @@ def test_a_clock_set_back_gives_no_time_back_to_a_budget():
 
 
 def sign_in():
-    rates.count_signin("alice", "127.0.0.1")
+    throttling.count_signin("alice", "127.0.0.1")
 
 
 def speak():
-    rates.count_message(person().pk)
+    throttling.count_message(person().pk)
 
 
 @pytest.mark.parametrize("do", [sign_in, speak])
 def test_nobody_waits_for_hours_when_the_clock_is_set_back(settings, do):
     settings.SIGNIN_FAILURES = settings.MESSAGES_PER_MINUTE = 1
     do()
-    with pytest.raises(TooOften):
+    with pytest.raises(RateLimited):
         do()
     Tally.objects.update(since=F("since") + HOURS)
     do()

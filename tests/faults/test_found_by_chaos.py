@@ -5,16 +5,16 @@ from asgiref.sync import async_to_sync
 from django.db import InternalError, connection
 from psycopg.errors import IdleInTransactionSessionTimeout
 
-from agents.chains.run import run_chain
-from agents.chains.steps import ToolCallChanged
-from agents.database import in_db
+from agents.db import in_db
+from agents.engine.available_tools import available_tools
+from agents.engine.handlers import handler_of
+from agents.engine.interpreter import run_chain
+from agents.engine.steps import ToolCallChanged
 from agents.models import Tally, Turn
 from agents.queue.claims import claim
 from agents.queue.leases import put_back_orphans
-from agents.toolset import on_offer
-from agents.turns.kinds import kind_of
-from console import rates
-from console.commands import say as person_says
+from console import throttling
+from console.chat_commands import handle_message as person_says
 from plans.models import Plan
 from tests.fake_model import say
 from tests.world import (
@@ -40,11 +40,11 @@ def test_a_call_whose_effect_was_kept_but_not_its_result_is_not_recorded_as_refu
     [turn] = claim(1)
 
     async def until_the_plan_is_made():
-        work = await in_db(kind_of(turn).prepare, turn)
+        work = await in_db(handler_of(turn).prepare, turn)
         async for event in run_chain(turn, work):
             if isinstance(event, ToolCallChanged):  # it has begun
                 break
-        offer = await in_db(on_offer, turn, ["*"])
+        offer = await in_db(available_tools, turn, ["*"])
         [begun] = await in_db(calls_of, c, "create_plan")
         await offer.tools["create_plan"].run(begun.arguments)
 
@@ -67,11 +67,11 @@ def test_two_first_messages_of_a_minute_at_once_are_both_let_through(settings):
     def another_comes_first(execute, sql, *rest):
         result = execute(sql, *rest)
         if "tally" in sql and next(others, None):
-            rates.count_message(alice.pk)
+            throttling.count_message(alice.pk)
         return result
 
     with connection.execute_wrapper(another_comes_first):
-        rates.count_message(alice.pk)
+        throttling.count_message(alice.pk)
     assert Tally.objects.get().count == 2
 
 

@@ -16,15 +16,9 @@ from typing import Any
 import httpx
 import pytest
 
-from agents import wire
-from agents.model_client.client import (
-    LONGEST_REPLY,
-    Endpoint,
-    ModelError,
-    ModelRequest,
-    list_models,
-    stream,
-)
+from agents import http
+from agents.llm.client import LONGEST_REPLY, Endpoint, ModelError, ModelRequest, list_models, stream
+from agents.llm.reply import MOST_CALLS, ReplyDraft
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
 
@@ -32,12 +26,13 @@ Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n"
 MEGABYTE = 1024 * 1024
 UNREADABLE = "m returned an answer that cannot be read as JSON."
+TOO_LARGE = "m returned an answer that is too large: 4 MB and 100,000 JSON values are the most."
 
 
 @pytest.fixture(autouse=True)
 async def _nothing_stays_open() -> AsyncIterator[None]:
     yield
-    await wire.aclose_all()
+    await http.aclose_all()
 
 
 @asynccontextmanager
@@ -93,7 +88,7 @@ async def test_a_small_answer_that_unpacks_to_much_does_not_fill_the_memory() ->
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert error.detail == UNREADABLE
+    assert error.detail == TOO_LARGE
     assert most < 40 * MEGABYTE
 
 
@@ -159,7 +154,7 @@ async def test_a_line_that_never_ends_is_given_up() -> None:
             writer.write(b"x" * MEGABYTE)
             await writer.drain()
 
-    assert (await error_from(write)).detail == UNREADABLE
+    assert (await error_from(write)).detail == TOO_LARGE
 
 
 # Too slow
@@ -231,3 +226,40 @@ def say_in_new(alice: Script, started: Started, text: str) -> str:
     c = alice.post(started, "/conversations", {"agent": "docs-writer"})["id"]
     alice.post(started, f"/conversations/{c}/messages", {"text": text})
     return f"/conversations/{c}/messages"
+
+
+def called(indexes: list[int]) -> bytes:
+    """One piece of a reply, with a call at each of these indexes."""
+    function = {"name": "read_file", "arguments": "{}"}
+    calls = [{"index": i, "id": f"c{i}", "function": function} for i in indexes]
+    document = {"choices": [{"index": 0, "delta": {"tool_calls": calls}}]}
+    return b"data: " + json.dumps(document).encode()
+
+
+TOO_MANY = {
+    "one after another": [called([i]) for i in range(5_000)],
+    "all at once": [called(list(range(5_000)))],
+}
+
+
+@pytest.mark.parametrize("how", TOO_MANY)
+async def test_a_reply_with_thousands_of_calls_is_refused_whole(how: str) -> None:
+    async def write(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"\r\n")
+        for line in TOO_MANY[how]:
+            writer.write(line + b"\n\n")
+        writer.write(b"data: [DONE]\n\n")
+        await writer.drain()
+
+    error = await error_from(write)
+    assert (error.kind, error.transient) == ("endless", False)
+    assert error.detail == f"m asked for more than {MOST_CALLS} tool calls at once. None was made."
+
+
+def test_a_reply_knows_its_length_without_counting_again() -> None:
+    draft = ReplyDraft()
+    for number in range(MOST_CALLS):
+        list(draft.add(json.loads(called([number]).removeprefix(b"data: "))))
+    assert len(draft.calls) == MOST_CALLS
+    assert not draft.has_too_many_calls
+    assert draft.length == MOST_CALLS * len("read_file{}")

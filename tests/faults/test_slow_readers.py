@@ -10,8 +10,10 @@ from tests.fake_model import FakeModelServer, say
 from tests.faults.processes import megabytes
 from tests.faults.sockets import SMALL, Page, text_of
 
-# One paragraph: each frame carries it whole, so it grows to some megabytes a second.
-LONG = say("word " * 160_000, chunk=2_000, delay=0.02)
+# 100,000 characters a second, six bytes on the wire for each quotation mark. Each frame carries a
+# growing paragraph whole.
+PARAGRAPH = ("word" + '"' * 36 + " ") * 2_500
+LONG = say(f"{PARAGRAPH}\n\n" * 9, chunk=2_000, delay=0.02)
 END = 30  # seconds
 
 
@@ -41,7 +43,7 @@ def test_a_page_that_reads_nothing_is_let_go_and_the_others_go_on(server, tmp_pa
         while "word" not in text_of(awake):
             pass
     with page.open(c) as back:
-        assert "word word" in text_of(back), "who comes back is sent what it has missed"
+        assert "word&quot;" in text_of(back), "who comes back is sent what it has missed"
     assert server.end()[1] == 0
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.errors import Invalid
+from agents.errors import Conflict, Invalid
 from agents.models import Message, Provider, Turn
 from plans import actions
 from plans.models import Attempt, State
@@ -25,9 +25,10 @@ def test_a_used_up_budget_pauses_before_the_next_call_and_raising_it_goes_on():
     assert (plan["run"], plan["pause_reason"], plan["attention"]) == ("paused", "budget", "budget")
     assert states(c)[0] == "done"
     assert plan["budget"] == {"tokens": 1000}
-    actions.resume_plan(plan_of(c), "alice")
-    drive()
-    assert len(model.requests) == 1, "a resume alone does not go over the limit"
+    for go_on in (actions.resume_plan, actions.run_plan):
+        with pytest.raises(Conflict, match=r"The budget is used up: .*1,?000.*/budget"):
+            go_on(plan_of(c), "alice")
+    assert not Turn.objects.filter(state="queued").exists(), "a resume alone is refused"
     actions.raise_budget(plan_of(c), "alice", {"tokens": 100_000})
     drive()
     assert plan_of(c).state == State.DONE

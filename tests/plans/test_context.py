@@ -33,7 +33,7 @@ def asked(c, text="what is planned?"):
 def attempted(c):
     """The first request of the run."""
     model = scripted(call("finish_subtask", outcome="done"), call("finish_plan", outcome="all"))
-    actions.approve(plan_of(c), 1, "alice", run="next")
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
     drive()
     return model.requests[0]["messages"]
 
@@ -81,7 +81,7 @@ class TestReference:
         model = scripted(
             call("finish_subtask", outcome="12 pages"), call("finish_plan", outcome=".")
         )
-        actions.approve(plan_of(c), 1, "alice")
+        actions.approve_plan(plan_of(c), 1, "alice")
         drive()
         assert "- [done] s1 Read: 12 pages" in model.requests[-1]["messages"][0]["content"]
 
@@ -154,3 +154,62 @@ class TestPriority:
         assignment = model.requests[0]["messages"][-1]["content"]
         for fact in ("s2: Read", "All pages", "A list", "- s1 Ask: done"):
             assert fact in assignment
+
+
+@pytest.mark.parametrize(("subtasks", "told"), [((), False), (["Read"], True)])
+def test_a_reference_speaks_of_subtasks_only_where_there_are_some(subtasks, told):
+    c = waiting(subtasks, content=LONG)
+    text = plan_context(plan_of(c), "reference")
+    assert ("subtasks" in text) is told
+    assert "read them with get_plan" in text
+
+
+MODEL_WRITES = {
+    "the text": lambda: call("revise_current_plan", content="INJECTED"),
+    "the title": lambda: call("revise_current_plan", title="INJECTED"),
+    "the outcome": lambda: call("revise_current_plan", expected_outcome="INJECTED"),
+    "a new subtask": lambda: call("add_subtask", name="INJECTED"),
+    "another subtask": lambda: call("update_subtask", key="s2", name="INJECTED"),
+}
+
+
+@pytest.mark.parametrize("what", MODEL_WRITES)
+@pytest.mark.parametrize("way", WAYS)
+def test_an_attempt_is_never_given_a_version_that_nobody_approved(what, way):
+    """R4, R28: what somebody changes meanwhile waits for a yes; it instructs nobody before."""
+    settings = {"context": way, "context_template": "{{.title}} {{.content}} {{.checklist}}"}
+    c = waiting(["Read", "Write"], content="The approved text", settings=settings)
+    model = scripted(
+        MODEL_WRITES[what](),
+        call("get_plan"),
+        call("get_plan", version=2),
+        call("finish_subtask", outcome="done"),
+    )
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
+    drive()
+    assert plan_of(c).version == 2 and "INJECTED" in str(plan_of(c).versions.last().snapshot)
+    after = [str(request["messages"]) for request in model.requests[1:]]
+    own_words = str(model.requests[1]["messages"][-2])  # the call that made the change
+    for said in after:
+        assert "INJECTED" not in said.replace(own_words[1:-1], "")
+    assert "v2 waits for the person's yes. You go on with v1." in after[0]
+    assert "v2 is not approved: you work on v1." in after[2]
+    assert "The approved text" in after[1]
+
+
+def test_what_was_approved_meanwhile_is_what_the_attempt_reads():
+    c = waiting(["Read", "Write"], content="The first text")
+    model = scripted(
+        call("revise_current_plan", content="The second text"),
+        call("finish_subtask", outcome="done"),
+        call("get_plan"),
+        call("finish_subtask", outcome="done"),
+        say("All done."),
+    )
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    assert "The second text" not in str(model.requests[1]["messages"][0])
+    actions.approve_plan(plan_of(c), 2, "alice")
+    drive()
+    assert "The second text" in str(model.requests[2]["messages"][0])
+    assert "The second text" in model.requests[3]["messages"][-1]["content"]

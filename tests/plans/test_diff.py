@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from plans.alignment import longest_increasing
 from plans.diff import diff
-from plans.rewording import Op, reword
-from plans.tokens import words
+from plans.text_diff import Op, diff_words, words
 
 KEPT, DELETED, INSERTED = Op
 
@@ -50,7 +49,7 @@ def seen(found):
 
 
 def said(old, new):
-    return [(str(run.op)[:3], run.text) for run in reword(old, new)]
+    return [(str(run.op)[:3], run.text) for run in diff_words(old, new)]
 
 
 # Words
@@ -122,7 +121,7 @@ def test_no_run_begins_or_ends_within_a_sign(old, new):
             at += len(sign)
             ends.add(at)
         at = 0
-        for run in reword("".join(old), "".join(new)):
+        for run in diff_words("".join(old), "".join(new)):
             if run.op in (KEPT, run_of):
                 at += len(run.text)
                 assert at in ends
@@ -130,7 +129,7 @@ def test_no_run_begins_or_ends_within_a_sign(old, new):
 
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_the_runs_are_both_texts(old, new):
-    runs = reword(old, new)
+    runs = diff_words(old, new)
     assert "".join(run.text for run in runs if run.op != INSERTED) == old
     assert "".join(run.text for run in runs if run.op != DELETED) == new
     assert all(run.text for run in runs)
@@ -250,6 +249,7 @@ def test_the_old_text_and_the_diff_give_the_new_one(old, new):
     assert applied(old, diff(old, new)) == new
 
 
+@settings(deadline=None)
 @given(texts_of_plans())
 def test_nothing_changed_between_a_text_and_itself(same):
     found = diff(same, same)
@@ -286,14 +286,14 @@ def test_the_largest_plan_is_compared_in_a_few_seconds():
     ],
 )
 def test_texts_made_to_be_slow_are_not(old, new):
-    began = time.monotonic()
-    runs = reword(old, new)
-    assert time.monotonic() - began < 1
+    began = time.process_time()
+    runs = diff_words(old, new)
+    assert time.process_time() - began < 1
     assert "".join(run.text for run in runs if run.op != INSERTED) == old
 
 
 def test_a_change_at_both_ends_of_a_long_text_without_spaces_leaves_its_middle():
     middle = "".join(f"第{n}章を読んで要点を書き出す。" for n in range(1_000))
-    runs = reword(f"最初。{middle}最後。", f"始め。{middle}終わり。")
+    runs = diff_words(f"最初。{middle}最後。", f"始め。{middle}終わり。")
     assert max(runs, key=lambda run: len(run.text)).op == KEPT
     assert len(middle) <= max(len(run.text) for run in runs)

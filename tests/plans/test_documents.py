@@ -3,13 +3,15 @@
 import pytest
 from asgiref.sync import async_to_sync
 
-from agents.errors import Invalid, Missing, NotNow
+from agents.errors import Conflict, Invalid, NotFound
+from agents.models import ToolCall, Turn
 from agents.tools.base import ToolFailed
 from plans import actions
 from plans.documents import create_plan, create_plan_tool, get_plan, plan_agent, update_plan
 from plans.models import Plan, PlanVersion
+from plans.snapshot import snapshot
 from tests.fake_model import call, say
-from tests.world import conversation, plan_of, proposal, proposed, scripted, shown, tell
+from tests.world import conversation, drive, plan_of, proposal, proposed, scripted, shown, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,19 +56,77 @@ class TestMaking:
         assert (plan.metadata, plan.version) == ({"ticket": 7}, 1)
         assert PlanVersion.objects.count() == 1
 
-    def test_a_text_alone_cannot_be_approved_before_there_is_something_to_do(self):
+    def test_a_text_alone_may_get_subtasks_before_it_is_approved(self):
         plan = create_plan(conversation(), title="T", content=TEXT)
-        with pytest.raises(Invalid, match=r"^A plan needs at least one subtask\.$"):
-            actions.approve(plan, 1, "alice")
         plan = update_plan(plan.pk, subtasks=["Pack"], by="alice")
-        assert actions.approve(plan, 2, "alice", run="no").is_confirmed
+        assert actions.approve_plan(plan, 2, "alice", run="no").is_open
 
-    def test_an_agent_cannot_make_one_without_subtasks(self):
+    @pytest.mark.parametrize("run", ["", "all", "next", "no"])
+    def test_the_yes_to_a_text_alone_is_its_end(self, run):
+        plan = create_plan(conversation(), title="T", content=TEXT)
+        plan = update_plan(plan.pk, content="By June", by="alice")
+        with pytest.raises(Conflict):
+            actions.approve_plan(plan, 1, "alice", run=run)
+        plan = actions.approve_plan(plan, 2, "alice", run=run)
+        assert (plan.state, plan.run, plan.outcome) == ("done", "idle", "Approved as v2.")
+        assert (plan.approved_version, plan.approved_by) == (2, "alice")
+        assert plan.finished_at is not None
+        assert snapshot(plan)["progress"]["percent"] == 100
+        assert actions.approve_plan(plan, 2, "alice", run=run).state == "done", "the same yes again"
+        assert not Turn.objects.exists()
+
+    def test_an_agent_may_propose_a_text_alone(self):
         c = conversation()
-        model = scripted(call("create_plan", title="T", content=TEXT), say("Sorry."))
+        scripted(call("create_plan", title="T", content=TEXT), say("Read it."))
+        tell(c, "/plan write down how we move")
+        tell(c, "ok")
+        plan = Plan.objects.get()
+        assert (plan.state, plan.content, plan.outcome) == ("done", TEXT.strip(), "Approved as v1.")
+
+    @pytest.mark.parametrize("text", [{}, {"content": "  "}])
+    def test_an_agents_plan_of_nothing_is_refused(self, text):
+        c = conversation()
+        model = scripted(call("create_plan", title="T", **text), say("Sorry."))
         tell(c, "/plan tidy up")
         assert not Plan.objects.exists()
-        assert "A plan needs at least one subtask." in str(model.requests[1]["messages"])
+        assert "A plan needs content or at least one subtask." in str(model.requests[1]["messages"])
+
+
+class TestOtherPlans:
+    """`get_plan` with another plan's number, for agents that are granted it by name."""
+
+    def read(self, owner="alice", **tools):
+        plan = create_plan(conversation(), title="Move house", content=TEXT)
+        c = conversation(owner, tools=tools)
+        model = scripted(call("get_plan", plan=plan.pk), call("get_plan", plan=9999), say("ok"))
+        tell(c, "what is in the plan?", owner)
+        return [call.state for call in ToolCall.objects.order_by("pk")], model
+
+    def test_an_agent_that_is_granted_it_reads_another_conversations_plan(self):
+        states, model = self.read(get_plan="allow")
+        assert states == ["done", "failed"]
+        assert "Move house" in str(model.requests[1]["messages"])
+
+    def test_without_the_grant_it_is_not_offered(self):
+        states, model = self.read()
+        assert states[0] == "refused"
+        assert "Move house" not in str(model.requests[1]["messages"])
+
+    def test_another_persons_plan_does_not_exist(self):
+        states, model = self.read("bob", get_plan="allow")
+        assert states == ["failed", "failed"]
+        assert "Move house" not in str(model.requests[1]["messages"])
+
+
+def test_a_plan_whose_every_subtask_was_skipped_says_so():
+    plan = create_plan(conversation(), title="T", subtasks=["Pack", "Drive"])
+    actions.approve_plan(plan, 1, "alice", run="no")
+    for key in ("s1", "s2"):
+        actions.skip_subtask(plan, key, "alice")
+    scripted(say("Nothing was done."))
+    drive()
+    plan.refresh_from_db()
+    assert (plan.state, plan.reason) == ("abandoned", "every subtask was skipped")
 
 
 class TestChanging:
@@ -83,7 +143,7 @@ class TestChanging:
         assert update_plan(plan.pk, title="T", content=TEXT).version == 1
 
     def test_metadata_is_patched_and_never_makes_a_version_or_takes_a_yes(self, plan):
-        actions.approve(plan, 1, "alice", run="no")
+        actions.approve_plan(plan, 1, "alice", run="no")
         update_plan(plan.pk, metadata={"ticket": 7, "who": {"a": 1, "b": 2}})
         update_plan(plan.pk, metadata={"ticket": None, "who": {"b": 3}})
         now = get_plan(plan.pk)
@@ -99,7 +159,7 @@ class TestChanging:
 
     def test_a_change_of_another_version_is_refused(self, plan):
         update_plan(plan.pk, content="By June")
-        with pytest.raises(NotNow, match="now v2; you saw v1"):
+        with pytest.raises(Conflict, match="now v2; you saw v1"):
             update_plan(plan.pk, content="By July", version=1)
 
     def test_a_text_alone_can_change_and_cannot_become_nothing(self):
@@ -115,7 +175,7 @@ class TestChanging:
 
     def test_there_is_no_plan_that_is_not_there(self):
         for ask in (get_plan, update_plan):
-            with pytest.raises(Missing, match="There is no plan 404"):
+            with pytest.raises(NotFound, match="There is no plan 404"):
                 ask(404)
 
 
@@ -159,8 +219,8 @@ class TestForAnAgent:
         assert "## Goal" not in create_plan_tool(c).description
         run(tool, title="Move house", subtasks=["Pack"])
         assert (plan_of(c).title, plan_of(c).approved_version) == ("Move house", None)
-        with pytest.raises(ToolFailed, match="at least one subtask"):
-            run(tool, title="Another", content=TEXT)
+        with pytest.raises(ToolFailed, match="content or at least one subtask"):
+            run(tool, title="Another")
 
 
 def functions(request) -> dict[str, str]:
@@ -211,7 +271,7 @@ class TestWhatTheAgentFileSays:
     )
     def test_a_chat_may_be_left_with_reading_the_plan(self, only_read):
         c = proposed("Read", **only_read)
-        actions.approve(plan_of(c), 1, "alice", run="no")
+        actions.approve_plan(plan_of(c), 1, "alice", run="no")
         model = scripted(say("hello"))
         tell(c, "hello")
         asked = model.requests[0]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents.errors import Invalid, NotNow
+from agents.actors import AGENT
+from agents.errors import Conflict, Invalid
 from agents.models import Message, Turn
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
@@ -108,7 +109,7 @@ class TestRetries:
 class TestReplanning:
     def started(self):
         c = proposed("Read", "Write", "Check", "Ship")
-        actions.approve(plan_of(c), 1, "alice", run="no")
+        actions.approve_plan(plan_of(c), 1, "alice", run="no")
         scripted(done("read it all"))
         actions.run_plan(plan_of(c), "alice", "next")
         drive()
@@ -125,7 +126,7 @@ class TestReplanning:
             ),
             say("Two steps now."),
         )
-        actions.replan(plan_of(c), "alice", hint="make it shorter")
+        actions.replan_rest(plan_of(c), "alice", hint="make it shorter")
         drive()
         assert [(s["key"], s["name"], s["state"]) for s in shown(c)["subtasks"]] == [
             ("s1", "Read", "done"),
@@ -145,14 +146,14 @@ class TestReplanning:
         scripted(
             call("revise_current_plan", subtasks=[{"key": "s4"}, {"name": "Celebrate"}]), say(".")
         )
-        actions.replan(plan_of(c), "alice", from_key="s3")
+        actions.replan_rest(plan_of(c), "alice", from_key="s3")
         drive()
         assert [s["key"] for s in shown(c)["subtasks"]] == ["s1", "s2", "s4", "s5"]
 
     def test_it_is_planning_only_nothing_can_be_carried_out(self):
         c = self.started()
         scripted(call("write_file", path="x", content="x"), say("I would rather write."))
-        actions.replan(plan_of(c), "alice")
+        actions.replan_rest(plan_of(c), "alice")
         drive()
         assert list(files_of(c).iterdir()) == []
         assert [s["key"] for s in shown(c)["subtasks"]] == ["s1", "s2", "s3", "s4"], (
@@ -164,7 +165,7 @@ class TestReplanning:
         scripted(call("ask_user", question="?"))
         tell(c, "go")
         scripted(call("revise_current_plan", subtasks=[{"name": "Anew"}]), say("."))
-        actions.replan(plan_of(c), "alice")
+        actions.replan_rest(plan_of(c), "alice")
         drive()
         assert [s["name"] for s in shown(c)["subtasks"]] == ["Anew"]
         assert (plan_of(c).run, plan_of(c).question, shown(c)["attention"]) == (
@@ -175,32 +176,32 @@ class TestReplanning:
 
     def test_what_cannot_be_planned_anew_is_said(self):
         c = self.started()
-        with pytest.raises(NotNow, match="What is done stays"):
-            actions.replan(plan_of(c), "alice", from_key="s1")
+        with pytest.raises(Conflict, match="What is done stays"):
+            actions.replan_rest(plan_of(c), "alice", from_key="s1")
         with pytest.raises(Invalid, match="no subtask s9"):
-            actions.replan(plan_of(c), "alice", from_key="s9")
+            actions.replan_rest(plan_of(c), "alice", from_key="s9")
 
 
 class TestConfirm:
     @pytest.mark.parametrize(
         ("confirm", "by", "stays"),
         [
-            ("always", "agent", False),
-            ("create", "agent", True),
+            ("always", AGENT, False),
+            ("create", AGENT, True),
             ("create", "alice", False),
             ("never", "alice", True),
         ],
     )
     def test_whose_revisions_need_a_new_yes_is_set_in_agent_json(self, confirm, by, stays):
         c = proposed("Read", "Write", plan={"enabled": True, "confirm": confirm})
-        actions.approve(plan_of(c), 1, "alice", run="no")
+        actions.approve_plan(plan_of(c), 1, "alice", run="no")
         actions.remove_subtask(plan_of(c), "s2", by)
         assert plan_of(c).is_confirmed == stays
 
     @pytest.mark.parametrize("confirm", ["create", "never"])
     def test_the_first_version_always_needs_a_person(self, confirm):
         c = proposed("Read", "Write", plan={"enabled": True, "confirm": confirm})
-        actions.remove_subtask(plan_of(c), "s2", "agent")
+        actions.remove_subtask(plan_of(c), "s2", AGENT)
         assert plan_of(c).approved_version is None
 
 
@@ -225,19 +226,19 @@ class TestShelf:
     def test_another_plan_is_put_into_the_drawer_and_the_one_left_stays_open(self):
         c, first = self.two_plans()
         second = plan_of(c)
-        actions.activate(first, "alice")
+        actions.activate_plan(first, "alice")
         assert plan_of(c).pk == first.pk
         second.refresh_from_db()
         assert second.state == State.TODO
-        actions.activate(second, "alice")
-        actions.approve(second, 1, "alice")
-        with pytest.raises(NotNow, match="A plan is running"):
-            actions.activate(first, "alice")
+        actions.activate_plan(second, "alice")
+        actions.approve_plan(second, 1, "alice")
+        with pytest.raises(Conflict, match="A plan is running"):
+            actions.activate_plan(first, "alice")
 
     def test_an_abandoned_plan_comes_back_only_as_a_new_one(self):
         c, first = self.two_plans()
-        with pytest.raises(NotNow):
-            actions.approve(first, 1, "alice")
+        with pytest.raises(Conflict):
+            actions.approve_plan(first, 1, "alice")
         actions.cancel_plan(plan_of(c), "alice")
         again = actions.use_again(first, "alice")
         assert (again.title, again.version, again.approved_version) == (first.title, 1, None)
@@ -247,8 +248,8 @@ class TestShelf:
     def test_a_deleted_plan_is_gone_with_its_card_and_a_running_one_is_not_deleted(self):
         c, _ = self.two_plans()
         plan = plan_of(c)
-        actions.approve(plan, 1, "alice")
-        with pytest.raises(NotNow, match="stop it first"):
+        actions.approve_plan(plan, 1, "alice")
+        with pytest.raises(Conflict, match="stop it first"):
             actions.delete_plan(plan, "alice")
         actions.stop_plan(plan, "alice")
         actions.delete_plan(plan, "alice")

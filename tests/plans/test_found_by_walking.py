@@ -2,16 +2,17 @@
 
 import pytest
 
-from agents.errors import NotNow
+from agents.actors import AGENT
+from agents.engine.handlers import handler_of
+from agents.engine.lifecycle import suspend
+from agents.errors import Conflict
 from agents.models import Turn
 from agents.queue.claims import claim, due
-from agents.turns.endings import hold
-from agents.turns.interruptions import TurnWaits
-from agents.turns.kinds import kind_of
+from agents.turn_exceptions import TurnWaits
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
-from plans.rows import checklist
-from plans.shapes import PlanDraft, Revision
+from plans.queries import checklist
+from plans.schemas import PlanDraft, Revision
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db
@@ -24,25 +25,25 @@ def made(c=None, *names):
 
 def paused_in_the_midst():
     plan = made()
-    actions.approve(plan, 1, "alice")
+    actions.approve_plan(plan, 1, "alice")
     [turn] = claim(1)
-    kind_of(turn).prepare(turn)
+    handler_of(turn).prepare(turn)
     actions.pause_plan(plan, "alice")
-    hold(turn, TurnWaits(Turn.WaitingFor.PAUSE))
+    suspend(turn, TurnWaits(Turn.WaitingFor.PAUSE))
     return plan, turn
 
 
 def test_a_replan_that_names_a_subtask_twice_gives_it_one_place():
     plan = made()
     twice = [{"key": "s1"}, {"key": "s2"}, {"key": "s1", "name": "Read on"}]
-    actions.replace_rest(plan, "s1", Revision.model_validate({"subtasks": twice}), "agent")
+    actions.replace_rest(plan, "s1", Revision.model_validate({"subtasks": twice}), AGENT)
     rows = checklist(plan).values_list("position", "key", "name")
     assert list(rows) == [(1, "s1", "Read on"), (2, "s2", "Write")]
 
 
 def test_a_plan_cancelled_while_it_waits_to_be_closed_is_not_stopping_for_ever():
     plan = made()
-    actions.approve(plan, 1, "alice", run="no")
+    actions.approve_plan(plan, 1, "alice", run="no")
     for key in ("s1", "s2"):
         actions.skip_subtask(plan, key, "alice")
     assert due().get().kind == "closing"
@@ -56,7 +57,7 @@ def test_deleting_a_paused_plan_ends_the_turn_that_waits_so_that_the_next_plan_c
     c = plan.conversation
     actions.delete_plan(plan, "alice")
     assert not Turn.objects.get(pk=turn.pk).is_open
-    actions.approve(made(c), 1, "alice")
+    actions.approve_plan(made(c), 1, "alice")
     assert due().exists()
 
 
@@ -64,9 +65,9 @@ def test_no_plan_starts_behind_another_that_is_paused_in_the_midst_of_a_subtask(
     first, _ = paused_in_the_midst()
     ActivePlan.objects.update(plan=None)  # made beside it, so that it is not superseded
     second = made(first.conversation)
-    with pytest.raises(NotNow, match="“Tidy” is paused in the midst of a subtask: stop it first"):
-        actions.approve(second, 1, "alice")
+    with pytest.raises(Conflict, match="“Tidy” is paused in the midst of a subtask: stop it first"):
+        actions.approve_plan(second, 1, "alice")
     assert Plan.objects.get(pk=second.pk).approved_version is None
     actions.stop_plan(first, "alice")
-    actions.approve(second, 1, "alice")
+    actions.approve_plan(second, 1, "alice")
     assert due().exists()

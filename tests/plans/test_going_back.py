@@ -2,11 +2,12 @@
 
 import pytest
 
-from agents.errors import Missing, NotNow
+from agents.actors import AGENT
+from agents.errors import Conflict, NotFound
 from plans import actions
 from plans.models import Plan, State
-from plans.rows import checklist, snapshot_text
-from plans.shapes import PlanEdit, Revision, SubtaskDraft
+from plans.queries import checklist, snapshot_text
+from plans.schemas import PlanEdit, Revision, SubtaskDraft
 from tests.world import plan_of, proposed
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def settle(plan, key, state):
 
 
 def test_going_back_makes_a_new_version_with_the_old_words(plan):
-    plan = actions.go_back(plan, 2, "bob")
+    plan = actions.restore_version(plan, 2, "bob")
     assert plan.version == 5
     assert at(plan, 5) == at(plan, 2) == snapshot_text(plan)
     last = plan.versions.last()
@@ -46,23 +47,25 @@ def test_going_back_makes_a_new_version_with_the_old_words(plan):
 
 
 def test_what_was_removed_comes_back_under_a_new_key(plan):
-    plan = actions.go_back(plan, 1, "alice")
+    plan = actions.restore_version(plan, 1, "alice")
     assert names(plan) == ["Read", "Write", "Check"]
     assert keys(plan) == ["s1", "s5", "s3"]
     assert (plan.title, plan.content) == ("Tidy the docs", "")
 
 
 def test_going_back_twice_makes_no_second_copy(plan):
-    actions.go_back(plan, 1, "alice")
+    actions.restore_version(plan, 1, "alice")
     actions.edit_plan(plan, PlanEdit(title="Again other"), "alice", None)
-    plan = actions.go_back(plan, 1, "alice")
+    plan = actions.restore_version(plan, 1, "alice")
     assert keys(plan) == ["s1", "s5", "s3"]
-    assert actions.go_back(plan, 1, "alice").version == plan.version, "nothing changed any more"
+    assert actions.restore_version(plan, 1, "alice").version == plan.version, (
+        "nothing changed any more"
+    )
 
 
 def test_the_yes_is_void(plan):
-    plan = actions.approve(plan, plan.version, "alice", run="no")
-    plan = actions.go_back(plan, 1, "alice")
+    plan = actions.approve_plan(plan, plan.version, "alice", run="no")
+    plan = actions.restore_version(plan, 1, "alice")
     assert not plan.is_confirmed
     assert plan.approved_version == 4
 
@@ -70,7 +73,7 @@ def test_the_yes_is_void(plan):
 def test_what_has_started_stays_as_it_is(plan):
     settle(plan, "s4", State.DONE)
     settle(plan, "s1", State.ABANDONED)
-    plan = actions.go_back(plan, 1, "alice")
+    plan = actions.restore_version(plan, 1, "alice")
     assert keys(plan) == ["s1", "s4", "s5", "s3"]
     assert names(plan) == ["Read", "Ask", "Write", "Check"]
     done = checklist(plan).get(key="s4")
@@ -79,34 +82,34 @@ def test_what_has_started_stays_as_it_is(plan):
 
 def test_a_running_subtask_keeps_its_words_and_its_attempt(plan):
     actions.revise_plan(
-        plan, Revision.model_validate({"subtasks": [{"key": "s1", "name": "Read all"}]}), "agent"
+        plan, Revision.model_validate({"subtasks": [{"key": "s1", "name": "Read all"}]}), AGENT
     )
     settle(plan, "s1", State.IN_PROGRESS)
-    plan = actions.go_back(plan, 1, "alice")
+    plan = actions.restore_version(plan, 1, "alice")
     assert names(plan) == ["Read all", "Write", "Check"]
     assert checklist(plan).get(key="s1").state == "in_progress"
 
 
 def test_the_order_comes_back_too(plan):
     actions.move_subtask(plan, "s3", 1, "alice")
-    plan = actions.go_back(plan, 4, "alice")
+    plan = actions.restore_version(plan, 4, "alice")
     assert keys(plan) == ["s1", "s4", "s3"]
     assert list(checklist(plan).values_list("position", flat=True)) == [1, 2, 3]
 
 
 def test_a_version_there_never_was_is_missing(plan):
-    with pytest.raises(Missing, match=r"The plan has no version 9\."):
-        actions.go_back(plan, 9, "alice")
+    with pytest.raises(NotFound, match=r"The plan has no version 9\."):
+        actions.restore_version(plan, 9, "alice")
     assert Plan.objects.get(pk=plan.pk).version == 4
 
 
 def test_a_closed_plan_goes_nowhere(plan):
     actions.cancel_plan(plan, "alice")
-    with pytest.raises(NotNow, match="cancelled"):
-        actions.go_back(plan, 1, "alice")
+    with pytest.raises(Conflict, match="cancelled"):
+        actions.restore_version(plan, 1, "alice")
 
 
 def test_another_version_than_the_one_seen_is_left_alone(plan):
-    with pytest.raises(NotNow, match="now v4; you saw v3"):
-        actions.go_back(plan, 1, "alice", seen=3)
+    with pytest.raises(Conflict, match="now v4; you saw v3"):
+        actions.restore_version(plan, 1, "alice", seen=3)
     assert names(plan) == ["Read", "Ask", "Check"]

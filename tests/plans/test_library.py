@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from plans import actions, library
-from plans.library import Wanted
+from plans import actions, search
 from plans.models import Plan
-from plans.shapes import PlanDraft, SubtaskDraft
+from plans.schemas import PlanDraft, SubtaskDraft
+from plans.search import Query
 from plans.snapshot import snapshot
 from tests.fake_model import call, say
 from tests.world import conversation, drive, person, plan_of, proposed, scripted, tell
@@ -21,13 +21,13 @@ def done(outcome="done"):
 
 
 def found(text="", **wanted):
-    rows = library.found(person("alice").pk, Wanted(text=text, **wanted))
-    return [row.title for row in library.page(rows, wanted.get("sort", "-created"), 0, 50)]
+    rows = search.search_plans(person("alice").pk, Query(text=text, **wanted))
+    return [row.title for row in search.page(rows, wanted.get("sort", "-created"), 0, 50)]
 
 
 def standings():
-    rows = library.found(person("alice").pk, Wanted())
-    return {row.id: row.standing for row in library.page(rows, "-created", 0, 50)}
+    rows = search.search_plans(person("alice").pk, Query())
+    return {row.id: row.standing.word for row in search.page(rows, "-created", 0, 50)}
 
 
 def made(title, *subtasks, goal="", content="", owner="alice"):
@@ -74,39 +74,40 @@ def cancelled():
 
 def paused():
     plan = waiting()
-    actions.approve(plan, 1, "alice")
+    actions.approve_plan(plan, 1, "alice")
     return actions.pause_plan(plan, "alice")
 
 
 def stopped():
     plan = waiting()
-    return actions.approve(plan, 1, "alice", run="no")
+    return actions.approve_plan(plan, 1, "alice", run="no")
 
 
 def running():
     plan = waiting()
-    return actions.approve(plan, 1, "alice")
+    return actions.approve_plan(plan, 1, "alice")
 
 
 @pytest.mark.parametrize(
     ("story", "standing", "attention"),
     [
-        (waiting, "waiting", "confirm"),
-        (failed, "failed", "failed"),
-        (asking, "waiting", "question"),
-        (asking_for_leave, "waiting", "approval"),
-        (finished, "done", "none"),
-        (cancelled, "abandoned", "none"),
-        (paused, "paused", "none"),
-        (stopped, "stopped", "none"),
-        (running, "running", "none"),
+        (waiting, "Waiting for you to start it", "confirm"),
+        (failed, "Failed", "failed"),
+        (asking, "Waiting for your answer", "question"),
+        (asking_for_leave, "Waiting for you", "approval"),
+        (finished, "Finished", "none"),
+        (cancelled, "Cancelled", "none"),
+        (paused, "Paused", "none"),
+        (stopped, "Ready to start", "none"),
+        (running, "Running", "none"),
     ],
 )
 def test_a_plan_stands_in_the_list_as_in_the_drawer(story, standing, attention):
     plan = story()
     assert snapshot(plan)["attention"] == attention
     assert standings() == {plan.pk: standing}
-    assert (standing in library.NEEDS_ME) == (attention != "none")
+    needing = search.standing_as(search.search_plans(person("alice").pk, Query()), search.NEEDS_ME)
+    assert needing.exists() == (attention != "none")
 
 
 def test_a_failure_that_was_got_over_is_none():
@@ -114,7 +115,7 @@ def test_a_failure_that_was_got_over_is_none():
     scripted(done(), say("All done."))
     actions.run_plan(Plan.objects.get(pk=plan.pk), "alice")
     drive()
-    assert standings() == {plan.pk: "done"}
+    assert standings() == {plan.pk: "Finished"}
 
 
 def test_every_word_is_looked_for_in_title_goal_content_and_subtasks():
@@ -155,12 +156,12 @@ def test_the_order_is_by_what_was_asked_for_and_then_the_newest():
     first, second = finished(), failed()
     last = waiting()
     turn = first.subtasks.get().attempts.get().turn
-    turn.tokens_in, turn.started_at = 10_000, turn.finished_at - timedelta(minutes=5)
+    turn.tokens_in, turn.worked = 10_000, timedelta(minutes=5)
     turn.save()
 
     def order(sort):
-        rows = library.found(person("alice").pk, Wanted(sort=sort))
-        return [row.id for row in library.page(rows, sort, 0, 9)]
+        rows = search.search_plans(person("alice").pk, Query(sort=sort))
+        return [row.id for row in search.page(rows, sort, 0, 9)]
 
     assert order("-created") == [last.pk, second.pk, first.pk]
     assert order("created") == [first.pk, second.pk, last.pk]
@@ -171,19 +172,19 @@ def test_the_order_is_by_what_was_asked_for_and_then_the_newest():
 
 def test_a_row_sums_up_what_was_done():
     plan = finished()
-    (row,) = library.rows_of([plan.pk])
+    (row,) = search.rows_of([plan.pk])
     now = snapshot(plan)
     assert (row.settled, row.total) == (1, 1)
     assert row.tokens == now["tokens"] > 0
-    assert row.seconds == pytest.approx(now["seconds"], abs=0.002)
+    assert row.seconds == pytest.approx(now["seconds"]["worked"], abs=0.002)
 
 
-def test_a_page_costs_two_queries_however_many_plans_there_are(django_assert_num_queries):
+def test_a_page_costs_three_queries_however_many_plans_there_are(django_assert_num_queries):
     for number in range(12):
         made(f"Plan {number}", "One", "Two")
-    rows = library.found(person("alice").pk, Wanted())
+    rows = search.search_plans(person("alice").pk, Query())
     for sort in ("-created", "state", "-duration", "-tokens"):
-        with django_assert_num_queries(2):
-            assert len(library.page(rows, sort, 0, 10)) == 10
+        with django_assert_num_queries(3):
+            assert len(search.page(rows, sort, 0, 10)) == 10
     with django_assert_num_queries(1):
-        assert library.counts(rows)["waiting"] == 12
+        assert search.counts(rows)["waiting"] == 12

@@ -5,13 +5,15 @@ import json
 import pytest
 
 from agents import actions as talk
-from agents.database import in_db
-from agents.errors import Invalid, NotNow
+from agents.actors import AGENT
+from agents.db import in_db
+from agents.errors import Conflict, Invalid
 from agents.models import Event, Message, Turn, TurnState
 from agents.queue.claims import claim
 from agents.queue.leases import put_back_orphans
-from console.commands import say as person_says
+from console.chat_commands import handle_message as person_says
 from plans import actions
+from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State
 from tests.fake_model import call, calls, cut, fails, say, silent
 from tests.world import (
@@ -41,7 +43,7 @@ def done(outcome="done"):
 def test_next_runs_one_subtask_and_halts():
     c = proposed("Read", "Write")
     scripted(done(), say("never asked"))
-    actions.approve(plan_of(c), 1, "alice", run="next")
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
     drive()
     assert states(c) == ["done", "todo"]
     assert plan_of(c).run == Run.IDLE
@@ -114,7 +116,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
     scripted(silent("thinking about it"))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
         await eventually(lambda: plan_of(c).run == Run.IDLE, seconds=2)
@@ -138,13 +140,13 @@ def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
         done(),
         say("ok"),
     )
-    actions.approve(plan_of(c), 1, "alice")
+    actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
     turn.refresh_from_db()
 
     from asgiref.sync import async_to_sync
 
-    from agents.turns.run import run_turn
+    from agents.engine.loop import run_turn
 
     async_to_sync(pausing_after_first_call)(c, turn, run_turn)
     assert plan_of(c).run == Run.PAUSED
@@ -197,7 +199,7 @@ def test_a_revision_in_mid_run_lets_the_attempt_end_and_then_waits_for_a_new_yes
         "confirm",
         2,
     )
-    tell(c, "ok", plan_version=2)
+    tell(c, "ok", seen=Expected(plan_of(c).pk, 2))
     assert plan_of(c).state == State.DONE
 
 
@@ -228,7 +230,7 @@ def test_rewording_the_running_subtask_stops_its_attempt_without_counting_it():
     scripted(model)
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(person_says, c, "read it twice please", "alice")
         await eventually(lambda: plan_of(c).run == Run.PAUSED)
@@ -254,7 +256,7 @@ def test_what_is_said_during_a_run_is_answered_beside_it_with_reading_tools_only
     scripted(model)
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(person_says, c, "how is it going?", "alice")
         await eventually(lambda: Message.objects.filter(text="It is reading.").exists())
@@ -276,8 +278,8 @@ def test_what_is_said_during_a_run_is_answered_beside_it_with_reading_tools_only
 
 def test_a_plan_is_not_done_while_a_subtask_is_open():
     c = proposed("Read", "Write")
-    with pytest.raises(NotNow, match="s1, s2 still open"):
-        actions.finish_plan(plan_of(c), "all done, I promise", "agent")
+    with pytest.raises(Conflict, match="s1, s2 still open"):
+        actions.finish_plan(plan_of(c), "all done, I promise", AGENT)
 
 
 def test_the_plan_is_done_all_the_same_when_the_closing_model_fails():
@@ -285,7 +287,7 @@ def test_the_plan_is_done_all_the_same_when_the_closing_model_fails():
     scripted(done("Read three files"), fails(401))
     tell(c, "go")
     assert plan_of(c).state == State.DONE
-    assert plan_of(c).outcome == "Read: Read three files"
+    assert plan_of(c).outcome == "- Read: Read three files"
 
 
 def test_after_a_finished_plan_the_agent_answers_normally():
@@ -302,7 +304,7 @@ def test_clear_and_new_empty_the_drawer_stop_the_run_and_delete_nothing():
     for command in ("/clear", "/new"):
         c = proposed("Read", "Write")
         plan = plan_of(c)
-        actions.approve(plan, 1, "alice")
+        actions.approve_plan(plan, 1, "alice")
         said = tell(c, command)
         plan.refresh_from_db()
         assert (plan.state, plan.reason, plan.run) == (State.ABANDONED, "cleared", Run.IDLE)
@@ -316,7 +318,7 @@ def test_a_turn_cut_off_by_a_dead_process_goes_on_at_its_step_and_repeats_nothin
     scripted(done("first"), call("write_file", path="a.txt", content="1"), silent("half a sen"))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(text__contains="half").exists())
         for _, task in worker.running.values():  # kill -9: nothing is written on the way out
             task.cancel()
@@ -347,7 +349,7 @@ def test_a_worker_that_lost_its_turn_writes_nothing():
     scripted(silent("mine"))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(lambda: Turn.objects.filter(conversation=c, state="running").update(epoch=50))
 
@@ -360,15 +362,15 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     c = proposed("Write")
     (files_of(c) / "a.txt").write_text("old")
     scripted(call("edit_file", path="a.txt", old="old", new="new"), done(), say("ok"))
-    actions.approve(plan_of(c), 1, "alice")
+    actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
     from asgiref.sync import async_to_sync
 
-    from agents.chains.run import run_chain
-    from agents.turns.kinds import kind_of
+    from agents.engine.handlers import handler_of
+    from agents.engine.interpreter import run_chain
 
     async def first_half():
-        work = await in_db(kind_of(turn).prepare, turn)
+        work = await in_db(handler_of(turn).prepare, turn)
         async for event in run_chain(turn, work):
             if type(event).__name__ == "ToolCallChanged":
                 return  # the process dies while the call runs
@@ -384,7 +386,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
 
 def test_a_run_without_a_turn_is_repaired_at_start_up():
     c = proposed("Read")
-    actions.approve(plan_of(c), 1, "alice", run="no")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
     Plan.objects.filter(pk=plan_of(c).pk).update(run=Run.RUNNING)
     put_back_orphans(all_of_them=True)
     scripted(done(), say("ok"))
@@ -398,7 +400,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     scripted(lambda request: next(replies))
 
     async def story(worker):
-        await in_db(lambda: actions.approve(plan_of(c), 1, "alice"))
+        await in_db(lambda: actions.approve_plan(plan_of(c), 1, "alice"))
         await eventually(lambda: Attempt.objects.count() == 2)
         await eventually(lambda: Message.objects.filter(streaming=True).exists())
         await in_db(lambda: actions.cancel_plan(plan_of(c), "alice"))
@@ -499,7 +501,7 @@ class TestQueuedMessages:
         talk.discard_queued(second.message, "alice")
         drive()
         assert len(model.requests) == 1
-        with pytest.raises(NotNow):
+        with pytest.raises(Conflict):
             talk.discard_queued(Message.objects.filter(text="a").get(), "alice")
 
 

@@ -19,19 +19,21 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from agents.actions import start_turn
+from agents.actors import AGENT
+from agents.engine import persistence
+from agents.engine.handlers import handler_of
+from agents.engine.lifecycle import end, fail, interrupt, suspend
 from agents.errors import Refused
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim, due
 from agents.queue.leases import put_back_orphans
-from agents.turns import journal
-from agents.turns.endings import cut_off, end, fail, hold
-from agents.turns.interruptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
-from agents.turns.kinds import kind_of
+from agents.turn_exceptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
 from plans import actions
-from plans.kinds import has_open_turn
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, State, Subtask
-from plans.rows import active_plan, checklist, snapshot_text
-from plans.shapes import PlanDraft, PlanEdit, Revision, SubtaskDraft, SubtaskEdit
+from plans.queries import active_plan, checklist, snapshot_text
+from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft, SubtaskEdit
+from plans.turn_handlers import has_open_turn
 from tests.world import conversation
 
 WALKS = int(os.environ.get("PLANSIDE_WALKS", 0))
@@ -42,7 +44,7 @@ TABLES = (
 
 names = st.sampled_from(["Read", "Write", "Check", "Ship", "تقرير", "{{x}} <b>"])
 places = st.integers(0, 6)
-actors = st.sampled_from(["alice", "agent"])
+actors = st.sampled_from(["alice", AGENT])
 # Mostly what stands now; sometimes what another tab still shows.
 ages = st.sampled_from([None, 0, 0, 0, 1])
 drafts = st.builds(SubtaskDraft, name=names, description=st.sampled_from(["", "More."]))
@@ -81,9 +83,7 @@ class Planning(RuleBasedStateMachine):
         self.running = []
         self.lost = []
         self.verbs = 0
-        self.do(
-            actions.create_plan, self.c, PlanDraft(title="T", subtasks=["A", "B", "C"]), "agent"
-        )
+        self.do(actions.create_plan, self.c, PlanDraft(title="T", subtasks=["A", "B", "C"]), AGENT)
 
     def teardown(self):
         try:
@@ -120,7 +120,7 @@ class Planning(RuleBasedStateMachine):
         active = active_plan(self.c)
         if active is None or not active.is_open:
             draft = PlanDraft(title="Next", subtasks=["A", "B", "C", "D"])
-            self.do(actions.create_plan, self.c, draft, "agent")
+            self.do(actions.create_plan, self.c, draft, AGENT)
 
     def key(self, plan, place):
         keys = [*checklist(plan).values_list("key", flat=True)]
@@ -183,31 +183,31 @@ class Planning(RuleBasedStateMachine):
     @rule(words=word_lists)
     def revise(self, words):
         if plan := self.plan():
-            self.do(actions.revise_plan, plan, self.revision(plan, words), "agent")
+            self.do(actions.revise_plan, plan, self.revision(plan, words), AGENT)
 
     @rule(version=st.integers(1, 4), age=ages)
     def go_back(self, version, age):
         if plan := self.plan():
-            self.do(actions.go_back, plan, version, "alice", self.seen(plan, age))
+            self.do(actions.restore_version, plan, version, "alice", self.seen(plan, age))
 
     @rule(place=places | st.none())
     def replan(self, place):
         if plan := self.plan(place or 0):
             key = None if place is None else self.key(plan, place)
-            self.do(actions.replan, plan, "alice", key, "differently")
+            self.do(actions.replan_rest, plan, "alice", key, "differently")
 
     @rule(place=places, words=word_lists)
     def replace_rest(self, place, words):
         if plan := self.plan():
             revision = self.revision(plan, words)
-            self.do(actions.replace_rest, plan, self.key(plan, place), revision, "agent")
+            self.do(actions.replace_rest, plan, self.key(plan, place), revision, AGENT)
 
     # The run
 
     @rule(age=st.sampled_from([0, 0, 0, 1]), run=st.sampled_from(["all", "all", "next", "no"]))
     def approve(self, age, run):
         if plan := self.plan():
-            self.do(actions.approve, plan, plan.version - age, "alice", run)
+            self.do(actions.approve_plan, plan, plan.version - age, "alice", run)
 
     @rule(mode=st.sampled_from(["all", "next"]), which=places)
     def run(self, mode, which):
@@ -234,8 +234,8 @@ class Planning(RuleBasedStateMachine):
     @rule(
         verb=st.sampled_from(
             [
-                *("create_plan", "cancel_plan", "finish_plan", "activate", "use_again"),
-                *("delete_plan", "ask_for_plan", "cancel_asking", "clear"),
+                *("create_plan", "cancel_plan", "finish_plan", "activate_plan", "use_again"),
+                *("delete_plan", "request_plan", "cancel_request", "clear"),
             ]
         ),
         which=places,
@@ -248,12 +248,16 @@ class Planning(RuleBasedStateMachine):
             return
         if verb == "create_plan":
             self.do(act, self.c, PlanDraft(title="B", content="Why.", subtasks=subtasks), by)
-        elif verb == "ask_for_plan":
-            self.do(act, self.c, "Something else", by)
-        elif verb in ("cancel_asking", "clear"):
+        elif verb == "request_plan":
+            self.do(self.ask, by)
+        elif verb in ("cancel_request", "clear"):
             self.do(act, self.c, by)
         elif plan is not None:
             self.do(act, plan, *(["All well."] if verb == "finish_plan" else []), by)
+
+    def ask(self, by):
+        message, _ = start_turn(self.c, "/plan Something else", by, "plan")
+        actions.request_plan(self.c, "Something else", by, message)
 
     # The runner
 
@@ -270,7 +274,7 @@ class Planning(RuleBasedStateMachine):
 
     def prepare(self, turn):
         try:
-            kind_of(turn).prepare(turn)
+            handler_of(turn).prepare(turn)
         except NothingToDo:
             self.settle(turn, lambda: None, late=True)
 
@@ -280,15 +284,15 @@ class Planning(RuleBasedStateMachine):
             self.running.remove(turn)
         try:
             if not late:
-                with journal.fenced(turn):
-                    journal.check_wishes(turn)
+                with persistence.fenced(turn):
+                    persistence.check_stop_requested(turn)
             work()
         except TurnLost:
             return
         except TurnStopped:
             end(turn, TurnState.STOPPED)
         except TurnWaits as wait:
-            hold(turn, wait)
+            suspend(turn, wait)
         except TurnFailed as failure:
             fail(turn, failure)
         except Refused as refusal:
@@ -298,8 +302,8 @@ class Planning(RuleBasedStateMachine):
 
     def called(self, turn, tool, **arguments):
         """A call the model made, that was carried out."""
-        with journal.fenced(turn):
-            message = journal.add_message(turn, "assistant", Message.Kind.TEXT)
+        with persistence.fenced(turn):
+            message = persistence.add_message(turn, "assistant", Message.Kind.TEXT)
             ToolCall.objects.create(
                 message=message,
                 turn=turn,
@@ -331,7 +335,7 @@ class Planning(RuleBasedStateMachine):
         """A plan, if there is none, a yes to it, and a runner that works for a while."""
         self.next_plan()
         plan = active_plan(self.c)
-        self.do(actions.approve, plan, plan.version, "alice")
+        self.do(actions.approve_plan, plan, plan.version, "alice")
         self.work_through(works)
 
     @rule(works=works)
@@ -361,7 +365,7 @@ class Planning(RuleBasedStateMachine):
             return
         if outcome == "question":
             self.called(turn, "ask_user", question="Which?")
-            actions.ask_question(turn, "Which?", "agent")
+            actions.ask_question(turn, "Which?", AGENT)
             raise TurnWaits(Turn.WaitingFor.QUESTION)
         if outcome == "transient":
             raise TurnFailed("transient", "The model did not answer.")
@@ -381,7 +385,7 @@ class Planning(RuleBasedStateMachine):
 
         def work():
             if says_it and plan is not None and (key := turn.checkpoint.get("replan")):
-                self.do(actions.replace_rest, plan, key, self.revision(plan, words), "agent")
+                self.do(actions.replace_rest, plan, key, self.revision(plan, words), AGENT)
 
         self.settle(turn, work)
 
@@ -391,7 +395,7 @@ class Planning(RuleBasedStateMachine):
         """The process goes down; the next one puts back what it left."""
         for turn in self.running:
             if gracefully:
-                cut_off(turn)
+                interrupt(turn)
             else:
                 self.lost.append(turn)
         self.running = []

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import checks
 
-from agents import wire
-from agents.agent_file import owners
+from agents import http
+from agents.config import ownership
 from agents.models import Provider, ToolSource
 from console.api import chains
 from console.api.urls import api
-from console.tokens import create_token
+from console.auth.tokens import create_token
 from plans.models import Plan
 from tests.fake_model import call, say
 from tests.world import agent, calls_of, conversation, person, plan_of, proposal, scripted, tell
@@ -63,7 +63,7 @@ def there(tmp_path, settings, monkeypatch):
     alice.is_superuser = True
     alice.save()
     c = conversation(tools={"write_file": "ask"})
-    owners.claim(alice, c.agent_id)
+    ownership.claim(alice, c.agent_id)
     scripted(
         proposal("One", "Two"),
         say("Here."),
@@ -73,7 +73,7 @@ def there(tmp_path, settings, monkeypatch):
     tell(c, "go")
     ToolSource.objects.create(name="shared", kind="openapi", url="http://127.0.0.1:9")
     Provider.objects.create(name="shared", base_url="http://127.0.0.1:9/v1")
-    wire.use(None)
+    http.use(None)
     return SimpleNamespace(
         conversations=c.pk,
         plans=plan_of(c).pk,

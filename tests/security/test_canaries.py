@@ -17,13 +17,13 @@ from django.db.models import Model
 from django.test import Client
 
 from agents import models as tables
-from agents import sources
-from agents.agent_file import owners
+from agents.config import ownership
 from agents.errors import Refused
 from agents.models import Conversation, Provider, SigninToken, ToolSource
-from console.serving.undumpable import hide_memory
-from console.signin import signin_path
-from console.tokens import create_token, digest_of
+from agents.tools.integrations import actions
+from console.auth.signin import signin_path
+from console.auth.tokens import create_token, digest_of
+from console.serving.process import make_undumpable
 from plans import models as plan_tables
 from tests.console.serving import ROOT, Script, Started
 from tests.fake_model import call, say
@@ -72,7 +72,7 @@ def planted(tmp_path, settings, caplog):
 
 def talk(alice, provider, *replies, tools=None):
     c = conversation(provider=provider, tools=tools or {"*": "allow"})
-    owners.claim(alice, c.agent_id)
+    ownership.claim(alice, c.agent_id)
     scripted(*replies)
     tell(c, "hello")
     return c
@@ -94,11 +94,11 @@ def everything_fails(alice):
     shell = call("shell", command="env; cat /proc/self/environ; cat /proc/$PPID/environ")
     talk(alice, "hosted", shell, say("That was all."))
     for name in ("crm", "local"):
-        refreshed = async_to_sync(sources.refresh_source)(ToolSource.objects.get(name=name))
+        refreshed = async_to_sync(actions.refresh_source)(ToolSource.objects.get(name=name))
         assert refreshed.error
     with pytest.raises(Refused):
-        async_to_sync(sources.register)(
-            sources.add_source(
+        async_to_sync(actions.register)(
+            actions.add_source(
                 "third", kind="mcp", command="sh -c 'echo $X >&2; exit 3'",
                 headers={"X": VARIABLE}, by="alice",
             ),
@@ -160,7 +160,7 @@ def test_a_page_or_call_that_breaks_says_nothing_of_why(planted, monkeypatch, ca
     def broken(*args):
         raise RuntimeError(f"the key is {KEY}")
 
-    monkeypatch.setattr("console.views.library.list_context", broken)
+    monkeypatch.setattr("console.views.plan_list.list_context", broken)
     monkeypatch.setattr("console.api.agents.agents_of", broken)
     client = Client(raise_request_exception=False)
     client.force_login(planted)
@@ -203,8 +203,8 @@ if os.getuid() == 0:
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 if sys.argv[1] == "hidden":
     sys.path.insert(0, sys.argv[2])
-    from console.serving.undumpable import hide_memory
-    hide_memory()
+    from console.serving.process import make_undumpable
+    make_undumpable()
 child = os.fork()
 if child == 0:
     os.execv(sys.executable, [sys.executable, "-c", (
@@ -222,8 +222,8 @@ def test_a_command_of_the_same_user_reads_no_environment_of_the_server(how, told
     package.mkdir(parents=True)
     for folder in (package, package.parent):
         (folder / "__init__.py").touch()
-    source = (ROOT / "console" / "serving" / "undumpable.py").read_text()
-    (package / "undumpable.py").write_text(source)
+    source = (ROOT / "console" / "serving" / "process.py").read_text()
+    (package / "process.py").write_text(source)
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)
     peek = subprocess.run(
@@ -241,10 +241,10 @@ REFUSED = """
 import ctypes, sys, django
 django.setup()
 from django.core.management import call_command
-from agents.errors import NotNow
+from agents.errors import Conflict
 try:
     call_command(sys.argv[1])
-except NotNow:
+except Conflict:
     print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
 
@@ -276,6 +276,6 @@ def test_the_server_hides_its_memory_and_hands_no_key_on(tmp_path):
 
 
 def test_this_process_was_not_hidden_by_the_tests():
-    assert callable(hide_memory)
+    assert callable(make_undumpable)
     if sys.platform == "linux":
         assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 1

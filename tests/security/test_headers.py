@@ -93,7 +93,7 @@ def test_a_page_that_breaks_says_it_too(alice, monkeypatch):
     def broken(request):
         raise RuntimeError("the secret is xyzzy")
 
-    monkeypatch.setattr("console.views.library.list_context", broken)
+    monkeypatch.setattr("console.views.plan_list.list_context", broken)
     client = signed_in(alice.user, raise_request_exception=False)
     answer = client.get("/plans/")
     assert answer.status_code == 500
@@ -102,11 +102,11 @@ def test_a_page_that_breaks_says_it_too(alice, monkeypatch):
 
 
 def test_a_file_of_ours_says_it_too_and_no_other_site_reads_it(db):
-    answer = Client().get("/static/js/planside.js")
+    answer = Client().get("/static/js/page.js")
     assert answer.status_code == 200
     b"".join(answer)
     answer.close()
-    check(answer, "planside.js")
+    check(answer, "page.js")
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 

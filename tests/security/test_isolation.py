@@ -13,13 +13,14 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
-from agents.agent_file import owners
-from agents.agent_file.record import change_agent, read_agent
-from agents.database import in_db
+from agents.config import ownership
+from agents.config.store import change_agent, read_agent
+from agents.db import in_db
+from agents.errors import Forbidden
 from agents.models import Conversation, Message, Provider, ToolCall, ToolSource
 from console import asgi
+from console.auth.tokens import create_token
 from console.live.consumers import NOT_YOURS, SIGN_IN
-from console.tokens import create_token
 from plans.models import Attempt, Plan
 from tests.fake_model import call, say
 from tests.security.addresses import METHODS, least, operations, pages
@@ -70,7 +71,7 @@ def things_of(name, secret):
         tools={f"run_agent:{helper}": "allow"},
     )
     for each in (helper, own.agent_id):
-        owners.claim(user, each)
+        ownership.claim(user, each)
     scripted(model(helper, secret))
     tell(own, f"/plan {secret}", by=name)
     tell(own, "go", by=name)
@@ -193,6 +194,7 @@ NEVER_THERE = {
     "c/<int:pk>/earlier",  # wants a number in its query
     "c/<int:pk>/plan/subtasks/<slug:key>/move",  # wants a place
     "c/<int:pk>/plan/go-back",  # wants a version
+    "c/<int:pk>/plan/versions",  # wants a plan
     "plans/<int:pk>/versions/<int:n>/",  # of the second version on
 }
 
@@ -383,7 +385,12 @@ def test_the_id_of_a_deleted_agent_is_nobody_elses_while_it_has_conversations(al
     assert again.status_code == 409
     assert mine.post("/api/agents", body, content_type="application/json").status_code == 201
     browser(bob.user).post("/settings/agents/new", {"name": alice.agent})
-    assert owners.owner_of(alice.agent) == alice.user.pk
+    assert ownership.owner_of(alice.agent) == alice.user.pk
+
+
+def edit_by_hand(agent_id, **words):
+    path = read_agent(agent_id).path
+    path.write_text(json.dumps(json.loads(path.read_text()) | words))
 
 
 def test_only_an_admins_agent_gets_at_the_server_itself(alice, bob, tmp_path_factory):
@@ -394,7 +401,9 @@ def test_only_an_admins_agent_gets_at_the_server_itself(alice, bob, tmp_path_fac
     tell(c, "who am I", by="bob")
     [made] = calls_of(c)
     assert made.state == "refused"
-    change_agent(bob.agent, {"workspace": elsewhere})
+    with pytest.raises(Forbidden, match="only an admin's agent"):
+        change_agent(bob.agent, {"workspace": elsewhere})
+    edit_by_hand(bob.agent, workspace=elsewhere)
     scripted(say("Hm."))
     tell(c, "and now", by="bob")
     error = Message.objects.filter(conversation=c, kind="error").last()

@@ -11,10 +11,10 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.utils import timezone
 
-from agents.errors import TooOften
+from agents.errors import RateLimited
 from agents.models import Message, Tally
-from console import environment, rates
-from console.tokens import create_token
+from console import env, throttling
+from console.auth.tokens import create_token
 from tests.console.serving import ROOT
 from tests.world import conversation, person
 
@@ -26,7 +26,7 @@ WRONG = {"username": "alice", "password": "x"}
 
 @pytest.fixture(autouse=True)
 def _nobody_has_called_yet():
-    rates._buckets.clear()
+    throttling._buckets.clear()
 
 
 @pytest.fixture
@@ -113,13 +113,13 @@ def test_old_counts_are_swept_away(alice):
 GUESSING = """
 import django
 django.setup()
-from agents.errors import TooOften
-from console.rates import count_signin
+from agents.errors import RateLimited
+from console.throttling import count_signin
 for _ in range(8):
     try:
         count_signin("alice", "10.0.0.7")
         print("looked at")
-    except TooOften:
+    except RateLimited:
         print("refused")
 """
 
@@ -159,10 +159,10 @@ def test_messages_are_limited_by_the_minute(client, settings):
 
 def test_one_persons_messages_are_not_anothers(settings):
     settings.MESSAGES_PER_MINUTE = 1
-    rates.count_message(1)
-    rates.count_message(2)
-    with pytest.raises(TooOften):
-        rates.count_message(1)
+    throttling.count_message(1)
+    throttling.count_message(2)
+    with pytest.raises(RateLimited):
+        throttling.count_message(1)
 
 
 def test_the_api_is_limited_and_says_when_again(settings):
@@ -181,13 +181,13 @@ def test_the_api_is_limited_and_says_when_again(settings):
 def test_the_api_fills_up_again(settings, monkeypatch):
     settings.API_CALLS_PER_MINUTE = 60
     now = [0.0]
-    monkeypatch.setattr(rates, "monotonic", lambda: now[0])
+    monkeypatch.setattr(throttling, "monotonic", lambda: now[0])
     for _ in range(60):
-        rates.count_call("script")
-    with pytest.raises(TooOften):
-        rates.count_call("script")
+        throttling.count_call("script")
+    with pytest.raises(RateLimited):
+        throttling.count_call("script")
     now[0] += 1
-    rates.count_call("script")
+    throttling.count_call("script")
 
 
 def test_reading_through_the_api_writes_nothing(django_assert_max_num_queries):
@@ -202,4 +202,4 @@ def test_reading_through_the_api_writes_nothing(django_assert_max_num_queries):
 def test_no_limit_is_switched_off(monkeypatch, value):
     monkeypatch.setenv("PLANSIDE_SIGNIN_FAILURES", value)
     with pytest.raises(ImproperlyConfigured):
-        environment.limit("PLANSIDE_SIGNIN_FAILURES", 10)
+        env.limit("PLANSIDE_SIGNIN_FAILURES", 10)

@@ -12,15 +12,15 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from agents.agent_file import owners
-from agents.database import in_db
+from agents.config import ownership
+from agents.db import in_db
 from agents.models import ApiToken
 from console.api import events as live_events
 from console.asgi import application
-from console.live import visits
+from console.auth.signin import signin_path
+from console.auth.tokens import create_token, revoke_token
+from console.live import sessions
 from console.live.consumers import SIGN_IN, TOO_MANY
-from console.signin import signin_path
-from console.tokens import create_token, revoke_token
 from tests.world import conversation, person
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,7 +37,7 @@ def alice():
 @pytest.fixture
 def chat(alice):
     c = conversation()
-    owners.claim(alice, c.agent_id)
+    ownership.claim(alice, c.agent_id)
     return c.pk
 
 
@@ -108,7 +108,7 @@ def test_a_token_is_stored_as_a_hash_alone(alice):
 
 @pytest.fixture
 def _swept_often(monkeypatch):
-    monkeypatch.setattr(visits, "SWEEP", 0.05)
+    monkeypatch.setattr(sessions, "SWEEP", 0.05)
     monkeypatch.setattr(live_events, "LOOK_EVERY", 0.05)
 
 
@@ -192,7 +192,7 @@ async def test_a_database_that_is_away_turns_nobody_away(alice, chat, monkeypatc
     def away(credentials):
         raise DatabaseError
 
-    monkeypatch.setattr(visits, "still_good", away)
+    monkeypatch.setattr(sessions, "still_good", away)
     assert await socket.receive_nothing(0.3)
     assert "could not be looked up" in caplog.text
     monkeypatch.undo()
@@ -216,8 +216,8 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
 
 def test_nothing_is_swept_when_nobody_is_there():
     async def story():
-        visitors = visits.visitors()
-        visit = visits.Visit(visits.Credential(1), lambda: asyncio.sleep(0))
+        visitors = sessions.live_sessions()
+        visit = sessions.LiveSession(sessions.Credential(1), lambda: asyncio.sleep(0))
         visitors.enter(visit)
         sweeping = visitors.sweeping
         visitors.leave(visit)

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from django.contrib.auth.models import User
 
 from agents.models import Message, ToolCall
-from agents.storable import DEEPEST, cleaned, fault_of
+from agents.sanitize import DEEPEST, fault_of, sanitize
 from plans.models import Plan
 from tests.fake_model import call, say
 from tests.security.addresses import operations, pages
@@ -54,6 +55,7 @@ def test_arguments_that_are_nested_too_deeply_are_refused_in_a_sentence():
 
 def test_what_a_tool_gives_back_is_kept_without_what_cannot_be(tmp_path):
     c = conversation(tools={"shell": "allow"})
+    User.objects.update(is_superuser=True)  # the shell is an admin's
     scripted(call("shell", command=r"printf 'a\0b\355\240\200c'"), say("done"))
     tell(c, "run it")
     [made] = calls_of(c)
@@ -89,7 +91,7 @@ def test_any_column_takes_any_text():
 
 @pytest.mark.parametrize("text", ["", "plain", "\ufffd", "😀", "\t\n\x1b"])
 def test_other_text_stays_as_it_is(text):
-    assert cleaned({text: [text]}) == {text: [text]}
+    assert sanitize({text: [text]}) == {text: [text]}
     assert fault_of({text: [text]}) == ""
 
 

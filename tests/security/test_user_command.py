@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from agents.errors import Invalid, Missing, NotNow
-from console.tokens import create_token
+from agents.errors import Conflict, Invalid, NotFound
+from console.auth.tokens import create_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +50,7 @@ def test_an_admin_is_added_as_one(typed):
 
 def test_no_name_is_given_twice(typed):
     run("add", "bob")
-    with pytest.raises(NotNow, match="already a person"):
+    with pytest.raises(Conflict, match="already a person"):
         typed(GOOD)
         run("add", "Bob")
 
@@ -94,7 +94,7 @@ def test_who_is_deactivated_gets_in_no_more_until_activated(typed):
 
 @pytest.mark.parametrize("verb", ["password", "activate", "deactivate"])
 def test_nobody_of_that_name_is_a_sentence(typed, verb):
-    with pytest.raises(Missing, match="no person named"):
+    with pytest.raises(NotFound, match="no person named"):
         run(verb, "nobody")
 
 

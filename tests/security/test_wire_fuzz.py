@@ -257,7 +257,7 @@ async def test_any_cursor_opens_a_socket(mine, after, caplog):
 
 
 async def person_of():
-    from agents.database import in_db
+    from agents.db import in_db
 
     return await in_db(person)
 

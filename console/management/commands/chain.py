@@ -1,4 +1,4 @@
-"""`manage.py chain run | check | list | default`."""
+"""`manage.py chain run | check | list | delete | default`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
 
-from agents.agent_file.record import change_agent, list_agents, read_agent
-from agents.chains import headless
-from agents.chains.check import check_text
-from agents.chains.library import chain_in, list_chains, load_chain
+from agents import run_once
 from agents.chains.schema import Chain
-from agents.chains.steps import ChainEvent, TextEnded, TextStreamed
-from agents.errors import Invalid, Missing
-from agents.grants import known_names
-from agents.models import Turn
-from agents.providers.known import default_model
-from console.following import let_go
-from console.management.plain import PlainCommand
-from console.people import local_owner
+from agents.chains.store import (
+    chain_in,
+    delete_chain,
+    lint,
+    list_chains,
+    load_chain,
+    read_text,
+    text_in,
+    users_of,
+)
+from agents.config.ownership import agent_of
+from agents.config.store import change_agent
+from agents.engine.steps import ChainEvent, TextAdded, TextEnded, TextStreamed
+from agents.errors import Conflict, Invalid
+from agents.llm.providers.registry import default_model
+from agents.models import Turn, TurnState
+from agents.tools import permissions
+from console.auth.owner import local_owner
+from console.management.plain_errors import PlainCommand
+from console.management.wait import release
 
 
 class Command(PlainCommand):
@@ -33,11 +42,13 @@ class Command(PlainCommand):
         run.add_argument("--agent", default="", help="whose tools and files (default: this folder)")
         run.add_argument("--allow", action="append", default=[], metavar="TOOL")
         run.add_argument("input")
-        check = verbs.add_parser("check", help="every fault of a chain file, with its place")
-        check.add_argument("file")
+        check = verbs.add_parser("check", help="every fault of a chain, with its place")
+        check.add_argument("file", help="a file, or a chain's id")
         listed = verbs.add_parser("list", help="the chains there are, and who uses them")
         for verb in (run, check, listed):
             verb.add_argument("--json", action="store_true", help="print data as JSON")
+        delete = verbs.add_parser("delete", help="a shipped chain is then as it was shipped")
+        delete.add_argument("id")
         default = verbs.add_parser("default", help="let an agent chat by this chain")
         default.add_argument("agent")
         default.add_argument("chain")
@@ -51,24 +62,25 @@ class Command(PlainCommand):
     ) -> None:
         document = named(chain)
         if agent:
-            config = read_agent(agent).file.model_dump(mode="json")
-            config |= {"allow": allow, "chain_document": document.model_dump(mode="json")}
+            record = agent_of(local_owner(), agent)
+            now = permissions.of_agent(record)
+            lifted = permissions.check_lifted(allow, now, local_owner().pk)
+            config = run_once.with_agent(document, record, lifted)
         else:
-            config = headless.in_folder(document, Path.cwd(), allow, default_model())
-        turn = headless.own_turn(local_owner(), input, config, agent)
-        outcome = asyncio.run(carry_out(turn, quiet=json))
+            permissions.check_known(allow, local_owner().pk)
+            config = run_once.in_folder(document, Path.cwd(), allow, default_model())
+        with run_once.own_turn(local_owner(), input, config, agent) as turn:
+            outcome = asyncio.run(carry_out(turn, quiet=json))
         if not agent:
             turn.conversation.delete()
         if json:
             self.print_json(asdict(outcome))
-        headless.demand_done(outcome)
+        if outcome.state == TurnState.WAITING:
+            raise Conflict(f"{outcome.error} --allow TOOL gives it beforehand.")
+        run_once.demand_done(outcome)
 
     def check_chain(self, *, file: str, json: bool, **_: object) -> None:
-        try:
-            text = Path(file).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise Missing(f"{file} cannot be read: {error}.") from None
-        faults = check_text(text, known_names())
+        faults = lint(text_of(file))
         if json:
             self.print_json([asdict(fault) for fault in faults])
         for fault in [] if json else faults:
@@ -80,38 +92,45 @@ class Command(PlainCommand):
             self.stdout.write(f"{file} is in order.")
 
     def list_chain(self, *, json: bool, **_: object) -> None:
-        rows = [{"id": id, "agents": users_of(id)} for id in list_chains()]
+        rows = [
+            {"id": each.id, "agents": users_of(each.id), "error": each.error}
+            for each in list_chains()
+        ]
         if json:
             self.print_json(rows)
         for row in [] if json else rows:
             used = f"  ({', '.join(row['agents'])})" if row["agents"] else ""
-            self.stdout.write(f"{row['id']}{used}")
+            wrong = f"  {row['error']}" if row["error"] else ""
+            self.stdout.write(f"{row['id']}{used}{wrong}")
+
+    def delete_chain(self, *, id: str, **_: object) -> None:
+        delete_chain(id)
+        self.stdout.write(f"{id}  (deleted)")
 
     def default_chain(self, *, agent: str, chain: str, **_: object) -> None:
         load_chain(chain)
         change_agent(agent, {"chains": {"chat": chain}})
 
 
-def named(chain: str) -> Chain:
-    """A file where there is one, else a chain of the home folder."""
+def is_file(chain: str) -> bool:
+    """A file where there is one, else a chain of the home folder is meant."""
     path = Path(chain).expanduser()
-    return chain_in(path) if path.suffix == ".json" or path.exists() else load_chain(chain)
+    return path.suffix == ".json" or path.exists()
 
 
-def users_of(id: str) -> list[str]:
-    return [
-        f"{agent.id}: {role}"
-        for agent in list_agents()
-        for role, chain in agent.file.chains.model_dump().items()
-        if chain == id
-    ]
+def named(chain: str) -> Chain:
+    return chain_in(Path(chain).expanduser()) if is_file(chain) else load_chain(chain)
 
 
-async def carry_out(turn: Turn, quiet: bool) -> headless.Outcome:
+def text_of(chain: str) -> str:
+    return text_in(Path(chain).expanduser()) if is_file(chain) else read_text(chain)
+
+
+async def carry_out(turn: Turn, quiet: bool) -> run_once.Outcome:
     try:
-        return await headless.carry_out(turn, ignore if quiet else print_text)
+        return await run_once.carry_out(turn, ignore if quiet else print_text)
     finally:
-        await let_go()
+        await release()
 
 
 def ignore(event: ChainEvent) -> None:
@@ -124,4 +143,6 @@ def print_text(event: ChainEvent) -> None:
         sys.stdout.write(event.text)
     elif isinstance(event, TextEnded):
         sys.stdout.write("\n")
+    elif isinstance(event, TextAdded):
+        sys.stdout.write(f"{event.text}\n")
     sys.stdout.flush()

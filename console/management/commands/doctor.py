@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from agents.errors import NotNow
-from console.management.plain import PlainCommand
-from console.watch.doctor import Finding, findings
+from agents.errors import Conflict
+from console.management.plain_errors import PlainCommand
+from console.ops.doctor import Finding, findings
 
 MARKS = {"fine": "ok  ", "note": "note", "wrong": "FIX "}
 
@@ -25,7 +25,7 @@ class Command(PlainCommand):
             self.stdout.write(line(finding))
         wrong = sum(finding.grade == "wrong" for finding in found)
         if wrong:
-            raise NotNow(f"{wrong} of {len(found)} need fixing.")
+            raise Conflict(f"{wrong} of {len(found)} need fixing.")
 
 
 def line(finding: Finding) -> str:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from django.contrib.auth.models import User
 
 from agents.actions import create_conversation
-from agents.agent_file.owners import agent_of, agents_of
-from agents.agent_file.record import AgentRecord
-from agents.errors import Missing, NotNow
-from agents.models import Turn
-from console import commands
-from console.following import follow
-from console.management.plain import PlainCommand
-from console.people import local_owner
+from agents.config.ownership import agent_of, agents_of
+from agents.config.store import AgentRecord
+from agents.engine.lifecycle import request_stop
+from agents.engine.results import last_text
+from agents.errors import Conflict, NotFound
+from agents.models import Conversation, Turn
+from console import plan_command
+from console.auth.owner import local_owner
+from console.management.plain_errors import Ended, PlainCommand
+from console.management.plan_choice import plan_named
+from console.management.plan_listing import active_among, lines_of
+from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
+from plans.attempts import attempts_of, times_of_plan
 from plans.export import as_markdown
-from plans.models import LIVE, Plan
-from plans.rows import active_plan
+from plans.models import LIVE, SETTLED, Plan
+from plans.queries import checklist, reload
 from plans.snapshot import snapshot
 
 MARKS = {"todo": " ", "in_progress": ">", "done": "x", "abandoned": "-"}
 
 
 class Command(PlainCommand):
-    help = "Plans from the command line. Without an ID, the plan that changed last."
+    help = "Plans from the command line. Without an ID, the only open plan in a drawer."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
@@ -33,8 +42,13 @@ class Command(PlainCommand):
         new.add_argument("goal")
         new.add_argument("--agent", default="")
         new.add_argument("--planner", default="", metavar="CHAIN")
+        new.add_argument(
+            "--beside", action="store_true", help="in the conversation of the only open plan"
+        )
         new.add_argument("--json", action="store_true")
-        verbs.add_parser("list", help="all plans").add_argument("--json", action="store_true")
+        verbs.add_parser("list", help="all plans; * is in a drawer").add_argument(
+            "--json", action="store_true"
+        )
         for verb, explanation in BY_ID.items():
             by_id = verbs.add_parser(verb, help=explanation)
             if verb in ("retry", "skip"):
@@ -49,35 +63,49 @@ class Command(PlainCommand):
         self.prepare()
         getattr(self, f"{verb}_plan")(**given)
 
-    def new_plan(self, *, goal: str, agent: str, planner: str, json: bool, **_: object) -> None:
-        owner = local_owner()
-        chosen = agent_of(owner, agent) if agent else first_agent(owner)
-        conversation = create_conversation(owner, chosen.id)
-        said = commands.plan(conversation, f"/plan {goal}", goal, owner.username, planner)
+    def new_plan(
+        self, *, goal: str, agent: str, planner: str, beside: bool, json: bool, **_: object
+    ) -> None:
+        """In a conversation of its own, or beside another; other plans are left alone."""
+        conversation = plan_named(None).conversation if beside else new_conversation(agent)
+        said = plan_command.plan(conversation, f"/plan {goal}", goal, by(), planner, beside=True)
         if said.turn is None:
-            raise NotNow(f"Plan mode is off for {chosen.file.name}.")
+            raise Conflict(f"Plan mode is off for {conversation.agent_id}.")
         turn = said.turn
-        follow(lambda: not Turn.objects.get(pk=turn.pk).is_open)
-        plan = active_plan(conversation)
+        with left_to_server("It goes on with it there.", "No plan was made."):
+            follow(is_through(turn), conversation.pk, lambda: stop_asking(turn))
+        turn.refresh_from_db()
+        plan = Plan.objects.filter(pk=turn.checkpoint.get("made", 0)).first()
         if plan is None:
-            raise NotNow(why_none(turn))
+            raise Conflict(why_none(turn))
         self.show(plan, json)
 
     def list_plan(self, *, json: bool, **_: object) -> None:
-        plans = Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk")
+        plans = list(Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk"))
         if json:
-            self.print_json([snapshot(plan) for plan in plans])
-        for plan in [] if json else plans:
-            self.stdout.write(f"{plan.pk}  {plan.get_state_display().lower():11}  {plan.title}")
+            active = active_among(plans)
+            self.print_json([{**snapshot(plan), "active": plan.pk in active} for plan in plans])
+        for line in [] if json else lines_of(plans):
+            self.stdout.write(line)
 
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
-        self.show(plan_named(id), json)
+        self.show(plan_named(id, to_read=True), json)
 
     def approve_plan(self, *, id: int | None, version: int | None, json: bool, **_: object) -> None:
-        """Only says yes; `plan run` runs it."""
+        """Only says yes; `plan run` runs it. What is not named by ID and version is shown first."""
         plan = plan_named(id)
         wanted = plan.version if version is None else version
-        self.show(actions.approve(plan, wanted, by(), run="no"), json)
+        if id is None or version is None:
+            self.show_before(plan, json)
+        self.show(actions.approve_plan(plan, wanted, by(), run="no"), json)
+
+    def show_before(self, plan: Plan, json: bool) -> None:
+        """The plan whole, as it was read here; at a terminal the yes follows on it."""
+        if not json:
+            self.stdout.write(as_markdown(plan))
+        question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
+        if sys.stdin.isatty() and not is_yes(input(question)):
+            raise Conflict("Nothing was approved.")
 
     def run_plan(
         self,
@@ -94,14 +122,42 @@ class Command(PlainCommand):
         actions.run_plan(plan, by(), "next" if next else "all", options)
         self.see_through(plan, json)
 
+    def next_plan(self, **given: object) -> None:
+        self.run_plan(**{**given, "next": True})  # type: ignore[arg-type]
+
     def see_through(self, plan: Plan, json: bool) -> None:
-        """Until the run rests; a failure, or something only a person can settle, is exit code 1."""
-        follow(lambda: Plan.objects.get(pk=plan.pk).run not in LIVE)
+        """Until the run rests; a failure, or something only a person can settle, is exit code 1.
+
+        Each subtask is printed as it is settled.
+        """
+        settled = set() if json else self.print_settled(plan, set(), quiet=True)
+
+        def is_over() -> bool:
+            if not json:
+                self.print_settled(plan, settled)
+            return Plan.objects.get(pk=plan.pk).run not in LIVE
+
+        stays = f"`plan show {plan.pk}` says how far it is, `plan cancel {plan.pk}` gives it up."
+        again = f"What was begun is to do again: `plan run {plan.pk}` goes on from there."
+        with left_to_server(stays, again):
+            try:
+                follow(is_over, plan.conversation_id, lambda: actions.stop_plan(plan, by()))
+            finally:
+                is_over()
         plan.refresh_from_db()
         self.show(plan, json)
         now = snapshot(plan)
         if now["attention"] != "none":
-            raise NotNow(STOPS[str(now["attention"])].format(**now))
+            raise Conflict(STOPS[str(now["attention"])].format(**now))
+
+    def print_settled(self, plan: Plan, printed: set[str], quiet: bool = False) -> set[str]:
+        """Those that have been settled since the last look; gives all that have."""
+        for subtask in checklist(plan).filter(state__in=SETTLED):
+            if subtask.key not in printed and not quiet:
+                self.stdout.write(f"{MARKS[subtask.state]} {subtask.key}  {subtask.name}")
+                self.stdout.flush()
+            printed.add(subtask.key)
+        return printed
 
     def retry_plan(self, *, key: str, id: int | None, json: bool, **_: object) -> None:
         plan = plan_named(id)
@@ -109,7 +165,12 @@ class Command(PlainCommand):
         self.see_through(plan, json)
 
     def skip_plan(self, *, key: str, id: int | None, json: bool, reason: str, **_: object) -> None:
-        self.show(actions.skip_subtask(plan_named(id), key, by(), reason), json)
+        """The last one's skipping ends the plan: that is seen through."""
+        plan = actions.skip_subtask(plan_named(id), key, by(), reason)
+        if plan.is_live:
+            self.see_through(plan, json)
+        else:
+            self.show(plan, json)
 
     def replan_plan(
         self, *, id: int | None, start: str | None, hint: str, json: bool, **_: object
@@ -117,20 +178,23 @@ class Command(PlainCommand):
         """Until the planner has answered; what it makes waits for a new yes."""
         plan = plan_named(id)
         before = plan.version
-        turn = actions.replan(plan, by(), start, hint)
-        follow(lambda: not Turn.objects.get(pk=turn.pk).is_open)
+        turn = actions.replan_rest(plan, by(), start, hint)
+        with left_to_server("It goes on with it there.", "The plan is as it was."):
+            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
         plan.refresh_from_db()
         if plan.version == before:
-            raise NotNow(why_none(turn, "The plan is as it was."))
+            raise Conflict(why_none(turn, "The plan is as it was."))
         self.show(plan, json)
 
     def activate_plan(self, *, id: int, json: bool, **_: object) -> None:
-        self.show(actions.activate(plan_named(id), by()), json)
+        self.show(actions.activate_plan(plan_named(id), by()), json)
 
     def cancel_plan(self, *, id: int | None, json: bool, **_: object) -> None:
         """A run that stops has its turn ended before this comes back."""
         plan = actions.cancel_plan(plan_named(id), by())
-        follow(lambda: Plan.objects.get(pk=plan.pk).run not in LIVE)
+        over = "The plan is cancelled."
+        with left_to_server(over, over):
+            follow(lambda: not reload(plan).is_live, plan.conversation_id, lambda: None)
         plan.refresh_from_db()
         self.show(plan, json)
 
@@ -143,19 +207,25 @@ class Command(PlainCommand):
             self.stdout.write(f"{id}  {plan.title}  (deleted)")
 
     def export_plan(self, *, id: int | None, **_: object) -> None:
-        self.stdout.write(as_markdown(plan_named(id)))
+        self.stdout.write(as_markdown(plan_named(id, to_read=True)))
 
     def show(self, plan: Plan, json: bool) -> None:
         now = snapshot(plan)
         if json:
             self.print_json(now)
             return
+        if plan.is_live and has_no_worker():
+            self.stderr.write(f"Nobody runs it now: `plan run {plan.pk}` goes on.")
         approved = "approved" if plan.is_confirmed else "not approved"
-        self.stdout.write(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {plan.state})")
+        self.stdout.write(
+            f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now['standing']})"
+        )
         for subtask in now["subtasks"]:  # type: ignore[attr-defined]
             line = f"  [{MARKS[subtask['state']]}] {subtask['key']}  {subtask['name']}"
             more = subtask["error"] or subtask["outcome"] or subtask["reason"]
             self.stdout.write(f"{line}: {more}" if more else line)
+        if (times := times_of_plan(plan, attempts_of(plan))).worked:
+            self.stdout.write(f"  {times.words}")
         if plan.outcome:
             self.stdout.write(plan.outcome)
 
@@ -164,9 +234,10 @@ BY_ID = {
     "show": "one plan with its subtasks",
     "approve": "say yes to its current version (only that)",
     "run": "run it to its end or a failure, and follow",
+    "next": "run the next subtask only, and follow (as run --next)",
     "retry": "try a failed subtask again",
     "skip": "leave a subtask out",
-    "replan": "plan the open subtasks anew; what is done stays",
+    "replan": "replan the open subtasks; what is done stays",
     "activate": "put it into its conversation's drawer",
     "cancel": "give it up; nothing is deleted",
     "delete": "remove it with its versions and attempts",
@@ -177,6 +248,10 @@ FLAGS: dict[str, dict[str, dict[str, object]]] = {
     "run": {
         "--next": {"action": "store_true", "help": "the next subtask only"},
         "--auto": {"action": "store_true", "help": "to the end (as without it)"},
+        "--executor": {"default": "", "metavar": "CHAIN"},
+        "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
+    },
+    "next": {
         "--executor": {"default": "", "metavar": "CHAIN"},
         "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
     },
@@ -195,28 +270,49 @@ STOPS = {
 }
 
 
+@contextmanager
+def left_to_server(there: str, here: str) -> Iterator[None]:
+    """Told to end, the command says in a sentence who has the work now, and exits as told."""
+    try:
+        yield
+    except Interrupted as end:
+        if end.code == 128 + signal.SIGPIPE:
+            raise BrokenPipeError from None
+        said = f"Planside goes on with it. {there}" if end.goes_on else f"Stopped. {here}"
+        raise Ended(said, end.code) from None
+
+
+def is_through(turn: Turn) -> Callable[[], bool]:
+    return lambda: not Turn.objects.get(pk=turn.pk).is_open
+
+
+def stop_asking(turn: Turn) -> None:
+    """A plan that was never made is not asked for any more."""
+    if not actions.cancel_request(turn.conversation, by()):
+        request_stop(turn, by())
+
+
+def is_yes(answer: str) -> bool:
+    return answer.strip().casefold() in ("y", "yes")
+
+
 def by() -> str:
     return str(local_owner().username)
 
 
-def plan_named(id: int | None) -> Plan:
-    """The plan with this number; without one, the plan that changed last."""
-    plans = Plan.objects.filter(conversation__owner=local_owner())
-    plan = plans.order_by("-updated_at").first() if id is None else plans.filter(pk=id).first()
-    if plan is None:
-        raise Missing("There is no plan yet." if id is None else f"There is no plan {id}.")
-    return plan
+def new_conversation(agent: str) -> Conversation:
+    owner = local_owner()
+    chosen = agent_of(owner, agent) if agent else first_agent(owner)
+    return create_conversation(owner, chosen.id)
 
 
 def first_agent(owner: User) -> AgentRecord:
     agents = agents_of(owner)
     if not agents:
-        raise Missing("There is no agent yet.")
+        raise NotFound("There is no agent yet.")
     return agents[0]
 
 
 def why_none(turn: Turn, result: str = "No plan was made.") -> str:
     turn.refresh_from_db()
-    texts = turn.messages.filter(role="assistant", kind="text").values_list("text", flat=True)
-    said = next((text for text in reversed(list(texts)) if text), "")
-    return turn.error or f"{result} {said}".strip()
+    return turn.error or f"{result} {last_text(turn)}".strip()

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from contextlib import AbstractContextManager, nullcontext
 
 from django.conf import settings
 from django.db import connection
 
-from agents.agent_file.workspaces import prepare_home
-from agents.errors import NotNow
-from agents.queue.home import home_lock
+from agents.errors import Conflict
+from agents.queue.ownership import home_lock
 from agents.queue.worker import Worker
-from console.management.plain import PlainCommand, leave
-from console.people import local_owner
+from console.address import keep_address, public_address
+from console.auth.owner import local_owner
+from console.auth.signin import signin_path
+from console.home import make_ready, warnings
+from console.management.plain_errors import PlainCommand, leave
 from console.serving import server
-from console.serving.migrating import migrate
+from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
 from console.serving.static_files import collect
-from console.serving.thrift import leave_code_alone, share_one_heap
-from console.serving.undumpable import hide_memory
-from console.signin import signin_path
 
 
 class Command(PlainCommand):
     help = "Run Planside: pages, API, live updates and, unless PLANSIDE_WORKERS=external, turns."
     requires_migrations_checks = False
 
-    def handle(self, *args: object, **options: object) -> None:
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--new-database", action="store_true", help="begin anew where the database is gone"
+        )
+
+    def handle(self, *args: object, new_database: bool = False, **options: object) -> None:
         try:
-            hide_memory()
-            share_one_heap()
-            prepare_home()
-            collect()
+            make_undumpable()
+            use_one_malloc_arena()
+            for line in warnings():
+                self.stderr.write(line)
             with lock():
-                migrate()
+                make_ready(new_database=new_database)
+                collect()
                 run()
         except KeyboardInterrupt:
             pass  # before the reactor listened to Ctrl-C
@@ -52,13 +58,15 @@ def runs_turns() -> bool:
 
 def run() -> None:
     listener = server.listen(settings.PLANSIDE_HOST, settings.PLANSIDE_PORT)
-    line = f"Planside is ready: {front_door(server.address_of(listener))}"
+    address = server.address_of(listener)
+    keep_address(address)
+    line = f"Planside is ready: {front_door(address)}"
     worker = Worker(alone=connection.vendor == "sqlite") if runs_turns() else None
     running = server.Server(listener, worker, on_ready=lambda: say(line))
-    leave_code_alone()
+    freeze_loaded_code()
     running.run()
     if running.is_broken:
-        raise NotNow("Planside stopped because the part that runs turns broke; see above.")
+        raise Conflict("Planside stopped because the part that runs turns broke; see above.")
 
 
 def say(line: str) -> None:
@@ -69,7 +77,6 @@ def say(line: str) -> None:
 
 def front_door(address: str) -> str:
     """On this machine a link that signs in; on a server the page that asks for a password."""
-    owner = local_owner()
     if settings.PLANSIDE_IS_LOCAL:
-        return address + signin_path(owner)
-    return f"https://{settings.PLANSIDE_ALLOWED_HOSTS[0]}/signin/"
+        return address + signin_path(local_owner())
+    return f"{public_address()}/signin/"

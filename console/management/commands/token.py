@@ -6,11 +6,11 @@ from argparse import ArgumentParser
 
 from django.contrib.auth.models import User
 
-from agents.errors import Missing
+from agents.errors import NotFound
 from agents.models import ApiToken
-from console.management.plain import PlainCommand
-from console.people import OWNER, local_owner
-from console.tokens import create_token, live_tokens, revoke_token
+from console.auth.owner import OWNER, local_owner
+from console.auth.tokens import create_token, live_tokens, revoke_token
+from console.management.plain_errors import PlainCommand
 
 
 class Command(PlainCommand):
@@ -26,6 +26,7 @@ class Command(PlainCommand):
             arguments.add_argument("--json", action="store_true", help="print data as JSON")
 
     def handle(self, *, verb: str, user: str, json: bool, name: str = "", **_: object) -> None:
+        self.prepare()
         if verb == "list":
             self.list_tokens(user, json)
         elif verb == "create":
@@ -57,7 +58,7 @@ def person(username: str) -> User:
         return local_owner()
     user = User.objects.filter(username=username).first()
     if user is None:
-        raise Missing(f"There is no user named {username!r}.")
+        raise NotFound(f"There is no user named {username!r}.")
     return user
 
 

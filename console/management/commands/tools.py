@@ -8,14 +8,13 @@ from pathlib import Path
 
 from asgiref.sync import async_to_sync
 
-from agents import sources
-from agents.errors import Invalid, NotNow
+from agents.errors import Conflict, Invalid
 from agents.models import ToolSource
-from agents.tools import mcp
-from agents.tools.openapi.reading import document_in
-from console.management.plain import PlainCommand
-from console.people import OWNER
-from console.registered import SourceShape, shape
+from agents.tools.integrations import actions, mcp
+from agents.tools.integrations.openapi.documents import document_in
+from console.auth.owner import OWNER
+from console.integration_schemas import SourceShape, shape
+from console.management.plain_errors import PlainCommand
 
 WEB = ("http://", "https://")
 
@@ -34,15 +33,18 @@ class Command(PlainCommand):
             arguments.add_argument("--json", action="store_true", help="print data as JSON")
 
     def handle(self, *, verb: str, json: bool, name: str = "", **options: object) -> None:
+        self.prepare()
         if verb == "list":
             self.list_sources(json)
         elif verb == "remove":
-            sources.remove_source(name, OWNER)
+            actions.remove_source(name, OWNER)
+        elif verb in TRUST:
+            self.show(actions.trust_hints(name, TRUST[verb], OWNER), json)
         else:
             self.show(add(name, options) if verb == "add" else test(name), json)
 
     def list_sources(self, as_json: bool) -> None:
-        rows = [shape(source) for source in sources.list_sources()]
+        rows = [shape(source) for source in actions.list_sources()]
         if as_json:
             self.print_json([row.model_dump() for row in rows])
         for row in [] if as_json else rows:
@@ -52,7 +54,7 @@ class Command(PlainCommand):
         """All of one, and its error as the command's own."""
         row = shape(source)
         if row.error:
-            raise NotNow(row.error)
+            raise Conflict(row.error)
         if as_json:
             self.print_json(row.model_dump())
             return
@@ -63,11 +65,14 @@ class Command(PlainCommand):
             self.stdout.write(row.note)
 
 
+TRUST = {"trust": True, "distrust": False}
 VERBS = {
     "add": "register a service and ask it what it offers",
     "list": "the registered services",
     "remove": "take a service and its tools away",
     "test": "ask a service again what it offers",
+    "trust": "believe a service which of its tools only read",
+    "distrust": "count all of a service's tools as writing, as at first",
 }
 
 
@@ -91,13 +96,18 @@ def add_where(arguments: ArgumentParser) -> None:
         help="an argument that is filled in and not shown to the model",
     )
     arguments.add_argument("--timeout", type=int, default=60, help="seconds a call may take")
+    arguments.add_argument(
+        "--trust-hints",
+        action="store_true",
+        help="believe it which of its tools only read; else all count as writing",
+    )
 
 
 def add(name: str, options: dict[str, object]) -> ToolSource:
     """Kept only when it could be asked."""
     where = str(options["mcp"] or options["openapi"])
     is_command = bool(options["mcp"]) and not where.startswith(WEB)
-    source = sources.add_source(
+    source = actions.add_source(
         name,
         kind=ToolSource.Kind.MCP if options["mcp"] else ToolSource.Kind.OPENAPI,
         url="" if is_command else where,
@@ -106,13 +116,14 @@ def add(name: str, options: dict[str, object]) -> ToolSource:
         headers=pairs(options["header"], "=:" if is_command else ":", "A header is --header"),
         inject=pairs(options["inject"], "=", "An injected argument is --inject"),
         timeout_s=int(str(options["timeout"])),
+        trusts_hints=bool(options["trust_hints"]),
         by=OWNER,
     )
-    return run(sources.register(source, OWNER))
+    return run(actions.register(source, OWNER))
 
 
 def test(name: str) -> ToolSource:
-    return run(sources.refresh_source(sources.source_named(name)))
+    return run(actions.refresh_source(actions.source_named(name)))
 
 
 def run(asking: Awaitable[ToolSource]) -> ToolSource:

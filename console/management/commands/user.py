@@ -8,11 +8,12 @@ from getpass import getpass
 
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
-from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 
-from agents.errors import Invalid, Missing, NotNow
-from console.management.plain import PlainCommand
+from agents.errors import Invalid, NotFound
+from agents.removal import stop_work_of
+from console.auth.usernames import known_username, new_username
+from console.management.plain_errors import PlainCommand
 
 VERBS = {
     "add": "a new person; the password is asked for, or read from a pipe",
@@ -48,7 +49,13 @@ class Command(PlainCommand):
         elif verb == "password":
             set_password(person(name), entered_password())
         else:
-            User.objects.filter(pk=person(name).pk).update(is_active=verb == "activate")
+            self.let_in(person(name), verb == "activate")
+
+    def let_in(self, user: User, may: bool) -> None:
+        """What works for a person who may not come in any more is stopped."""
+        User.objects.filter(pk=user.pk).update(is_active=may)
+        if not may and (stopped := stop_work_of(user)):
+            self.stdout.write(f"Stopped what was under way: {stopped}.")
 
     def list_people(self, as_json: bool) -> None:
         rows = [row(user) for user in User.objects.order_by("username")]
@@ -61,15 +68,7 @@ class Command(PlainCommand):
 
 
 def add(name: str, password: str, *, is_admin: bool) -> User:
-    try:
-        UnicodeUsernameValidator()(name)
-    except ValidationError:
-        raise Invalid("A name is made of letters, digits and @ . + - _.") from None
-    if len(name) > 150:
-        raise Invalid("A name has up to 150 characters.")
-    if User.objects.filter(username__iexact=name).exists():
-        raise NotNow(f"There is already a person named {name!r}.")
-    user = User(username=name, is_staff=is_admin, is_superuser=is_admin)
+    user = User(username=new_username(name), is_staff=is_admin, is_superuser=is_admin)
     set_password(user, password)
     return user
 
@@ -94,9 +93,9 @@ def entered_password() -> str:
 
 
 def person(name: str) -> User:
-    user = User.objects.filter(username=name).first()
+    user = User.objects.filter(username=known_username(name)).first()
     if user is None:
-        raise Missing(f"There is no person named {name!r}.")
+        raise NotFound(f"There is no person named {name!r}.")
     return user
 
 

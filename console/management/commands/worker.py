@@ -6,15 +6,15 @@ import asyncio
 import signal
 from contextlib import nullcontext
 
-from agents.database import is_shared
-from agents.errors import NotNow
-from agents.queue.home import home_lock
+from agents.db import is_postgresql
+from agents.errors import Conflict
+from agents.queue.ownership import home_lock
 from agents.queue.worker import Worker
-from console.following import let_go
-from console.management.plain import PlainCommand, leave
-from console.serving.thrift import leave_code_alone, share_one_heap
-from console.serving.undumpable import hide_memory
-from console.watch.metrics_port import open_port
+from console.home import warnings
+from console.management.plain_errors import PlainCommand, leave
+from console.management.wait import release
+from console.ops.metrics_port import open_port
+from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0
@@ -24,12 +24,14 @@ class Command(PlainCommand):
     help = "Run turns until told to stop; any number of workers on PostgreSQL, one on SQLite."
 
     def handle(self, **_: object) -> None:
-        hide_memory()
-        share_one_heap()
-        alone = not is_shared()
+        make_undumpable()
+        use_one_malloc_arena()
+        alone = not is_postgresql()
         with home_lock() if alone else nullcontext():
+            for line in warnings():
+                self.stderr.write(line)
             self.prepare()
-            leave_code_alone()
+            freeze_loaded_code()
             asyncio.run(work(Worker(alone=alone)))
 
 
@@ -45,7 +47,7 @@ async def work(worker: Worker) -> None:
         {running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
     )
     if running.done() and (error := running.exception()):
-        raise NotNow("The worker stopped because something in it broke.") from error
+        raise Conflict("The worker stopped because something in it broke.") from error
     await asyncio.wait({asyncio.create_task(wind_up(worker, running))}, timeout=DRAIN)
     leave()
 
@@ -53,4 +55,4 @@ async def work(worker: Worker) -> None:
 async def wind_up(worker: Worker, running: asyncio.Task[None]) -> None:
     await worker.stop()
     await running
-    await let_go()
+    await release()

@@ -4,9 +4,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.agent_file.owners import claim
-from agents.agent_file.record import create_agent
-from console.tokens import create_token
+from agents.config.ownership import claim
+from agents.config.store import create_agent
+from console.auth.tokens import create_token
 
 
 class Api:

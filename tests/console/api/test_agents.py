@@ -29,7 +29,7 @@ def test_someone_elses_agent_is_not_there(alice, bob, said):
 def test_an_agent_found_on_disk_belongs_to_the_admins(alice, bob, said):
     alice.user.is_superuser = True
     alice.user.save()
-    from agents.agent_file.record import create_agent
+    from agents.config.store import create_agent
 
     create_agent("found", {})
     assert alice.get("/agents/found").status_code == 200

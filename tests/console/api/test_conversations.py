@@ -1,6 +1,8 @@
 import pytest
 
 from agents.models import Conversation, Message, Turn
+from plans.models import Plan
+from tests.world import proposed
 
 
 @pytest.fixture
@@ -95,7 +97,9 @@ def test_clear_empties_the_log_and_new_opens_another_conversation(alice, chat):
     assert alice.get(f"/conversations/{chat}/messages").json()["items"] == []
     answer = alice.post(f"/conversations/{chat}/messages", {"text": "/new"}).json()
     assert answer["conversation"] != chat
+    assert (answer["message"]["text"], answer["turn"]) == ("/new", None)
     assert alice.get(f"/conversations/{answer['conversation']}").status_code == 200
+    assert alice.get(f"/conversations/{chat}/messages").json()["items"] == []
 
 
 def test_stop_ends_the_reply_and_is_harmless_when_there_is_none(alice, chat):
@@ -127,3 +131,37 @@ def test_asking_for_a_plan_can_be_taken_back(alice, chat):
     assert alice.post(f"/conversations/{chat}/plan/cancel").status_code == 204
     assert Conversation.objects.get().active_plan.asked_goal == ""
     assert alice.post(f"/conversations/{chat}/plan/cancel").status_code == 204
+
+
+def test_what_was_cleared_can_be_read_through_the_api(alice, chat):
+    for text in ("/help", "/clear", "/help"):
+        alice.post(f"/conversations/{chat}/messages", {"text": text})
+    path = f"/conversations/{chat}/messages"
+    old, new = alice.get(f"{path}?cleared=true").json(), alice.get(path).json()
+    assert [row["text"] for row in old["items"]][::2] == ["/help", "/clear"]
+    assert old["count"] == 3
+    assert {row["id"] for row in old["items"]}.isdisjoint(row["id"] for row in new["items"])
+    rest = alice.get(f"{path}?cleared=true&after={old['items'][0]['seq']}").json()
+    assert rest["items"] == old["items"][1:]
+
+
+@pytest.mark.parametrize("text", ["ok", "yep that is fine please", "cancel"])
+def test_a_script_is_told_that_a_word_without_plan_and_version_did_nothing(alice, text):
+    c = proposed("Read")
+    Conversation.objects.filter(pk=c.pk).update(owner=alice.user)
+    answer = alice.post(f"/conversations/{c.pk}/messages", {"text": text})
+    told = answer.json()
+    assert (answer.status_code, told["refused"], told["turn"]) == (202, True, None)
+    assert told["notice"] == c.messages.filter(kind="notice").last().text
+    assert told["message"]["text"] == text, "it is kept"
+    assert Plan.objects.get().approved_version is None and Plan.objects.get().is_open
+
+
+def test_a_script_is_told_that_a_word_was_taken(alice):
+    c = proposed("Read")
+    Conversation.objects.filter(pk=c.pk).update(owner=alice.user)
+    plan = Plan.objects.get()
+    word = {"text": "ok", "plan": plan.pk, "plan_version": plan.version}
+    told = alice.post(f"/conversations/{c.pk}/messages", word).json()
+    assert (told["refused"], told["notice"]) == (False, None)
+    assert Plan.objects.get().approved_version == plan.version

@@ -9,7 +9,7 @@ def post_raw(api, raw, path="/conversations"):
     return api.client.generic("POST", f"/api{path}", data=raw, content_type="application/json")
 
 
-@pytest.mark.parametrize("path", ["/api/nothing", "/api/", "/api/plans/1/nothing", "/api/plans/x"])
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/plans/1/nothing", "/api/plans/x"])
 def test_an_unknown_address_is_a_sentence_in_json(client, db, said, path):
     said(client.get(path), 404 if path != "/api/plans/x" else 401)
 

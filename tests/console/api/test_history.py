@@ -43,12 +43,13 @@ def test_the_timeline_says_who_did_what(alice, plan):
     assert [row["type"] for row in later["items"]] == ["plan.updated"]
 
 
-def test_every_attempt_is_told(alice, plan):
+@pytest.mark.parametrize("turn_ended", ["failed", "done"])
+def test_every_attempt_is_told(alice, plan, turn_ended):
     turn = Turn.objects.create(
         conversation=Conversation.objects.get(),
         lane="run",
         kind="subtask",
-        state="failed",
+        state=turn_ended,
         tokens_in=7,
     )
     Attempt.objects.create(
@@ -75,7 +76,7 @@ def test_a_plan_is_exported_as_a_document(alice, plan):
     assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
     text = answer.content.decode()
     assert text.startswith(
-        "# Tidier\n\n> Tidy the docs\n> and the code\n\nDone. Version 2, approved by alice"
+        "# Tidier\n\n> Tidy the docs\n> and the code\n\nFinished. Version 2, approved by alice"
     )
     assert "- [x] **one**\n\n  first\n  thing\n\n  *Outcome:* Read all." in text
     assert "- [-] **two** (abandoned: skipped: no need)" in text

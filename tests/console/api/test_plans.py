@@ -2,9 +2,10 @@ import pytest
 
 from agents.models import Conversation, Turn
 from console.api.plan_shapes import PlanShape
+from console.status_labels import why_left_out
 from plans import actions
-from plans.models import Plan
-from plans.shapes import PlanDraft
+from plans.models import Attempt, Plan
+from plans.schemas import PlanDraft
 
 PLAN = {
     "title": "Tidy up",
@@ -39,13 +40,13 @@ def test_the_snapshot_is_exactly_what_the_openapi_document_says(alice, plan):
     assert set(plan) == set(PlanShape.model_fields)
 
 
-def test_a_plan_may_be_a_text_alone_until_it_is_to_start(alice, said):
+def test_a_plan_may_be_a_text_alone_and_is_done_when_it_is_approved(alice, said):
     text = {"agent": "alice-writer", "title": "Ideas", "content": "Some words."}
     made = alice.post("/plans", {**text, "metadata": {"ticket": 7}}).json()
     assert (made["subtasks"], made["metadata"], made["version"]) == ([], {"ticket": 7}, 1)
-    sentence = said(alice.post(f"/plans/{made['id']}/approve", {"version": 1}), 422)
-    assert sentence == "A plan needs at least one subtask."
-    assert alice.get(f"/plans/{made['id']}").json()["approved_version"] is None
+    done = alice.post(f"/plans/{made['id']}/approve", {"version": 1}).json()
+    assert (done["state"], done["approved_version"], done["run"]) == ("done", 1, "idle")
+    assert done["outcome"] == "Approved as v1."
 
 
 def test_a_plan_shows_itself_in_its_conversation(alice, plan):
@@ -265,7 +266,7 @@ class TestRunning:
     def test_cancelling_says_why_and_is_final(self, alice, approved, said):
         path = f"/plans/{approved['id']}"
         answer = alice.post(f"{path}/cancel", {"reason": "no time"}).json()
-        assert (answer["state"], answer["reason"]) == ("abandoned", "no time")
+        assert (answer["state"], answer["reason"]) == ("abandoned", "cancelled: no time")
         said(alice.post(f"{path}/run"), 409)
         said(alice.post(f"{path}/approve", {"version": 1}), 409)
         said(alice.patch(path, {"title": "x"}, If_Match="1"), 409)
@@ -289,3 +290,28 @@ class TestRunning:
         draft = PlanDraft.model_validate({"title": "Other", "subtasks": ["a"]})
         actions.create_plan(conversation, draft, "alice")
         said(alice.post(f"/plans/{plan['id']}/revise", {"feedback": "More"}), 409)
+
+
+@pytest.mark.parametrize(("rest", "told"), [("pause", "paused: resume it"), ("stop", "run it")])
+def test_a_yes_to_what_is_approved_and_rests_says_how_to_go_on(alice, said, plan, rest, told):
+    at = f"/plans/{plan['id']}"
+    alice.post(f"{at}/approve", {"version": 1})
+    subtask = Plan.objects.get().subtasks.get(key="s1")
+    turn = Turn.objects.get()
+    Attempt.objects.create(subtask=subtask, number=1, version=1, turn=turn)
+    assert alice.post(f"{at}/approve", {"version": 1}).status_code == 200, "it runs already"
+    alice.post(f"{at}/{rest}", {})
+    Plan.objects.filter(run="stopping").update(run="idle")
+    answer = alice.post(f"{at}/approve", {"version": 1})
+    assert answer.status_code == 409
+    assert "v1 is approved already" in answer.json()["detail"]
+    assert told in answer.json()["detail"]
+    assert Plan.objects.get().run in ("idle", "paused")
+
+
+@pytest.mark.parametrize("reason", ["", "too dear", "x" * 200])
+def test_a_cancel_stays_one_whatever_is_said_about_it(alice, plan, reason):
+    ended = alice.post(f"/plans/{plan['id']}/cancel", {"reason": reason}).json()
+    assert ended["standing"] == "Cancelled"
+    assert reason[:180] in ended["reason"]
+    assert why_left_out(ended["subtasks"][0]["reason"]).startswith("Cancelled with the plan")

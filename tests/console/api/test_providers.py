@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from agents import wire
+from agents import http
 from agents.models import Provider
 
 GROQ = {"name": "groq", "base_url": "https://api.groq.invalid/openai/v1", "key": "gsk-secret-1"}
@@ -30,7 +30,7 @@ def served(status=200, **answer):
         asked.append(request)
         return httpx.Response(status, json=answer)
 
-    wire.use(httpx.MockTransport(answers))
+    http.use(httpx.MockTransport(answers))
     return asked
 
 

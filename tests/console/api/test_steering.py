@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import ApiToken
-from console.tokens import create_token
+from console.auth.tokens import create_token
 from tests.fake_model import call, say
 from tests.world import drive, person, plan_of, proposed, scripted, shown, tell
 

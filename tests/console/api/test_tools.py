@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from agents.models import ToolSource
-from agents.tools.openapi import wire
+from agents.tools.integrations.openapi import http
 from tests.agents.petstore import petstore
 
 URL = "http://127.0.0.1:8123"
@@ -19,7 +19,7 @@ PETS = {
 
 @pytest.fixture(autouse=True)
 def _pets_are_there():
-    with wire.use(httpx.MockTransport(lambda request: httpx.Response(200, json=petstore()))):
+    with http.use(httpx.MockTransport(lambda request: httpx.Response(200, json=petstore()))):
         yield
 
 
@@ -35,7 +35,8 @@ def test_an_admin_adds_a_service_and_sees_its_tools_without_its_secrets(admin):
     assert made.status_code == 201
     shown = made.json()
     assert shown["headers"] == ["X-Key"] and shown["inject"] == ["lang"] and shown["url"] == URL
-    assert {"name": "pets__get_pet", "description": "One pet", "read_only": True} in shown["tools"]
+    one = {"name": "pets__get_pet", "description": "One pet"}
+    assert {**one, "read_only": False, "says_read_only": True} in shown["tools"]
     listed = admin.get("/tools").json()
     assert listed["count"] == 1 and listed["items"][0]["tools"] == shown["tools"]
     assert "k-secret" not in json.dumps([shown, listed])
@@ -57,7 +58,7 @@ def test_everybody_sees_which_tools_there_are_but_not_where_they_live(admin, bob
 
 
 def test_a_service_that_cannot_be_asked_is_refused_and_not_kept(admin, said):
-    wire.use(httpx.MockTransport(lambda request: httpx.Response(503)))
+    http.use(httpx.MockTransport(lambda request: httpx.Response(503)))
     assert "503" in said(admin.post("/tools", PETS), 422)
     assert admin.get("/tools").json()["count"] == 0
 
@@ -73,7 +74,7 @@ def test_a_name_that_is_taken_and_values_that_are_wrong_are_refused(admin, said)
 
 def test_a_service_is_asked_again(admin, said):
     admin.post("/tools", PETS)
-    wire.use(httpx.MockTransport(lambda request: httpx.Response(503)))
+    http.use(httpx.MockTransport(lambda request: httpx.Response(503)))
     tested = admin.post("/tools/pets/test").json()
     assert "503" in tested["error"] and len(tested["tools"]) == 6
     said(admin.post("/tools/nothing/test"), 404)

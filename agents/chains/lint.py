@@ -1,0 +1,285 @@
+"""The linter for chains: each fault with the place in the file, before anything runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import ValidationError
+
+from agents.chains.graph import TESTS, Graph, counted_edge, is_label, labels_of, normalize_label
+from agents.chains.schema import END, START, Branch, Chain, Task, ToolsCall
+from agents.chains.template import KINDS
+from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.macros import MACRO, macros_in
+
+Level = Literal["error", "warning"]
+
+CALLED = "tool_call"
+TEXTS = ("system_instruction", "prompt_template", "output_template")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a JSON path such as `tasks[1].transition.branches[0].goto`."""
+
+    path: str
+    sentence: str
+    level: Level = "error"
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.path}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a chain may name, asked for only where it names something. None is not judged."""
+
+    tools: Callable[[], Collection[str]] | None = None
+    providers: Callable[[], Collection[str]] | None = None
+
+
+def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
+    """Every fault of a chain file; none means it can be used. `id` is what it has to be called."""
+    try:
+        chain = Chain.model_validate(json.loads(text))
+    except RecursionError:
+        return [Fault("$", "It is nested too deeply.")]
+    except ValueError as error:
+        if isinstance(error, ValidationError):
+            return [Fault(path_of(fault["loc"]), fault["msg"]) for fault in error.errors()]
+        return [Fault("$", f"This is not JSON: {error}.")]
+    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
+    return [*named, *check(chain, names)]
+
+
+def path_of(parts: tuple[int | str, ...]) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return path.lstrip(".") or "$"
+
+
+def check(chain: Chain, names: Names) -> list[Fault]:
+    graph = Graph(chain)
+    faults = [*doubles(chain), *unreachable(graph), *too_small(chain)]
+    for number, task in enumerate(chain.tasks):
+        place = f"tasks[{number}]"
+        faults += [
+            *gotos(graph, task, place),
+            *dead_branches(task, place),
+            *edges(graph, task, place),
+            *inputs(graph, task, place),
+            *calling(graph, task, place),
+            *choosing(task, place),
+            *granting(task, place, names),
+            *macros(graph, task, place),
+        ]
+    return sorted(faults, key=lambda fault: fault.level)
+
+
+def doubles(chain: Chain) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for number, task in enumerate(chain.tasks):
+        if task.id in seen:
+            yield Fault(f"tasks[{number}].id", f"Another task is called {task.id} already.")
+        if task.id in (END, START):
+            yield Fault(f"tasks[{number}].id", f"A task cannot be called {task.id}.")
+        seen.add(task.id)
+
+
+def unreachable(graph: Graph) -> Iterator[Fault]:
+    for number, task in enumerate(graph.chain.tasks):
+        if task.id not in graph.reached:
+            yield Fault(f"tasks[{number}]", f"No way leads to {task.id}.", "warning")
+
+
+def too_small(chain: Chain) -> Iterator[Fault]:
+    """A quarter of the limit is for the reply; what a task says itself has to fit in the rest."""
+    room = chain.token_limit - chain.token_limit // 4
+    longest = max(chain.tasks, key=lambda task: len(own_words(task).encode()))
+    needed = len(own_words(longest).encode()) // CHARACTERS_PER_TOKEN
+    if chain.token_limit and needed > room:
+        sentence = f"It leaves {room:,} for a prompt; {longest.id} says about {needed:,} itself."
+        yield Fault("token_limit", sentence)
+
+
+def own_words(task: Task) -> str:
+    return task.system_instruction + task.prompt_template
+
+
+def gotos(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    for number, branch in enumerate(task.transition.branches):
+        if branch.goto and branch.goto != END and branch.goto not in graph.tasks:
+            path = f"{place}.transition.branches[{number}].goto"
+            yield Fault(path, f"There is no task {branch.goto}.")
+    if task.transition.on_failure and task.transition.on_failure not in graph.tasks:
+        path = f"{place}.transition.on_failure"
+        yield Fault(path, f"There is no task {task.transition.on_failure}.")
+
+
+def dead_branches(task: Task, place: str) -> Iterator[Fault]:
+    """What stands behind a default, or is asked for a second time, never comes about."""
+    seen: set[tuple[str, str, str]] = set()
+    for number, branch in enumerate(task.transition.branches):
+        path = f"{place}.transition.branches[{number}]"
+        key = (branch.operator, normalize_label(branch.when), branch.edge)
+        if ("default", "", "") in seen:
+            yield Fault(path, "It stands behind a default, which always holds.", "warning")
+        elif key in seen:
+            yield Fault(path, "An earlier branch asks for the same.", "warning")
+        seen.add(("default", "", "") if branch.operator == "default" else key)
+    if task.transition.branches and ("default", "", "") not in seen:
+        path = f"{place}.transition.branches"
+        yield Fault(path, "No default: what meets no branch ends the chain.", "warning")
+
+
+def edges(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    for number, branch in enumerate(task.transition.branches):
+        if branch.operator != "edge_traversed_at_least":
+            continue
+        path = f"{place}.transition.branches[{number}]"
+        if not branch.when.isdecimal():
+            yield Fault(f"{path}.when", "It has to be a whole number, such as 20.")
+        if counted_edge(branch, task) not in graph.edges:
+            yield Fault(f"{path}.edge", f"There is no edge {counted_edge(branch, task)}.")
+
+
+def inputs(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    named, path = task.input_var, f"{place}.input_var"
+    if named and named != START and named not in graph.tasks:
+        yield Fault(path, f"Nothing produces {named}.")
+    elif named == task.id:
+        yield Fault(path, "A task cannot read its own output.")
+    elif named and not graph.comes_before(named, task):
+        yield Fault(path, f"No way leads from {named} to {task.id}: it has no output yet.")
+
+
+def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    """A model that may call tools needs a task that runs the calls, and that one their source."""
+    path = f"{place}.transition.branches"
+    if task.handler == "chat_completion":
+        on_call = [b for b in task.transition.branches if normalize_label(b.when) == CALLED]
+        if task.execute_config.tools and not on_call:
+            yield Fault(path, "Tools are listed, and no branch takes up tool_call.", "warning")
+        for branch in on_call:
+            target = graph.tasks.get(branch.goto)
+            if target is None or target.handler != "execute_tool_calls":
+                yield Fault(path, f"tool_call goes to {branch.goto or END}, which runs no calls.")
+    if task.handler == "execute_tool_calls" and not reads_calls(graph, task):
+        yield Fault(f"{place}.input_var", "It has to name the task whose calls are run.")
+    if task.handler == "tools" and task.tools is None:
+        yield Fault(f"{place}.tools", "It has to say which tool to call.")
+    if task.handler != "tools" and task.tools is not None:
+        yield Fault(f"{place}.tools", "Only a task with the handler tools calls one itself.")
+
+
+def reads_calls(graph: Graph, task: Task) -> bool:
+    """Its input comes from a model: by name, or from each task that leads here."""
+    before = [task.input_var] if task.input_var in graph.tasks else graph.back[task.id]
+    return bool(before) and all(graph.tasks[id].handler == "chat_completion" for id in before)
+
+
+def choosing(task: Task, place: str) -> Iterator[Fault]:
+    """A route needs labels, and each of them has to lead to its own branch."""
+    if task.handler != "route":
+        return
+    path = f"{place}.transition.branches"
+    if not labels_of(task):
+        yield Fault(path, "A route needs branches whose `when` it may choose from.")
+    earlier: list[Branch] = []
+    for number, branch in enumerate(task.transition.branches):
+        if not is_label(branch):
+            continue
+        if other := next((each for each in earlier if takes(each, branch)), None):
+            told = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
+            yield Fault(f"{path}[{number}].when", told)
+        earlier.append(branch)
+
+
+def takes(branch: Branch, other: Branch) -> bool:
+    """Whether a route's branch holds for another's label too. The same one asked for in the same
+    way is dead_branches' business."""
+    mine, label = normalize_label(branch.when), normalize_label(other.when)
+    if mine == label and branch.operator == other.operator:
+        return False
+    return mine.casefold() == label.casefold() or TESTS[branch.operator](label, mine)
+
+
+def granting(task: Task, place: str, names: Names) -> Iterator[Fault]:
+    provider = task.execute_config.provider.strip()
+    is_named = provider and "{{" not in provider
+    if is_named and names.providers and provider not in names.providers():
+        yield Fault(f"{place}.execute_config.provider", f"There is no provider {provider}.")
+    yield from tool_names(task, place, names)
+
+
+def tool_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
+    config = task.execute_config
+    words = {name.lstrip("!") for name in (*config.tools, *config.hide_tools)} - {"*"}
+    known = names.tools() if names.tools and (words or task.tools) else None
+    for key, listed in (("tools", config.tools), ("hide_tools", config.hide_tools)):
+        for number, name in enumerate(listed):
+            path = f"{place}.execute_config.{key}[{number}]"
+            if name == "*" and key == "tools":
+                sentence = "This lets the model call every tool the agent is granted."
+                yield Fault(path, sentence, "warning")
+            elif known is not None and name.lstrip("!") not in {*known, "*"}:
+                yield Fault(path, f"There is no tool or tool source {name.lstrip('!')}.")
+    if task.tools and known is not None:
+        yield from called(task.tools, f"{place}.tools", known)
+
+
+def called(wanted: ToolsCall, path: str, known: Collection[str]) -> Iterator[Fault]:
+    if wanted.name not in known:
+        yield Fault(f"{path}.name", f"There is no tool or tool source {wanted.name}.")
+    elif wanted.tool_name and wanted.tool not in known:
+        yield Fault(f"{path}.tool_name", f"{wanted.name} has no tool {wanted.tool_name}.")
+
+
+def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    texts = {name: getattr(task, name) for name in TEXTS}
+    texts |= {f"execute_config.{n}": getattr(task.execute_config, n) for n in ("model", "provider")}
+    texts |= dict(texts_in(task.tools.args, "tools.args")) if task.tools else {}
+    for name, text in texts.items():
+        of_result = name == "output_template"
+        for macro in macros_in(text):
+            if of_result and is_own(macro, task) and not is_known(macro, graph, task):
+                told = f"Its own result is named by the field alone: {{{{{of_own(macro)}}}}}."
+                yield Fault(f"{place}.{name}", told)
+            elif not is_known(macro, graph, task, of_result):
+                yield Fault(f"{place}.{name}", f"There is no macro {{{{{macro}}}}}.")
+        if "{{" in MACRO.sub("", text):
+            yield Fault(f"{place}.{name}", "A {{ has no name and }} behind it.")
+
+
+def texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """The texts of a call's arguments, each with its place."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from texts_in(each, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from texts_in(each, f"{path}[{number}]")
+
+
+def is_own(macro: str, task: Task) -> bool:
+    return macro[1:].partition(".")[0] == task.id and macro.startswith(".")
+
+
+def of_own(macro: str) -> str:
+    """`.exit_code` for `.task.exit_code`."""
+    return "." + (macro[1:].partition(".")[2] or "text")
+
+
+def is_known(macro: str, graph: Graph, task: Task, of_result: bool = False) -> bool:
+    if macro.startswith("."):
+        return of_result or graph.comes_before(macro[1:].partition(".")[0], task)
+    kind, _, rest = macro.partition(":")
+    if kind == "toolservice":
+        return rest == "list"
+    if kind == "chain":
+        return rest in ("id", "description")
+    return kind in KINDS and bool(rest or kind == "now")

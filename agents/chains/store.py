@@ -1,0 +1,160 @@
+"""Chains on disk: shipped ones are copied to the home folder on first use, then they are yours."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from agents.chains.lint import Fault, Names, check_text
+from agents.chains.schema import Chain
+from agents.config.atomic_write import write_atomically
+from agents.config.store import AgentRecord, list_agents
+from agents.config.tool_names import PLAN_TOOLS
+from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.llm.providers.registry import names as provider_names
+from agents.tools.integrations.tools import operation_names
+from agents.tools.permissions import known_names
+
+SHIPPED = Path(__file__).parent / "shipped"
+CHAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\Z")
+NAMING = "A chain's id is made of letters, digits, dots, hyphens and underscores."
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A chain in a list; `error` is one sentence where its file cannot be used."""
+
+    id: str
+    description: str
+    error: str
+
+
+def folder() -> Path:
+    return Path(settings.PLANSIDE_HOME) / "chains"
+
+
+def lint(text: str, id: str = "") -> list[Fault]:
+    """Every fault of a chain's text: saving, loading and `chain check` all ask this."""
+    return check_text(text, Names(tool_names, provider_names), id)
+
+
+def tool_names() -> set[str]:
+    """Tools, what they come from, the operations of services and the tools of plans."""
+    return {*known_names(), *operation_names(), *PLAN_TOOLS}
+
+
+def load_chain(id: str) -> Chain:
+    """Read a chain by its id; whatever is wrong with the file is one sentence."""
+    return usable(f"The chain {id}", read_text(id), id)
+
+
+def chain_in(path: Path) -> Chain:
+    """A chain in a file anywhere."""
+    return usable(str(path), text_in(path))
+
+
+def usable(what: str, text: str, id: str = "") -> Chain:
+    """Raises Invalid with the first error and how many there are besides."""
+    errors = [fault for fault in lint(text, id) if fault.level == "error"]
+    if not errors:
+        return Chain.model_validate_json(text)
+    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
+    told = f"{errors[0].path}: {errors[0].sentence}".rstrip(".")
+    raise Invalid(f"{what} cannot be used: {told}{more}.")
+
+
+def read_text(id: str) -> str:
+    """The file as it is, whether it can be used or not."""
+    if not CHAIN_ID.match(id):
+        raise NotFound(f"There is no chain {id[:100]!r}.")
+    path = folder() / f"{id}.json"
+    if not path.exists():
+        copy_shipped(id, path)
+    return text_in(path)
+
+
+def text_in(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        raise NotFound(f"There is no file {path}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Invalid(f"{path} cannot be read: {why}.") from None
+
+
+def copy_shipped(id: str, path: Path) -> None:
+    shipped = SHIPPED / f"{id}.json"
+    if not shipped.exists():
+        raise NotFound(f"There is no chain {id!r}.")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(shipped, path)
+
+
+def schema_text() -> str:
+    """The JSON Schema of a chain file, for editors."""
+    return json.dumps(Chain.model_json_schema(), indent=2) + "\n"
+
+
+def list_chains() -> list[Listed]:
+    """All chains, those in the home folder and those shipped; a bad file hides no other."""
+    return [listed(id) for id in chain_ids()]
+
+
+def chain_ids() -> list[str]:
+    return sorted({path.stem for place in (folder(), SHIPPED) for path in place.glob("*.json")})
+
+
+def listed(id: str) -> Listed:
+    try:
+        if not CHAIN_ID.match(id):
+            raise Invalid(f"{id}.json cannot be used: {NAMING}")
+        return Listed(id, load_chain(id).description, "")
+    except Refused as refusal:
+        return Listed(id, "", str(refusal))
+
+
+def save_chain(id: str, text: str) -> list[Fault]:
+    """Write a chain that has no error; gives back what the linter warns of."""
+    if not CHAIN_ID.match(id):
+        raise Invalid(NAMING)
+    faults = lint(text, id)
+    if errors := [str(fault) for fault in faults if fault.level == "error"]:
+        raise Invalid(" ".join(errors[:5]))
+    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(folder() / f"{id}.json", text.encode())
+    return faults
+
+
+def delete_chain(id: str) -> None:
+    """Take the file away, unless an agent needs it. A shipped chain is then as it was shipped."""
+    path = folder() / f"{id}.json"
+    is_shipped = (SHIPPED / path.name).exists()
+    if not CHAIN_ID.match(id) or not (path.exists() or is_shipped):
+        raise NotFound(f"There is no chain {id[:100]!r}.")
+    if not path.exists():
+        raise Conflict(f"{id} comes with Planside, and there is no version of your own to delete.")
+    if (users := users_of(id)) and not is_shipped:
+        raise Conflict(f"{id} is in use: {', '.join(users)}. Choose another chain there first.")
+    path.unlink(missing_ok=True)
+
+
+def problems_of(agent: AgentRecord) -> list[str]:
+    """Why the agent cannot think by the chains that its file names, each once."""
+    ids = dict.fromkeys(str(id) for id in agent.file.chains.model_dump().values())
+    return [error for id in ids if (error := listed(id).error)]
+
+
+def users_of(id: str) -> list[str]:
+    """The agents that name it, each with what for."""
+    return [
+        f"{agent.id}: {role}"
+        for agent in list_agents()
+        for role, chain in agent.file.chains.model_dump().items()
+        if chain == id
+    ]

@@ -1,0 +1,211 @@
+"""What may stand in agent.json, and what is said when something else does."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from django.conf import settings
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic_core import ErrorDetails
+
+from agents.config import json_text
+from agents.macros import macros_in
+
+LARGEST_FILE = 1_000_000  # bytes
+
+# "read" is for the one name "plan.tools": chat turns then have get_plan and no other plan tool.
+Grant = Literal["allow", "ask", "off", "read"]
+PLAN = "plan.tools"
+PLAN_MACROS = (".title", ".version", ".content", ".checklist", ".goal", ".expected_outcome")
+NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class Fault(Exception):
+    """A text that is no agent; `reason` is a clause without a full stop, `line` counts from 1."""
+
+    def __init__(self, reason: str, line: int | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
+
+    @property
+    def sentence(self) -> str:
+        return f"Line {self.line}: {self.reason}." if self.line else f"{self.reason}."
+
+
+class Shape(BaseModel):
+    """Strict about what it knows, silent about what it does not."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True)
+
+
+class AllowedCall(Shape):
+    """A call that needs no asking any more: this tool with exactly these arguments."""
+
+    tool: str
+    arguments: dict[str, JsonValue] = {}
+
+
+class AgentChains(Shape):
+    chat: str = "default-chain"
+    planner: str = "planner"
+    executor: str = "executor"
+
+
+class PlanSettings(Shape):
+    enabled: bool = False
+    enforce: bool = False
+    confirm: Literal["always", "create", "never"] = "always"
+    max_attempts: int = Field(default=3, ge=1, le=20)
+    attempt_timeout_s: int | float = Field(default=600, gt=0)
+    template: str = ""
+    context: Literal["auto", "full", "reference", "template"] = "auto"
+    context_template: str = ""
+    priority: int = Field(default=80, ge=0, le=100)
+    inherit: bool = True
+    tools: Literal["all", "read"] = "all"
+
+    @field_validator("context_template")
+    @classmethod
+    def says_what_a_plan_has(cls, template: str) -> str:
+        if wrong := [macro for macro in macros_in(template) if macro not in PLAN_MACROS]:
+            known = ", ".join(f"{{{{{macro}}}}}" for macro in PLAN_MACROS)
+            raise ValueError(f"cannot say {{{{{wrong[0]}}}}}: a plan has {known}")
+        return template
+
+
+class Budget(Shape):
+    """Limits; None is none."""
+
+    tokens: int | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0)
+    model_calls: int | None = Field(default=None, gt=0)
+
+
+def default_provider() -> str:
+    return str(settings.PLANSIDE_MODEL).partition("/")[0]
+
+
+def default_model() -> str:
+    return str(settings.PLANSIDE_MODEL).partition("/")[2]
+
+
+class AgentFile(Shape):
+    """An agent as its agent.json describes it."""
+
+    id: str
+    name: str = Field(min_length=1, max_length=100)
+    description: str = ""
+    workspace: str | None = None
+    model: str = Field(default_factory=default_model, min_length=1)
+    provider: str = Field(default_factory=default_provider, min_length=1)
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    context_window: int = Field(default=32768, ge=512)
+    instructions: str = ""
+    tools: dict[str, Grant] = {}
+    always_allow: list[AllowedCall] = []
+    tool_descriptions: dict[str, str] = {}
+    fetch_hosts: list[str] = []
+    vars: dict[str, str] = {}
+    chains: AgentChains = AgentChains()
+    plan: PlanSettings = PlanSettings()
+    budget: Budget = Budget()
+
+    @field_validator("name")
+    @classmethod
+    def name_is_visible(cls, name: str) -> str:
+        if not name.strip():
+            raise ValueError("must not be blank")
+        return name
+
+    @field_validator("tools")
+    @classmethod
+    def only_plan_tools_are_read(cls, tools: dict[str, Grant]) -> dict[str, Grant]:
+        if wrong := [name for name, grant in tools.items() if (grant == "read") > (name == PLAN)]:
+            raise ValueError(f'cannot set {wrong[0]} to "read": only {PLAN} can be')
+        return tools
+
+    def settings(self) -> dict[str, JsonValue]:
+        """What it says under the keys that Planside knows: others never reach a turn."""
+        return self.model_dump(mode="json", include=set(AgentFile.model_fields))
+
+    @property
+    def chat_may_only_read_plans(self) -> bool:
+        return "read" in (self.plan.tools, self.tools.get(PLAN))
+
+
+def understand(text: str, agent_id: str) -> AgentFile:
+    """The agent that a text describes; Fault says what is wrong and on which line."""
+    check_letters(text)
+    try:
+        value = json_text.parse(text)
+    except json_text.NotJson as error:
+        raise Fault(error.reason, error.line) from None
+    if not isinstance(value, dict):
+        raise Fault("an agent is an object, written in braces", 1)
+    if (named := value.get("id", agent_id)) != agent_id:
+        line = json_text.line_of(text, ["id"])
+        raise Fault(
+            f'id is {json_text.display_json(named)}, but the folder is named "{agent_id}"', line
+        )
+    try:
+        return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
+    except ValidationError as error:
+        raise fault(text, error.errors(include_url=False)) from None
+    except RecursionError:
+        raise Fault("it is nested too deeply") from None
+
+
+def check_letters(text: str) -> None:
+    """Refuse what no disk or database would take."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise Fault("half a character stands here", json_text.line_at(text, error.start)) from None
+    if size > LARGEST_FILE:
+        raise Fault(f"the file is larger than {LARGEST_FILE:,} bytes")
+    if nul := NUL.search(text):
+        raise Fault("\\u0000 stands for no character", json_text.line_at(text, nul.start()))
+
+
+def fault(text: str, errors: list[ErrorDetails]) -> Fault:
+    """The mistake that stands first in the text."""
+    lines = [json_text.line_of(text, error["loc"]) for error in errors]
+    line, first = min(zip(lines, errors, strict=True), key=lambda pair: pair[0])
+    return Fault(f"{dotted(first['loc'])} {complaint(first)}", line)
+
+
+def dotted(loc: tuple[int | str, ...]) -> str:
+    """A path of keys as people write it: always_allow[0].tool."""
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc]
+    return "".join(steps).removeprefix(".")
+
+
+def complaint(error: ErrorDetails) -> str:
+    kind = error["type"]
+    if kind in ("missing", "value_error"):
+        return "is missing" if kind == "missing" else error["msg"].removeprefix("Value error, ")
+    if kind == "string_too_short":
+        return "must not be empty"
+    wish = WISHES.get(kind) or error["msg"].removeprefix("Input should be ")
+    if kind == "string_too_long":
+        return f"must have {wish.removeprefix('String should have ')}"
+    given = error["input"]
+    if isinstance(given, str | int | float | None):
+        return f"must be {wish}, not {json_text.display_json(given)}"
+    return f"must be {wish}"
+
+
+WISHES = {
+    "bool_type": "true or false",
+    "dict_type": "an object, written in braces",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "list_type": "a list, written in brackets",
+    "model_type": "an object, written in braces",
+    "string_type": "text in quotation marks",
+    "string_unicode": "text without half characters",
+}

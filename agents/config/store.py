@@ -1,0 +1,244 @@
+"""Agents: each a folder with an agent.json, which is the truth about it.
+
+A file is read again when its modification time, size or inode differ. While it is broken, its
+last good version, kept beside it, stays in use in every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agents.config import workspaces
+from agents.config.atomic_write import write_atomically
+from agents.config.checks import check_required_tools, check_server_access, required_tools_warning
+from agents.config.json_patch import patched
+from agents.config.schema import AgentChains as AgentChains
+from agents.config.schema import AgentFile as AgentFile
+from agents.config.schema import AllowedCall as AllowedCall
+from agents.config.schema import Budget as Budget
+from agents.config.schema import Fault, understand
+from agents.config.schema import PlanSettings as PlanSettings
+from agents.config.workspaces import prepare_home as prepare_home
+from agents.errors import Conflict, Invalid, NotFound, Stale
+
+StatKey = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class AgentRecord:
+    """An agent as it stands: `file` is its last good version, `text` what is on disk now.
+
+    `problem` is one sentence when the two differ, `digest` the SHA-256 of the text.
+    """
+
+    id: str
+    path: Path
+    file: AgentFile
+    text: str
+    problem: str | None
+    problem_line: int | None
+    digest: str
+
+    @property
+    def warning(self) -> str | None:
+        """One sentence about words of the file that change nothing."""
+        return required_tools_warning(self.file) or None
+
+
+known: dict[Path, tuple[StatKey, AgentRecord]] = {}
+
+
+def read_agent(agent_id: str) -> AgentRecord:
+    """The agent as it is on disk now."""
+    path = workspaces.agent_path(agent_id)
+    key = stat_key(path)
+    cached = known.get(path)
+    if cached and cached[0] == key:
+        return cached[1]
+    text, reason = workspaces.read_text(path)
+    record = recorded(path, text, reason)
+    if record.problem is None:
+        keep_as_last_good(path, key, text)
+    known[path] = (key, record)
+    return record
+
+
+def list_agents() -> list[AgentRecord]:
+    """All agents, sorted by name."""
+    records = []
+    for agent_id in workspaces.agent_ids():
+        with suppress(NotFound):
+            records.append(read_agent(agent_id))
+    return sorted(records, key=lambda record: (record.file.name.casefold(), record.id))
+
+
+def change_agent(
+    agent_id: str, patch: Mapping[str, JsonValue], digest: str | None = None
+) -> AgentRecord:
+    """Merge-patch the file (RFC 7396). Only the patch's keys change, the rest stays as written."""
+    with locked_if_there(agent_id):
+        record = unchanged_since(digest, agent_id)
+        refuse_broken(record)
+        text = checked_patch(record.text, patch, agent_id)
+        check_words(agent_id, record.file, understand(text, agent_id))
+        write(record.path, text, patch.get("workspace"))
+    return read_agent(agent_id)
+
+
+def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> AgentRecord:
+    """Put a whole new text in place; Invalid names the line and the reason."""
+    with locked_if_there(agent_id):
+        record = unchanged_since(digest, agent_id)
+        if "\r\n" not in record.text:  # what a browser's text field makes of every line end
+            text = text.replace("\r\n", "\n")
+        try:
+            after = understand(text, agent_id)
+        except Fault as fault:
+            raise Invalid(fault.sentence) from None
+        check_words(agent_id, record.file, after)
+        is_same = after.workspace == record.file.workspace
+        write(record.path, text, None if is_same else after.workspace)
+    return read_agent(agent_id)
+
+
+def create_agent(agent_id: str, values: Mapping[str, JsonValue]) -> AgentRecord:
+    """A new agent: the defaults, changed by a merge-patch."""
+    workspaces.check_new_id(agent_id)
+    with workspaces.locked(agent_id):
+        path = workspaces.new_agent_path(agent_id)
+        text = checked_patch(workspaces.template(agent_id), values, agent_id)
+        check_words(agent_id, None, understand(text, agent_id))
+        write(path, text, values.get("workspace"))
+    return read_agent(agent_id)
+
+
+def copy_agent(agent_id: str, new_id: str) -> AgentRecord:
+    """A second agent of the same kind, with a copy of the first one's own files."""
+    record = read_agent(agent_id)
+    refuse_broken(record)
+    workspaces.check_new_id(new_id)
+    with workspaces.locked(new_id):
+        path = workspaces.new_agent_path(new_id)
+        name = f"{record.file.name[:90]} (copy)"
+        text = checked_patch(record.text, {"id": new_id, "name": name}, new_id)
+        check_server_access(new_id, None, understand(text, new_id))
+        workspaces.copy_files(record.path.parent, path.parent)
+        write(path, text)
+    return read_agent(new_id)
+
+
+def delete_agent(agent_id: str) -> None:
+    """Take the agent away; its folder lies in the trash beside the others."""
+    path = workspaces.agent_path(agent_id)
+    with locked_if_there(agent_id):
+        stat_key(path)
+        workspaces.move_to_trash(path.parent)
+    known.pop(path, None)
+
+
+def files_folder(record: AgentRecord) -> Path:
+    """The one folder that the agent's tools may see."""
+    if record.file.workspace is not None:
+        return workspaces.named_folder(record.file.workspace)
+    return workspaces.own_files(record.path.parent)
+
+
+def locked_if_there(agent_id: str) -> AbstractContextManager[None]:
+    """The agent's lock; none is made for an agent that does not exist."""
+    stat_key(workspaces.agent_path(agent_id))
+    return workspaces.locked(agent_id)
+
+
+def stat_key(path: Path) -> StatKey:
+    try:
+        found = path.stat()
+    except OSError:
+        known.pop(path, None)
+        raise NotFound(f'There is no agent "{path.parent.name}".') from None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
+    agent_id = path.parent.name
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    try:
+        if fault:
+            raise fault
+        file = understand(text, agent_id)
+        return AgentRecord(agent_id, path, file, text, None, None, digest)
+    except Fault as found:
+        file, ending = fallen_back(path)
+        return AgentRecord(
+            agent_id, path, file, text, f"{found.sentence} {ending}", found.line, digest
+        )
+
+
+def fallen_back(path: Path) -> tuple[AgentFile, str]:
+    """What is used while the file is broken, and the sentence that says so."""
+    text, fault = workspaces.read_text(workspaces.last_good_path(path))
+    with suppress(Fault):
+        if not fault:
+            return understand(text, path.parent.name), "The last good version is still in use."
+    bare = AgentFile(id=path.parent.name, name=path.parent.name)
+    return bare, "There is no good version to use instead, so the agent has no tools."
+
+
+def keep_as_last_good(path: Path, key: StatKey, text: str) -> None:
+    """Keep a good text for worse days, unless the file has changed since it was read."""
+    good = workspaces.last_good_path(path)
+    if workspaces.read_text(good) == (text, None):
+        return
+    with suppress(OSError, NotFound, Conflict), workspaces.locked(path.parent.name):
+        if stat_key(path) == key:
+            write_atomically(good, text.encode())
+
+
+def unchanged_since(digest: str | None, agent_id: str) -> AgentRecord:
+    path = workspaces.agent_path(agent_id)
+    record = recorded(path, *workspaces.read_text(path))
+    if digest is not None and digest != record.digest:
+        raise Stale(f'"{record.file.name}" was changed by someone else since you opened it.')
+    return record
+
+
+def refuse_broken(record: AgentRecord) -> None:
+    if record.problem:
+        raise Conflict(f"{record.path.name} is broken and must be mended first. {record.problem}")
+
+
+def checked_patch(text: str, patch: Mapping[str, JsonValue], agent_id: str) -> str:
+    """The patched text; Invalid names the key, since the caller has not seen the lines."""
+    try:
+        changed = patched(text, patch)
+        changed.encode()
+        understand(changed, agent_id)
+    except Fault as fault:
+        raise Invalid(f"{fault.reason}.") from None
+    except (TypeError, ValueError, RecursionError):
+        raise Invalid("The change holds something that is not a JSON value.") from None
+    return changed
+
+
+def check_words(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
+    """What is new in the file has to be for its owner to say, and to mean something."""
+    check_server_access(agent_id, before, after)
+    check_required_tools(before, after)
+
+
+def write(path: Path, text: str, workspace: JsonValue = None) -> None:
+    """Write a good text; a workspace that is new in it must be a folder that may be used."""
+    if isinstance(workspace, str):
+        workspaces.named_folder(workspace)
+    try:
+        write_atomically(path, text.encode())
+        write_atomically(workspaces.last_good_path(path), text.encode())
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise Conflict(f"{path.name} could not be written: {reason}.") from None

@@ -1,0 +1,203 @@
+"""Where agents live on disk: their folders, locks, trash, and the home at its first start."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from django.conf import settings
+from filelock import FileLock, Timeout
+
+from agents.config.atomic_write import sync_folder, write_atomically
+from agents.config.json_patch import patched
+from agents.config.json_text import written
+from agents.config.schema import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
+from agents.errors import Conflict, Invalid, NotFound
+
+SAMPLE = Path(__file__).parent / "samples" / "docs-writer"
+AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+SCHEMA = "agent.schema.json"
+SCHEMA_LINK = f"../../{SCHEMA}"  # as seen from an agent.json
+LOCK_TIMEOUT = 10  # seconds
+
+
+def home() -> Path:
+    return Path(settings.PLANSIDE_HOME)
+
+
+def workspaces() -> Path:
+    return home() / "workspaces"
+
+
+def agent_ids() -> list[str]:
+    """The folders that are named like agents, whether or not they hold one."""
+    if not workspaces().is_dir():
+        return []
+    return [path.name for path in workspaces().iterdir() if AGENT_ID.fullmatch(path.name)]
+
+
+def agent_path(agent_id: str) -> Path:
+    """Where the agent's file is or would be. A wrong id never becomes a path."""
+    if not AGENT_ID.fullmatch(agent_id):
+        raise NotFound(f'There is no agent "{agent_id[:64]}".')
+    return workspaces() / agent_id / "agent.json"
+
+
+def last_good_path(path: Path) -> Path:
+    return path.with_name(".agent.last-good.json")
+
+
+def check_new_id(agent_id: str) -> None:
+    if not AGENT_ID.fullmatch(agent_id):
+        raise Invalid(
+            "An agent's id is made of at most 64 small letters, digits, hyphens and underscores, "
+            "and begins with a letter or digit."
+        )
+
+
+def new_agent_path(agent_id: str) -> Path:
+    """The path of an agent that is not there yet, in a folder that is."""
+    path = agent_path(agent_id)
+    if path.exists():
+        raise Conflict(f'There is already an agent "{agent_id}".')
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def read_text(path: Path) -> tuple[str, Fault | None]:
+    """The text of the file, and the reason if it is none. Stays clear of pipes and devices."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return "", Fault(f"{path.name} is not an ordinary file")
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        return "", Fault(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
+    if len(raw) > LARGEST_FILE:
+        return "", Fault(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
+    try:
+        return raw.decode("utf-8-sig"), None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        return raw.decode("utf-8-sig", errors="replace"), Fault("this is not UTF-8 text", line)
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """One writer at a time, across processes. The locks outlive the folders they guard."""
+    if not AGENT_ID.fullmatch(name):
+        raise NotFound(f'There is no agent "{name[:64]}".')
+    folder = home() / "locks"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / f"{name}.lock", timeout=LOCK_TIMEOUT):
+            yield
+    except Timeout:
+        raise Conflict(f'"{name}" is being written by someone else; try again.') from None
+
+
+def own_files(folder: Path) -> Path:
+    """The files folder beside an agent.json, made if need be."""
+    files = folder / "files"
+    try:
+        files.mkdir(exist_ok=True)
+    except OSError:
+        raise Invalid(f"{files} is not a folder.") from None
+    return checked_folder(files) if files.is_symlink() else files.resolve()
+
+
+def named_folder(workspace: str) -> Path:
+    """The folder that `workspace` names, which must exist and lie apart from the home."""
+    try:
+        path = Path(workspace).expanduser()
+    except RuntimeError:  # the home of somebody who is not there
+        raise Invalid(f"workspace: {workspace} is not a folder.") from None
+    if not path.is_absolute():
+        raise Invalid("workspace must be a whole path that begins with / or ~.")
+    return checked_folder(path)
+
+
+def checked_folder(path: Path) -> Path:
+    """The real folder behind a path. What lies in the home is no business of a tool."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        raise Invalid(f"workspace: {path} is not a folder.") from None
+    if not real.is_dir():
+        raise Invalid(f"workspace: {path} is not a folder.")
+    own = home().resolve()
+    if own.is_relative_to(real) or real.is_relative_to(own):
+        raise Invalid(f"workspace: {path} may not hold Planside's own folder or lie within it.")
+    return real
+
+
+def copy_files(source: Path, target: Path) -> None:
+    """Copy an agent's own files; links stay links, pipes and hard links are left out."""
+    if (source / "files").is_dir():
+        shutil.copytree(
+            source / "files", target / "files", symlinks=True, ignore=specials, dirs_exist_ok=True
+        )
+
+
+def specials(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if not is_copied((Path(folder) / name).lstat())]
+
+
+def is_copied(found: os.stat_result) -> bool:
+    """A file with a second name is not: what it holds may be another agent's."""
+    if stat.S_ISREG(found.st_mode):
+        return found.st_nlink == 1
+    return stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
+
+
+def move_to_trash(folder: Path) -> None:
+    trash = workspaces() / ".trash"
+    trash.mkdir(exist_ok=True)
+    when = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+    folder.rename(trash / f"{folder.name}-{when}")
+    sync_folder(workspaces())
+
+
+def prepare_home() -> None:
+    """Make the home; at its very first start, with the sample agent in it."""
+    home().mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked("home"):
+        (home() / "chains").mkdir(exist_ok=True)
+        if not workspaces().exists():
+            ship_sample()
+        schema = (written_schema() + "\n").encode()
+        path = home() / SCHEMA
+        if not path.exists() or path.read_bytes() != schema:
+            write_atomically(path, schema)
+
+
+def template(agent_id: str) -> str:
+    plain = AgentFile(id=agent_id, name=agent_id).model_dump(mode="json")
+    return written({"$schema": SCHEMA_LINK} | plain, depth=0) + "\n"
+
+
+def written_schema() -> str:
+    return written({"title": "Agent"} | AgentFile.model_json_schema(), depth=0)
+
+
+def ship_sample() -> None:
+    """All or nothing: a start that is cut short leaves no half of it, and the next one repeats."""
+    unfinished = Path(tempfile.mkdtemp(dir=home(), prefix=".workspaces-"))
+    folder = unfinished / SAMPLE.name
+    shutil.copytree(SAMPLE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (folder, *folder.rglob("*")):  # copied with the modes of the installed files
+        path.chmod(path.stat().st_mode & 0o700)
+    path = folder / "agent.json"
+    text = path.read_text(encoding="utf-8")
+    model: dict[str, str] = {"provider": default_provider(), "model": default_model()}
+    path.write_text(patched(text, dict(model)), encoding="utf-8")
+    sync_folder(folder)
+    unfinished.rename(workspaces())
+    sync_folder(home())

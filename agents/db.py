@@ -1,0 +1,150 @@
+"""The one place where async code meets the database, and what to do when it is away."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    connections,
+)
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from psycopg import AsyncConnection
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What a server that is restarted, or lost on the network, comes up as.
+AWAY = (OperationalError, InterfaceError)
+# PostgreSQL's code: this process slept in a transaction, so the server ended the connection.
+SLEPT_TOO_LONG = "25P03"
+
+IDLE = 1.0  # seconds after which a server may have been restarted behind our back
+_used = threading.local()
+READERS = 4  # pages that are drawn side by side; none waits behind another's
+_readers = ThreadPoolExecutor(READERS, "reader")
+
+
+async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run a sync function of the domain on the process's one database thread."""
+    return await sync_to_async(with_connection(function), thread_sensitive=True)(*args, **kwargs)
+
+
+async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The same on other threads, for what only reads: what is shown never holds up the work."""
+    async with ThreadSensitiveContext(executor=_readers):
+        return await in_db(function, *args, **kwargs)
+
+
+def with_connection(function: Callable[P, R]) -> Callable[P, R]:
+    """The function on a connection that works; one that broke under it is thrown away.
+
+    The thread outlives any connection, and no request's end looks after it.
+    """
+
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if time.monotonic() - getattr(_used, "at", 0.0) > IDLE:
+            give_back()
+        try:
+            return function(*args, **kwargs)
+        except AWAY:
+            give_back()
+            raise
+        except InternalError as error:
+            if getattr(error.__cause__, "sqlstate", "") != SLEPT_TOO_LONG:
+                raise
+            give_back()
+            raise OperationalError(str(error)) from error
+        finally:
+            _used.at = time.monotonic()
+
+    return called
+
+
+def give_back() -> None:
+    """To the pool, which looks at a connection before it hands it out again."""
+    for each in connections.all(initialized_only=True):
+        if each.vendor == "postgresql" and not each.in_atomic_block:
+            with suppress(DatabaseError):
+                each.close()
+
+
+def is_postgresql() -> bool:
+    """Whether other processes may run turns of this database: on PostgreSQL, never on SQLite."""
+    return connection.vendor == "postgresql"
+
+
+def clock() -> datetime:
+    """The time by which leases and delays are judged: the database's, where hosts may differ."""
+    from django.utils import timezone
+
+    if not is_postgresql():
+        return timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        now: datetime = cursor.fetchone()[0]
+    return now
+
+
+async def session() -> AsyncConnection[tuple[object, ...]]:
+    """A connection to PostgreSQL of its own, outside the pool and off the database thread."""
+    from psycopg import AsyncConnection
+
+    django_only = ("context", "cursor_factory", "prepare_threshold")
+    params = connection.get_connection_params()
+    kept = {name: value for name, value in params.items() if name not in django_only}
+    return await AsyncConnection.connect(**kept, autocommit=True)
+
+
+# The one order in which PostgreSQL's row locks are taken, so that no two wait for each other.
+#
+# Whatever writes to a conversation locks its row first, verbs and running turns alike: their
+# events are numbered there anyway. On SQLite there is one writer at a time.
+
+
+def lock_conversation(pk: int) -> None:
+    """Until the transaction ends; rows that point to it may still be added by others."""
+    if connection.features.has_select_for_update:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM agents_conversation WHERE id = %s FOR NO KEY UPDATE", [pk]
+            )
+
+
+log = logging.getLogger(__name__)
+
+
+# Something Planside leans on is away for a while: said once, and once more when it is back.
+
+
+class Outage:
+    """`what` is the subject of the sentences: "the database"."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.is_on = False
+
+    def began(self, error: BaseException) -> None:
+        if not self.is_on:
+            self.is_on = True
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            log.warning("%s does not answer (%s); trying again", self.what, reason)
+
+    def over(self) -> None:
+        if self.is_on:
+            self.is_on = False
+            log.warning("%s answers again", self.what)

@@ -1,0 +1,106 @@
+"""What a model is offered at this moment of a turn: tools and instructions.
+
+The turn's handler says what it offers, from the rows, each time tools are listed and again each
+time one is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agents.config.store import AgentRecord
+from agents.config.tool_names import RUN_AGENT
+from agents.engine.handlers import Offer, handler_of
+from agents.engine.subagents import open_child
+from agents.json_values import same_json
+from agents.models import ToolCall, Turn
+from agents.tools import permissions
+from agents.tools.base import Tool
+from agents.tools.fetch import fetch_tools
+from agents.tools.files import file_tools
+from agents.tools.integrations.tools import source_tools
+from agents.tools.permissions import NEVER_OFF, Grant, Permissions, allows, hides, is_off
+from agents.tools.run_agent import run_agent_tools
+from agents.tools.shell import shell_tools
+
+
+@dataclass(frozen=True)
+class AvailableTools:
+    """The tools of one moment, by name, with the grant each call needs."""
+
+    offer: Offer
+    tools: dict[str, Tool] = field(default_factory=dict)
+    grants: dict[str, Grant] = field(default_factory=dict)
+
+    always_allow: tuple[object, ...] = ()
+
+    def must_ask(self, call: ToolCall) -> bool:
+        """Set to ask, not decided yet, and exactly this call was not allowed for always."""
+        exact = {"tool": call.tool, "arguments": call.arguments}
+        known = any(same_json(exact, each) for each in self.always_allow)
+        name = call.tool
+        if name == "run_agent":
+            name = f"{RUN_AGENT}{call.arguments.get('agent')}"
+        asks = self.grants.get(name) == "ask" and not call.decision
+        return asks and not known
+
+    def refusal(self, call: ToolCall) -> str:
+        """Why the call cannot be carried out now, or nothing."""
+        if call.tool in self.tools:
+            return ""
+        names = ", ".join(sorted(self.tools)) or "none"
+        why = self.offer.refusal or "It does not exist or is not granted to this agent."
+        return f"{call.tool} was not carried out. {why} Tools on offer now: {names}."
+
+
+def available_tools(turn: Turn, words: list[str]) -> AvailableTools:
+    """Everything the model may call now: the plug-in's tools and the granted ones of the agent.
+
+    Grants are read from the agent's file at each call, not from the turn's snapshot; `words` is
+    the chain task's own list. Plan tools come from the gate: a task may hide those that are not
+    vital.
+    """
+    offer = handler_of(turn).offer(turn)
+    now = permissions.of_turn(turn, offer.lifted)
+    tools = {tool.name: tool for tool in offer.tools if stays(now, tool.name, words)}
+    grants: dict[str, Grant] = {}
+    for tool in tools_of(now, turn) if offer.agent_tools != "none" else []:
+        grant = now.grant(tool.name)
+        open_now = tool.read_only or offer.agent_tools == "all"
+        granted = grant != "off" or tool.name == "run_agent"
+        if granted and open_now and allows(words, tool.name):
+            tools.setdefault(tool.name, tool)
+            grants[tool.name] = grant
+    grants |= {f"{RUN_AGENT}{id}": grant for id, grant in now.callable_agents.items()}
+    return AvailableTools(offer, tools, grants, always_allowed(now.agent))
+
+
+def stays(now: Permissions, plan_tool: str, words: list[str]) -> bool:
+    """Whether neither the agent's file nor the task's list takes a plan tool away."""
+    hidden = hides(words, plan_tool) and plan_tool not in NEVER_OFF
+    return not hidden and not is_off(now.agent, plan_tool)
+
+
+def always_allowed(agent: AgentRecord) -> tuple[object, ...]:
+    return tuple(
+        {"tool": each.tool, "arguments": each.arguments} for each in agent.file.always_allow
+    )
+
+
+def tools_of(now: Permissions, turn: Turn) -> list[Tool]:
+    """Every tool there is for this agent, granted or not."""
+    return [
+        *agent_tools(now),
+        *source_tools([*now.agent.file.tools, *now.lifted]),
+        *run_agent_tools(turn, list(now.callable_agents), open_child),
+    ]
+
+
+def agent_tools(now: Permissions) -> list[Tool]:
+    """The tools with a row of their own in Settings; sources have theirs.
+
+    Only an admin's agent gets at the server itself: its shell, its folders, its own network.
+    """
+    root = now.folder
+    shell = shell_tools(root) if now.reaches_server else []
+    return [*file_tools(root), *shell, *fetch_tools(now.private_hosts)]

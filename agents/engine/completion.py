@@ -1,0 +1,238 @@
+"""Asking the model: a streamed reply with tool calls, or one label to route by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from agents.chains.graph import labels_of, normalize_label
+from agents.chains.outputs import Output
+from agents.db import in_db
+from agents.engine import configuration, persistence
+from agents.engine.available_tools import AvailableTools, available_tools
+from agents.engine.budget import cost_of
+from agents.engine.handlers import Instruction, handler_of
+from agents.engine.prompt import (
+    NEVER_DROPPED,
+    last_reply_id,
+    own_messages,
+    system_parts,
+    tokens,
+    within_window,
+)
+from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
+from agents.engine.template_values import expanded
+from agents.llm.client import ModelRequest, ReasoningPart, Reply, stream
+from agents.llm.providers.registry import resolve
+from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
+from agents.models import Message, Turn
+from agents.statements import execute
+from agents.tools.base import Tool
+from agents.turn_exceptions import TurnFailed
+
+COUNT_CALL = "UPDATE agents_turn SET model_calls = model_calls + 1 WHERE id = %s"
+ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
+
+
+async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Ask the model once. The result is `tool_call` or `executed`; the output names the message."""
+    turn = step.turn
+    if replied := turn.checkpoint.get("replied"):  # it had answered when the turn broke off
+        yield await in_db(reply_of, replied)
+        return
+    request = await in_db(prepare_request, step)
+    writing: dict[str, Message] = {}
+    reply: Reply | None = None
+    async with aclosing(stream(request)) as parts:
+        async for part in parts:
+            if isinstance(part, Reply):
+                reply = part
+                continue
+            kind = "reasoning" if isinstance(part, ReasoningPart) else "text"
+            if kind not in writing:
+                writing[kind] = await in_db(persistence.start_message, turn, kind)
+            yield TextStreamed(writing[kind].pk, part.text)
+    for message in writing.values():
+        yield TextEnded(message.pk)
+    assert reply is not None, "a stream ends with its reply or an error"
+    yield await in_db(finish_completion, step, request, writing, reply)
+
+
+def finish_completion(
+    step: Step, request: ModelRequest, writing: dict[str, Message], reply: Reply
+) -> StepDone:
+    turn = step.turn
+    if "reasoning" in writing:
+        persistence.finish_message(turn, writing["reasoning"], reply.reasoning)
+    message = writing["text"] if "text" in writing else persistence.start_message(turn)
+    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
+    persistence.finish_reply(turn, message, reply, cost)
+    return outcome(message, bool(reply.calls))
+
+
+def reply_of(message_id: int) -> StepDone:
+    """What a message that was finished before the turn broke off came to."""
+    message = Message.objects.get(pk=message_id)
+    return outcome(message, message.tool_calls.exists())
+
+
+def outcome(message: Message, calls: bool) -> StepDone:
+    value = "tool_call" if calls else "executed"
+    return StepDone(value, {"message": message.pk, "text": message.text})
+
+
+async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Let the model choose one of the labels the branches wait for; the result is the label.
+
+    The choice is no message: nobody has to read it.
+    """
+    labels = labels_of(step.task)
+    request = await in_db(prepare_request, step, labels)
+    reply: Reply | None = None
+    async with aclosing(stream(request)) as parts:
+        async for part in parts:
+            reply = part if isinstance(part, Reply) else reply
+    assert reply is not None, "a stream ends with its reply or an error"
+    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
+    await in_db(persistence.count_reply, step.turn, reply, cost)
+    label = chosen(reply.text, labels)
+    yield StepDone(label, {"text": label})
+
+
+def chosen(answer: str, labels: list[str]) -> str:
+    """The label that was meant, whatever stands around it; else the answer, for `default`.
+
+    A label counts as a whole word: "abnormal" does not name "normal". Where two are named that
+    are no part of each other, nobody knows which was meant.
+    """
+    said = normalize_label(answer.strip().strip(".!\"'`*").casefold())
+    known = {normalize_label(label.casefold()): label for label in labels}
+    if said in known:
+        return known[said]
+    named = [label for label in known if names(said, label)]
+    whole = [one for one in named if not any(names(other, one) for other in named if other != one)]
+    return known[whole[0]] if len(whole) == 1 else answer.strip()
+
+
+def names(text: str, label: str) -> bool:
+    return bool(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text))
+
+
+def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest:
+    """The request from the rows and the agent's file as they are now; counted before it is sent."""
+    turn, config = step.turn, step.task.execute_config
+    with persistence.fenced(turn):
+        persistence.check_stop_requested(turn)
+        configuration.read_again(turn)
+        handler_of(turn).check(turn)
+        execute(COUNT_CALL, [turn.pk])
+        available = available_tools(turn, words_of(step))
+    asks = labels is None and takes_up_calls(step)
+    tools = [describe(tool, turn) for tool in available.tools.values()] if asks else []
+    temperature = 0.0 if labels is not None else turn.config.get("temperature")
+    return ModelRequest(
+        endpoint=resolve(expanded(step, config.provider) or str(turn.config.get("provider") or "")),
+        model=expanded(step, config.model) or str(turn.config.get("model") or ""),
+        messages=request_messages(step, available, tools, labels),
+        tools=tools,
+        temperature=temperature if config.temperature is None else config.temperature,
+        extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
+    )
+
+
+def takes_up_calls(step: Step) -> bool:
+    """Whether a way leads from here to a task that runs calls; without one none is invited."""
+    targets = {branch.goto for branch in step.task.transition.branches}
+    tasks = step.work.chain.tasks
+    return any(t.id in targets and t.handler == "execute_tool_calls" for t in tasks)
+
+
+def words_of(step: Step) -> list[str]:
+    """The task's own list of tools, less what it hides."""
+    config = step.task.execute_config
+    return [*config.tools, *(f"!{name}" for name in config.hide_tools)]
+
+
+def request_messages(
+    step: Step, available: AvailableTools, tools: list[dict[str, object]], labels: list[str] | None
+) -> list[ChatMessage]:
+    turn = step.turn
+    author = expanded(step, step.task.system_instruction)
+    if labels:
+        author = f"{author}\n\n{ROUTE.format(labels=', '.join(labels))}".strip()
+    parts = [Instruction(100, author)] if labels else system_parts(turn, author, available.offer)
+    opening, own = with_prompt(step)
+    nudge = turn.checkpoint.get("nudge")
+    reminder: list[ChatMessage] = [{"role": "user", "content": nudge}] if nudge else []
+    limit = token_limit(step) - len(str(tools)) // 4
+    demand_room(step, parts, opening[-1:] + reminder)
+    return within_window(parts, opening, own, reminder, limit)
+
+
+def demand_room(step: Step, parts: list[Instruction], prompt: list[ChatMessage]) -> None:
+    """What may not be dropped has to fit into the limit that the chain's author has set."""
+    if not step.work.chain.token_limit:
+        return
+    system = sum(len(part.text.encode()) for part in parts if part.priority >= NEVER_DROPPED)
+    needed, room = system // CHARACTERS_PER_TOKEN + tokens(prompt), token_limit(step)
+    if needed > room:
+        raise TurnFailed(
+            "logic",
+            f"Task {step.task.id}: its prompt is about {needed:,} tokens, and the chain's "
+            f"token_limit of {step.work.chain.token_limit:,} leaves {room:,} for it.",
+        )
+
+
+def with_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:
+    """What was said before this turn's own part, and that part.
+
+    The first task answers what the chain was started with, and whoever follows tool calls goes on
+    where they were made. Any other task has an input of its own: its prompt_template, or what
+    `input_var` or the task before it gave out. It takes the place of what was said last; what the
+    task itself has done since comes after it.
+    """
+    prompt = saved_prompt(step) or new_prompt(step)
+    if prompt is None:
+        return step.work.opening, own_messages(step.turn)
+    asked: ChatMessage = {"role": "user", "content": prompt["text"]}
+    at = int(str(prompt["at"]))
+    before = own_messages(step.turn, until=at) if prompt["by_template"] else []
+    return [*step.work.opening[:-1], *before, asked], own_messages(step.turn, after=at)
+
+
+def saved_prompt(step: Step) -> Output | None:
+    """The input of the round of tool calls that this task goes on with."""
+    prompt: Output | None = step.turn.checkpoint.get("prompt")
+    is_asked_again = step.before is None and bool(step.turn.checkpoint.get("nudge"))
+    if not prompt or not (step.follows_calls or is_asked_again):
+        return None
+    has_own_input = step.task.prompt_template or step.task.input_var
+    return None if has_own_input and prompt["task"] != step.task.id else prompt
+
+
+def new_prompt(step: Step) -> Output | None:
+    """The task's own input, from here on; None where it is the conversation as it stands."""
+    task, turn = step.task, step.turn
+    is_first = step.before is None
+    goes_on = (is_first or step.follows_calls) and not task.input_var
+    text = expanded(step, task.prompt_template) or ("" if goes_on else step.input_text)
+    if not text.strip():
+        if turn.checkpoint.get("prompt") and not step.follows_calls:
+            persistence.save_checkpoint(turn, prompt=None)
+        return None
+    by_template = bool(task.prompt_template)
+    prompt = {"task": task.id, "text": text, "at": last_reply_id(turn), "by_template": by_template}
+    persistence.save_checkpoint(turn, prompt=prompt)
+    return prompt
+
+
+def token_limit(step: Step) -> int:
+    """The chain's limit or the model's window, whichever is less; a quarter is for the reply."""
+    window = int(step.turn.config.get("context_window") or 32768)
+    limit = min(step.work.chain.token_limit or window, window)
+    return limit - limit // 4
+
+
+def describe(tool: Tool, turn: Turn) -> dict[str, object]:
+    return tool.as_function((turn.config.get("tool_descriptions") or {}).get(tool.name))

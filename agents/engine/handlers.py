@@ -1,0 +1,114 @@
+"""What a turn is about, by its kind: how it begins, what it offers, and what its end means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from agents.chains.schema import Chain
+from agents.chains.store import load_chain
+from agents.engine.steps import Work
+from agents.errors import Refused
+from agents.models import Conversation, Turn
+from agents.tools.base import Tool
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A piece of the system message; the lower its priority, the earlier it is dropped."""
+
+    priority: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a plug-in adds to a turn and what it leaves of the agent's own tools.
+
+    `role` names which of the agent's chains thinks. `refusal` is said of a tool that is not on
+    offer. `lifted` are the tools that a person allows for the run this turn belongs to.
+    """
+
+    role: Literal["chat", "planner", "executor"] = "chat"
+    tools: tuple[Tool, ...] = ()
+    agent_tools: Literal["all", "read", "none"] = "all"
+    instructions: tuple[Instruction, ...] = ()
+    refusal: str = ""
+    lifted: tuple[str, ...] = ()
+
+
+def nothing(turn: Turn) -> None:
+    pass
+
+
+def no_repair() -> None:
+    pass
+
+
+def no_offer(turn: Turn) -> Offer:
+    return Offer()
+
+
+def opens_none(child: Conversation, task: str, parent: Turn) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class TurnHandler:
+    """What a turn of one kind is about. `agents` brings `chat`; `plans` extends it and adds others.
+
+    prepare      what to do; may raise NothingToDo
+    offer        which tools and instructions the model gets at this moment, asked at each listing
+                 and again at each call
+    settle       runs in the transaction in which the turn leaves `running`, and reads `turn.state`
+    resume       runs in that in which a waiting turn goes back into the queue
+    check        runs before each model call and may raise an interruption
+    repair       runs at start-up and on each sweep of the queue
+    nudge        the turn has to end by a tool that ends it: a reply without one is answered once
+                 with the nudge, then the turn has failed
+    open_child   may begin the conversation of an agent that another one calls; True if it did
+    """
+
+    prepare: Callable[[Turn], Work]
+    settle: Callable[[Turn], None] = nothing
+    check: Callable[[Turn], None] = nothing
+    repair: Callable[[], None] = no_repair
+    nudge: str = ""
+    resume: Callable[[Turn], None] = nothing
+    offer: Callable[[Turn], Offer] = no_offer
+    open_child: Callable[[Conversation, str, Turn], bool] = opens_none
+
+
+_handlers: dict[str, TurnHandler] = {}
+
+
+def register_handler(kind: str, handler: TurnHandler) -> None:
+    """At start-up, by kind; a later one takes the place of an earlier one."""
+    _handlers[kind] = handler
+
+
+def handler_of(turn: Turn) -> TurnHandler:
+    return _handlers[turn.kind]
+
+
+def handlers() -> dict[str, TurnHandler]:
+    return dict(_handlers)
+
+
+def chain_of(turn: Turn, role: str) -> Chain:
+    """The chain this turn thinks with: its own, or the one agent.json names for the role.
+
+    One that cannot be used is no better at the next attempt.
+    """
+    if document := (turn.config.get("options") or {}).get("chain"):
+        return Chain.model_validate(document)
+    chains = turn.config.get("chains") or {}
+    try:
+        return load_chain(turn.chain or str(chains.get(role) or DEFAULT_CHAINS[role]))
+    except Refused:
+        turn.checkpoint["final"] = True
+        raise
+
+
+DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "executor"}

@@ -1,0 +1,225 @@
+"""How a turn leaves `running`: over, waiting, or back in the queue. Each is one transaction."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from agents import events
+from agents.actors import Actor
+from agents.db import clock, lock_conversation
+from agents.engine import persistence
+from agents.engine.handlers import handler_of
+from agents.engine.prompt import NO_RESULT, NOT_RUN
+from agents.engine.times import count_time, rest
+from agents.llm.client import ModelError
+from agents.models import Message, Turn, TurnState
+from agents.models.checkpoint import Checkpoint
+from agents.statements import fetch_one, store
+from agents.turn_exceptions import TurnFailed, TurnWaits
+from agents.wakeup import wake_after_commit
+
+LOOSE_ENDS = """
+SELECT EXISTS (SELECT 1 FROM agents_message WHERE turn_id = %s AND streaming),
+       EXISTS (SELECT 1 FROM agents_toolcall
+               WHERE turn_id = %s AND state IN ('', 'asked', 'running')),
+       EXISTS (SELECT 1 FROM agents_toolcall WHERE turn_id = %s AND tool = 'run_agent')
+"""
+MAX_TRIES = 5  # of one model call
+LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
+
+# The failure classes of Attempt, by the kind of a model's error.
+CLASSES = {"busy": "capacity", "too_long": "logic", "bad_request": "logic"}
+
+
+def end(turn: Turn, state: TurnState, error_class: str = "", error: str = "") -> None:
+    with persistence.fenced(turn):
+        close_turn(turn, state, error_class, error)
+
+
+def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str = "") -> None:
+    """The end of a turn, in the caller's transaction: nothing of it is left half-done."""
+    count_time(turn)
+    close_open_work(turn)
+    persistence.resolve_error(turn)
+    turn.state, turn.error_class, turn.error = state, error_class, error
+    turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
+    turn.finished_at = timezone.now()
+    store(turn, "state", "error_class", "error", "waiting_for", "lease_until", "not_before")
+    store(turn, "finished_at", "checkpoint")
+    handler_of(turn).settle(turn)
+    events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
+    wake_after_commit()
+
+
+def close_open_work(turn: Turn) -> None:
+    """A turn that ends in the middle leaves text, calls and other agents' work; most leave none."""
+    streaming, calling, calls = fetch_one(LOOSE_ENDS, [turn.pk] * 3) or (True, True, True)
+    if calls:
+        stop_children(turn)
+    if streaming:
+        close_messages(turn)
+    if calling:
+        persistence.interrupt_calls(turn, NO_RESULT, NOT_RUN)
+
+
+def stop_children(turn: Turn, by: Actor = "") -> None:
+    """What other agents do for this turn ends with it."""
+    children = Turn.objects.filter(conversation__parent_call__turn=turn, state__in=Turn.OPEN_STATES)
+    for child in children:
+        request_stop(child, by)
+
+
+@transaction.atomic
+def request_stop(turn: Turn, by: Actor) -> None:
+    """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
+    lock_conversation(turn.conversation_id)
+    rows = Turn.objects.select_for_update(no_key=True, of=("self",))
+    turn = rows.select_related("conversation").get(pk=turn.pk)
+    if turn.state == TurnState.RUNNING:
+        Turn.objects.filter(pk=turn.pk).update(stop_requested=True)
+        events.record(turn.conversation, "turn.stopping", f"turn:{turn.pk}", by)
+        wake_after_commit()
+    elif turn.is_open:
+        close_turn(turn, TurnState.STOPPED)
+
+
+def close_messages(turn: Turn) -> None:
+    """Text that broke off stays as it was read, and says so."""
+    for message in turn.messages.filter(streaming=True):
+        message.streaming = False
+        message.meta = {**message.meta, "broken_off": True}
+        message.save(update_fields=["streaming", "meta"])
+        persistence.touch(message, turn.conversation_id)
+
+
+def fail(turn: Turn, failure: TurnFailed) -> None:
+    """The turn is over without success; the conversation says why and what to do."""
+    with persistence.fenced(turn):
+        meta = {
+            "title": failure.title or "This did not work",
+            "advice": failure.advice,
+            "remedy": failure.remedy,
+            "resolved": False,
+        }
+        reset_retries(turn)
+        persistence.add_message(turn, "system", Message.Kind.ERROR, str(failure), meta=meta)
+        close_turn(turn, TurnState.FAILED, failure.error_class, str(failure))
+
+
+def reset_retries(turn: Turn) -> None:
+    """The card that counted tries gives way to the final one."""
+    turn.checkpoint.pop("try", None)
+    persistence.resolve_error_cards(turn)
+
+
+def suspend(turn: Turn, wait: TurnWaits) -> None:
+    """Wait in place, without a lease and without a worker; not once it is to be stopped."""
+    with persistence.fenced(turn):
+        if turn.stop_requested:
+            close_turn(turn, TurnState.STOPPED)
+            return
+        persistence.checkpoint(turn, because=wait.because)
+        count_time(turn)
+        turn.state, turn.waiting_for = TurnState.WAITING, wait.waiting_for
+        turn.lease_until, turn.pause_requested = None, False
+        turn.save(update_fields=["state", "waiting_for", "lease_until", "pause_requested"])
+        if wait.waiting_for != Turn.WaitingFor.CHILD:
+            rest(turn)
+        handler_of(turn).settle(turn)
+        events.record(
+            turn.conversation_id, "turn.waiting", f"turn:{turn.pk}", what=wait.waiting_for
+        )
+
+
+def requeue(turn: Turn) -> bool:
+    """Put a waiting turn back into the queue at its checkpoint; False if it was not waiting."""
+    count_time(turn)
+    moved = Turn.objects.filter(pk=turn.pk, state=TurnState.WAITING).update(
+        state=TurnState.QUEUED, waiting_for="", not_before=None
+    )
+    if moved:
+        events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
+        handler_of(turn).resume(turn)
+        wake_after_commit()
+    return bool(moved)
+
+
+def model_failed(turn: Turn, error: ModelError) -> None:
+    """Try again later while that may help, at most five times; else the turn has failed."""
+    if may_try_later(turn, error):
+        schedule_retry(turn, error, int(turn.checkpoint.get("try", 1)))
+        return
+    if not error.transient:
+        turn.checkpoint["final"] = True  # trying the same again would not help
+    error_class = "transient" if error.transient else "logic"
+    error_class = CLASSES.get(error.kind, error_class)
+    fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, "models"))
+
+
+def may_try_later(turn: Turn, error: ModelError) -> bool:
+    return error.transient and int(turn.checkpoint.get("try", 1)) < MAX_TRIES
+
+
+def schedule_retry(turn: Turn, error: ModelError, tries: int) -> None:
+    """Back into the queue until the next try, with a card that says when."""
+    with persistence.fenced(turn):
+        if turn.stop_requested:
+            close_turn(turn, TurnState.STOPPED)
+            return
+        seconds = delay(error, tries)
+        turn.not_before = clock() + timedelta(seconds=seconds)
+        count_time(turn)
+        turn.state, turn.lease_until = TurnState.QUEUED, None
+        next_try: Checkpoint = {"try": tries + 1}
+        persistence.checkpoint(turn, **next_try)
+        turn.save(update_fields=["not_before", "state", "lease_until"])
+        show_retry(turn, error, tries + 1)
+        handler_of(turn).settle(turn)
+        wake_after_commit()
+
+
+def delay(error: ModelError, tries: int) -> float:
+    """Seconds: what the server asks for, else 1, 2, 4, 8 times the base with up to half more."""
+    if error.retry_after is not None:
+        return min(max(error.retry_after, 0.0), LONGEST_WAIT)
+    base = float(settings.MODEL_RETRY_BASE) * float(2 ** (tries - 1))
+    return min(base * random.uniform(1, 1.5), LONGEST_WAIT)
+
+
+def show_retry(turn: Turn, error: ModelError, number: int) -> None:
+    meta = {
+        "title": error.sentence,
+        "advice": error.advice,
+        "remedy": "models",
+        "try": number,
+        "tries": MAX_TRIES,
+        "next_try_at": turn.not_before.isoformat() if turn.not_before else None,
+        "resolved": False,
+    }
+    card = turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False).last()
+    if card is None:
+        persistence.add_message(turn, "system", Message.Kind.ERROR, error.detail, meta=meta)
+        return
+    card.text, card.meta = error.detail, meta
+    card.save(update_fields=["text", "meta"])
+    persistence.touch(card, turn.conversation_id)
+
+
+def interrupt(turn: Turn) -> None:
+    """The task was cancelled: by a person's stop, or because the process goes down."""
+    with transaction.atomic():
+        wishes = Turn.objects.filter(pk=turn.pk).values_list("stop_requested", flat=True).first()
+        if wishes:
+            end(turn, TurnState.STOPPED)
+            return
+        with persistence.fenced(turn):
+            count_time(turn)
+            turn.state, turn.lease_until = TurnState.QUEUED, None
+            turn.save(update_fields=["state", "lease_until"])
+            events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
+            wake_after_commit()

@@ -1,0 +1,232 @@
+"""Everything a running turn writes. Each write is fenced by the epoch it was claimed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Unpack
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents import events
+from agents.actors import Actor
+from agents.db import lock_conversation
+from agents.models import Message, ToolCall, Turn
+from agents.models.checkpoint import Checkpoint
+from agents.statements import execute, fetch_one, for_update, insert, store, stored
+from agents.turn_exceptions import TurnLost, TurnStopped, TurnWaits
+
+if TYPE_CHECKING:
+    from agents.llm.client import Reply
+
+
+FENCE = (
+    "SELECT stop_requested, pause_requested FROM agents_turn"
+    " WHERE id = %s AND epoch = %s AND state = 'running'"
+)
+CHECKPOINT = "UPDATE agents_turn SET checkpoint = %s WHERE id = %s"
+USED = (
+    "UPDATE agents_turn SET tokens_in = tokens_in + %s, tokens_out = tokens_out + %s WHERE id = %s"
+)
+TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
+
+
+@contextmanager
+def fenced(turn: Turn) -> Iterator[None]:
+    """A transaction that commits only while this claim of the turn holds."""
+    with transaction.atomic():
+        lock_conversation(turn.conversation_id)
+        wishes = fetch_one(FENCE + for_update(), [turn.pk, turn.epoch])
+        if wishes is None:
+            raise TurnLost
+        turn.stop_requested, turn.pause_requested = bool(wishes[0]), bool(wishes[1])
+        yield
+
+
+def check_stop_requested(turn: Turn) -> None:
+    """Before each model call and each tool: does the person want it to go on?"""
+    if turn.stop_requested:
+        raise TurnStopped
+    if turn.pause_requested:
+        raise TurnWaits(Turn.WaitingFor.PAUSE)
+
+
+def checkpoint(turn: Turn, **changes: Unpack[Checkpoint]) -> None:
+    """Remember what a resumed turn needs; within a fenced transaction."""
+    turn.checkpoint = {**turn.checkpoint, **changes}
+    execute(CHECKPOINT, [stored(Turn, "checkpoint", turn.checkpoint), turn.pk])
+
+
+def save_checkpoint(turn: Turn, **changes: Unpack[Checkpoint]) -> None:
+    with fenced(turn):
+        checkpoint(turn, **changes)
+
+
+def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
+    """The message that is being written; after a crash or a retry, the unfinished one anew."""
+    with fenced(turn):
+        last = unfinished(turn, kind)
+        turn.checkpoint["writing"] = True
+        if last is not None:
+            last.text, last.streaming = "", True
+            last.changed_seq = events.record(
+                turn.conversation_id, "message.updated", f"message:{last.pk}"
+            )
+            last.save(update_fields=["text", "streaming", "changed_seq"])
+            return last
+        return add_message(turn, "assistant", kind, streaming=True, meta={"unfinished": True})
+
+
+def unfinished(turn: Turn, kind: str) -> Message | None:
+    """The message an earlier try has left; a turn's first try has left none."""
+    if turn.epoch <= 1 and not turn.checkpoint.get("writing"):
+        return None
+    return turn.messages.filter(role="assistant", kind=kind, meta__unfinished=True).last()
+
+
+def add_message(
+    turn: Turn,
+    role: str,
+    kind: str,
+    text: str = "",
+    *,
+    streaming: bool = False,
+    meta: dict[str, object] | None = None,
+) -> Message:
+    """Append a message of this turn."""
+    message = Message(turn=turn, role=role, kind=kind, text=text, streaming=streaming)
+    message.meta = meta or {}
+    return put(message, turn.conversation_id)
+
+
+def put(message: Message, conversation_id: int, by: Actor = "") -> Message:
+    """Store a new message; the number of the event that adds it is its place."""
+    subject = f"turn:{message.turn_id}" if message.turn_id else ""
+    seq = events.record(conversation_id, "message.added", subject, by)
+    message.conversation_id, message.seq, message.changed_seq = conversation_id, seq, seq
+    insert(message)
+    return message
+
+
+def touch(message: Message | int, conversation_id: int, type: str = "message.updated") -> None:
+    """Tell readers that a message, or what hangs on it, is to be read again."""
+    pk = message if isinstance(message, int) else message.pk
+    seq = events.record(conversation_id, type, f"message:{pk}")
+    execute(TOUCH, [seq, pk])
+
+
+def save_text(turn: Turn, message_id: int, text: str) -> None:
+    """Keep what was streamed so far. Readers have it already: no event."""
+    with fenced(turn):
+        Message.objects.filter(pk=message_id).update(text=text)
+
+
+def finish_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
+    with fenced(turn):
+        close_message(turn, message, text, **meta)
+
+
+def close_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
+    message.text, message.streaming = text, False
+    message.meta = {**message.meta, **meta}
+    message.meta.pop("unfinished", None)
+    message.changed_seq = events.record(
+        turn.conversation_id, "message.updated", f"message:{message.pk}"
+    )
+    store(message, "text", "streaming", "meta", "changed_seq")
+
+
+def finish_reply(turn: Turn, message: Message, reply: Reply, cost: Decimal | None) -> None:
+    """The model has answered: text, calls and usage at once. `cost` is in US dollars."""
+    with fenced(turn):
+        calls = [
+            ToolCall(
+                message=message,
+                turn=turn,
+                call_id=call.id,
+                position=position,
+                tool=call.name[:200],
+                arguments=call.arguments,
+                reason=call.broken or "",
+            )
+            for position, call in enumerate(reply.calls)
+        ]
+        if calls:
+            ToolCall.objects.bulk_create(calls)
+        close_message(turn, message, reply.text, tokens=reply.tokens_in + reply.tokens_out)
+        resolve_error(turn)
+        turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
+        turn.checkpoint.pop("writing", None)
+        count_usage(turn, reply, cost)
+
+
+def count_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
+    """A reply that is no message: only what it used is kept."""
+    with fenced(turn):
+        resolve_error(turn)
+        count_usage(turn, reply, cost)
+
+
+def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
+    """Written together with the checkpoint, so that no reply is counted twice or not at all."""
+    if cost is not None:
+        turn.cost = (turn.cost or 0) + cost
+    turn.usage_estimated = turn.usage_estimated or reply.estimated
+    execute(USED, [reply.tokens_in, reply.tokens_out, turn.pk])
+    store(turn, "cost", "usage_estimated", "checkpoint")
+
+
+def resolve_error(turn: Turn) -> None:
+    """The model answers again: the card that counted the tries says so."""
+    if turn.checkpoint.pop("try", 0):
+        resolve_error_cards(turn)
+
+
+def resolve_error_cards(turn: Turn) -> None:
+    """What they tell of is over, or another card takes their place: none offers a retry."""
+    for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
+        message.meta = {**message.meta, "resolved": True, "next_try_at": None}
+        message.save(update_fields=["meta"])
+        touch(message, turn.conversation_id)
+
+
+def begin_call(turn: Turn, call: ToolCall) -> None:
+    with fenced(turn):
+        check_stop_requested(turn)
+        call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
+        store(call, "state", "started_at")
+        touch(call.message_id, turn.conversation_id, "tool.started")
+
+
+def ask_for_call(turn: Turn, call: ToolCall) -> None:
+    """Stop at a call that a person has to allow."""
+    with fenced(turn):
+        call.state, call.asked_at = ToolCall.State.ASKED, timezone.now()
+        call.save(update_fields=["state", "asked_at"])
+        touch(call.message_id, turn.conversation_id, "tool.asked")
+
+
+def end_call(
+    turn: Turn, call: ToolCall, state: str, result: str, **changes: Unpack[Checkpoint]
+) -> None:
+    """`changes` of the checkpoint that belong to it."""
+    with fenced(turn):
+        close_call(call, state, result)
+        if changes:
+            checkpoint(turn, **changes)
+
+
+def close_call(call: ToolCall, state: str, result: str) -> None:
+    call.state, call.result, call.finished_at = state, result, timezone.now()
+    store(call, "state", "result", "finished_at")
+    touch(call.message_id, call.turn.conversation_id, "tool.finished")
+
+
+def interrupt_calls(turn: Turn, no_result: str, not_run: str) -> None:
+    """Calls that were in flight when the turn ended did not report back; others never began."""
+    for call in turn.tool_calls.filter(
+        state__in=["", ToolCall.State.RUNNING, ToolCall.State.ASKED]
+    ):
+        close_call(call, ToolCall.State.INTERRUPTED, no_result if call.started_at else not_run)

@@ -1,0 +1,207 @@
+"""Rows become the messages of the chat-completions API."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from json import dumps, loads
+from typing import NamedTuple
+
+from agents.engine.handlers import Instruction, Offer
+from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
+from agents.models import ToolCall, Turn
+from agents.statements import fetch_all, fetch_models, places
+
+NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
+NOT_RUN = "Interrupted before it began: it was not run."
+NEVER_DROPPED = 95  # instructions of this priority and more
+EARLIER = (
+    "SELECT id FROM agents_turn WHERE conversation_id = %s AND lane = 'chat' AND id < %s"
+    " ORDER BY id DESC LIMIT %s"
+)
+
+SAID = (
+    "SELECT id, seq, role, text, meta FROM agents_message"
+    " WHERE turn_id IN ({}) AND kind = 'text' ORDER BY turn_id, seq"
+)
+CALLS = "SELECT * FROM agents_toolcall WHERE message_id IN ({}) ORDER BY position"
+
+
+def system_parts(turn: Turn, author: str, offer: Offer) -> list[Instruction]:
+    """What the system message is made of: the chain's words, the agent's, and the moment's."""
+    agent = str(turn.config.get("instructions") or "")
+    return [Instruction(100, author), Instruction(95, agent), *offer.instructions]
+
+
+def within_window(
+    parts: list[Instruction],
+    opening: list[ChatMessage],
+    own: list[ChatMessage],
+    reminder: list[ChatMessage],
+    limit: int,
+) -> list[ChatMessage]:
+    """A request of at most `limit` tokens, as far as dropping allows.
+
+    What goes first: the oldest earlier messages, then the oldest rounds of this turn, then
+    instructions by priority. A call and its results go together; what was said last, the newest
+    round and instructions of priority 95 and more stay.
+    """
+    *earlier, last = opening or [{}]
+    rounds = rounds_of(own)
+    kept = sum(tokens(each) for each in ([last], reminder))
+    room = limit - kept - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
+    newest, room = newest_that_fit(rounds, room, at_least=1)
+    before, room = newest_that_fit(rounds_of(earlier), room)
+    for part in sorted(parts, key=lambda part: part.priority):
+        if room >= 0 or part.priority >= NEVER_DROPPED:
+            break
+        parts = [each for each in parts if each is not part]
+        room += len(part.text) // CHARACTERS_PER_TOKEN
+    texts = [part.text.strip() for part in parts if part.text.strip()]
+    system: list[ChatMessage] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
+    return [*system, *before, *([last] if last else []), *newest, *reminder]
+
+
+def rounds_of(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
+    """Messages that only make sense together: calls with their results."""
+    rounds: list[list[ChatMessage]] = []
+    for message in messages:
+        if rounds and message["role"] == "tool":
+            rounds[-1].append(message)
+        else:
+            rounds.append([message])
+    return rounds
+
+
+def newest_that_fit(
+    rounds: list[list[ChatMessage]], room: int, at_least: int = 0
+) -> tuple[list[ChatMessage], int]:
+    taken: list[list[ChatMessage]] = []
+    for number, each in enumerate(reversed(rounds)):
+        if tokens(each) > room and number >= at_least:
+            break
+        taken.append(each)
+        room -= tokens(each)
+    return [message for each in reversed(taken) for message in each], room
+
+
+def tokens(messages: list[ChatMessage]) -> int:
+    """Estimated: four bytes of UTF-8 a token."""
+    return sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
+
+
+def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[ChatMessage]:
+    """What the model said and did in this turn so far, or between two of its messages' ids."""
+    said = replies_of(turn)
+    return to_messages(
+        each for each in said if after < each.pk and (until is None or each.pk <= until)
+    )
+
+
+def last_reply_id(turn: Turn) -> int:
+    """The id of the last message the model has finished in this turn; 0 without one."""
+    return max((each.pk for each in replies_of(turn)), default=0)
+
+
+def replies_of(turn: Turn) -> list[StoredMessage]:
+    if turn.epoch <= 1 and not turn.checkpoint.get("steps"):
+        return []  # its first step, for the first time
+    return [
+        each
+        for each in messages_of([turn.pk])
+        if each.role == "assistant" and not each.meta.get("unfinished")
+    ]
+
+
+def history(before: Turn) -> list[ChatMessage]:
+    """The chat lane up to this turn, turn by turn, from after the last /clear.
+
+    Read from its end, and no further than a context window can hold.
+    """
+    room = int(before.config.get("context_window") or 32768) * CHARACTERS_PER_TOKEN
+    earlier: list[StoredMessage] = []
+    oldest, count = before.pk, 20
+    while room > 0:
+        turns = [pk for (pk,) in fetch_all(EARLIER, [before.conversation_id, oldest, count])]
+        if not turns:
+            break
+        oldest, count = turns[-1], 100
+        read = messages_of(turns)
+        said = [each for each in read if each.seq > before.conversation.cleared_seq]
+        room -= sum(len(each.text) for each in said)
+        earlier = [*said, *earlier]
+        if len(said) < len(read):  # the rest was said before the last /clear
+            break
+    return to_messages(earlier)
+
+
+def opening_of_chat(turn: Turn) -> list[ChatMessage]:
+    """Earlier turns, then the person's own text as the last user message."""
+    asked = [each for each in messages_of([turn.pk]) if each.role == "user"]
+    return [*history(turn), *to_messages(asked[-1:])]
+
+
+class StoredMessage(NamedTuple):
+    """What the wire needs of a message."""
+
+    pk: int
+    seq: int
+    role: str
+    text: str
+    meta: dict[str, object]
+
+
+def messages_of(turns: list[int]) -> list[StoredMessage]:
+    """Turn by turn, in the order it was said."""
+    read = fetch_all(SAID.format(places(turns)), turns)
+    return [StoredMessage(pk, seq, role, text, loads(meta)) for pk, seq, role, text, meta in read]
+
+
+def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
+    said = list(messages)
+    made = calls_by_message([each.pk for each in said if each.role == "assistant"])
+    wire: list[ChatMessage] = []
+    for message in said:
+        text = str(message.meta.get("wire", message.text))
+        if message.role == "user":
+            wire.append({"role": "user", "content": text})
+        elif calls := made.get(message.pk):
+            wire.append({"role": "assistant", "content": text or None, "tool_calls": asked(calls)})
+            wire.extend(answered(calls))
+        elif text:
+            wire.append({"role": "assistant", "content": text})
+    return wire
+
+
+def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
+    made: dict[int, list[ToolCall]] = defaultdict(list)
+    for call in (
+        fetch_models(ToolCall, CALLS.format(places(messages)), messages) if messages else ()
+    ):
+        made[call.message_id].append(call)
+    return made
+
+
+def asked(calls: list[ToolCall]) -> list[ChatMessage]:
+    return [
+        {
+            "id": call.call_id,
+            "type": "function",
+            "function": {
+                "name": call.tool,
+                "arguments": dumps(call.arguments, ensure_ascii=False),
+            },
+        }
+        for call in calls
+    ]
+
+
+def answered(calls: list[ToolCall]) -> list[ChatMessage]:
+    """Every call has an answer: servers refuse a request in which one is missing."""
+    return [
+        {"role": "tool", "tool_call_id": call.call_id, "content": result_of(call)} for call in calls
+    ]
+
+
+def result_of(call: ToolCall) -> str:
+    return call.result or ("(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT)

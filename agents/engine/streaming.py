@@ -1,0 +1,125 @@
+"""Text while it is being written: cut into blocks, sent at most 25 times a second."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from channels.layers import get_channel_layer
+
+from agents.events import group_of
+from agents.turn_exceptions import TurnLost
+
+FRAME_SECONDS = 0.04
+FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same
+SAVE_SECONDS = 1.0
+
+FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`]*$)|~{3,})")
+
+Save = Callable[[int, str], Awaitable[None]]
+
+
+def split_blocks(text: str) -> list[str]:
+    """Cut markdown at blank lines outside code fences; joined again they are the same text."""
+    blocks: list[str] = []
+    current: list[str] = []
+    fence, is_blank = "", True
+    for line in text.splitlines(keepends=True):
+        current.append(line)
+        if fence or line.strip():
+            fence, is_blank = fence_after(line, fence), False
+        elif not is_blank:
+            blocks.append("".join(current))
+            current, is_blank = [], True
+    if current:
+        blocks.append("".join(current))
+    return blocks
+
+
+def fence_after(line: str, fence: str) -> str:
+    """The code fence that is open behind this line, or nothing."""
+    match = FENCE.match(line)
+    if not match:
+        return fence
+    mark = match.group(1)
+    if not fence:
+        return mark
+    closes = mark[0] == fence[0] and len(mark) >= len(fence) and not line[match.end() :].strip()
+    return "" if closes else fence
+
+
+def frame_seconds(characters: int) -> float:
+    """Until the next frame, which carries that much text."""
+    return FRAME_SECONDS * max(1, characters / FRAME_CHARACTERS)
+
+
+class LiveText:
+    """Shows the text of one message while it grows, and saves it every second.
+
+    A frame carries every block touched since the last save, so that a reader who has the saved
+    row and one frame has everything. The first token goes out at once; a model that falls silent
+    leaves nothing unsent and nothing unsaved.
+    """
+
+    def __init__(self, conversation_id: int, message_id: int, save: Save) -> None:
+        self.group = group_of(conversation_id)
+        self.message_id = message_id
+        self.save = save
+        self.head = ""  # blocks that are closed and saved
+        self.parts: list[str] = []  # what came after them
+        self.first_open = 0
+        self.sending: asyncio.Task[None] | None = None
+        self.saving: asyncio.Task[None] | None = None
+
+    @property
+    def text(self) -> str:
+        return self.head + "".join(self.parts)
+
+    async def add(self, text: str) -> None:
+        self.parts.append(text)
+        if self.sending is None:
+            await self.send()
+        if self.sending is None or self.sending.done():
+            self.sending = asyncio.create_task(self._send_soon())
+        if self.saving is None or self.saving.done():
+            self.saving = asyncio.create_task(self._save_soon())
+
+    async def send(self) -> None:
+        layer = get_channel_layer()
+        if layer is None:
+            return
+        blocks = list(enumerate(split_blocks("".join(self.parts)), self.first_open))
+        frame = {"type": "text.streamed", "message": self.message_id, "blocks": blocks}
+        await layer.group_send(self.group, frame)
+
+    async def keep(self) -> None:
+        """Save the text; what is saved need not be sent again, but for the block still open.
+
+        One more frame closes the gap for a reader who came between two saves and heard nothing
+        since, because the model fell silent.
+        """
+        length = len(self.parts)
+        await self.save(self.message_id, self.text)
+        await self.send()
+        *closed, last = split_blocks("".join(self.parts[:length])) or [""]
+        self.head += "".join(closed)
+        self.parts = [last, *self.parts[length:]]
+        self.first_open += len(closed)
+
+    async def close(self) -> None:
+        """No frame and no save of this text comes after this."""
+        for task in (self.sending, self.saving):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def _send_soon(self) -> None:
+        await asyncio.sleep(frame_seconds(sum(map(len, self.parts))))
+        await self.send()
+
+    async def _save_soon(self) -> None:
+        await asyncio.sleep(SAVE_SECONDS)
+        with suppress(TurnLost):  # whoever lost the turn learns it at its next step
+            await self.keep()

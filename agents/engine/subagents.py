@@ -1,0 +1,100 @@
+"""A conversation of one agent with another: how it begins, bubbles up, and answers its call."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents import events
+from agents.db import lock_conversation
+from agents.engine import persistence
+from agents.engine.handlers import handlers
+from agents.engine.lifecycle import requeue
+from agents.engine.results import result_of
+from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+
+GONE = "The agent did not finish: its conversation was deleted."
+
+
+def open_child(child: Conversation, task: str, parent: Turn, config: dict[str, object]) -> None:
+    """The child's first turn: as one of the handlers wants it, or a plain answer."""
+    if any(handler.open_child(child, task, parent) for handler in handlers().values()):
+        return
+    answering = Turn.objects.create(conversation=child, config=config)
+    persistence.add_message(answering, "user", Message.Kind.TEXT, task)
+    events.record(child, "turn.queued", f"turn:{answering.pk}")
+
+
+def parent_waits(conversation: Conversation) -> bool:
+    """Whether somebody still waits for what this conversation comes to."""
+    call = conversation.parent_call
+    return call is not None and call.state == ToolCall.State.RUNNING
+
+
+def deliver(conversation: Conversation, text: str, *, failed: bool = False) -> None:
+    """The result of the call this conversation answers; the parent's turn goes on."""
+    call = conversation.parent_call
+    if call is None or not parent_waits(conversation):
+        return
+    state = ToolCall.State.FAILED if failed else ToolCall.State.DONE
+    persistence.close_call(call, state, text or "(no answer)")
+    requeue(call.turn)
+
+
+def answer_parent(turn: Turn) -> None:
+    """A child's turn that is over answers with its last words."""
+    if turn.is_open or turn.conversation.parent_call_id is None:
+        return
+    if turn.state != TurnState.DONE:
+        why = turn.error or "It was stopped."
+        deliver(turn.conversation, f"The agent did not finish: {why}", failed=True)
+        return
+    deliver(turn.conversation, result_of(turn))
+
+
+def repair_parents() -> None:
+    """A turn that waits for an agent whose conversation is gone gets that as its answer."""
+    waiting = Turn.objects.filter(state=TurnState.WAITING, waiting_for=Turn.WaitingFor.CHILD)
+    for turn in waiting.select_related("conversation"):
+        calls = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING)
+        if not calls.filter(children__isnull=False).exists():
+            answer_for_nobody(turn, list(calls))
+
+
+@transaction.atomic
+def answer_for_nobody(turn: Turn, calls: list[ToolCall]) -> None:
+    lock_conversation(turn.conversation_id)
+    for call in calls:
+        persistence.close_call(call, ToolCall.State.FAILED, GONE)
+    requeue(turn)
+
+
+def ancestors(conversation: Conversation) -> list[Turn]:
+    """The turns that wait for this conversation, the nearest first; the last is a person's."""
+    turns: list[Turn] = []
+    call = conversation.parent_call
+    while call is not None:
+        turns.append(call.turn)
+        call = call.turn.conversation.parent_call
+    return turns
+
+
+def descendants(turn: Turn) -> list[Turn]:
+    """The open turns of all agents that work for this one."""
+    found: list[Turn] = []
+    level = [turn.pk]
+    while level:
+        children = Turn.objects.filter(
+            conversation__parent_call__turn__in=level,
+            state__in=Turn.OPEN_STATES,
+        )
+        rows = list(children.select_related("conversation"))
+        found += rows
+        level = [row.pk for row in rows]
+    return found
+
+
+def add_message_at_top(turn: Turn, kind: str, text: str, **meta: object) -> None:
+    """What only a person can settle is said where the person is."""
+    above = ancestors(turn.conversation)
+    if above:
+        persistence.add_message(above[-1], "assistant", kind, text, meta=dict(meta))

@@ -1,0 +1,189 @@
+"""How long a turn worked, waited for a person, and was paused.
+
+Time is counted in slices, each by the database's clock and before the turn's state changes. While
+a turn runs its worker counts at every heartbeat, and never beyond the lease: time in which a
+worker was dead, or the machine asleep, is nobody's. A queued turn, one that is held back until
+the model's next try included, counts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+
+from django.db import connection, transaction
+from django.db.models import Case, DurationField, Expression, F, Q, Value, When
+from django.db.models.functions import Coalesce, Greatest, Least, Now
+
+from agents.db import clock
+from agents.models import Turn, TurnState
+from agents.statements import execute
+
+NOTHING = timedelta(0)
+CHILD, PAUSE = Turn.WaitingFor.CHILD, Turn.WaitingFor.PAUSE
+COUNT = """
+UPDATE agents_turn SET
+    worked = worked + CASE WHEN state = 'running' THEN {vouched_for}
+        WHEN waiting_for = 'child' THEN {went_by} ELSE {zero} END,
+    waited = waited + CASE WHEN waiting_for IN ('approval', 'question')
+        THEN {went_by} ELSE {zero} END,
+    paused = paused + CASE WHEN waiting_for = 'pause' THEN {went_by} ELSE {zero} END,
+    counted_at = {now}
+WHERE id = %s AND counted_at IS NOT NULL
+"""
+STOP_COUNTING = "UPDATE agents_turn SET counted_at = NULL WHERE id = %s"
+ON_SQLITE = {
+    "now": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now')",
+    "went_by": "MAX(0, django_timestamp_diff({now}, counted_at))",
+    "vouched_for": "MAX(0, django_timestamp_diff("
+    "MIN({now}, COALESCE(lease_until, {now})), counted_at))",
+    "zero": "0",
+}
+ON_POSTGRESQL = {
+    "now": "clock_timestamp()",
+    "went_by": "GREATEST(interval '0', {now} - counted_at)",
+    "vouched_for": "GREATEST(interval '0', LEAST({now}, lease_until) - counted_at)",
+    "zero": "interval '0'",
+}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds. `waited` is for a person's answer or approval; a reached budget is a pause."""
+
+    worked: float = 0.0
+    waited: float = 0.0
+    paused: float = 0.0
+
+    def __add__(self, other: Times) -> Times:
+        return Times(
+            self.worked + other.worked, self.waited + other.waited, self.paused + other.paused
+        )
+
+    def document(self) -> dict[str, object]:
+        return {name: round(seconds, 3) for name, seconds in vars(self).items()}
+
+    @property
+    def words(self) -> str:
+        """0:42 working, 1:02:03 waiting for you, 0:10 paused; rests under a second are left out."""
+        rests = ((self.waited, "waiting for you"), (self.paused, "paused"))
+        told = [f"{duration(seconds)} {word}" for seconds, word in rests if seconds >= 1]
+        return ", ".join([f"{duration(self.worked)} working", *told])
+
+
+def duration(seconds: float) -> str:
+    """0:42, 1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def times_of(turn: Turn, now: Callable[[], datetime] = clock) -> Times:
+    """Up to now, for a turn that is still under way."""
+    resting = resting_below(turn) if turn.waiting_for == CHILD and not turn.counted_at else None
+    newest = uncounted(resting or turn, now).total_seconds()
+    worked, waited, paused = (
+        kept.total_seconds() for kept in (turn.worked, turn.waited, turn.paused)
+    )
+    if is_at_work(turn) and resting is None:
+        return Times(worked + newest, waited, paused)
+    if (resting or turn).waiting_for == PAUSE:
+        return Times(worked, waited, paused + newest)
+    return Times(worked, waited + newest, paused)
+
+
+def uncounted(turn: Turn, now: Callable[[], datetime]) -> timedelta:
+    """What went by since it was last counted."""
+    if turn.counted_at is None or turn.state not in (TurnState.RUNNING, TurnState.WAITING):
+        return NOTHING
+    end = now()
+    if turn.state == TurnState.RUNNING and turn.lease_until:
+        end = min(end, turn.lease_until)
+    return max(NOTHING, end - turn.counted_at)
+
+
+def is_at_work(turn: Turn) -> bool:
+    """It runs, or another agent works for it."""
+    return turn.state == TurnState.RUNNING or turn.waiting_for == CHILD
+
+
+def counts_from(turn: Turn) -> datetime | None:
+    """While it works: when it would have begun had it never rested."""
+    if not is_at_work(turn) or turn.counted_at is None:
+        return None
+    return turn.counted_at - turn.worked
+
+
+@transaction.atomic
+def count_time(turn: Turn) -> None:
+    """Before the turn's state changes: what went by is added to what it was doing."""
+    above = turns_above(turn)
+    rested = rest_of(turn) if above else NOTHING
+    execute(count_statement(), [turn.pk])
+    for each in above:
+        pass_on(each, rested)
+
+
+@cache
+def count_statement() -> str:
+    parts = ON_POSTGRESQL if connection.vendor == "postgresql" else ON_SQLITE
+    filled = {name: part.format(now=parts["now"]) for name, part in parts.items()}
+    return COUNT.format(**filled)
+
+
+# A turn that another agent works for counts as working, but not while that agent waits.
+
+
+def turns_above(turn: Turn) -> list[Turn]:
+    """The turns that wait for what this one does for them."""
+    found: list[Turn] = []
+    conversation = turn.conversation
+    while conversation.parent_call_id is not None:
+        assert conversation.parent_call is not None
+        above = conversation.parent_call.turn
+        if above.waiting_for == CHILD:
+            found.append(above)
+        conversation = above.conversation
+    return found
+
+
+def resting_below(turn: Turn) -> Turn | None:
+    """The turn of an agent that works for this one and that waits for a person."""
+    waiting = Turn.objects.filter(conversation__parent_call__turn=turn.pk, state=TurnState.WAITING)
+    for below in waiting:
+        if resting := resting_below(below) if below.waiting_for == CHILD else below:
+            return resting
+    return None
+
+
+def rest_of(turn: Turn) -> timedelta:
+    """How long it has been resting until now."""
+    kept = Turn.objects.get(pk=turn.pk)
+    is_resting = kept.state == TurnState.WAITING and kept.waiting_for != CHILD
+    return uncounted(kept, clock) if is_resting else NOTHING
+
+
+def pass_on(above: Turn, rested: timedelta) -> None:
+    """The rest of the agent that works for a turn is that turn's own."""
+    Turn.objects.filter(pk=above.pk, counted_at=None).update(
+        waited=F("waited") + rested, counted_at=Now()
+    )
+
+
+def rest(turn: Turn) -> None:
+    """The turn has begun to wait for a person: those above it count no work meanwhile."""
+    for above in turns_above(turn):
+        execute(count_statement(), [above.pk])
+        execute(STOP_COUNTING, [above.pk])
+
+
+def worked_by_now() -> Expression:
+    """The same as `times_of(turn).worked`, told in the database."""
+    zero = Value(NOTHING, output_field=DurationField())
+    until = Least(Now(), Coalesce("lease_until", Now()))
+    at_work = Q(state=TurnState.RUNNING) | Q(waiting_for=CHILD)
+    is_going = at_work & Q(counted_at__isnull=False)
+    going = When(is_going, then=Greatest(until - F("counted_at"), zero))
+    return F("worked") + Case(going, default=zero, output_field=DurationField())

@@ -1,0 +1,231 @@
+"""Carrying out tool calls: those a model asked for, and those a chain makes itself."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from functools import partial
+
+from agents.chains.outputs import Output, OutputView, parsed_or_text, text_of
+from agents.chains.schema import Task
+from agents.chains.template import UnknownMacro, expand
+from agents.db import in_db
+from agents.engine import persistence
+from agents.engine.available_tools import available_tools
+from agents.engine.prompt import NO_RESULT
+from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
+from agents.engine.subagents import add_message_at_top
+from agents.engine.template_values import expanded, template_values
+from agents.macros import macros_in
+from agents.models import ToolCall, Turn
+from agents.models.checkpoint import Checkpoint
+from agents.telemetry import hooks
+from agents.tools.base import Tool, ToolFailed, ToolRefused, ToolResult, truncated
+from agents.turn_exceptions import TaskFailed, TurnFailed, TurnWaits
+
+log = logging.getLogger(__name__)
+
+RESULT_LIMIT = 60_000  # characters of a tool result that are kept and sent
+OVER = "This turn is already over: the call was not carried out."
+EXIT_CODE = {".exit_code", ".facts.exit_code"}  # macros by which a template looks at it
+UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
+
+
+async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Run the calls of one message in order; their results are the output.
+
+    The result is `finished` once a call has ended the turn, `no_calls_found` where there were
+    none (the output is then the message), else `tools_executed`.
+    """
+    calls = await in_db(calls_of, step)
+    for call in calls:
+        if call.state in UNSETTLED:
+            async for event in run_call(step, call):
+                yield event
+    ended = bool(step.turn.checkpoint.get("ended"))
+    if not calls:
+        yield StepDone("finished" if ended else "no_calls_found", dict(step.input))
+        return
+    text = await in_db(results_of, calls)
+    yield StepDone("finished" if ended else "tools_executed", {"text": text})
+
+
+def results_of(calls: list[ToolCall]) -> str:
+    rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls]).order_by("position", "pk")
+    results = "\n\n".join(filter(None, rows.values_list("result", flat=True)))
+    return truncated(results, RESULT_LIMIT)
+
+
+def calls_of(step: Step) -> list[ToolCall]:
+    """The calls of the message; after a crash one of them may have been in flight."""
+    message = step.input.get("message")
+    calls = step.turn.tool_calls.filter(message_id=int(str(message or 0)))
+    return list(calls.select_related("turn"))
+
+
+async def call_tool(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """The chain's own call. The result is `tools_executed`, or what the output_template says.
+
+    A command that ended with an exit code other than 0 has failed, unless the output_template
+    looks at `.exit_code`.
+    """
+    call = await in_db(own_call, step)
+    if call.state in UNSETTLED:
+        async for event in run_call(step, call):
+            yield event
+    await in_db(call.refresh_from_db)
+    output = output_of(call, step.turn.checkpoint.get("own_result") or {})
+    if failure := failure_of(call, step.task, output):
+        raise TaskFailed(failure, {**output, "output": text_of(output)})
+    if not step.task.output_template:
+        yield StepDone("tools_executed", output)
+        return
+    text = await in_db(said_of_result, step, output)
+    yield StepDone(text, {"text": text})
+
+
+def output_of(call: ToolCall, kept: Output) -> Output:
+    """The call's data without the words around it; of a call without such words, its result."""
+    return {"text": call.result, **kept}
+
+
+def kept_of(result: ToolResult) -> Output:
+    """What a chain may want of a result besides the text that the model reads."""
+    kept: Output = {"facts": result.facts} if result.facts else {}
+    if result.body is not None:
+        kept["text"] = truncated(result.body, RESULT_LIMIT)
+    data = result.data
+    if data is None and result.body is not None and len(result.body) > RESULT_LIMIT:
+        data = parsed_or_text(result.body)  # what was cut is no JSON any more
+        data = None if isinstance(data, str) else data
+    return kept if data is None else {**kept, "data": data}
+
+
+def failure_of(call: ToolCall, task: Task, output: Output) -> str:
+    if call.state != ToolCall.State.DONE:
+        return call.result or f"{call.tool} was not carried out."
+    facts = output.get("facts")
+    code = facts.get("exit_code", 0) if isinstance(facts, dict) else 0
+    if code == 0 or EXIT_CODE & set(macros_in(task.output_template)):
+        return ""
+    return f"The command ended with exit code {code}."
+
+
+def own_call(step: Step) -> ToolCall:
+    """The row of this step's call; on a resumed turn, the one that is there."""
+    turn, wanted = step.turn, step.task.tools
+    if wanted is None:
+        raise TurnFailed("logic", f"Task {step.task.id} does not say which tool to call.")
+    made = turn.tool_calls.filter(pk=turn.checkpoint.get("own_call") or 0).first()
+    if made is not None:
+        return made
+    with persistence.fenced(turn):
+        message = persistence.add_message(turn, "assistant", "text", meta={"by_chain": True})
+        call = ToolCall.objects.create(
+            message=message,
+            turn=turn,
+            call_id=f"chain_{message.pk}",
+            tool=wanted.tool,
+            arguments={k: filled(step, v) for k, v in wanted.args.items()},
+        )
+        persistence.checkpoint(turn, own_call=call.pk)
+    return call
+
+
+def filled(step: Step, value: object) -> object:
+    """The author's arguments with macros expanded; other values as they are."""
+    if isinstance(value, str):
+        return expanded(step, value)
+    if isinstance(value, list):
+        return [filled(step, each) for each in value]
+    return {k: filled(step, v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def said_of_result(step: Step, output: Output) -> str:
+    """The output_template: `.field` of a JSON result, `.status`, `.output` for the whole text."""
+    known = replace(template_values(step), result=OutputView(output))
+    try:
+        return expand(step.task.output_template, known)
+    except UnknownMacro as unknown:
+        raise TurnFailed("logic", f"Task {step.task.id}: {unknown}") from None
+
+
+async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, None]:
+    """Carry out one call, if it is on offer and allowed at this very moment."""
+    turn = step.turn
+    tool = await in_db(admit, step, call)
+    if tool is None:
+        yield ToolCallChanged(call.pk)
+        return
+    await in_db(persistence.begin_call, turn, call)
+    yield ToolCallChanged(call.pk)
+    state, result = await hooks.tool_call(call, outcome_of(tool, call))
+    changes: Checkpoint = {"ended": True} if result.ends_turn else {}
+    if step.task.tools is not None:
+        changes["own_result"] = kept_of(result)
+    text = truncated(result.text, RESULT_LIMIT)
+    await in_db(partial(persistence.end_call, turn, call, state, text, **changes))
+    yield ToolCallChanged(call.pk)
+
+
+def admit(step: Step, call: ToolCall) -> Tool | None:
+    """The tool to run, or None when the call was settled without running it.
+
+    Listed is not enough: the gate and the grants are asked again here, from the rows and the
+    file as they are now.
+    """
+    turn = step.turn
+    if turn.checkpoint.get("ended"):
+        return settle(turn, call, ToolCall.State.REFUSED, OVER)
+    offer = available_tools(turn, tools_of_asking_task(step))
+    refusal = offer.refusal(call)
+    if call.state == ToolCall.State.RUNNING and (refusal or not offer.tools[call.tool].repeatable):
+        return settle(turn, call, ToolCall.State.INTERRUPTED, NO_RESULT)
+    if refusal:
+        return settle(turn, call, ToolCall.State.REFUSED, refusal)
+    if call.reason and not call.decision:  # arguments that were no JSON object
+        return settle(turn, call, ToolCall.State.FAILED, call.reason)
+    if call.decision == "deny":
+        return settle(turn, call, ToolCall.State.DENIED, denied(call))
+    if offer.must_ask(call):
+        persistence.ask_for_call(turn, call)
+        add_message_at_top(turn, "approval", f"Run {call.tool}?", call=call.pk)
+        raise TurnWaits(Turn.WaitingFor.APPROVAL)
+    return offer.tools[call.tool]
+
+
+def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:
+    """Record what became of a call that is not run; there is no tool to run then."""
+    persistence.end_call(turn, call, state, result)
+    return None
+
+
+def denied(call: ToolCall) -> str:
+    return f"The person did not allow this call: {call.reason or 'no reason was given'}."
+
+
+def tools_of_asking_task(step: Step) -> list[str]:
+    """The list the call was made under: the asking task's, or the call the chain itself names.
+
+    A list of the task's own narrows it further.
+    """
+    if step.task.tools is not None:
+        return [step.task.tools.tool]
+    asking = next((t for t in step.work.chain.tasks if t.id == step.source), step.task)
+    config, own = asking.execute_config, step.task.execute_config
+    hidden = [f"!{name}" for name in (*config.hide_tools, *own.hide_tools)]
+    if own.tools and "*" not in own.tools and asking is not step.task:
+        named = [name for name in own.tools if "*" in config.tools or name in config.tools]
+        return [*named, *(name for name in config.tools if name.startswith("!")), *hidden]
+    return [*config.tools, *hidden]
+
+
+async def outcome_of(tool: Tool, call: ToolCall) -> tuple[str, ToolResult]:
+    try:
+        result = await tool.run(call.arguments)
+    except ToolRefused as refusal:
+        return ToolCall.State.REFUSED, ToolResult(str(refusal))
+    except ToolFailed as failure:
+        return ToolCall.State.FAILED, ToolResult(str(failure), facts=failure.facts)
+    return ToolCall.State.DONE, result

@@ -1,0 +1,261 @@
+"""One attempt to have a model answer, streamed from any server that speaks chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+
+import httpx
+from django.conf import settings
+
+from agents import http
+from agents.decompression import PLAIN, pieces
+from agents.json_values import has_more_values
+from agents.llm import errors
+from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
+from agents.llm.reply import (
+    MOST_CALLS,
+    Json,
+    ReasoningPart,
+    Reply,
+    ReplyDraft,
+    RequestedCall,
+    TextPart,
+    mapping,
+    said,
+    sequence,
+)
+from agents.llm.request import Endpoint, ModelRequest, authorised
+from agents.telemetry import hooks
+
+__all__ = [
+    "Endpoint",
+    "ModelError",
+    "ModelRequest",
+    "ReasoningPart",
+    "Reply",
+    "RequestedCall",
+    "TextPart",
+    "list_models",
+    "stream",
+]
+
+Part = TextPart | ReasoningPart | Reply
+LONGEST_ERROR = 64 * 1024
+LONGEST_REPLY = 1_000_000  # characters, some 250,000 tokens: a model that goes on never stops
+# Seconds that a server may take to say [DONE], or how much was used, after the reply's end.
+AFTERTHOUGHT = 3.0
+# Servers that answered 400 to stream_options; they are not sent it again.
+_plain_servers: set[str] = set()
+
+
+async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
+    """Text and reasoning as they come, then the Reply. Raises ModelError.
+
+    Closing the generator closes the connection, and with it the model's work.
+    """
+    draft = ReplyDraft()
+    with hooks.model_call(request) as call:
+        try:
+            async with _answer(request) as response, aclosing(_documents(response, draft)) as heard:
+                async for document in heard:
+                    if is_error(document):
+                        raise errors.from_stream(request, document, draft.began)
+                    if not call.answers:
+                        call.first_piece()
+                    for part in draft.add(document):
+                        yield part
+                    if draft.length > LONGEST_REPLY:
+                        raise errors.endless(request, LONGEST_REPLY)
+                    if draft.has_too_many_calls:
+                        raise errors.too_many_calls(request, MOST_CALLS)
+        except TooLarge:
+            raise errors.too_large(request, draft.began) from None
+        except Unreadable as unreadable:
+            raise errors.unreadable(request, unreadable.body, draft.began) from None
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
+            if not draft.finish_reason:
+                raise errors.broke(request, error, draft.began) from error
+        reply = _whole(request, draft)
+        call.answered(reply)
+    yield reply
+
+
+async def list_models(endpoint: Endpoint) -> list[str]:
+    """The names that the server's /models gives, sorted. Raises ModelError."""
+    request = ModelRequest(endpoint, "The server", [])
+    url = f"{endpoint.base_url.rstrip('/')}/models"
+    headers = {**authorised(endpoint), **PLAIN}
+    body = bytearray()
+    try:
+        async with (
+            asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2),
+            http.client().stream("GET", url, headers=headers) as response,
+            aclosing(pieces(response)) as chunks,
+        ):
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > LONGEST_DOCUMENT:
+                    break
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
+        raise errors.broke(request, error, began=False) from error
+    text = body.decode(errors="replace")
+    if response.status_code != 200:
+        beginning = text[:LONGEST_ERROR]
+        raise errors.from_status(request, response.status_code, beginning, response.headers)
+    try:
+        if len(body) > LONGEST_DOCUMENT:
+            raise TooLarge
+        listed = mapping(_json(text)).get("data")
+    except TooLarge:
+        raise errors.too_large(request, began=False) from None
+    if not isinstance(listed, list):
+        raise errors.unreadable(request, text, began=False)
+    return sorted(filter(None, (said(mapping(model).get("id")) for model in sequence(listed))))
+
+
+class TooLarge(Exception):
+    """A document of the answer is longer, or has more values, than is parsed."""
+
+
+class Unreadable(Exception):
+    """The answer is neither an event stream nor JSON."""
+
+    def __init__(self, body: str) -> None:
+        super().__init__("The answer is neither an event stream nor JSON.")
+        self.body = body
+
+
+@asynccontextmanager
+async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
+    """The response to a request that was accepted, asked once more in plainer form if need be."""
+    body = request.body()
+    if request.endpoint.base_url in _plain_servers:
+        body.pop("stream_options", None)
+    try:
+        async with _sent(request, body) as response:
+            yield response
+    except PlainerPlease:
+        del body["stream_options"]
+        async with _sent(request, body) as response:
+            _plain_servers.add(request.endpoint.base_url)
+            yield response
+
+
+class PlainerPlease(Exception):
+    """The server answered 400 and may have meant stream_options."""
+
+
+@asynccontextmanager
+async def _sent(request: ModelRequest, body: Json) -> AsyncIterator[httpx.Response]:
+    client = http.client()
+    headers = {**request.headers(), **PLAIN}
+    message = client.build_request(
+        "POST", request.url, json=body, headers=headers, timeout=http.timeout()
+    )
+    # Transports other than the network's own do not count time, so it is counted here too.
+    async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):
+        response = await client.send(message, stream=True)
+    try:
+        if response.status_code != 200:
+            await _raise_for(request, response, body)
+        yield response
+    finally:
+        await response.aclose()
+
+
+async def _raise_for(request: ModelRequest, response: httpx.Response, body: Json) -> None:
+    text = await _beginning(response)
+    error = errors.from_status(request, response.status_code, text, response.headers)
+    vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
+    if vague and "stream_options" in body:
+        raise PlainerPlease from error
+    raise error
+
+
+async def _beginning(response: httpx.Response) -> str:
+    """The first part of an error's body; a body that does not end is not waited for."""
+    body = b""
+    try:
+        async with asyncio.timeout(AFTERTHOUGHT), aclosing(pieces(response)) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > LONGEST_ERROR:
+                    break
+    except (httpx.HTTPError, TimeoutError):
+        pass
+    return body[:LONGEST_ERROR].decode(errors="replace")
+
+
+async def _documents(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[Json, None]:
+    """Every JSON document of the answer: those of an event stream, or the one of a plain body."""
+    body: list[str] = []
+    length = 0
+    async with aclosing(_lines(response, draft)) as lines:
+        async for line in lines:
+            if not line.startswith("data:"):
+                if body or line[:1] in ("{", "[", "<"):
+                    body.append(line)
+                    length += len(line)
+                if length > LONGEST_DOCUMENT:
+                    raise TooLarge
+                continue
+            if (data := line[5:].strip()) == "[DONE]":
+                draft.finish_reason = draft.finish_reason or "stop"
+                return
+            if data:
+                yield _document(data)
+    if body:
+        yield _document("\n".join(body))
+
+
+async def _lines(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[str, None]:
+    """Lines cut at LF alone: httpx also cuts at U+2028, which JSON may hold."""
+    rest = b""
+    async with aclosing(pieces(response)) as chunks:
+        while True:
+            idle = AFTERTHOUGHT if draft.finish_reason else settings.MODEL_IDLE_TIMEOUT
+            async with asyncio.timeout(min(idle, settings.MODEL_IDLE_TIMEOUT)):
+                chunk = await anext(chunks, None)
+            *whole, rest = (rest + (chunk or b"\n")).split(b"\n")
+            for line in whole:
+                yield line.decode(errors="replace").strip("\r\ufeff")
+            if len(rest) > LONGEST_DOCUMENT:
+                raise TooLarge
+            if chunk is None:
+                return
+
+
+def _document(text: str) -> Json:
+    value = _json(text)
+    if not isinstance(value, dict):
+        raise Unreadable(text)
+    return value
+
+
+def _json(text: str) -> object:
+    """What the text says; None where that is no JSON. Raises TooLarge."""
+    if len(text) > MOST_VALUES and has_more_values(text.encode(errors="replace"), MOST_VALUES):
+        raise TooLarge
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def is_error(document: Json) -> bool:
+    return bool(document.get("error")) or document.get("object") == "error"
+
+
+def _whole(request: ModelRequest, draft: ReplyDraft) -> Reply:
+    reply = draft.finished(request.estimated_tokens)
+    if reply.is_empty and reply.finish_reason == "content_filter":
+        raise errors.withheld(request)
+    if reply.is_empty and (reply.finish_reason or not draft.documents):
+        raise errors.nothing(request)
+    if not reply.finish_reason:
+        raise errors.cut(request, draft.began)
+    return reply

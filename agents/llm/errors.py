@@ -1,0 +1,319 @@
+"""Why a model did not answer, in plain words and with what to do about it.
+
+ModelError.kind    transient  when
+├── key            no         401, 403, 402, or no credit left
+├── missing        no         404, a redirect, a web page: the address or the model is wrong
+├── too_long       no         the conversation does not fit the model
+├── endless        no         the reply went on and on, asked for too many calls, is too large
+├── bad_request    no         any other 4xx, an illegal address or header
+├── busy           yes        429, 503, 529
+├── server         yes        any other 5xx, an error inside the stream, an unreadable answer
+├── silent         yes        nothing came for longer than the idle time, 408
+├── unreachable    yes        no connection
+├── cut            yes        the stream ended before the reply did
+└── nothing        yes        an answer without anything in it
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from email.utils import parsedate_to_datetime
+from time import time
+
+import httpx
+from django.conf import settings
+
+from agents.llm.reply import mapping, said
+from agents.llm.request import ModelRequest
+
+# Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
+LONGEST_DOCUMENT = 4 * 1024 * 1024
+MOST_VALUES = 100_000
+
+UNANSWERED = "The model did not answer"
+UNUSABLE = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeError)
+TRANSIENT = {"busy", "server", "silent", "unreachable", "cut", "nothing"}
+ADVICE = {
+    "busy": "Wait a little and retry, or choose another model.",
+    "server": "Retry. If it goes on, choose another model.",
+    "silent": "Retry, or choose a faster model.",
+    "cut": "Retry.",
+    "nothing": "Retry, or choose another model.",
+    "endless": "Retry, or choose another model.",
+    "too_long": "Start a new chat, or use a larger model.",
+    "bad_request": "Check the model's settings, or choose another model.",
+}
+
+
+class ModelError(Exception):
+    """One failed attempt. `began` tells that a part of the reply had been seen already."""
+
+    def __init__(
+        self,
+        kind: str,
+        sentence: str,
+        detail: str,
+        advice: str = "",
+        *,
+        transient: bool | None = None,
+        retry_after: float | None = None,
+        status: int | None = None,
+        began: bool = False,
+    ) -> None:
+        super().__init__(f"{sentence}. {detail} {advice}".strip())
+        self.kind, self.sentence, self.detail, self.advice = kind, sentence, detail, advice
+        self.transient = kind in TRANSIENT if transient is None else transient
+        self.retry_after, self.status, self.began = retry_after, status, began
+
+
+def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
+    """The connection failed before, or while, the reply came."""
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
+        return unreachable(request)
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
+        return silent(request, began)
+    if isinstance(error, UNUSABLE):
+        return unusable(request, error)
+    if isinstance(error, httpx.DecodingError):
+        return unreadable(request, "", began)
+    return cut(request, began) if began else unreachable(request, "broke the connection off")
+
+
+def unreachable(request: ModelRequest, happened: str = "does not answer") -> ModelError:
+    start = {
+        "ollama": "Start Ollama (ollama serve)",
+        "lmstudio": "Start LM Studio's server (Developer > Start server)",
+    }.get(request.endpoint.provider, "Check that the server runs and the network is up")
+    return ModelError(
+        "unreachable",
+        "The model could not be reached",
+        f"{request.endpoint.address} {happened}.",
+        f"{start}, or check the address in Settings > Models.",
+    )
+
+
+def silent(request: ModelRequest, began: bool) -> ModelError:
+    detail = f"{request.model} sent nothing for {settings.MODEL_IDLE_TIMEOUT:g} s."
+    sentence = "The model went silent" if began else UNANSWERED
+    return ModelError("silent", sentence, detail, ADVICE["silent"], began=began)
+
+
+def cut(request: ModelRequest, began: bool) -> ModelError:
+    detail = f"{request.model} ended the stream before the reply was finished."
+    sentence = "The reply broke off" if began else UNANSWERED
+    return ModelError("cut", sentence, detail, ADVICE["cut"], began=began)
+
+
+def endless(request: ModelRequest, longest: int) -> ModelError:
+    detail = f"{request.model} went on for {longest:,} characters and was cut off."
+    return ModelError("endless", "The reply had no end", detail, ADVICE["endless"], began=True)
+
+
+def too_many_calls(request: ModelRequest, most: int) -> ModelError:
+    detail = f"{request.model} asked for more than {most} tool calls at once. None was made."
+    return ModelError("endless", "Too many calls", detail, ADVICE["endless"], began=True)
+
+
+def too_large(request: ModelRequest, began: bool) -> ModelError:
+    most = f"{LONGEST_DOCUMENT // 1024**2} MB and {MOST_VALUES:,} JSON values are the most"
+    detail = f"{request.model} returned an answer that is too large: {most}."
+    return ModelError("endless", UNANSWERED, detail, ADVICE["endless"], began=began)
+
+
+def nothing(request: ModelRequest) -> ModelError:
+    detail = f"{request.model} returned an empty answer."
+    return ModelError("nothing", UNANSWERED, detail, ADVICE["nothing"])
+
+
+def withheld(request: ModelRequest) -> ModelError:
+    detail = f"{request.endpoint.label}'s content filter stopped the reply of {request.model}."
+    advice = "Say it another way, or choose another model."
+    return ModelError("bad_request", "The reply was withheld", detail, advice)
+
+
+def unreadable(request: ModelRequest, body: str, began: bool) -> ModelError:
+    """A 200 whose body is not an answer: a web page means the address is not an API's."""
+    if is_page(body):
+        return not_an_api(request, "returned a web page instead of an answer")
+    detail = f"{request.model} returned an answer that cannot be read as JSON."
+    return ModelError("server", UNANSWERED, detail, ADVICE["server"], began=began)
+
+
+def not_an_api(request: ModelRequest, happened: str, status: int | None = None) -> ModelError:
+    return ModelError(
+        "missing",
+        UNANSWERED,
+        f"{request.endpoint.address} {happened}.",
+        "Check the address in Settings > Models; it usually ends in /v1.",
+        status=status,
+    )
+
+
+def unusable(request: ModelRequest, error: Exception) -> ModelError:
+    if isinstance(error, UnicodeError | httpx.LocalProtocolError):
+        detail = f"The key or a header of {request.endpoint.provider} has an illegal character."
+        advice = "Enter it again in Settings > Models, without spaces and line ends."
+        return ModelError("key", "The request could not be sent", detail, advice)
+    detail = f"{request.endpoint.address or 'An empty address'} is not a web address."
+    advice = "Set it in Settings > Models, for example http://127.0.0.1:11434/v1."
+    return ModelError("bad_request", "The request could not be sent", detail, advice)
+
+
+def is_page(body: str) -> bool:
+    return body.lstrip()[:1] == "<"
+
+
+# An error status, or an error inside the stream, read and said in plain words.
+
+KINDS = {401: "key", 402: "key", 403: "key", 404: "missing", 405: "missing", 408: "silent"}
+KINDS |= {409: "busy", 413: "too_long", 425: "busy", 429: "busy", 503: "busy", 529: "busy"}
+PHRASES = {
+    408: "it took too long",
+    429: "too many requests",
+    500: "an error of its own",
+    502: "the server behind it is down",
+    503: "it is overloaded or starting",
+    504: "the server behind it took too long",
+    529: "it is overloaded",
+}
+TOO_LONG = re.compile(
+    r"context[ _]?(length|window|size)|maximum (context|number of tokens)|too many tokens"
+    r"|(prompt|input|request|conversation) (is|was)? ?too (long|large)"
+    r"|exceeds? the (available|model)",
+    re.IGNORECASE,
+)
+NO_CREDIT = re.compile(r"insufficient_quota|billing|insufficient (credit|balance|fund)", re.I)
+BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
+UNKNOWN = re.compile(
+    r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected|not permitted"
+    r"|(un|not )supported|extra|additional",
+    re.IGNORECASE,
+)
+KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
+
+
+def from_status(
+    request: ModelRequest, status: int, body: str, headers: httpx.Headers
+) -> ModelError:
+    """The server answered with an error status."""
+    kind = kind_of(status, body)
+    words = "" if kind == "key" else without_secrets(request, message_in(body))
+    sentence, detail, advice = words_for(request, kind, status, body, words)
+    wait = retry_after(headers)
+    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait)
+
+
+def from_stream(request: ModelRequest, document: dict[str, object], began: bool) -> ModelError:
+    """The server had begun with 200 and then sent an error instead of more of the reply."""
+    error, body = document.get("error"), json.dumps(document)
+    code = mapping(error).get("code") or document.get("code")
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    kind = kind_of(status or (429 if BUSY.search(body) else 500), body)
+    words = without_secrets(request, message_in(body)) or "no reason was given"
+    detail = f"{request.model} stopped with an error: {ended(words)}"
+    sentence = "The reply broke off" if began else UNANSWERED
+    if kind == "too_long":
+        sentence = f"This conversation is too long for {request.model}"
+    return ModelError(kind, sentence, detail, ADVICE.get(kind, ""), status=status, began=began)
+
+
+def words_for(
+    request: ModelRequest, kind: str, status: int, body: str, words: str
+) -> tuple[str, str, str]:
+    """Sentence, detail and advice for an error status; `words` are the server's own."""
+    model = request.model
+    if kind == "key":
+        return key_words(request, status, body)
+    if kind == "missing":
+        return missing_words(request, status, body, words)
+    phrase = f", {PHRASES[status]}" if status in PHRASES else ""
+    # Of being busy every server has words of its own; elsewhere they name the cause.
+    reason = f": {ended(words)}" if words and kind != "busy" else f"{phrase}."
+    detail = f"{model} returned {status}{reason}"
+    titles = {
+        "too_long": f"This conversation is too long for {model}",
+        "bad_request": "The model refused the request",
+    }
+    advice = ADVICE[kind]
+    if kind == "bad_request" and "tool" in words.lower():
+        advice = "Choose a model that can call tools."
+    return titles.get(kind, UNANSWERED), detail, advice
+
+
+def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, str]:
+    model, provider = request.model, request.endpoint.provider
+    if status == 402 or NO_CREDIT.search(body):
+        detail = f"{model} returned {status}: the account has no credit left."
+        return UNANSWERED, detail, f"Add credit at {provider}, or choose another model."
+    if not request.endpoint.key:
+        advice = f"Add a key for {provider} in Settings > Models"
+        advice += ", or set OPENAI_API_KEY." if provider == "openai" else "."
+        return "The model wants a key", f"{model} returned {status}, and no key is set.", advice
+    advice = "Check the key in Settings > Models."
+    return "The model refused the key", f"{model} returned {status}.", advice
+
+
+def missing_words(
+    request: ModelRequest, status: int, body: str, words: str
+) -> tuple[str, str, str]:
+    if status < 400 or is_page(body) or not words:
+        error = not_an_api(request, f"returned {status}")
+        return "The model was not found", error.detail, error.advice
+    detail = f"{request.model} returned {status}: {ended(words)}"
+    advice = "Choose another model in Settings > Agents."
+    if request.endpoint.provider == "ollama":
+        advice = f"Run ollama pull {request.model}, or choose another model in Settings > Agents."
+    return "The model was not found", detail, advice
+
+
+def may_mean_stream_options(body: str) -> bool:
+    """Does a 400 name the option, or complain of something unknown without naming anything?"""
+    words = message_in(body)
+    named = re.search(r"stream_options|include_usage", body)
+    return bool(named or not words or UNKNOWN.search(words))
+
+
+def kind_of(status: int, body: str) -> str:
+    if status in (400, 413, 422, 500) and TOO_LONG.search(body):
+        return "too_long"
+    if status == 429 and NO_CREDIT.search(body):
+        return "key"
+    if status < 400:
+        return "missing"
+    return KINDS.get(status) or ("server" if status >= 500 else "bad_request")
+
+
+def message_in(body: str) -> str:
+    """The server's own words out of the shapes that servers wrap them in."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return "" if is_page(body) else body.strip()
+    error = mapping(document).get("error") or mapping(document).get("detail") or document
+    return said(error) or said(mapping(error).get("message"))
+
+
+def without_secrets(request: ModelRequest, text: str) -> str:
+    """One line of at most 300 characters in which no key can be read."""
+    for secret in request.endpoint.secrets:
+        text = text.replace(secret, "…")
+    text = " ".join(KEY_LIKE.sub("…", text).split())
+    return text if len(text) <= 300 else f"{text[:299]}…"
+
+
+def ended(text: str) -> str:
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def retry_after(headers: httpx.Headers) -> float | None:
+    """Seconds, from a number or a date."""
+    value = headers.get("retry-after", "").strip()
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,52 @@
+"""Where models and further tools come from."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from agents.models import fields
+
+
+class ToolSource(models.Model):
+    """A registered service whose operations are tools: an OpenAPI document or an MCP server.
+
+    `tools` is what it offered when it was last asked, `error` why it could not be asked.
+    `headers` are secrets; `inject` are arguments the model never sees. For a command, `headers`
+    are its environment variables. `timeout_s` is how long one call may take.
+    """
+
+    class Kind(models.TextChoices):
+        OPENAPI = "openapi"
+        MCP = "mcp"
+
+    name = models.SlugField(max_length=64, unique=True)
+    kind = fields.CharField(max_length=8, choices=Kind.choices)
+    url = fields.CharField(max_length=2000, blank=True)
+    command = fields.TextField(blank=True)
+    spec = fields.JSONField(null=True, blank=True)
+    headers = fields.JSONField(default=dict)
+    inject = fields.JSONField(default=dict)
+    tools = fields.JSONField(default=list)
+    error = fields.TextField(blank=True)
+    timeout_s = models.PositiveSmallIntegerField(default=60)
+    # What it says only reads, or may be repeated, counts as such: an admin's word, not its own.
+    trusts_hints = models.BooleanField(default=False, db_default=False)
+    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Provider(models.Model):
+    """An OpenAI-compatible server the admin has added. The key is written, never shown."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    base_url = fields.CharField(max_length=2000)
+    key = fields.CharField(max_length=500, blank=True)
+    headers = fields.JSONField(default=dict)
+    prices = fields.JSONField(default=dict)
+    flags = fields.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,49 @@
+"""When an agent or a person leaves: what becomes of the work that is under way."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from agents.actors import Actor
+from agents.config.ownership import disown
+from agents.config.store import delete_agent as delete_file
+from agents.config.store import read_agent
+from agents.engine.lifecycle import request_stop
+from agents.errors import Conflict
+from agents.models import Turn
+
+MOST_NAMED = 3
+
+
+def delete_agent(agent_id: str, by: User) -> None:
+    """Its folder goes to the trash, its conversations stay. Refused while it is at work.
+
+    Only the person's own conversations are named.
+    """
+    name = read_agent(agent_id).file.name
+    open_now = Turn.objects.filter(state__in=Turn.OPEN_STATES)
+    if at_work := open_now.filter(conversation__agent_id=agent_id):
+        raise Conflict(f"{name} is at work on {named(at_work, by)}: stop that first.")
+    delete_file(agent_id)
+    disown(agent_id)
+
+
+def named(turns: QuerySet[Turn], by: User) -> str:
+    """“Tidy up”, “Weekly numbers” and 2 more."""
+    own = turns.filter(conversation__owner=by).order_by("pk")
+    titles = [title or "New chat" for title in own.values_list("conversation__title", flat=True)]
+    shown = list(dict.fromkeys(titles))[:MOST_NAMED]
+    more = turns.values("conversation").distinct().count() - len(shown)
+    quoted = ", ".join(f"“{title}”" for title in shown)
+    if not quoted:
+        return "something for another person" if more == 1 else f"{more} conversations"
+    return f"{quoted} and {more} more" if more > 0 else quoted
+
+
+def stop_work_of(user: User, by: Actor = "") -> int:
+    """Nothing goes on for a person who may not come back to see it; gives the number of turns."""
+    turns = Turn.objects.filter(conversation__owner=user, state__in=Turn.OPEN_STATES).order_by("pk")
+    for turn in turns:
+        request_stop(turn, by)
+    return len(turns)

@@ -1,0 +1,196 @@
+"""What may happen to registered services. Doors are for admins: a command runs on the server."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Mapping
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from agents.config.tool_names import PLAN_TOOLS, longest_for
+from agents.db import in_db
+from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.models import ToolSource
+from agents.telemetry.redaction import redact
+from agents.tools.integrations import mcp
+from agents.tools.integrations.fixed_arguments import injection_for
+from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.openapi.urls import check_address
+from agents.tools.integrations.tools import MOST_OFFERED, secrets_of, server_of
+
+log = logging.getLogger(__name__)
+
+LONGEST_NAME = 32
+LONGEST_WAIT = 600
+NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+# A source's name is a word in grants: it may not be that of a tool, nor of a group of tools.
+BUILT_IN = {
+    "list_files", "read_file", "write_file", "edit_file", "search_files", "local_fs",
+    "shell", "local_shell", "fetch_url", "run_agent",
+    *PLAN_TOOLS, "plan",
+}  # fmt: skip
+
+
+def list_sources() -> list[ToolSource]:
+    return list(ToolSource.objects.order_by("name").defer("spec"))
+
+
+def source_named(name: str) -> ToolSource:
+    source = ToolSource.objects.filter(name=name).first()
+    if source is None:
+        raise NotFound(f"No service is registered as {name[:LONGEST_NAME]!r}.")
+    return source
+
+
+def add_source(
+    name: str,
+    *,
+    kind: str,
+    url: str = "",
+    command: str = "",
+    spec: object = None,
+    headers: Mapping[str, str] | None = None,
+    inject: Mapping[str, object] | None = None,
+    timeout_s: int = 60,
+    trusts_hints: bool = False,
+    by: str,
+) -> ToolSource:
+    """Register a service. It is not asked yet what it offers: `refresh_source` does that."""
+    check_name(name)
+    check_where(kind, url, command)
+    check_headers(headers or {}, is_environment=bool(command))
+    check_spec(kind, spec)
+    if not 1 <= timeout_s <= LONGEST_WAIT:
+        raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
+    try:
+        with transaction.atomic():
+            source = ToolSource.objects.create(
+                name=name,
+                kind=kind,
+                url=url,
+                command=command,
+                spec=spec,
+                headers=dict(headers or {}),
+                inject=dict(inject or {}),
+                timeout_s=timeout_s,
+                trusts_hints=trusts_hints,
+            )
+    except IntegrityError:
+        raise Conflict(f"A service is already registered as {name!r}; remove it first.") from None
+    log.debug("service %s (%s) added by %s", name, kind, by)
+    return source
+
+
+def trust_hints(name: str, trusted: bool, by: str) -> ToolSource:
+    """Whether its own word counts for which of its tools only read or may be repeated."""
+    source = source_named(name)
+    log.debug("the hints of service %s are trusted: %s, by %s", name, trusted, by)
+    return store(source, {"trusts_hints": trusted})
+
+
+def remove_source(name: str, by: str) -> None:
+    """Its tools are gone at once; a connection to it is closed."""
+    source_named(name).delete()
+    mcp.forget(name)
+    log.debug("service %s removed by %s", name, by)
+
+
+async def register(source: ToolSource, by: str) -> ToolSource:
+    """The first look at a new source: one that cannot be asked is not kept. Raises Invalid."""
+    source = await refresh_source(source)
+    if source.error:
+        await in_db(remove_source, source.name, by)
+        raise Invalid(source.error)
+    return source
+
+
+async def refresh_source(source: ToolSource) -> ToolSource:
+    """Ask it what it offers and store that; if it cannot be asked, what is known stays."""
+    try:
+        tools = await offered_by(source)
+        check_injected(source, tools)
+        changes: dict[str, object] = {"tools": tools, "error": ""}
+    except Refused as refusal:
+        changes = {"error": redact(str(refusal), secrets_of(source))}
+    return await in_db(store, source, changes)
+
+
+async def offered_by(source: ToolSource) -> list[dict[str, object]]:
+    longest = longest_for(source.name)
+    if source.kind == ToolSource.Kind.MCP:
+        return await mcp.list_tools(server_of(source), longest)
+    return await read_operations(source.url, source.spec, source.headers, longest)
+
+
+def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
+    """Into the row, if it is still there."""
+    changes = {**changes, "updated_at": timezone.now()}
+    ToolSource.objects.filter(pk=source.pk).update(**changes)
+    for field, value in changes.items():
+        setattr(source, field, value)
+    return source
+
+
+def note_on(source: ToolSource) -> str:
+    """What somebody who grants its tools should know, if anything."""
+    if len(source.tools) <= MOST_OFFERED:
+        return ""
+    return (
+        f"{source.name} has {len(source.tools):,} operations: the first {MOST_OFFERED} are offered "
+        "to an agent that is granted all of them; grant the others by name."
+    )
+
+
+def check_name(name: str) -> None:
+    if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
+        raise Invalid(
+            f"A service's name is 1 to {LONGEST_NAME} small letters and digits, with single - or _ "
+            "between them."
+        )
+    if name.replace("-", "_") in BUILT_IN:
+        raise Invalid(f"{name} is the name of a tool that is built in; choose another.")
+
+
+def check_where(kind: str, url: str, command: str) -> None:
+    """An OpenAPI service is at a URL; an MCP server is a command or at a URL."""
+    if kind not in ToolSource.Kind.values:
+        raise Invalid("A service is of kind openapi or mcp.")
+    if bool(url) == bool(command) or (command and kind != ToolSource.Kind.MCP):
+        raise Invalid("Name a URL, or for an MCP server a command instead.")
+    if url:
+        check_address(url)
+    if len(url) > 2000 or not url.isprintable() or "\0" in command:
+        raise Invalid("The URL or command contains what cannot be in one.")
+
+
+def check_headers(headers: Mapping[str, str], *, is_environment: bool) -> None:
+    """No value is said: it is a secret."""
+    for name, value in headers.items():
+        if not (VARIABLE if is_environment else HEADER).fullmatch(name):
+            what = "an environment variable" if is_environment else "a header"
+            raise Invalid(f"{name[:100]!r} cannot be the name of {what}.")
+        if "\0" in value or (not is_environment and not (value.isascii() and value.isprintable())):
+            raise Invalid(f"The value of {name} has to be printable ASCII characters on one line.")
+
+
+def check_spec(kind: str, spec: object) -> None:
+    if spec is None or (kind == ToolSource.Kind.OPENAPI and isinstance(spec, dict)):
+        return
+    if kind != ToolSource.Kind.OPENAPI or not isinstance(spec, str):
+        raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
+    check_address(spec)
+
+
+def check_injected(source: ToolSource, tools: Iterable[Mapping[str, object]]) -> None:
+    """A misspelt argument would be left to the model: it is said instead."""
+    unknown = set(source.inject)
+    for tool in tools:
+        injection = injection_for(tool, source.inject)
+        unknown -= {*injection.own, *injection.inner}
+    if unknown:
+        raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")

@@ -1,0 +1,188 @@
+"""Schemas of 3.0 and 3.1 as one plain JSON Schema without references, for the model."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+from urllib.parse import unquote
+
+from agents.errors import Invalid
+
+DEEPEST = 24
+MOST_PARTS = 3000  # of one operation: references multiply
+LONGEST_DESCRIPTION = 1000
+
+MAPS = ("properties", "patternProperties", "dependentSchemas")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+ONES = ("items", "not", "if", "then", "else", "contains", "propertyNames", "additionalProperties")
+PLAIN = (
+    "type", "enum", "const", "format", "default", "required", "pattern", "minLength", "maxLength",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
+    "maxItems", "uniqueItems", "minProperties", "maxProperties",
+)  # fmt: skip
+
+
+class Inliner:
+    """Puts what is referred to in its place. A cycle is cut to `{}`, and so is what is too much."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.parts = 0
+
+    def schema(self, value: object, place: str, inside: tuple[str, ...] = ()) -> Json:
+        self.parts += 1
+        if isinstance(value, bool):
+            return {} if value else {"not": {}}
+        if self.parts > MOST_PARTS or len(inside) > DEEPEST:
+            return {}
+        whole = mapping(value, place)
+        if is_reference(whole):
+            return self.referred(whole, place, inside)
+        return merged(self.described(whole, place, (*inside, "")))
+
+    def referred(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
+        """What stands beside a reference counts too, since 3.1."""
+        reference = str(whole["$ref"])
+        if reference in inside:
+            return {}
+        target = self.document.target(reference)
+        beside = {key: value for key, value in whole.items() if key != "$ref"}
+        if beside and isinstance(target, dict):
+            target = {**target, **beside}
+        return self.schema(target, place, (*inside, reference))
+
+    def described(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
+        schema = {key: whole[key] for key in PLAIN if key in whole}
+        if described := text(whole.get("description")):
+            schema["description"] = described[:LONGEST_DESCRIPTION]
+        for key in MAPS:
+            if key in whole:
+                schema[key] = self.named(whole[key], f"{place}.{key}", inside)
+        for key in LISTS:
+            if key in whole:
+                parts = sequence(whole[key], f"{place}.{key}")
+                schema[key] = [self.schema(each, f"{place}.{key}", inside) for each in parts]
+        for key in ONES:
+            if key in whole:
+                schema[key] = self.one(whole[key], f"{place}.{key}", inside)
+        return of_3_0(schema, whole)
+
+    def named(self, value: object, place: str, inside: tuple[str, ...]) -> Json:
+        """Schemas by name; what only ever comes from the server is left out."""
+        return {
+            name: self.schema(each, f"{place}.{name}", inside)
+            for name, each in mapping(value, place).items()
+            if not (isinstance(each, dict) and each.get("readOnly") is True)
+        }
+
+    def one(self, value: object, place: str, inside: tuple[str, ...]) -> object:
+        return value if isinstance(value, bool) else self.schema(value, place, inside)
+
+
+def of_3_0(schema: Json, whole: Json) -> Json:
+    """What 3.0 says in its own way: nullable, and limits that are excluded by a flag."""
+    if whole.get("nullable") is True and isinstance(schema.get("type"), str):
+        schema["type"] = [schema["type"], "null"]
+        if isinstance(schema.get("enum"), list) and None not in sequence(schema["enum"], ""):
+            schema["enum"] = [*sequence(schema["enum"], ""), None]
+    for flag, limit in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(excluded := schema.get(flag), bool):
+            del schema[flag]
+            if excluded and limit in schema:
+                schema[flag] = schema.pop(limit)
+    known = schema.get("properties")
+    if isinstance(schema.get("required"), list) and isinstance(known, dict) and known:
+        left = whole.get("properties")
+        gone = set(left) - set(known) if isinstance(left, dict) else set()
+        schema["required"] = [name for name in sequence(schema["required"], "") if name not in gone]
+    return schema
+
+
+def merged(schema: Json) -> Json:
+    """`allOf` of plain objects as one object: not every model server follows allOf."""
+    parts = schema.get("allOf")
+    if not isinstance(parts, list) or not all(is_plain_object(each) for each in parts):
+        return schema
+    whole = {key: value for key, value in schema.items() if key != "allOf"}
+    properties: Json = {}
+    required: list[object] = []
+    for each in [*parts, whole]:
+        properties |= mapping(each.get("properties", {}), "properties")
+        required += [name for name in sequence(each.get("required"), "") if name not in required]
+    outlines = {key: value for each in parts for key, value in each.items()}
+    whole = {**outlines, **whole}
+    if properties:
+        whole |= {"type": "object", "properties": properties}
+    if required:
+        whole["required"] = required
+    return whole
+
+
+def is_plain_object(schema: object) -> bool:
+    known = {"type", "properties", "required", "description"}
+    return isinstance(schema, dict) and set(schema) <= known | {"additionalProperties"}
+
+
+# An OpenAPI document and what its references mean.
+
+Json = dict[str, object]
+LONGEST_CHAIN = 20
+
+
+class Document:
+    """The parsed document. Only references inside it are followed."""
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+
+    def resolved(self, value: object, place: str) -> Json:
+        """The object at this place, through its references. Raises Invalid."""
+        for _ in range(LONGEST_CHAIN):
+            whole = mapping(value, place)
+            if not is_reference(whole):
+                return whole
+            value = self.target(str(whole["$ref"]))
+        raise Invalid(f"{place} of the document refers to itself.")
+
+    def target(self, reference: str) -> object:
+        """What a reference like `#/components/schemas/Pet` points to. Raises Invalid."""
+        if not reference.startswith("#"):
+            raise Invalid(
+                f"The document refers to another one ({reference[:200]}); "
+                "only references inside it are followed."
+            )
+        here: object = self.root
+        for step in reference.removeprefix("#").split("/")[1:]:
+            here = part(here, unquote(step).replace("~1", "/").replace("~0", "~"))
+        if here is None or (reference != "#" and not reference.startswith("#/")):
+            raise Invalid(f"The document refers to {reference[:200]}, which is not in it.")
+        return here
+
+
+def part(whole: object, step: str) -> object:
+    if isinstance(whole, dict):
+        return whole.get(step)
+    if isinstance(whole, list) and step.isdecimal() and int(step) < len(whole):
+        return whole[int(step)]
+    return None
+
+
+def is_reference(value: object) -> TypeGuard[Json]:
+    return isinstance(value, dict) and isinstance(value.get("$ref"), str)
+
+
+def mapping(value: object, place: str) -> Json:
+    if not isinstance(value, dict):
+        raise Invalid(f"{place} of the document is not an object.")
+    return value
+
+
+def sequence(value: object, place: str) -> list[object]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise Invalid(f"{place} of the document is not a list.")
+    return value
+
+
+def text(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""

@@ -1,0 +1,187 @@
+"""What an agent may use, decided in one place and asked again at each call.
+
+It follows from who owns the agent and the conversation, what agent.json says, what a person lifted
+for this one run, and what the tool reaches. `of_turn` is the only way to a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agents.config.checks import REQUIRED_TOOLS, SERVER_KEYS, is_admins
+from agents.config.store import AgentFile, AgentRecord, files_folder, read_agent
+from agents.config.tool_names import BETWEEN, RUN_AGENT, SERVER_TOOLS
+from agents.errors import Forbidden, Invalid, NotFound
+from agents.models import Conversation, ToolSource, Turn
+from agents.statements import fetch_one
+
+ACCESS = (
+    "SELECT owner.user_id, person.is_superuser FROM auth_user person"
+    " LEFT JOIN agents_agentowner owner ON owner.agent_id = %s WHERE person.id = %s"
+)
+ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """The decisions for one agent. `lifted` are the words a person allowed for this run alone."""
+
+    agent: AgentRecord
+    reaches_server: bool
+    lifted: frozenset[str] = frozenset()
+
+    def grant(self, name: str) -> Grant:
+        """An explicit off stays off and the server stays closed, whatever else is granted."""
+        if name in SERVER_TOOLS and not self.reaches_server:
+            return "off"
+        if self.lifted.intersection(words_for(name)) and not self.is_explicitly_off(name):
+            return "allow"
+        return grant_of(self.agent, name)
+
+    def is_explicitly_off(self, name: str) -> bool:
+        """Whether the nearest word in agent.json is off, and not merely missing."""
+        words = (self.agent.file.tools.get(word) for word in (*words_for(name), "*"))
+        return next((word for word in words if word), "") == "off"
+
+    @property
+    def callable_agents(self) -> dict[str, Grant]:
+        """The agents this one may call, each granted by its own `run_agent:<id>`."""
+        words = [*self.agent.file.tools, *sorted(self.lifted)]
+        names = [word for word in words if word.startswith(RUN_AGENT)]
+        grants = {name.removeprefix(RUN_AGENT): self.grant(name) for name in names}
+        return {id: grant for id, grant in grants.items() if grant != "off"}
+
+    @property
+    def folder(self) -> Path:
+        """Where the agent's file tools work. Raises Forbidden for another folder of the server."""
+        if self.agent.file.workspace is not None and not self.reaches_server:
+            raise Forbidden(f"workspace: {SERVER_KEYS['workspace']}.")
+        return files_folder(self.agent)
+
+    @property
+    def private_hosts(self) -> list[str]:
+        """Hosts of the server's own network that may be fetched from."""
+        return self.agent.file.fetch_hosts if self.reaches_server else []
+
+
+def of_turn(turn: Turn, lifted: Iterable[str] = ()) -> Permissions:
+    """As the rows and the file are now. Raises NotFound where the agent is not the person's."""
+    options = turn.config.get("options") or {}
+    if options.get("in_folder"):
+        file = AgentFile.model_validate({k: v for k, v in turn.config.items() if k != "options"})
+        agent = AgentRecord("", Path(str(file.workspace)), file, "", None, None, "")
+    else:
+        agent = read_agent(turn.conversation.agent_id)
+    reaches = access(agent.id, turn.conversation.owner_id)
+    return Permissions(agent, reaches, frozenset({*(options.get("allow") or ()), *lifted}))
+
+
+def of_conversation(conversation: Conversation) -> Permissions:
+    """As of its next turn."""
+    agent = read_agent(conversation.agent_id)
+    return Permissions(agent, access(agent.id, conversation.owner_id))
+
+
+def of_agent(agent: AgentRecord) -> Permissions:
+    """For its owner, apart from any run: what Settings shows."""
+    return Permissions(agent, is_admins(agent.id))
+
+
+def access(agent_id: str, person_id: int) -> bool:
+    """Whether the agent reaches the server itself: only an admin's does, in the admin's hands."""
+    owner, is_admin = fetch_one(ACCESS, [agent_id, person_id]) or (None, False)
+    if owner != person_id and not (owner is None and is_admin):
+        raise NotFound(f"There is no agent {agent_id!r}.")
+    return bool(is_admin)
+
+
+def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list[str]:
+    """The tools that a person lifts for one run, each once.
+
+    Raises Invalid for unknown names and for what agent.json switches off, Forbidden for what only
+    an admin's agent may use.
+    """
+    for name in (wanted := check_known(names, person_id)):
+        if SERVER_TOOLS & {name, *members_of(name)} and not now.reaches_server:
+            raise Forbidden(ADMINS_ONLY.format(name=name))
+        if now.is_explicitly_off(name):
+            raise Invalid(f"allow: {name} is off in agent.json, which has to be changed first.")
+    return wanted
+
+
+def check_known(names: Iterable[str], person_id: int) -> list[str]:
+    """Each once. Raises Invalid naming those that do not exist for this person."""
+    wanted = list(dict.fromkeys(names))
+    if unknown := [name for name in wanted if not exists(name, person_id)]:
+        listed = ", ".join(f"“{name[:64]}”" for name in unknown[:10])
+        raise Invalid(f"allow: there is no tool or service {listed}.")
+    return wanted
+
+
+def exists(name: str, person_id: int) -> bool:
+    """A tool, what tools come from, one operation of a service, or an agent of this person."""
+    if name.startswith(RUN_AGENT):
+        try:
+            access(read_agent(name.removeprefix(RUN_AGENT)).id, person_id)
+        except NotFound:
+            return False
+        return True
+    source, between, operation = name.partition(BETWEEN)
+    if not between:
+        return name in known_names()
+    found = ToolSource.objects.filter(name=source).first()
+    return found is not None and any(tool["name"] == operation for tool in found.tools)
+
+
+def members_of(group: str) -> set[str]:
+    return {name for name, source in GROUPS.items() if source == group}
+
+
+# Who may call what: agent.json grants, a chain task's list narrows; nothing listed = nothing.
+
+Grant = Literal["allow", "ask", "off"]
+
+NEVER_OFF = set(REQUIRED_TOOLS)
+FILE_TOOLS = {"list_files", "read_file", "write_file", "edit_file", "search_files"}
+GROUPS = {**dict.fromkeys(sorted(FILE_TOOLS), "local_fs"), "shell": "local_shell"}
+
+
+def words_for(name: str) -> tuple[str, ...]:
+    """The words that speak of a tool, the nearest first: its own name, and what it comes from."""
+    source = GROUPS.get(name) or name.partition(BETWEEN)[0]
+    if name.startswith(RUN_AGENT):
+        source = RUN_AGENT.rstrip(":")
+    return (name,) if source == name else (name, source)
+
+
+def grant_of(agent: AgentRecord, name: str) -> Grant:
+    """The nearest word in agent.json: the tool's own, its source's, `*`; else off."""
+    for word in (*words_for(name), "*"):
+        if (grant := agent.file.tools.get(word)) in ("allow", "ask", "off"):
+            return grant
+    return "off"
+
+
+def allows(words: list[str], name: str) -> bool:
+    """A chain task's list: `*` = all, a name = that one, `!name` = not that one."""
+    names = set(words_for(name))
+    return not hides(words, name) and ("*" in words or bool(names & set(words)))
+
+
+def hides(words: list[str], name: str) -> bool:
+    """Whether the list takes this tool away, by its name, by what it comes from, or with all."""
+    return any(f"!{each}" in words for each in (*words_for(name), "*"))
+
+
+def is_off(agent: AgentRecord, name: str) -> bool:
+    """Plan tools come from the gate; naming one as off takes it away, but for the vital ones."""
+    return name not in NEVER_OFF and agent.file.tools.get(name) == "off"
+
+
+def known_names() -> set[str]:
+    """Every name a grant or a chain may use: tools, and what tools come from."""
+    sources = ToolSource.objects.values_list("name", flat=True)
+    return {*GROUPS, *GROUPS.values(), "fetch_url", "run_agent", *sources}

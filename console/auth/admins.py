@@ -1,0 +1,40 @@
+"""What only admins may change: asked for by pages and by the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_POST
+
+from agents.errors import Forbidden, Refused
+from console.htmx import alert_partial
+
+View = Callable[..., HttpResponse]
+
+
+def demand_admin(user: object, what: str = "this") -> str:
+    """The name of the person. Raises Forbidden unless it is an admin."""
+    if not isinstance(user, User) or not user.is_superuser:
+        raise Forbidden(f"Only admins may change {what}.")
+    return user.username
+
+
+def for_admins(alert: str) -> Callable[[View], View]:
+    """A verb of an admin, `verb(request, by, …)`; a refusal is said in the element `alert`."""
+
+    def decorate(do: View) -> View:
+        @require_POST
+        @wraps(do)
+        def view(request: HttpRequest, **where: str) -> HttpResponse:
+            try:
+                return do(request, demand_admin(request.user), **where)
+            except Refused as refusal:
+                place = alert.format(**where)
+                return HttpResponse(alert_partial(place, str(refusal)), status=refusal.status)
+
+        return view
+
+    return decorate

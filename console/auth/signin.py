@@ -1,0 +1,129 @@
+"""Signing in: by the one-time link that `serve` prints, or by password."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from agents.errors import RateLimited
+from agents.models import SigninToken
+from console import throttling
+from console.auth.tokens import digest_of
+from console.auth.usernames import known_username
+
+# A printed link works once, until another is printed, and never longer than this.
+LINK_LASTS = timedelta(hours=24)
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+SPENT = "This sign-in link was used before or is too old. For a new one run: manage.py signin-link"
+WRONG = "This username and password do not belong together."
+
+
+def signin_path(user: User) -> str:
+    """A fresh one-time link for this person; the ones printed before it stop working."""
+    SigninToken.objects.filter(user=user).delete()
+    secret = secrets.token_urlsafe(32)
+    expires_at = timezone.now() + LINK_LASTS
+    SigninToken.objects.create(user=user, digest=digest_of(secret), expires_at=expires_at)
+    return f"/signin/?token={secret}"
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def signin(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        return by_password(request)
+    if not is_visit(request):
+        # A browser that loads ahead throws this away and asks again when a person follows.
+        return HttpResponse(status=503)
+    if request.method == "GET" and "token" in request.GET:
+        return by_link(request, request.GET["token"])
+    return HttpResponseRedirect(target(request)) if request.user.is_authenticated else page(request)
+
+
+@require_POST
+def signout(request: HttpRequest) -> HttpResponse:
+    logout(request)
+    return redirect("signin")
+
+
+def is_visit(request: HttpRequest) -> bool:
+    """Whether a person opens the page: what a browser prefetches must not use up a link."""
+    purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
+    return "prefetch" not in purpose.lower()
+
+
+def by_link(request: HttpRequest, secret: str) -> HttpResponse:
+    if user := use_link(secret):
+        login(request, user, backend=BACKEND)
+        return HttpResponseRedirect(target(request))
+    if request.user.is_authenticated:  # an old link in a browser that is signed in all the same
+        return HttpResponseRedirect(target(request))
+    return page(request, SPENT, status=403)
+
+
+def use_link(secret: str) -> User | None:
+    """The person of this link, for the first caller only."""
+    now = timezone.now()
+    links = SigninToken.objects.filter(digest=digest_of(secret), used_at=None)
+    if not links.filter(expires_at__gt=now, user__is_active=True).update(used_at=now):
+        return None
+    return SigninToken.objects.select_related("user").get(digest=digest_of(secret)).user
+
+
+def by_password(request: HttpRequest) -> HttpResponse:
+    username = known_username(request.POST.get("username", ""))
+    password = request.POST.get("password", "")
+    try:
+        throttling.count_signin(username, address_of(request))
+    except RateLimited as refusal:
+        response = page(request, str(refusal), status=refusal.status)
+        response.headers["Retry-After"] = refusal.headers["Retry-After"]
+        return response
+    user = authenticate(request, username=username, password=password)
+    if user is None:
+        return page(request, WRONG, status=403)
+    throttling.forget_failures(username, address_of(request))
+    login(request, user)
+    return HttpResponseRedirect(target(request))
+
+
+def page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
+    shown = {
+        "problem": problem,
+        "next": target(request),
+        "username": request.POST.get("username", ""),
+    }
+    return render(request, "signin.html", shown, status=status)
+
+
+def target(request: HttpRequest) -> str:
+    """Where to go afterwards: `next` if it is a path of this site, else the start page."""
+    wanted = request.POST.get("next") or request.GET.get("next") or "/"
+    hosts = {request.get_host()}
+    is_local = wanted.startswith("/") and wanted.isprintable()
+    is_safe = url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure())
+    return wanted if is_local and is_safe else "/"
+
+
+def address_of(request: HttpRequest) -> str:
+    """The caller's address; on a server the last one named, which its proxy wrote."""
+    seen = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
+    return seen.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
+
+
+urlpatterns = [
+    path("signin/", signin, name="signin"),
+    path("signout/", signout, name="signout"),
+]

@@ -1,0 +1,67 @@
+"""Bearer tokens of the API: shown once, stored as a hash, revocable."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from agents.errors import Invalid, NotFound
+from agents.models import ApiToken
+from agents.statements import by_key, fetch_models
+
+PREFIX = "planside_"
+# Asked at every call of the API.
+BEARER = """
+SELECT t.* FROM agents_apitoken t JOIN auth_user u ON u.id = t.user_id
+WHERE t.digest = %s AND t.revoked_at IS NULL AND u.is_active
+"""
+# How often a token's last use is written: not at every request.
+NOTED_EVERY = timedelta(minutes=1)
+
+
+def digest_of(secret: str) -> str:
+    """Secrets are long and random, so one round of SHA-256 keeps them as well as a slow hash."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def create_token(user: User, name: str) -> str:
+    """A new token's secret, which nobody can read again."""
+    name = name.strip()
+    if not name or len(name) > 100:
+        raise Invalid("A token needs a name of 1 to 100 characters.")
+    if live_tokens().filter(user=user, name=name).exists():
+        raise Invalid(f"{user.username} already has a token named {name!r}: revoke it first.")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    ApiToken.objects.create(user=user, name=name, digest=digest_of(secret))
+    return secret
+
+
+def live_tokens() -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(revoked_at=None).select_related("user")
+
+
+def revoke_token(user: User, name: str) -> None:
+    if not live_tokens().filter(user=user, name=name).update(revoked_at=timezone.now()):
+        raise NotFound(f"{user.username} has no token named {name!r}.")
+
+
+def bearer_of(secret: str) -> User | None:
+    """Whose token this is; None when it is unknown, revoked, or its person may not sign in."""
+    tokens = fetch_models(ApiToken, BEARER, [digest_of(secret)])
+    if not tokens:
+        return None
+    note_use(tokens[0])
+    return by_key(User, tokens[0].user_id)
+
+
+def note_use(token: ApiToken) -> None:
+    now = timezone.now()
+    if token.last_used_at and token.last_used_at > now - NOTED_EVERY:
+        return
+    long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
+    ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)

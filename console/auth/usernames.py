@@ -1,0 +1,70 @@
+"""Names of people: written one way, in one alphabet, and unlike every other name."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from django.contrib.auth.models import User
+
+from agents.errors import Conflict, Invalid
+
+LONGEST = 150
+MARKS = "@.+-_"
+# What the pages call those who are no person of this name, and who the first admin is.
+RESERVED = {"agent", "system", "planside", "assistant", "you", "nobody", "owner"}
+# Scripts that one name may mix, as Japanese and Korean names do.
+TOGETHER = ({"CJK", "HIRAGANA", "KATAKANA"}, {"CJK", "HANGUL"}, {"CJK", "BOPOMOFO"})
+# Letters of Cyrillic and Greek that look like Latin ones.
+CYRILLIC = str.maketrans("авекмнорстухіјѕһӏԁԛԝьгп", "abekmhopctyxijshldqwbrn")
+GREEK = str.maketrans("αβγεικνορτυχωη", "abyeikvoptuxwn")
+DIGITS = str.maketrans("01", "ol")
+
+
+def new_username(typed: str) -> str:
+    """The name as it is stored. Raises Invalid or Conflict with what is wrong with it."""
+    name = normalised(typed)
+    if not name or len(name) > LONGEST:
+        raise Invalid(f"A name has between 1 and {LONGEST} characters.")
+    if not all(is_allowed(letter) for letter in name):
+        raise Invalid("A name is made of letters, digits and @ . + - _.")
+    if not is_of_one_script(name):
+        raise Invalid("A name is written in one alphabet: letters that only look alike are two.")
+    looks = skeleton(name)
+    if looks in RESERVED:
+        raise Invalid(f"Nobody can be called {name}: it means somebody else here.")
+    taken = User.objects.values_list("username", flat=True)
+    if looks in {skeleton(each) for each in taken}:
+        raise Conflict(f"There is already a person named {name!r}, or so alike.")
+    return name
+
+
+def known_username(typed: str) -> str:
+    """Whose name was typed: exactly so, or written another way; else as it would be stored."""
+    if User.objects.filter(username=typed).exists():
+        return typed
+    name = normalised(typed)
+    alike = list(User.objects.filter(username__iexact=name).values_list("username", flat=True)[:2])
+    return alike[0] if len(alike) == 1 else name
+
+
+def normalised(typed: str) -> str:
+    return unicodedata.normalize("NFKC", typed)
+
+
+def is_allowed(letter: str) -> bool:
+    """Marks belong to scripts that need them; on Latin letters they are part of the letter."""
+    kind = unicodedata.category(letter)
+    return letter in MARKS or kind[0] in "LM" or (letter.isascii() and letter.isdigit())
+
+
+def is_of_one_script(name: str) -> bool:
+    letters = [each for each in name if unicodedata.category(each)[0] in "LM"]
+    scripts = {unicodedata.name(each, "?").split(" ")[0].split("-")[0] for each in letters}
+    return len(scripts) <= 1 or any(scripts <= allowed for allowed in TOGETHER)
+
+
+def skeleton(name: str) -> str:
+    """What a name looks like: the same for two that a person would take for one."""
+    letters = normalised(name).casefold().translate(CYRILLIC).translate(GREEK).translate(DIGITS)
+    return re.sub(r"[\W_]", "", letters)

@@ -1,0 +1,39 @@
+"""What came of something a person typed, and the notices that answer it in place of a reply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents import actions as talk
+from agents.errors import Refused
+from agents.models import Conversation, Message, Turn
+
+
+@dataclass(frozen=True)
+class ChatResult:
+    """What came of it: the person's message, the turn that will answer, and where to look.
+
+    `conversation` is another one after /new, whose message is kept nowhere. `refused` is why a
+    word did nothing, `notice` what was said in place of a reply.
+    """
+
+    message: Message
+    turn: Turn | None
+    conversation: Conversation
+    refused: Refused | None = None
+    notice: str = ""
+
+
+def typed(c: Conversation, text: str, by: str, command: str) -> Message:
+    """A message that no model answers."""
+    return talk.add_message(c, Message.Kind.TEXT, text, "user", meta={"command": command}, by=by)
+
+
+def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, notice, meta=dict(meta))
+    return ChatResult(message, None, c, notice=notice)
+
+
+def with_refusal(c: Conversation, message: Message, refusal: Refused) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, str(refusal))
+    return ChatResult(message, None, c, refusal, str(refusal))

@@ -1,0 +1,288 @@
+"""The present state of a conversation, read once: what the page, each live event and each poll
+are rendered from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from agents.config.store import AgentRecord, read_agent
+from agents.errors import NotFound
+from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.statements import by_key, fetch_all
+from console.budgets import ExceededLimit, used_up
+from console.pending_approvals import Asked, asked_by
+from console.plan_buttons import PlanButtons, plan_buttons
+from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
+from plans.models import Attempt, Plan
+from plans.queries import active_plan_and_goal
+from plans.queries import requested_by as asking_message
+from plans.snapshot import document, open_turns_of
+from plans.subplan_queries import question_call
+from plans.subplans import standing
+
+LEGS = """
+SELECT s.key, a.turn_id FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
+WHERE s.plan_id = %s AND EXISTS (SELECT 1 FROM agents_message m WHERE m.turn_id = a.turn_id)
+ORDER BY a.number
+"""
+
+
+@dataclass
+class ConversationState:
+    """`seq` was read before everything else, so what is shown is never older than it says."""
+
+    conversation: Conversation
+    seq: int
+    plan: Snapshot | None
+    asked: str | None
+    open_turns: list[Turn]
+
+    @cached_property
+    def agent(self) -> AgentRecord | None:
+        """The agent as its file says now; None when it was deleted."""
+        try:
+            return read_agent(self.conversation.agent_id)
+        except NotFound:
+            return None
+
+    @property
+    def agent_name(self) -> str:
+        return self.agent.file.name if self.agent else self.conversation.agent_id
+
+    @property
+    def agent_note(self) -> str:
+        """What its agent.json says and does not mean; nothing while all is well."""
+        if self.agent and self.agent.problem:
+            return f"agent.json is broken. {self.agent.problem}"
+        return (self.agent and self.agent.warning) or ""
+
+    @cached_property
+    def model(self) -> str:
+        """What stands in the header: the model, or that it is the scripted one."""
+        if self.agent is None:
+            return "deleted"
+        return "Demo model" if self.is_demo else self.agent.file.model
+
+    @property
+    def is_demo(self) -> bool:
+        return bool(self.agent and self.agent.file.provider == "demo")
+
+    @property
+    def plan_mode(self) -> bool:
+        return bool(self.agent and self.agent.file.plan.enabled)
+
+    @property
+    def title(self) -> str:
+        return self.conversation.title or "New chat"
+
+    @property
+    def chat_turns(self) -> list[Turn]:
+        return [turn for turn in self.open_turns if turn.lane == Lane.CHAT]
+
+    @property
+    def answering(self) -> bool:
+        """Whether a reply is being written, or is about to be."""
+        return bool(self.chat_turns)
+
+    @property
+    def waiting_turns(self) -> set[int]:
+        """Turns behind the one that has the lane: their messages wait to be sent."""
+        return {turn.pk for turn in self.chat_turns[1:] if turn.state == TurnState.QUEUED}
+
+    @cached_property
+    def mark(self) -> StatusLabel | None:
+        if self.asked is not None:
+            return WRITING if self.planning else UNANSWERED
+        return label_of_plan(self.plan) if self.plan else None
+
+    @cached_property
+    def plan_buttons(self) -> PlanButtons:
+        """What can be done about the plan; nothing while another one is being written."""
+        if self.plan is None or (self.asked is not None and self.planning):
+            return PlanButtons()
+        return plan_buttons(self.plan, self.conversation.pk, replanning=self.replanning)
+
+    @property
+    def plan_button_name(self) -> str:
+        """What the Plan button is called for those who do not see its mark."""
+        if self.mark is None:
+            return "Plan, none yet"
+        if self.plan is None:
+            return f"Plan, {self.mark.brief}"
+        counts = self.plan["progress"]
+        settled = counts["done"] + counts["abandoned"]
+        return f"Plan {settled}/{counts['total']}, settled, {self.mark.brief}"
+
+    @property
+    def planning(self) -> bool:
+        """Whether a turn is at work on the plan that is asked for; else the person's words are."""
+        return any(turn.checkpoint.get("asked") == self.asking for turn in self.open_turns)
+
+    @cached_property
+    def asking(self) -> int:
+        """The message with which a plan is being asked for; 0 while none is."""
+        return (asking_message(self.conversation.pk) or 0) if self.asked is not None else 0
+
+    @cached_property
+    def question(self) -> int:
+        """The call that asks the person; 0 while the plan has no question."""
+        has_one = self.plan is not None and self.plan["question"]
+        return question_call(Plan.objects.get(pk=self.plan["id"])) if self.plan and has_one else 0
+
+    @cached_property
+    def had_plans(self) -> bool:
+        """Whether there are plans here, though none is in the drawer."""
+        return Plan.objects.filter(conversation=self.conversation).exists()
+
+    @cached_property
+    def legs(self) -> dict[str, str]:
+        """Where each subtask's last attempt stands in the conversation."""
+        said = fetch_all(LEGS, [self.plan["id"]]) if self.plan else []
+        return {key: f"turn-{turn}" for key, turn in said}
+
+    @property
+    def current(self) -> Snapshot | None:
+        """The subtask that is worked on, or would be next."""
+        subtasks = self.plan["subtasks"] if self.plan else []
+        return next((row for row in subtasks if row["state"] in ("in_progress", "todo")), None)
+
+    @cached_property
+    def nested(self) -> dict[int, Snapshot]:
+        """Plans by which other agents work for a subtask, by their number."""
+        subtasks = self.plan["subtasks"] if self.plan else []
+        below = [row["plan"] for row in subtasks if row["plan"]]
+        if not below:
+            return {}
+        return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=below)}
+
+    @cached_property
+    def helper(self) -> str:
+        """The agent whose answer the run waits for."""
+        waits = [t for t in self.open_turns if t.waiting_for == Turn.WaitingFor.CHILD]
+        turn = next((turn for turn in waits if turn.lane == Lane.RUN), None)
+        child = subagent_of(turn) if turn else None
+        return agent_name(child.agent_id) if child else ""
+
+    @cached_property
+    def used_up(self) -> list[ExceededLimit]:
+        """The limits that halted the run."""
+        halted = self.plan is not None and self.plan["attention"] == "budget"
+        return used_up(Plan.objects.get(pk=self.plan["id"])) if self.plan and halted else []
+
+    @property
+    def replanning(self) -> bool:
+        """Whether the rest of the plan is being planned anew."""
+        return any(turn.checkpoint.get("replan") for turn in self.open_turns)
+
+    @property
+    def activity(self) -> str:
+        """What happens now, in words."""
+        now = (self.plan or {}).get("activity")
+        if not now or not now["tool"]:
+            return "Thinking"
+        path = (now["arguments"] or {}).get("path", "")
+        return f"Running {now['tool']} {path}".strip()
+
+    @property
+    def needs_you(self) -> bool:
+        """Whether something waits for the person, the start of a plan included."""
+        return self.waiting_for_you > 0
+
+    @cached_property
+    def asked_in_chat(self) -> Asked:
+        """What the reply that is being written waits for."""
+        return asked_by(self.chat_turns)
+
+    @property
+    def waiting_for_you(self) -> int:
+        """How many things wait for the person."""
+        plan = self.plan
+        by_plan = bool(plan and plan["attention"] not in (None, "none", "") and not self.asked)
+        calls = len(plan["approvals"]) if plan else 0
+        return (
+            len(self.asked_in_chat.calls) + bool(self.asked_in_chat.question) + max(by_plan, calls)
+        )
+
+    @property
+    def row_mark(self) -> StatusLabel | None:
+        """How the conversation stands in the list: what waits outranks all but a failure."""
+        if self.asked_in_chat and not (self.mark and self.mark.shape == "failed"):
+            return StatusLabel("waiting", self.asked_in_chat.words)
+        return self.mark
+
+    @property
+    def status(self) -> str:
+        """The one polite sentence for those who do not watch the screen."""
+        if self.asked is not None and not self.asked_in_chat:
+            return self.mark.words if self.mark else ""
+        if self.needs_you and self.row_mark:
+            return f"Needs you: {self.row_mark.words}"
+        if self.answering:
+            return f"{self.agent_name} is answering"
+        return self.run_status()
+
+    @property
+    def alarm(self) -> str:
+        """A subtask that has failed, said once; an error of the model has a card that says it."""
+        if self.plan is None or self.mark is None or self.plan["attention"] != "failed":
+            return ""
+        row = next(row for row in self.plan["subtasks"] if row["failed"])
+        tried = Attempt.objects.filter(subtask__plan=self.plan["id"], subtask__key=row["key"])
+        last = tried.select_related("turn").last()
+        has_card = last is not None and last.turn.state == TurnState.FAILED
+        return "" if has_card else f"{self.mark.words}: {row['error']}"
+
+    def run_status(self) -> str:
+        if self.plan is None or self.mark is None:
+            return ""
+        if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
+            progress = self.plan["progress"]
+            settled = progress["done"] + progress["abandoned"]
+            return f"Subtask {settled} of {progress['total']} done. {self.mark.words}"
+        return f"Plan: {self.mark.words}"
+
+    @property
+    def placeholder(self) -> str:
+        """What the message box invites to."""
+        plan = self.plan
+        if plan is None or plan["state"] in ("done", "abandoned"):
+            return f"Message {self.agent_name}, or type / for commands"
+        if plan["question"]:
+            return "Answer the question"
+        if plan["attention"] == "confirm":
+            return "Ask for changes to the plan"
+        return "Add a note for the agent, or ask for changes"
+
+
+def read_state(conversation_id: int) -> ConversationState:
+    conversation = by_key(Conversation, conversation_id)
+    if conversation is None:
+        raise Conversation.DoesNotExist
+    plan, goal = active_plan_and_goal(conversation_id)
+    open_turns = open_turns_of(conversation_id)
+    return ConversationState(
+        conversation=conversation,
+        seq=conversation.seq,
+        plan=document(plan, conversation.seq, open_turns) if plan else None,
+        asked=goal or None,
+        open_turns=sorted(open_turns, key=is_first_in_lane, reverse=True),
+    )
+
+
+def subagent_of(turn: Turn) -> Conversation | None:
+    """The conversation with the agent that is working for this turn."""
+    working = Conversation.objects.filter(parent_call__turn=turn)
+    return working.filter(parent_call__state=ToolCall.State.RUNNING).order_by("pk").last()
+
+
+def is_first_in_lane(turn: Turn) -> bool:
+    return turn.state != TurnState.QUEUED
+
+
+def agent_name(agent_id: str) -> str:
+    """As its file has it now; the id stays when the agent was deleted."""
+    try:
+        return read_agent(agent_id).file.name
+    except NotFound:
+        return agent_id

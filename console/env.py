@@ -1,0 +1,214 @@
+"""The few environment variables Planside reads, each loud when it is wrong."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+SHORTEST_KEY = 32  # characters; Django makes 50
+LONGEST_KEY = 4096
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+def text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
+
+
+def secret(name: str) -> str:
+    """Taken out of the environment, so that no program started from here inherits it."""
+    return os.environ.pop(name, "").strip()
+
+
+def number(name: str, default: float) -> float:
+    raw = text(name)
+    try:
+        return float(raw) if raw else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} must be a number, not {raw!r}.") from None
+
+
+def limit(name: str, default: int) -> int:
+    """How many at most. There is no value that means without end."""
+    value = number(name, default)
+    if value != int(value) or value < 1:
+        raise ImproperlyConfigured(f"{name} must be a whole number from 1 on, not {text(name)!r}.")
+    return int(value)
+
+
+def one_of(name: str, default: str, *others: str) -> str:
+    """The first of the words is meant where nothing is set."""
+    value = text(name, default).lower()
+    if value not in (default, *others):
+        raise ImproperlyConfigured(f"{name} is {', '.join(others)} or {default}, not {value!r}.")
+    return value
+
+
+def yes(name: str) -> bool:
+    """The words that OpenTelemetry knows for it."""
+    return text(name).lower() in ("true", "1", "span_only", "span_and_event")
+
+
+def port(name: str, default: int) -> int:
+    value = number(name, default)
+    if value != int(value) or not 0 <= value <= 65535:
+        raise ImproperlyConfigured(f"{name} must be a port from 0 to 65535, not {text(name)!r}.")
+    return int(value)
+
+
+def names(name: str) -> list[str]:
+    return [part.strip() for part in text(name).split(",") if part.strip()]
+
+
+def home() -> Path:
+    return Path(text("PLANSIDE_HOME", "~/.planside")).expanduser().resolve()
+
+
+def database(home: Path) -> dict[str, object]:
+    """DATABASE_URL as a Django database; without it, SQLite in the home folder."""
+    url = text("DATABASE_URL")
+    return postgres(url) if url else sqlite(home / "planside.sqlite3")
+
+
+def sqlite(path: Path) -> dict[str, object]:
+    """WAL and IMMEDIATE: readers never wait, writers queue instead of failing as locked."""
+    pragmas = {
+        "journal_mode": "WAL",
+        "synchronous": "NORMAL",
+        "busy_timeout": "20000",
+        "foreign_keys": "ON",
+        "temp_store": "MEMORY",
+        "mmap_size": "134217728",
+        "cache_size": "-20000",
+    }
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": path,
+        "CONN_MAX_AGE": None,  # a file: opening it again at every request gains nothing
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "".join(f"PRAGMA {key}={value};" for key, value in pragmas.items()),
+        },
+    }
+
+
+def postgres(url: str) -> dict[str, object]:
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise ImproperlyConfigured("DATABASE_URL must look like postgres://user:key@host/name.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.strip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_HEALTH_CHECKS": True,  # by the pool, before it hands a connection out
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "options": f"-c idle_in_transaction_session_timeout={lease_seconds()}s",
+            "pool": {"min_size": 2, "max_size": 20, "timeout": 5, "reconnect_timeout": 3},
+        },
+    }
+
+
+def lease_seconds() -> int:
+    """How long a turn stays with a worker that no longer says a word, its locks included."""
+    value = number("PLANSIDE_LEASE_SECONDS", 30)
+    if value != int(value) or value < 1:
+        raise ImproperlyConfigured("PLANSIDE_LEASE_SECONDS must be a whole number from 1 on.")
+    return int(value)
+
+
+def fingerprint(folder: Path) -> str:
+    """Of what all files in the folder contain, and their names."""
+    whole = sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        whole.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return whole.hexdigest()[:12]
+
+
+def channel_layer(key: str) -> dict[str, object]:
+    """REDIS_URL as a channel layer. Redis has one space for all that is said on it, whatever the
+    database's number: the key keeps Planside and another one apart.
+    """
+    url = text("REDIS_URL")
+    if not url:
+        return {"BACKEND": "console.live.memory_layer.MemoryLayer"}
+    if urlsplit(url).scheme not in ("redis", "rediss"):
+        raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
+    return {
+        "BACKEND": "console.live.redis_layer.RedisLayer",
+        "CONFIG": {
+            "hosts": [{"address": url, "socket_connect_timeout": 2}],
+            "prefix": f"planside-{sha256(key.encode()).hexdigest()[:16]}",
+        },
+    }
+
+
+made_key = False  # whether this process has made the key: then nothing was lost before it
+
+
+def secret_key(home: Path) -> str:
+    """The key beside the database, made at first start and readable by its owner alone."""
+    global made_key
+    path = home / "secret.key"
+    try:
+        if not path.exists():
+            make_key(path)
+            made_key = True
+        return read_key(path)
+    except OSError as error:
+        where = (
+            f"{path} cannot be read" if path.exists() else f"PLANSIDE_HOME {home} cannot be used"
+        )
+        reason = os.strerror(error.errno or 0)
+        raise ImproperlyConfigured(f"{where}: {reason}.") from None
+
+
+def make_key(path: Path) -> None:
+    from django.core.management.utils import get_random_secret_key
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_once(path, get_random_secret_key())
+
+
+def read_key(path: Path) -> str:
+    """A key that was cut short is refused: sessions could be forged with it."""
+    with path.open("rb") as file:
+        key = file.read(LONGEST_KEY).strip()
+    if len(key) < SHORTEST_KEY or not key.isascii() or not key.decode().isprintable():
+        raise ImproperlyConfigured(
+            f"The key in {path} is damaged. Put it back from a backup; or move it away to get a "
+            "new one, which ends every session."
+        )
+    return key.decode()
+
+
+def write_once(path: Path, text: str) -> None:
+    """Whole or not at all, and never over what another process wrote first."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+    finally:
+        draft.unlink()
+
+
+def secrets() -> list[str]:
+    """What is secret among all this, to be kept out of the logs."""
+    from django.conf import settings
+
+    urls = [urlsplit(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
+    passwords = [word for url in urls for word in (url.password, unquote(url.password or ""))]
+    known = [settings.SECRET_KEY, settings.OPENAI_API_KEY, settings.PLANSIDE_METRICS_TOKEN]
+    return [word for word in (*known, *passwords) if word]

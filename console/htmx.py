@@ -1,0 +1,98 @@
+"""How a POST from the page is answered: by what changed, or by one sentence where it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.html import format_html
+from django.views.decorators.http import require_POST
+from pydantic import ValidationError
+
+from agents.errors import NotFound, Refused
+from agents.models import Conversation
+from console.expected_version import EVENT, number
+from console.fragments import changes
+
+Verb = Callable[..., str | HttpResponse | None]
+View = Callable[..., HttpResponse]
+
+
+def owned(request: HttpRequest, pk: int) -> Conversation:
+    """The person's own conversation; what is someone else's does not exist."""
+    return get_object_or_404(Conversation, pk=pk, owner_id=request.user.pk, parent_call=None)
+
+
+def verb(alert: str) -> Callable[[Verb], View]:
+    """A view for one verb on a conversation: `verb(request, conversation, …)`.
+
+    What it returns is added to the answer. A refusal is shown in the element `alert`, beside the
+    state as it is now.
+    """
+
+    def decorate(do: Verb) -> View:
+        @require_POST
+        @wraps(do)
+        def view(request: HttpRequest, pk: int, **where: object) -> HttpResponse:
+            conversation = owned(request, pk)
+            headers: Mapping[str, str] = {}
+            try:
+                extra, status, sentence = do(request, conversation, **where) or "", 200, ""
+            except (NotFound, Http404) as gone:
+                extra, status, sentence = "", 404, gone_response(request, gone)
+            except Refused as refusal:
+                extra, status, sentence = "", refusal.status, str(refusal)
+                headers = refusal.headers
+            except ValidationError as error:
+                extra, status, sentence = "", 422, invalid_sentence(error)
+            if isinstance(extra, HttpResponse):
+                return extra
+            if not is_htmx(request):
+                return redirect("conversation", conversation.pk)
+            html = changes(conversation.pk, cursor_of(request))[1] + alert_partial(alert, sentence)
+            return HttpResponse(html + extra, status=status, headers=headers)
+
+        return view
+
+    return decorate
+
+
+def gone_response(request: HttpRequest, gone: Exception) -> str:
+    """What a form was about has been deleted; without scripts a page of its own says so."""
+    if not is_htmx(request):
+        raise Http404 from gone
+    return str(gone) if isinstance(gone, NotFound) else "That is gone. Nothing was changed."
+
+
+def cursor_of(request: HttpRequest) -> int:
+    """The number of the last event the page has seen."""
+    text = request.headers.get("Planside-After") or request.GET.get("after") or ""
+    return number(text, EVENT) or 0
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    return request.headers.get("HX-Request") == "true"
+
+
+def alert_partial(element: str, sentence: str) -> str:
+    """The sentence in an alert; an empty one takes the last away."""
+    return format_html(
+        '<hx-partial hx-target="#{}" hx-swap="textContent">{}</hx-partial>', element, sentence
+    )
+
+
+def replace_text(element: str, html: str) -> str:
+    return f'<hx-partial hx-target="#{element}" hx-swap="innerHTML">{html}</hx-partial>'
+
+
+def invalid_sentence(error: ValidationError) -> str:
+    """One sentence for a form field that cannot be used."""
+    fault = error.errors()[0]
+    field = str(fault["loc"][-1]).replace("_", " ") if fault["loc"] else "text"
+    if fault["type"] == "string_too_short":
+        return f"Give it a {field}."
+    if fault["type"] == "string_too_long":
+        return f"The {field} has more than {fault['ctx']['max_length']:,} characters."
+    return f"The {field} cannot be used: {fault['msg']}."

@@ -1,0 +1,64 @@
+"""A registered service as the API and the commands show it: with the names of its secrets alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from agents.config.tool_names import BETWEEN
+from agents.models import ToolSource
+from agents.telemetry.redaction import redacted_url
+from agents.tools.integrations.actions import note_on
+
+
+class ToolShape(BaseModel):
+    """`read_only` is what counts, `says_read_only` what the service says of itself."""
+
+    name: str
+    description: str
+    read_only: bool
+    says_read_only: bool
+
+
+class SourceShape(BaseModel):
+    """`url` and `command` are null for people who are no admins."""
+
+    name: str
+    kind: str
+    url: str | None
+    command: str | None
+    headers: list[str]
+    inject: list[str]
+    timeout_s: int
+    trusts_hints: bool
+    tools: list[ToolShape]
+    error: str
+    note: str
+    updated_at: str
+
+
+def shape(source: ToolSource, *, for_admin: bool = True) -> SourceShape:
+    return SourceShape(
+        name=source.name,
+        kind=source.kind,
+        url=redacted_url(source.url) if for_admin else None,
+        command=source.command if for_admin else None,
+        headers=sorted(source.headers) if for_admin else [],
+        inject=sorted(source.inject) if for_admin else [],
+        timeout_s=source.timeout_s,
+        trusts_hints=source.trusts_hints,
+        tools=[tool_shape(source, tool) for tool in source.tools],
+        error=source.error if for_admin or not source.error else "It could not be asked.",
+        note=note_on(source),
+        updated_at=source.updated_at.isoformat(),
+    )
+
+
+def tool_shape(source: ToolSource, tool: Mapping[str, object]) -> ToolShape:
+    return ToolShape(
+        name=f"{source.name}{BETWEEN}{tool['name']}",
+        description=str(tool["description"]),
+        read_only=source.trusts_hints and bool(tool["read_only"]),
+        says_read_only=bool(tool["read_only"]),
+    )

@@ -1,0 +1,69 @@
+"""A command whose refusals are one plain sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from django.core.management.base import BaseCommand
+
+from agents.errors import Refused
+from console.home import database_in_words, make_ready
+from console.ops import tracing
+
+
+class Ended(Exception):
+    """Ended by a signal; one sentence says what became of the work."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+class PlainCommand(BaseCommand):
+    """Says why it refuses in one sentence on stderr, without a traceback, and exits with 1.
+
+    Django's checks are for the server and CI: they load every page, which takes a second.
+    """
+
+    requires_system_checks = []
+
+    def prepare(self) -> None:
+        """Make a home that nobody has started yet ready, as a first start would."""
+        make_ready()
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        try:
+            with database_in_words():
+                super().run_from_argv(argv)
+        except Refused as refused:
+            self.stderr.write(str(refused))
+            sys.exit(1)
+        except Ended as ended:
+            self.stderr.write(str(ended))
+            sys.exit(ended.code)
+        except KeyboardInterrupt:
+            self.stderr.write("Interrupted.")
+            sys.exit(128 + signal.SIGINT)
+        except BrokenPipeError:  # nobody reads on, as behind `| head -1`
+            nobody_reads()
+            sys.exit(128 + signal.SIGPIPE)
+
+    def print_json(self, document: object) -> None:
+        self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+
+
+def nobody_reads() -> None:
+    """What is still in the buffer goes nowhere, so that the exit does not fail over it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def leave() -> NoReturn:
+    """Exit now: a thread that hangs in a tool or a driver must not hold the process."""
+    tracing.finish()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -1,0 +1,77 @@
+"""Switching traces on: OpenTelemetry over OTLP/HTTP, configured by its own variables (OTEL_…)."""
+
+from __future__ import annotations
+
+import logging
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from agents.telemetry import tracing
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Tracer
+
+log = logging.getLogger(__name__)
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+PACKAGES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
+# Milliseconds that the last spans may take when the process ends.
+LAST_WORDS = 300
+
+_provider: TracerProvider | None = None
+
+
+def endpoint() -> str:
+    return next((url for name in ENDPOINTS if (url := os.environ.get(name, "").strip())), "")
+
+
+def is_wanted() -> bool:
+    return bool(endpoint())
+
+
+def problem() -> str:
+    """Why there are no traces although somebody asked for them, in one sentence."""
+    if not is_wanted():
+        return ""
+    if any(os.environ.get(name, "http/protobuf") == "grpc" for name in PROTOCOLS):
+        return "Traces leave by OTLP over HTTP alone: unset OTEL_EXPORTER_OTLP_PROTOCOL=grpc."
+    if not all(map(is_installed, PACKAGES)):
+        return "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is missing: make telemetry."
+    return ""
+
+
+def is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def start() -> None:
+    """Costs nothing yet: the first span opens the exporter."""
+    if told := problem():
+        log.warning(told)
+    elif is_wanted():
+        tracing.trace_with(open_tracer)
+
+
+def open_tracer() -> Tracer:
+    global _provider
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    name = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "planside"}
+    _provider = TracerProvider(resource=Resource.create(name))
+    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return _provider.get_tracer("planside")
+
+
+def finish() -> None:
+    """Send what is left; a collector that is away does not hold up the end."""
+    if _provider is not None:
+        _provider.force_flush(LAST_WORDS)

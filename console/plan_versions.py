@@ -1,0 +1,213 @@
+"""The versions of a plan as the drawer shows them: the list, and two of them compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from agents.actors import AGENT, actor_of
+from agents.statements import fetch_models
+from console.actor_names import name_for
+from console.diff_shortening import shortened
+from plans.diff import Change, PlanDiff, Rewording, Row, diff
+from plans.models import Plan, PlanVersion
+from plans.text_diff import TextRun, replace
+
+LABELS = {
+    "title": "Title",
+    "name": "Name",
+    "content": "Description",
+    "description": "Description",
+    "expected_outcome": "Expected outcome",
+}
+# The picture's words for what the sentence of a diff counts.
+TAGS = {
+    "added": ("plus", "added"),
+    "reworded": ("pen", "edited"),
+    "moved": ("up", "moved"),
+    "removed": ("trash", "removed"),
+}
+
+
+@dataclass(frozen=True)
+class Versions:
+    """All versions of a plan, and what changed from `old` to `new`."""
+
+    plan: Plan
+    rows: list[PlanVersion]
+    old: PlanVersion
+    new: PlanVersion
+    viewer: str
+
+    @cached_property
+    def diff(self) -> PlanDiff:
+        return diff(self.old.snapshot, self.new.snapshot)
+
+    @property
+    def is_comparison(self) -> bool:
+        return self.old.version != self.new.version
+
+    @property
+    def since_approved(self) -> bool:
+        return self.is_comparison and self.old.version == self.plan.approved_version
+
+    @property
+    def listed(self) -> list[tuple[PlanVersion, str, str]]:
+        """The newest first, each with who made it and why."""
+        return [(row, self.author(row), explained(row)) for row in reversed(self.rows)]
+
+    @property
+    def others(self) -> list[PlanVersion]:
+        return [row for row in reversed(self.rows) if row.version != self.new.version]
+
+    def author(self, row: PlanVersion) -> str:
+        return name_for(actor_of(row.author_kind, row.author), self.viewer)
+
+    @property
+    def target(self) -> int | None:
+        """Where one can go back to from here: what is looked at, or what it is compared with."""
+        shown = [self.new.version, self.old.version]
+        earlier = [version for version in shown if version != self.plan.version]
+        return earlier[0] if earlier and self.plan.is_open else None
+
+    @property
+    def tags(self) -> list[tuple[str, str]]:
+        """Icon and words of each kind of change."""
+        tags = [("pen", LABELS[each.field].lower()) for each in self.diff.fields]
+        counts = [(*TAGS[said], count) for said, count in self.diff.counts.items() if count]
+        return tags + [(icon, f"{count} {said}") for icon, said, count in counts]
+
+    @property
+    def quote(self) -> str:
+        """What the agent said of it; a person's change explains itself in the list."""
+        return self.new.explanation if self.new.author_kind == AGENT.value else ""
+
+    @property
+    def shown(self) -> Iterator[Unchanged | ShownVersion]:
+        """The rows, of which unchanged ones in a sequence are one."""
+        alike = groupby(self.diff.rows, key=lambda row: (row.change == Change.SAME, row.shift))
+        for (is_same, _), rows in alike:
+            if is_same:
+                yield Unchanged(list(rows))
+            else:
+                yield from (ShownVersion(row) for row in rows)
+
+    @property
+    def fields(self) -> list[tuple[str, list[TextRun]]]:
+        return labelled(self.diff.fields)
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Subtasks side by side, none of which changed."""
+
+    rows: list[Row]
+    is_same = True
+
+    @property
+    def words(self) -> str:
+        """1 to 4, unchanged; 6, unchanged, was 5."""
+        first, last = self.rows[0], self.rows[-1]
+        words = f"{span(first.place, last.place)}, unchanged"
+        if not first.shift:
+            return words
+        return f"{words}, {'was' if first is last else 'were'} {span(first.was, last.was)}"
+
+
+@dataclass(frozen=True)
+class ShownVersion:
+    """A subtask that changed."""
+
+    row: Row
+    is_same = False
+
+    @property
+    def words(self) -> str:
+        row = self.row
+        was = f", was {row.was}" if row.shift else ""
+        if row.change == Change.ADDED:
+            return f"Added as subtask {row.place}"
+        if row.change == Change.REMOVED:
+            return f"Removed, was subtask {row.was}"
+        if row.change == Change.MOVED:
+            return f"Moved from {row.was} to {row.place}"
+        return f"{'Edited and moved' if row.moved else 'Edited'} subtask {row.place}{was}"
+
+    @property
+    def name(self) -> list[TextRun]:
+        """The name in runs, whether it changed or not."""
+        return next((runs for label, runs in self.texts if label == "Name"), self.kept_name)
+
+    @property
+    def kept_name(self) -> list[TextRun]:
+        return list(replace(self.row.name, self.row.name))
+
+    @property
+    def fields(self) -> list[tuple[str, list[TextRun]]]:
+        return [(label, runs) for label, runs in self.texts if label != "Name"]
+
+    @cached_property
+    def texts(self) -> list[tuple[str, list[TextRun]]]:
+        row = self.row
+        if row.change not in (Change.ADDED, Change.REMOVED):
+            return labelled(row.fields)
+        texts = ((field, row.text[field]) for field in LABELS if row.text.get(field))
+        if row.change == Change.ADDED:
+            return labelled(Rewording(field, "", text) for field, text in texts)
+        return labelled(Rewording(field, text, "") for field, text in texts)
+
+
+def versions(
+    plan: Plan, viewer: str, to: int | None = None, since: int | None = None
+) -> Versions | None:
+    """The versions of a plan; what is not named is chosen: the newest, and since you approved."""
+    rows = list(plan.versions.defer("snapshot"))
+    known = {row.version: row for row in rows}
+    new = known.get(to or 0) or known.get(plan.version)
+    if new is None:
+        return None
+    old = known.get(since or 0) or known.get(base_of(plan, new.version)) or new
+    return Versions(plan, rows, old, new, viewer)
+
+
+def base_of(plan: Plan, version: int) -> int:
+    """What a version is best compared with: the one approved before it, or the one before it."""
+    approved = plan.approved_version or 0
+    is_newest = version == plan.version
+    return approved if is_newest and 0 < approved < version else max(version - 1, 1)
+
+
+PAIR = "SELECT * FROM plans_planversion WHERE plan_id = %s AND version IN (%s, %s)"
+
+
+@dataclass(frozen=True)
+class VersionNews:
+    """What stands beside the newest version's number, and what kind of author made it."""
+
+    changes: int
+    author_kind: str
+
+
+def news_of(plan: Plan) -> VersionNews:
+    base = base_of(plan, plan.version)
+    rows = fetch_models(PlanVersion, PAIR, [plan.pk, base, plan.version])
+    pair = {row.version: row for row in rows}
+    old, new = pair.get(base), pair.get(plan.version)
+    if old is None or new is None:
+        return VersionNews(0, "")
+    return VersionNews(diff(old.snapshot, new.snapshot).changes, new.author_kind)
+
+
+def explained(row: PlanVersion) -> str:
+    first = "First proposal" if row.version == 1 else "Changed without an explanation"
+    return " ".join(row.explanation.split()) or first
+
+
+def span(first: int | None, last: int | None) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
+    return [(LABELS[each.field], shortened(each.runs)) for each in fields]

@@ -1,0 +1,113 @@
+"""How a state is shown: a shape that survives greyscale, and words. The drawer, the Plan button,
+the dock and the sidebar all sum a plan up by the same function.
+
+Waiting outranks running: failed, waiting for you, running, paused, done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from plans.standing import Standing, of_document
+
+# As interface.md lists it under "Plan snapshot".
+Snapshot = Mapping[str, Any]
+
+NAMES = {
+    "todo": "To do",
+    "in_progress": "In progress",
+    "done": "Done",
+    "abandoned": "Abandoned",
+    "waiting": "Waiting for you",
+    "paused": "Paused",
+    "failed": "Failed",
+}
+ENDS = {
+    "cancelled": "Cancelled",
+    "superseded": "Replaced by another plan",
+    "cleared": "Cleared from the conversation",
+}
+
+
+@dataclass(frozen=True)
+class StatusLabel:
+    """`word` is what every place shows; in the drawer it is followed by more (`words`), on the
+    Plan button it follows the count (`brief`)."""
+
+    shape: str
+    words: str
+    brief: str = ""
+    word: str = ""
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.shape]
+
+
+WRITING = StatusLabel("in_progress", "Writing a plan", "being written", "Writing a plan")
+
+
+def label_of_standing(standing: Standing) -> StatusLabel:
+    """In a list, where plans stand one below the other, the word is enough."""
+    brief = standing.word[0].lower() + standing.word[1:]
+    return StatusLabel(standing.shape, standing.word, brief, standing.word)
+
+
+UNANSWERED = label_of_standing(Standing("asked", "Waits for your answer", "waiting"))
+
+
+def label_of_plan(plan: Snapshot) -> StatusLabel:
+    """The word, and what else there is to say."""
+    standing = of_document(plan)
+    more = DETAILS.get(standing.name)
+    mark = label_of_standing(standing)
+    return replace(mark, words=standing.word + more(plan)) if more else mark
+
+
+DETAILS: dict[str, Callable[[Snapshot], str]] = {
+    "failed": lambda plan: f": subtask {failed_number(plan)}",
+    "held": lambda plan: ": the model is not answering",
+    "approval": lambda plan: f": {asked_tool(plan)}",
+    "paused": lambda plan: who_goes_on(plan),
+    "pausing": lambda plan: " after this call",
+    "stopping": lambda plan: "…",
+}
+
+
+def who_goes_on(plan: Snapshot) -> str:
+    number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
+    return f". Subtask {number} goes on when you resume." if number else ""
+
+
+def failed_number(plan: Snapshot) -> int:
+    return first_number(plan, lambda row: bool(row["failed"]))
+
+
+def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
+    """The place, counted from 1, of the first subtask that fits; 0 for none."""
+    return next((i for i, row in enumerate(plan["subtasks"], 1) if fits(row)), 0)
+
+
+def asked_tool(plan: Snapshot) -> str:
+    return str(plan["approvals"][0]["tool"]) if plan["approvals"] else "a tool"
+
+
+def why_left_out(reason: str) -> str:
+    """Who abandoned a subtask and why, as a person says it."""
+    if reason.startswith("skipped"):
+        return "Skipped by you" + reason.removeprefix("skipped")
+    told = {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}
+    kind, colon, said = reason.partition(":")
+    return told[kind] + colon + said if kind in told else reason[:1].upper() + reason[1:]
+
+
+def name_of_shape(shape: str, reason: str) -> str:
+    """What a subtask's mark says to those who do not see it."""
+    skipped = shape == "abandoned" and reason.startswith("skipped")
+    return "Skipped" if skipped else NAMES[shape]
+
+
+def shape_of_subtask(row: Snapshot) -> str:
+    return "failed" if row["failed"] and row["state"] == "todo" else str(row["state"])

@@ -1,0 +1,50 @@
+"""The small parts that every page is made of; what they look like is in templates/components."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+
+from console.status_labels import NAMES
+
+register = template.Library()
+
+
+def component(name: str, /, **values: object) -> SafeString:
+    """Without the line break at the end of its file, which would be drawn beside a word."""
+    return mark_safe(render_to_string(f"components/{name}.html", values).strip())
+
+
+@register.simple_tag
+@lru_cache(maxsize=256)
+def icon(name: str, kind: str = "") -> SafeString:
+    """A 16 px icon of the sprite; decoration, so it has no name."""
+    return component("icon", name=name, kind=kind)
+
+
+@register.simple_tag
+@lru_cache(maxsize=256)
+def mark(shape: str, size: str = "", name: str = "") -> SafeString:
+    """A state mark, which has a name for readers who do not see it."""
+    return component("mark", shape=shape, size=size, name=name or NAMES[shape])
+
+
+@register.simple_tag
+@lru_cache(maxsize=256)
+def ring(settled: int, total: int) -> SafeString:
+    """Progress as a ring; what it says stands in words beside it."""
+    return component("ring", percent=round(100 * settled / total) if total else 0)
+
+
+@register.simple_block_tag
+def dialog(
+    content: str, id: str, title: str, kind: str = "", key: object = "", about: str = ""
+) -> SafeString:
+    """A dialog that a button with data-opens opens. One of many has a `key` in its id, and what it
+    is about stands at {} in its title; `kind` "form" is the wide one."""
+    if key:
+        id = f"{id}-{key}"
+    return component("dialog", content=content, id=id, title=title.format(about), kind=kind)

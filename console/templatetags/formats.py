@@ -1,0 +1,57 @@
+"""Times, numbers and counts as the screen writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django import template
+from django.utils.dateparse import parse_datetime
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agents.engine import times
+
+# How moments are written before the script has seen them: `time`, `day`, with both, to the second.
+FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
+
+register = template.Library()
+
+
+@register.simple_tag
+def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
+    """A moment, in the reader's own time zone once the script has seen it (`form`: see FORMS)."""
+    at = parse_datetime(moment) if isinstance(moment, str) else moment
+    if at is None:
+        return ""
+    text = at.strftime(FORMS.get(form, "%H:%M UTC"))
+    return format_html('<time datetime="{}" data-form="{}">{}</time>', at.isoformat(), form, text)
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """0:42, 1:02:03."""
+    return "" if seconds is None else times.duration(seconds)
+
+
+@register.filter
+def took(seconds: float | None) -> str:
+    """0.4 s below ten seconds, 12 s below a minute, then 1:02."""
+    if seconds is None:
+        return ""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    return f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
+
+
+@register.filter
+def thousands(count: int | None) -> str:
+    """420, 6.1k, 1.2M."""
+    count = count or 0
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+@register.filter
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,138 @@
+"""A plan and its subtasks, from the snapshot that the API gives too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from django import template
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+
+from console.status_labels import (
+    Snapshot,
+    StatusLabel,
+    label_of_plan,
+    name_of_shape,
+    shape_of_subtask,
+    why_left_out,
+)
+
+MOST_ROWS, LONG_ROW = 2_000, 4_000  # of checklists that are remembered: 8 MB at most
+
+register = template.Library()
+
+
+@register.filter
+def mark_of(plan: Snapshot) -> StatusLabel:
+    return label_of_plan(plan)
+
+
+@register.filter
+def shape(row: Snapshot) -> str:
+    return shape_of_subtask(row)
+
+
+@register.filter
+def settled(plan: Snapshot) -> int:
+    """Done and abandoned ones both count."""
+    return int(plan["progress"]["done"]) + int(plan["progress"]["abandoned"])
+
+
+@register.filter
+def progress_words(plan: Snapshot) -> str:
+    """2 of 3 settled, 67 %: 1 done, 1 abandoned."""
+    counts = plan["progress"]
+    words = f"{settled(plan)} of {counts['total']} settled, {counts['percent']} %"
+    parts = f": {counts['done']} done, {counts['abandoned']} abandoned"
+    return words + parts if settled(plan) else words
+
+
+@register.filter
+def takes_edits(plan: Snapshot) -> bool:
+    """By hand, while nothing runs."""
+    return plan["state"] in ("todo", "in_progress") and plan["run"] in ("idle", "paused")
+
+
+@register.simple_tag(takes_context=True)
+def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString:
+    """A row of the checklist; one that reads as before is not written again."""
+    plan, now = context["plan"], context["now"]
+    may_move = row["state"] == "in_progress" or row["plan"] or row["failed"]
+    is_next = bool(now.current) and now.current["key"] == row["key"]
+    key = (
+        *(now.conversation.pk, plan["id"], plan["state"], plan["run"], plan["approved_version"]),
+        *(number, is_next, now.legs.get(row["key"]), row),
+    )
+    place = blake2b(repr(key).encode(errors="replace"), digest_size=16).digest()
+    if not may_move and (known := _rows.get(place)):
+        return known
+    shown: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": plan}
+    shown |= {"row": row, "number": number, "editable": is_editable(row, plan)}
+    html = render_to_string("plans/_subtask.html", shown)
+    if not may_move and len(html) < LONG_ROW:
+        if len(_rows) >= MOST_ROWS:
+            _rows.clear()
+        _rows[place] = html
+    return html
+
+
+_rows: dict[bytes, SafeString] = {}
+
+
+@register.filter
+def is_editable(row: Snapshot, plan: Snapshot) -> bool:
+    return row["state"] == "todo" and takes_edits(plan)
+
+
+@register.filter
+def may_be_skipped(row: Snapshot, plan: Snapshot) -> bool:
+    """From its row, once the plan has started and rests; a failed one has a button below."""
+    return bool(plan["approved_version"]) and plan["run"] == "idle" and not row["failed"]
+
+
+@register.filter
+def closing_words(plan: Snapshot) -> str:
+    return "Finished" if plan["state"] == "done" else "Ended without a result"
+
+
+@register.filter
+def settled_words(plan: Snapshot) -> str:
+    """7 of 7 · 6 done, 1 abandoned; nothing for a document."""
+    if not plan["subtasks"]:
+        return ""
+    counts = plan["progress"]
+    parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
+    return f"{counts['done'] + counts['abandoned']} of {counts['total']} · {', '.join(parts)}"
+
+
+@register.filter
+def left_out(plan: Snapshot) -> list[Snapshot]:
+    return [row for row in plan["subtasks"] if row["state"] == "abandoned"]
+
+
+@register.filter
+def is_open_plan(plan: Snapshot) -> bool:
+    return plan["state"] in ("todo", "in_progress")
+
+
+@register.filter
+def is_proposed(plan: Snapshot) -> bool:
+    """Whether its present version waits for a yes: then all of its text is shown."""
+    return is_open_plan(plan) and plan["version"] != plan["approved_version"]
+
+
+@register.filter
+def state_name(row: Snapshot) -> str:
+    return name_of_shape(shape_of_subtask(row), str(row["reason"]))
+
+
+@register.filter
+def why_abandoned(row: Snapshot) -> str:
+    """As the drawer says it."""
+    return why_left_out(str(row["reason"]))
+
+
+@register.filter
+def at(table: Mapping[str, object], key: str) -> object:
+    return table.get(key)

@@ -1,0 +1,145 @@
+"""How often somebody may try.
+
+Sign-ins and messages are counted in the database, so every process counts the same. Calls of the
+API cost no write: each web process counts those it answers, and n processes allow n times as many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
+from math import ceil
+from time import monotonic
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+
+from agents.errors import RateLimited
+from agents.models import Tally
+
+MINUTE = timedelta(minutes=1)
+# After the free tries: half a minute, and twice as long after each further one.
+FIRST_WAIT, LONGEST_WAIT = 30, 15 * 60  # seconds
+FORGOTTEN_AFTER = timedelta(hours=1)
+KEPT_FOR = timedelta(days=1)
+MOST_CALLERS = 10_000  # of the API whose calls are remembered
+
+GUESSING = "Too many wrong passwords: wait {}, then try again."
+TALKING = "You have sent {} messages within a minute: wait {}, then go on."
+CALLING = "You have called the API too often: wait {}, then go on."
+
+
+# Sign-ins: counted before the password is looked at, so guesses made at once count too.
+
+
+def count_signin(name: str, address: str) -> None:
+    """One try for this name from this address. Raises RateLimited."""
+    now = timezone.now()
+    with transaction.atomic():
+        rows = [locked_tally(key, now) for key in keys_of(name, address)]
+        free = settings.SIGNIN_FAILURES
+        wait = max(wait_of(rows[0], 2 * free, now), wait_of(rows[1], free, now))
+        if wait > 0:
+            raise RateLimited(GUESSING.format(in_words(wait)), wait)
+        for row in rows:
+            row.count = 1 if row.since < now - FORGOTTEN_AFTER else row.count + 1
+            row.since = now
+            row.save()
+
+
+def forget_failures(name: str, address: str) -> None:
+    """The password was right: this try was none of those that count."""
+    mine, theirs = keys_of(name, address)
+    Tally.objects.filter(key=mine).delete()
+    Tally.objects.filter(key=theirs, count__gt=0).update(count=F("count") - 1)
+
+
+def keys_of(name: str, address: str) -> tuple[str, str]:
+    """As hashes: a password typed into the wrong field is in no table."""
+    return f"name:{hashed(name.casefold())}", f"address:{hashed(network_of(address))}"
+
+
+def hashed(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
+
+
+def network_of(address: str) -> str:
+    """Whoever has one IPv6 address has 2**64 of them."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address):
+        return address
+    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+
+
+def locked_tally(key: str, now: datetime) -> Tally:
+    if not Tally.objects.filter(key=key).exists():
+        Tally.objects.filter(since__lt=now - KEPT_FOR).delete()
+        Tally.objects.get_or_create(key=key, defaults={"since": now})
+    return Tally.objects.select_for_update().get(key=key)
+
+
+def wait_of(row: Tally, free: int, now: datetime) -> int:
+    """Seconds from now on; 0 while there are free tries, or after a long time.
+
+    A try that lies ahead was made before the clock was set back: nobody waits for hours.
+    """
+    if row.count < free or not now - FORGOTTEN_AFTER <= row.since <= now + MINUTE:
+        return 0
+    wait = min(LONGEST_WAIT, FIRST_WAIT << min(row.count - free, 10))
+    return max(0, ceil(wait - (now - row.since).total_seconds()))
+
+
+# Messages: one more write beside those that a message makes anyway.
+
+
+def count_message(user_id: int) -> None:
+    """One message, command or goal of a person's. Raises RateLimited."""
+    now, most = timezone.now(), settings.MESSAGES_PER_MINUTE
+    key = f"messages:{user_id}"
+    # Further ahead than a minute: before the clock was set back.
+    is_this_minute = Q(since__gt=now - MINUTE, since__lt=now + MINUTE)
+    rows = Tally.objects.filter(key=key)
+    this_minute = rows.filter(is_this_minute)
+    if counted(this_minute, most):
+        return
+    Tally.objects.get_or_create(key=key, defaults={"since": now})
+    rows.exclude(is_this_minute).update(count=0, since=now)
+    # Meanwhile another message may have begun the minute; that is no reason to refuse this one.
+    if not counted(this_minute, most):
+        since = this_minute.values_list("since", flat=True).get()
+        wait = ceil((since + MINUTE - now).total_seconds())
+        raise RateLimited(TALKING.format(most, in_words(wait)), wait)
+
+
+def counted(rows: QuerySet[Tally], most: int) -> bool:
+    return bool(rows.filter(count__lt=most).update(count=F("count") + 1))
+
+
+# Calls of the API: a bucket per caller, which fills again by the minute.
+
+_buckets: dict[str, tuple[float, float]] = {}
+
+
+def count_call(caller: str) -> None:
+    """One call by a token or a session's person. Raises RateLimited."""
+    now, most = monotonic(), settings.API_CALLS_PER_MINUTE
+    left, seen = _buckets.get(caller, (float(most), now))
+    left = min(float(most), left + (now - seen) * most / 60)
+    if left < 1:
+        wait = ceil((1 - left) * 60 / most)
+        raise RateLimited(CALLING.format(in_words(wait)), wait)
+    if len(_buckets) >= MOST_CALLERS:
+        _buckets.clear()
+    _buckets[caller] = (left - 1, now)
+
+
+def in_words(seconds: int) -> str:
+    if seconds >= 120:
+        return f"{ceil(seconds / 60)} minutes"
+    return f"{seconds} seconds" if seconds > 1 else "a second"

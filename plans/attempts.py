@@ -1,0 +1,109 @@
+"""The attempts at a plan's subtasks, and what they have used."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from agents.engine.times import Times, counts_from, times_of
+from agents.models import Turn
+from agents.statements import fetch_models
+from plans.models import Attempt, Plan
+from plans.queries import backoff_seconds
+from plans.subplan_queries import plans_below
+
+Document = dict[str, object]
+
+ATTEMPTS = """
+SELECT a.* FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
+WHERE s.plan_id = %s ORDER BY a.number
+"""
+ATTEMPTED = """
+SELECT t.id, t.state, t.waiting_for, t.started_at, t.finished_at, t.lease_until, t.worked, t.waited,
+    t.paused, t.counted_at, t.tokens_in, t.tokens_out, t.cost
+FROM agents_turn t JOIN plans_attempt a ON a.turn_id = t.id
+JOIN plans_subtask s ON s.id = a.subtask_id WHERE s.plan_id = %s
+"""
+
+
+@dataclass
+class Cost:
+    """What a subtask or a plan has used so far."""
+
+    times: Times = field(default_factory=Times)
+    tokens: int = 0
+    cost: Decimal | None = None
+    worked: timedelta = timedelta()  # by all turns, as far as it is counted in their rows
+    counted_at: datetime | None = None  # when that of the turn at work was counted last
+
+    def add(self, turn: Turn) -> None:
+        """The turns may come in any order: the one at work need not be the last."""
+        self.times += times_of(turn)
+        self.worked += turn.worked
+        if counts_from(turn):
+            self.counted_at = turn.counted_at
+        self.tokens += turn.tokens
+        if turn.cost is not None:
+            self.cost = (self.cost or Decimal(0)) + turn.cost
+
+    @property
+    def counts_from(self) -> datetime | None:
+        """While a turn works: when the work would have begun had it never rested."""
+        return self.counted_at - self.worked if self.counted_at else None
+
+    def document(self) -> Document:
+        """`cost` is in US dollars, null where no price is known.
+
+        `seconds` is work alone; a clock that runs counts from `counts_from`.
+        """
+        cost = None if self.cost is None else float(self.cost)
+        began = self.counts_from.isoformat() if self.counts_from else None
+        seconds = round(self.times.worked, 3)
+        return {"seconds": seconds, "counts_from": began, "tokens": self.tokens, "cost": cost}
+
+
+@dataclass
+class AttemptSummary:
+    """The attempts at one subtask, and what they cost."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+    below: int | None = None  # the plan of an agent that works for it
+    used: Cost = field(default_factory=Cost)
+
+    @property
+    def last_error(self) -> str:
+        return self.attempts[-1].error if self.attempts else ""
+
+
+def attempts_of(plan: Plan) -> defaultdict[int, AttemptSummary]:
+    tries: defaultdict[int, AttemptSummary] = defaultdict(AttemptSummary)
+    attempts = fetch_models(Attempt, ATTEMPTS, [plan.pk])
+    turns = {turn.pk: turn for turn in fetch_models(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
+    below = plans_below(turns)
+    for attempt in attempts:
+        if attempt.turn_id not in turns:  # deleted while this was read
+            continue
+        attempt.turn = turns[attempt.turn_id]
+        each = tries[attempt.subtask_id]
+        each.attempts.append(attempt)
+        each.used.add(attempt.turn)
+        each.below = below.get(attempt.turn_id, each.below)
+    return tries
+
+
+def used_by(tries: dict[int, AttemptSummary]) -> Cost:
+    """What all attempts have used together."""
+    total = Cost()
+    for each in tries.values():
+        for attempt in each.attempts:
+            total.add(attempt.turn)
+    return total
+
+
+def times_of_plan(plan: Plan, tries: dict[int, AttemptSummary]) -> Times:
+    """What its attempts worked, waited and were paused, and its rests between two of them."""
+    waited, paused = backoff_seconds(plan)
+    rests = Times(0.0, waited.total_seconds(), paused.total_seconds())
+    return used_by(tries).times + rests

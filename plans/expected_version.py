@@ -1,0 +1,76 @@
+"""Which plan and version a decision is about: optimistic concurrency for everything people decide.
+
+Each door (page, composer, API, command) carries `Expected`, what its person was shown. A verb does
+what was decided about exactly that, or nothing, and says in one sentence what is there now.
+
+| verb                                            | needs            | otherwise             |
+| ----------------------------------------------- | ---------------- | --------------------- |
+| approve, words that approve                     | plan and version | nothing is started    |
+| run, resume, start again, retry, raise a budget | plan and version | nothing is started    |
+| edit, add, change, move, remove, go back, undo  | plan and version | nothing is changed    |
+| skip, replan                                    | plan and version | nothing is changed    |
+| stop, pause, cancel, words that cancel          | plan             | never for its version |
+| answer to a question                            | plan, question   | it is a plain message |
+| activate, delete, use again                     | plan             | –                     |
+
+Pages must name both, a form without them is refused. The API and the commands name the plan in
+their address; there approving and PATCH need the version too, and the other verbs check it when it
+is given: what they start has been approved by someone who was shown it, and what they change waits
+for a new yes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agents.errors import Conflict, NotFound
+from agents.models import Conversation
+from plans.models import ActivePlan, Plan
+
+NOT_CHANGED = "Nothing was changed."
+NOT_STARTED = "Nothing was started."
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The plan and the version that a person was shown when they decided."""
+
+    plan_id: int
+    version: int
+
+
+class VersionConflict(Conflict):
+    """Another plan or version than was expected; `plan` and `current_version` are there now."""
+
+    def __init__(self, sentence: str, plan: int | None, current_version: int | None) -> None:
+        super().__init__(sentence, current_version)
+        self.plan = plan
+
+
+def plan_in(conversation: Conversation, plan_id: int) -> Plan:
+    """Exactly this plan of the conversation, whatever is in the drawer."""
+    plan = Plan.objects.filter(pk=plan_id, conversation=conversation).first()
+    if plan is None:
+        raise NotFound(f"That plan is gone. {NOT_CHANGED}")
+    return plan
+
+
+def demand_active(plan: Plan, outcome: str = NOT_CHANGED) -> None:
+    """Refuse a plan that another one has replaced in the drawer, and say which."""
+    pointer = ActivePlan.objects.filter(conversation=plan.conversation_id)
+    now = Plan.objects.filter(pk__in=pointer.values("plan")).first()
+    if now is None:
+        raise VersionConflict(
+            f"“{plan.title}” is not in the drawer any more. {outcome}", None, None
+        )
+    if now.pk != plan.pk:
+        sentence = f"“{now.title}” (v{now.version}) is in the drawer now. {outcome}"
+        raise VersionConflict(sentence, now.pk, now.version)
+
+
+def demand_version(plan: Plan, version: int | None, outcome: str = NOT_CHANGED) -> None:
+    """Refuse what was decided about another version; None where a door may leave it out."""
+    if version is not None and version != plan.version:
+        seen = f", not v{version}" if outcome == NOT_STARTED else f"; you saw v{version}"
+        sentence = f"The plan is now v{plan.version}{seen}. {outcome}"
+        raise VersionConflict(sentence, plan.pk, plan.version)

@@ -1,0 +1,239 @@
+"""Reading and locking a plan's rows, and the few writes that every verb shares."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from agents import events
+from agents.actors import AGENT as AGENT
+from agents.actors import PERSON, Actor, kind_of, name_of
+from agents.actors import SYSTEM as SYSTEM
+from agents.db import clock, lock_conversation
+from agents.engine.persistence import TOUCH
+from agents.errors import Conflict, Invalid, NotFound
+from agents.models import Conversation, Lane, Turn
+from agents.statements import by_key, execute, fetch_all, fetch_one, for_update
+from plans.expected_version import VersionConflict
+from plans.models import (
+    PLAN_TEXT,
+    SUBTASK_TEXT,
+    ActivePlan,
+    Attempt,
+    Plan,
+    PlanVersion,
+    Run,
+    State,
+    Subtask,
+)
+from plans.schemas import LONGEST_PLAN
+
+# Asked for at every listing and every call of a tool.
+POINTER = (
+    "SELECT plan_id, CASE WHEN asked_message_id IS NULL THEN '' ELSE asked_goal END"
+    " FROM plans_activeplan WHERE conversation_id = %s"
+)
+ASKED_BY = "SELECT asked_message_id FROM plans_activeplan WHERE conversation_id = %s"
+TEXTS = (
+    f"SELECT key, {', '.join(SUBTASK_TEXT)} FROM plans_subtask"
+    " WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
+)
+STARTED = (
+    "SELECT 1 FROM plans_subtask"
+    " WHERE plan_id = %s AND position IS NOT NULL AND state <> 'todo' LIMIT 1"
+)
+
+CHILD = """\
+The plan of an agent that works for a subtask cannot be changed by hand: change the plan it works \
+for."""
+
+# How an abandoned plan is spoken of, by its reason; any other reason was a cancelling.
+CLOSED = {"superseded": "replaced by a newer one", "cleared": "cleared away"}
+
+
+def lock_active_plan(conversation: Conversation) -> ActivePlan:
+    """The conversation's pointer, locked."""
+    lock_conversation(conversation.pk)
+    ActivePlan.objects.get_or_create(conversation=conversation)
+    return ActivePlan.objects.select_for_update().get(conversation=conversation)
+
+
+def active_plan(conversation: Conversation) -> Plan | None:
+    pointer = ActivePlan.objects.filter(conversation=conversation).select_related("plan").first()
+    return pointer.plan if pointer else None
+
+
+def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
+    """The plan in the drawer, and the goal for which another one is being asked."""
+    row = fetch_one(POINTER, [conversation_id])
+    if row is None:
+        return None, ""
+    plan_id, goal = row
+    return by_key(Plan, plan_id), str(goal)
+
+
+def requested_by(conversation_id: int) -> int | None:
+    """The message with which a plan is being asked for."""
+    row = fetch_one(ASKED_BY, [conversation_id])
+    return row[0] if row else None
+
+
+def lock_plan(plan: Plan) -> Plan:
+    """The plan's row as it is now, held until the transaction ends."""
+    lock_conversation(plan.conversation_id)
+    locked = reload(plan, for_update())
+    conversation = by_key(Conversation, plan.conversation_id)
+    assert conversation is not None, "a plan points to one"
+    locked.conversation = conversation
+    return locked
+
+
+def reload(plan: Plan, locked: str = "") -> Plan:
+    """The plan's row as it is now."""
+    read = by_key(Plan, plan.pk, locked)
+    if read is None:
+        raise NotFound(f"There is no plan {plan.pk} any more.")
+    return read
+
+
+def demand_open(plan: Plan) -> None:
+    if not plan.is_open:
+        sentence = f"{closed(plan)} It cannot change any more."
+        raise VersionConflict(sentence, plan.pk, plan.version)
+
+
+def demand_no_child(conversation: Conversation, by: Actor) -> None:
+    """What serves a subtask is the called agent's own: the system says yes to nobody else's."""
+    if conversation.parent_call_id is not None and kind_of(by) == PERSON:
+        raise Conflict(CHILD)
+
+
+def closed(plan: Plan) -> str:
+    """How a plan came to its end, in one sentence."""
+    word = "finished" if plan.state == State.DONE else CLOSED.get(plan.reason, "cancelled")
+    return f"This plan is {word}."
+
+
+def checklist(plan: Plan) -> QuerySet[Subtask]:
+    """What is in the list: removed and superseded subtasks have no position."""
+    return plan.subtasks.filter(position__isnull=False).order_by("position")
+
+
+def next_todo(plan: Plan) -> Subtask | None:
+    return checklist(plan).filter(state=State.TODO).first()
+
+
+def new_keys(plan: Plan, count: int) -> list[str]:
+    """Keys are never reused, not even those of removed subtasks."""
+    numbers = [int(key[1:]) for key in plan.subtasks.values_list("key", flat=True)]
+    first = max(numbers, default=0) + 1
+    return [f"s{number}" for number in range(first, first + count)]
+
+
+def run_turn_of(plan: Plan) -> Turn | None:
+    """The open turn of the plan's run, locked; there is at most one that runs or waits."""
+    turns = Turn.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
+    return (
+        turns.filter(
+            conversation_id=plan.conversation_id,
+            lane=Lane.RUN,
+            state__in=Turn.OPEN_STATES,
+            checkpoint__plan=plan.pk,
+        )
+        .order_by("pk")
+        .first()
+    )
+
+
+def save_run(plan: Plan, now: str, reason: str = "") -> None:
+    """How the run goes from now on; how long it rested between two attempts is counted.
+
+    What a person allowed for the run ends with it.
+    """
+    plan.waited, plan.paused = backoff_seconds(plan)
+    plan.run, plan.pause_reason = now, reason
+    rests = now == Run.PAUSED and not is_under_way(plan)
+    plan.rests_since = clock() if rests else None
+    fields = ["run", "pause_reason", "updated_at", "rests_since", "waited", "paused"]
+    if now == Run.IDLE:
+        kept = ("mode", "tried", "halted")
+        plan.run_options = {k: v for k, v in plan.run_options.items() if k in kept}
+        fields.append("run_options")
+    plan.save(update_fields=fields)
+
+
+def is_under_way(plan: Plan) -> bool:
+    """Whether an attempt has begun that is not over."""
+    attempts = Attempt.objects.filter(subtask__plan=plan, turn__finished_at=None)
+    return attempts.exists()
+
+
+def backoff_seconds(plan: Plan) -> tuple[timedelta, timedelta]:
+    """Waited for a person, and paused, between attempts: a turn that rests counts its own time."""
+    if plan.rests_since is None:
+        return plan.waited, plan.paused
+    rested = max(timedelta(), clock() - plan.rests_since)
+    if plan.pause_reason in (Plan.PauseReason.USER, Plan.PauseReason.BUDGET):
+        return plan.waited, plan.paused + rested
+    return plan.waited + rested, plan.paused
+
+
+def refresh_state(plan: Plan) -> None:
+    """todo until something has started; done and abandoned only by an explicit end."""
+    if plan.is_open:
+        state = State.IN_PROGRESS if fetch_one(STARTED, [plan.pk]) else State.TODO
+        if plan.state != state:
+            plan.state = state
+            plan.save(update_fields=["state", "updated_at"])
+
+
+def snapshot_text(plan: Plan) -> dict[str, object]:
+    """The plan's text, as versions keep it."""
+    columns = ("key", *SUBTASK_TEXT)
+    subtasks = [dict(zip(columns, row, strict=True)) for row in fetch_all(TEXTS, [plan.pk])]
+    return {**{field: getattr(plan, field) for field in PLAN_TEXT}, "subtasks": subtasks}
+
+
+def demand_length(text: dict[str, object]) -> None:
+    """A plan that is drawn, compared and kept whole is not without end."""
+    length = len(json.dumps(text, ensure_ascii=False))
+    if length > LONGEST_PLAN:
+        raise Invalid(
+            f"A plan has at most {LONGEST_PLAN:,} characters with all its subtasks; "
+            f"this one would have {length:,}."
+        )
+
+
+def save_version(plan: Plan, by: Actor, explanation: str) -> None:
+    text = snapshot_text(plan)
+    demand_length(text)
+    PlanVersion.objects.create(
+        plan=plan,
+        version=plan.version,
+        snapshot=text,
+        explanation=explanation,
+        author=name_of(by),
+        author_kind=kind_of(by),
+    )
+
+
+def record_event(plan: Plan, type: str, by: Actor = SYSTEM, **data: object) -> int:
+    """Record what happened to a plan; its card in the conversation is to be read again."""
+    seq = events.record(plan.conversation_id, type, f"plan:{plan.pk}", by, **data)
+    redraw_card(plan, seq)
+    return seq
+
+
+def redraw_card(plan: Plan | None, seq: int) -> None:
+    """The plan's card in the conversation is to be read again."""
+    if plan is not None and plan.card_id:
+        execute(TOUCH, [seq, plan.card_id])
+
+
+def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str = "") -> None:
+    subtask.state, subtask.reason, subtask.outcome = state, reason, outcome or subtask.outcome
+    subtask.finished_at = timezone.now()
+    subtask.save(update_fields=["state", "reason", "outcome", "finished_at"])

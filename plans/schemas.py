@@ -1,0 +1,117 @@
+"""What people and models may say about a plan's text, and the limits of it."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
+
+MOST_SUBTASKS = 500
+LONGEST_NAME = 500
+LONGEST_TITLE = 200
+LONGEST_TEXT = 20_000
+LONGEST_CONTENT = 200_000
+LONGEST_PLAN = 400_000  # characters of all its texts: each version keeps them, each page draws them
+
+NOTHING = "A plan needs content or at least one subtask."
+
+
+def one_line(text: str) -> str:
+    """A name on one line, without control characters; every script and direction is welcome."""
+    visible = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
+    return " ".join(visible.split())
+
+
+def plain(text: str) -> str:
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc").strip()
+
+
+def cleaner(clean: Callable[[str], str]) -> BeforeValidator:
+    """Before its length is looked at, so that a refusal speaks of the characters that count."""
+    return BeforeValidator(lambda value: clean(value) if isinstance(value, str) else value)
+
+
+Name = Annotated[str, Field(max_length=LONGEST_NAME), cleaner(one_line)]
+Title = Annotated[str, Field(max_length=LONGEST_TITLE), cleaner(one_line)]
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), cleaner(plain)]
+Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class SubtaskDraft(Shape):
+    """A subtask that does not exist yet; a plain string is its name."""
+
+    name: Name = Field(validation_alias=AliasChoices("name", "title"), min_length=1)
+    description: Text = ""
+    expected_outcome: Text = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_string(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class PlanDraft(Shape):
+    """A plan that does not exist yet."""
+
+    title: Title = Field(validation_alias=AliasChoices("title", "name"), min_length=1)
+    content: Content = Field("", validation_alias=AliasChoices("content", "description"))
+    expected_outcome: Text = ""
+    subtasks: list[SubtaskDraft] = Field(default_factory=list)
+
+
+class SubtaskEdit(SubtaskDraft):
+    """One of the subtasks that have not started, as a person wants it; without a key, a new one."""
+
+    key: str | None = None
+
+
+class PlanEdit(Shape):
+    """A person's edit: None leaves a field as it is.
+
+    `subtasks` is the whole list of those not started: order as given, missing = removed,
+    no key = new.
+    """
+
+    title: Annotated[Title, Field(min_length=1)] | None = None
+    content: Content | None = None
+    expected_outcome: Text | None = None
+    metadata: dict[str, object] | None = None
+    subtasks: list[SubtaskEdit] | None = None
+
+
+class SubtaskRevision(Shape):
+    """A model's word on one subtask: with a key a change or a removal, without one an addition."""
+
+    key: str | None = None
+    name: Name | None = Field(None, validation_alias=AliasChoices("name", "title"))
+    description: Text | None = None
+    expected_outcome: Text | None = None
+    remove: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_string(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
+class Revision(Shape):
+    """A model's revision is a patch: what it does not mention keeps its place."""
+
+    title: Title | None = None
+    content: Content | None = None
+    expected_outcome: Text | None = None
+    subtasks: list[SubtaskRevision] = Field(default_factory=list)
+    explanation: Text = ""

@@ -1,0 +1,205 @@
+"""A person's plans, to be found again: filters, search, order and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    DurationField,
+    Exists,
+    F,
+    Field,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from agents.engine.times import worked_by_now
+from agents.models import Turn
+from plans.models import LIVE, Plan, Run, State, Subtask
+from plans.standing import Standing, asked_calls, failed_subtasks, questions, standings_of
+
+# How a plan stands, the most pressing first; `standing` is one of these.
+STANDINGS = ("failed", "waiting", "running", "paused", "stopped", "done", "abandoned")
+NEEDS_ME = ("failed", "waiting")
+OPEN = ("failed", "waiting", "running", "paused", "stopped")
+NEWEST = "-created"
+
+
+# Of a plan that was given up only what was done counts: it did not come to 3 of 3.
+GIVEN_UP = Q(plan__state=State.ABANDONED, state=State.ABANDONED)
+COUNTED = Q(state__in=[State.DONE, State.ABANDONED]) & ~GIVEN_UP
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for. `states` are standings; `sort` is a key of ORDERS, with - for descending.
+
+    Plans of sub-agents belong to their parent's and are not listed, but for one `conversation`.
+    """
+
+    states: Sequence[str] = ()
+    agent: str = ""
+    conversation: int | None = None
+    text: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    sort: str = NEWEST
+
+
+@dataclass(frozen=True)
+class Row:
+    """One plan in a list; `seconds` and `tokens` are those of all attempts."""
+
+    id: int
+    conversation_id: int
+    agent: str
+    title: str
+    standing: Standing
+    version: int
+    run: str
+    settled: int
+    total: int
+    tokens: int
+    seconds: float
+    created_at: datetime
+    cost: Decimal | None = None
+
+
+def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
+    """The plans that fit in all but how they stand."""
+    rows = Plan.objects.filter(conversation__owner_id=owner_id)
+    if wanted.conversation is not None:
+        rows = rows.filter(conversation_id=wanted.conversation)
+    else:
+        rows = rows.filter(conversation__parent_call=None)
+    rows = rows.filter(conversation__agent_id=wanted.agent) if wanted.agent else rows
+    rows = rows.filter(created_at__gte=wanted.since) if wanted.since else rows
+    rows = rows.filter(created_at__lt=wanted.until) if wanted.until else rows
+    return matching(rows, wanted.text)
+
+
+def standing_as(rows: QuerySet[Plan], states: Sequence[str]) -> QuerySet[Plan]:
+    return rows.alias(standing=standing()).filter(standing__in=states) if states else rows
+
+
+def counts(rows: QuerySet[Plan]) -> dict[str, int]:
+    """How many plans stand how."""
+    each = rows.order_by().annotate(standing=standing())
+    counted = each.values_list("standing").annotate(n=Count("pk"))
+    return dict.fromkeys(STANDINGS, 0) | dict(counted)
+
+
+def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
+    """Only what the order needs is computed; equal ones come newest first."""
+    key = sort.removeprefix("-")
+    order = ORDERS[key]()
+    if sort.startswith("-"):
+        return rows.order_by(order.desc(nulls_last=True), "-pk")
+    return rows.order_by(order.asc(nulls_first=True), "-pk")
+
+
+def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[Row]:
+    """Three queries: which plans, how they stand, then what is shown of them."""
+    chosen = list(ordered(rows, sort).values_list("pk", flat=True)[start : start + count])
+    shown = {row.id: row for row in rows_of(chosen)}
+    return [shown[pk] for pk in chosen if pk in shown]
+
+
+def rows_of(plan_ids: Sequence[int]) -> list[Row]:
+    names = [field.name for field in fields(Row) if field.name != "standing"]
+    standings = standings_of(plan_ids)
+    plans = Plan.objects.filter(pk__in=plan_ids).annotate(
+        agent=F("conversation__agent_id"),
+        settled=subtasks(COUNTED),
+        total=subtasks(Q()),
+        tokens=Coalesce(tokens(), 0),
+        seconds=seconds(),
+        cost=spent(Sum("cost")),
+    )
+    return [
+        Row(**(row | {"seconds": in_seconds(row["seconds"]), "standing": standings[row["id"]]}))
+        for row in plans.values(*names)
+        if row["id"] in standings
+    ]
+
+
+def in_seconds(time: timedelta | None) -> float:
+    return time.total_seconds() if time else 0.0
+
+
+def matching(rows: QuerySet[Plan], text: str) -> QuerySet[Plan]:
+    """Every word, in whatever case, stands in the title, goal, content or a subtask's name."""
+    for word in text.replace("\0", " ").split():
+        named = Subtask.objects.filter(plan=OuterRef("pk"), name__icontains=word)
+        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
+        rows = rows.filter(words | Exists(named.filter(position__isnull=False)))
+    return rows
+
+
+def standing() -> Case:
+    """The group of its standing, told in the database for filters: see plans.standing."""
+    return by_standing(Value, CharField())
+
+
+def urgency() -> Case:
+    return by_standing(lambda name: Value(STANDINGS.index(name)), IntegerField())
+
+
+def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
+    waits = Q(run__in=[*LIVE, Run.PAUSED])
+    asks = Q(question__gt="") | (waits & (Exists(asked_calls()) | Exists(questions())))
+    over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
+    unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
+    return Case(
+        When(state=State.DONE, then=value("done")),
+        When(state=State.ABANDONED, then=value("abandoned")),
+        When(Q(run=Run.IDLE) & Exists(failed_subtasks()), then=value("failed")),
+        When(asks | over | unconfirmed, then=value("waiting")),
+        When(run=Run.PAUSED, then=value("paused")),
+        When(run=Run.IDLE, then=value("stopped")),
+        default=value("running"),
+        output_field=field,
+    )
+
+
+def subtasks(which: Q) -> Coalesce:
+    """How many subtasks of the checklist are like that."""
+    rows = Subtask.objects.filter(which, plan=OuterRef("pk"), position__isnull=False)
+    counted = rows.order_by().values("plan").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted), 0)
+
+
+def spent(total: Sum) -> Subquery:
+    """A sum over the turns of all attempts; null when there were none."""
+    turns = Turn.objects.filter(attempt__subtask__plan=OuterRef("pk")).order_by()
+    return Subquery(turns.values("attempt__subtask__plan").annotate(n=total).values("n"))
+
+
+def tokens() -> Subquery:
+    return spent(Sum(F("tokens_in") + F("tokens_out")))
+
+
+def seconds() -> Subquery:
+    """How long turns worked, up to now where they still do."""
+    return spent(Sum(worked_by_now(), output_field=DurationField()))
+
+
+ORDERS: dict[str, Callable[[], F | Case | Subquery]] = {
+    "created": lambda: F("pk"),
+    "state": urgency,
+    "duration": seconds,
+    "tokens": tokens,
+}

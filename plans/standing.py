@@ -1,0 +1,201 @@
+"""How a plan stands, in the one word that every place shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, Subquery
+
+from agents.models import Lane, ToolCall, Turn, TurnState
+from plans.models import LIVE, OPEN, Attempt, Plan, Run, State, Subtask
+
+
+@dataclass(frozen=True)
+class Standing:
+    """`shape` is the mark that is drawn beside the word."""
+
+    name: str
+    word: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What decides how a plan stands. `held`: its turn waits for the model's next try;
+    `empty`: a text alone, without subtasks; `halted`: it was started for one subtask, which
+    is done."""
+
+    state: str
+    reason: str
+    run: str
+    attention: str
+    held: bool
+    tried: bool
+    empty: bool = False
+    halted: bool = False
+
+
+ALL = {
+    each.name: each
+    for each in (
+        Standing("failed", "Failed", "failed"),
+        Standing("held", "Held", "failed"),
+        Standing("approval", "Waiting for you", "waiting"),
+        Standing("question", "Waiting for your answer", "waiting"),
+        Standing("budget", "Budget used up", "waiting"),
+        Standing("confirm", "Waiting for you to start it", "waiting"),
+        Standing("document", "Waiting for you to approve it", "waiting"),
+        Standing("running", "Running", "in_progress"),
+        Standing("pausing", "Pausing", "in_progress"),
+        Standing("stopping", "Stopping", "in_progress"),
+        Standing("paused", "Paused", "paused"),
+        Standing("ready", "Ready to start", "paused"),
+        Standing("halted", "Waiting for you to go on", "paused"),
+        Standing("stopped", "Stopped", "paused"),
+        Standing("done", "Finished", "done"),
+        Standing("cancelled", "Cancelled", "abandoned"),
+        Standing("superseded", "Replaced", "abandoned"),
+        Standing("cleared", "Cleared", "abandoned"),
+        Standing("abandoned", "Abandoned", "abandoned"),
+    )
+}
+RUNS = {
+    Run.PAUSED: "paused",
+    Run.PAUSING: "pausing",
+    Run.STOPPING: "stopping",
+    Run.RUNNING: "running",
+    Run.QUEUED: "running",
+}
+ENDED = ("cancelled", "superseded", "cleared")
+
+
+def standing(facts: Facts) -> Standing:
+    """Failed outranks waiting for a person, which outranks how the run goes."""
+    return ALL[name_of(facts)]
+
+
+def name_of(facts: Facts) -> str:
+    if facts.state == State.DONE:
+        return "done"
+    if facts.state == State.ABANDONED:
+        kind = kind_of_end(facts.reason)
+        return kind if kind in ENDED else "abandoned"
+    if facts.attention == "confirm" and facts.empty:
+        return "document"
+    if facts.attention != "none":
+        return facts.attention
+    if facts.held and facts.run in (Run.RUNNING, Run.QUEUED):
+        return "held"
+    return RUNS.get(Run(facts.run)) or at_rest(facts)
+
+
+def at_rest(facts: Facts) -> str:
+    """How the run ended: by itself after one subtask, by a person, or it never began."""
+    if not facts.tried:
+        return "ready"
+    return "halted" if facts.halted else "stopped"
+
+
+def kind_of_end(reason: str) -> str:
+    """What stands before the words that a person gave for it."""
+    return reason.partition(":")[0]
+
+
+def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool) -> str:
+    """What needs a person, the most pressing first."""
+    if not plan.is_open:
+        return "none"
+    if failed and plan.run == Run.IDLE:
+        return "failed"
+    if approvals:
+        return "approval"
+    if question:
+        return "question"
+    if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
+        return "budget"
+    return "none" if plan.is_confirmed else "confirm"
+
+
+def of_document(plan: Mapping[str, Any]) -> Standing:
+    """That of a plan's snapshot."""
+    return standing(
+        Facts(
+            **{name: plan[name] for name in ("state", "reason", "run", "attention")},
+            held=bool(plan["retry_at"]),
+            tried=any(row["attempts"] for row in plan["subtasks"]),
+            empty=not plan["subtasks"],
+            halted=plan["halted"],
+        )
+    )
+
+
+# Of many plans at once, in one query
+
+
+def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
+    plans = Plan.objects.filter(pk__in=list(plan_ids)).annotate(
+        has_failed=Exists(failed_subtasks()),
+        asks_leave=Exists(asked_calls()),
+        asks=Exists(questions()),
+        held=Exists(held_turns()),
+        has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
+        tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
+    )
+    return {plan.pk: of_row(plan) for plan in plans}
+
+
+def of_row(plan: Any) -> Standing:
+    """With the annotations of `standings_of`."""
+    waits = plan.run in (*LIVE, Run.PAUSED)
+    attention = attention_of(
+        plan,
+        failed=plan.has_failed,
+        approvals=waits and plan.asks_leave,
+        question=bool(plan.question) or (waits and plan.asks),
+    )
+    return standing(
+        Facts(
+            *(plan.state, plan.reason, plan.run, attention),
+            held=plan.held,
+            tried=plan.tried,
+            empty=not plan.has_subtasks,
+            halted=bool(plan.run_options.get("halted")),
+        )
+    )
+
+
+def failed_subtasks() -> Any:
+    last = Attempt.objects.filter(subtask=OuterRef("pk")).order_by("-number").values("error")
+    left = Subtask.objects.filter(plan=OuterRef("pk"), state=State.TODO, position__isnull=False)
+    return left.annotate(last_error=Subquery(last[:1])).filter(last_error__gt="")
+
+
+def below(path: str) -> Q:
+    """In the plan's conversation (path "turn__"), or in those of agents that work for it."""
+    up = f"{path}conversation"
+    here = Q()
+    for _ in range(4):
+        here |= Q(**{up: OuterRef("conversation")})
+        up += "__parent_call__turn__conversation"
+    return here
+
+
+def asked_calls() -> Any:
+    asked = ToolCall.objects.filter(below("turn__"), state=ToolCall.State.ASKED, decision="")
+    return (
+        asked.filter(turn__state=TurnState.WAITING)
+        .exclude(tool="ask_user")
+        .filter(Q(turn__lane=Lane.RUN) | Q(turn__conversation__parent_call__isnull=False))
+    )
+
+
+def questions() -> Any:
+    nested = Plan.objects.filter(below(""), question__gt="", state__in=OPEN)
+    return nested.filter(conversation__parent_call__isnull=False)
+
+
+def held_turns() -> Any:
+    turns = Turn.objects.filter(conversation=OuterRef("conversation"), lane=Lane.RUN)
+    return turns.filter(state=TurnState.QUEUED, not_before__isnull=False)

@@ -1,0 +1,118 @@
+"""The plan of an agent that works for a subtask: approved by the system, for that attempt alone."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.actions import start_turn
+from agents.actors import kind_of
+from agents.config.store import read_agent
+from agents.engine.lifecycle import request_stop
+from agents.engine.subagents import answer_parent, deliver, parent_waits
+from agents.errors import Conflict, Refused
+from agents.models import Conversation, Turn, TurnState
+from plans import actions
+from plans.actions.run import start_run
+from plans.models import Attempt, Plan, Run, State
+from plans.queries import AGENT, SYSTEM, checklist, record_event
+from plans.snapshot import progress
+
+
+def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
+    """An agent with plan mode that is called by a subtask plans the task first.
+
+    Not where the calling agent's `plan.inherit` is off.
+    """
+    inherits = (parent.config.get("plan") or {}).get("inherit", True)
+    if parent.kind != "subtask" or not inherits:
+        return False
+    if not read_agent(child.agent_id).file.plan.enabled:
+        return False
+    message, _ = start_turn(child, task, SYSTEM, "plan")
+    actions.request_plan(child, task, SYSTEM, message)
+    return True
+
+
+def settle_planning(turn: Turn) -> None:
+    """A planning turn is over. In a child, its plan starts at once; a mere answer is the answer."""
+    conversation = turn.conversation
+    if conversation.parent_call_id is None or turn.is_open:
+        return
+    plan = plan_made_in(turn)
+    if plan is None or not plan.is_open:
+        actions.cancel_request(conversation, SYSTEM)
+        answer_parent(turn)
+    elif parent_waits(conversation):
+        start_for_parent(plan)
+
+
+def plan_made_in(turn: Turn) -> Plan | None:
+    """The plan that this turn has made; what anybody else put beside it is none of the agent's."""
+    made = turn.checkpoint.get("made", 0)
+    return Plan.objects.filter(pk=made, conversation=turn.conversation_id).first()
+
+
+def demand_agents_own(plan: Plan) -> None:
+    """The system's yes is for what the agent wrote itself."""
+    if plan.versions.exclude(author_kind=kind_of(AGENT)).exists():
+        raise Conflict("A part of it was not written by the agent that works here.")
+
+
+def start_for_parent(plan: Plan) -> None:
+    """Approve and run; what refuses that is the parent's answer."""
+    try:
+        with transaction.atomic():
+            approve_for_parent(plan)
+    except Refused as refusal:
+        deliver(plan.conversation, f"The agent's plan did not start: {refusal}", failed=True)
+
+
+def approve_for_parent(plan: Plan) -> None:
+    """The yes to a plan that serves an approved subtask; it holds while that attempt runs."""
+    call = plan.conversation.parent_call
+    assert call is not None, "only the plan of a child is approved by the system"
+    demand_agents_own(plan)
+    attempt = Attempt.objects.filter(turn=call.turn).select_related("subtask__plan").first()
+    whose = "another agent's work"
+    if attempt is not None:
+        owner = attempt.subtask.plan
+        whose = f"subtask {attempt.subtask.key} of plan {owner.pk} v{attempt.version}"
+    plan.approved_version, plan.approved_by = plan.version, whose
+    plan.approved_kind = kind_of(SYSTEM)
+    plan.approved_at = timezone.now()
+    plan.save(update_fields=["approved_version", "approved_by", "approved_kind", "approved_at"])
+    record_event(plan, "plan.approved", SYSTEM, version=plan.version)
+    start_run(plan, SYSTEM, "all", {})
+
+
+def settle_run(turn: Turn) -> None:
+    """After a turn of a child's run: a new version goes on, an end or a failure is the answer."""
+    conversation = turn.conversation
+    if conversation.parent_call_id is None:
+        return
+    plan = Plan.objects.get(pk=turn.checkpoint["plan"])
+    if turn.state == TurnState.WAITING and plan.pause_reason == Plan.PauseReason.BUDGET:
+        deliver(conversation, f"The agent's own {turn.checkpoint['because']}.", failed=True)
+        request_stop(turn, SYSTEM)  # nobody could raise it there
+    elif turn.is_open:
+        return
+    elif plan.is_open and plan.run == Run.PAUSED and not plan.is_confirmed:
+        if parent_waits(conversation):
+            start_for_parent(plan)
+    elif not plan.is_open:
+        deliver(conversation, plan.outcome, failed=plan.state != State.DONE)
+    elif plan.run == Run.IDLE:
+        why = turn.error or last_error(plan) or "it was stopped"
+        deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
+
+
+def last_error(plan: Plan) -> str:
+    failed = Attempt.objects.filter(subtask__plan=plan).exclude(error="").order_by("pk").last()
+    return failed.error if failed else ""
+
+
+def standing(plan: Plan) -> dict[str, object]:
+    """How far a nested plan is, in short."""
+    counts = progress(plan, list(checklist(plan)))
+    return {"id": plan.pk, "title": plan.title, "state": plan.state, "progress": counts}

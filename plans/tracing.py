@@ -1,0 +1,92 @@
+"""Each verb of plans/actions as a span `plan.operation` that carries the plan as it is after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from agents.models import Conversation, Turn
+from agents.telemetry import tracing
+from agents.telemetry.content import is_enabled
+from plans.models import Attempt, Plan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def operation(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Records a verb under this name, which operators search for.
+
+    Goes above `transaction.atomic`, so that the span ends after the commit.
+    """
+
+    def decorate(verb: Callable[P, R]) -> Callable[P, R]:
+        @wraps(verb)
+        def traced(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not tracing.is_on():
+                return verb(*args, **kwargs)
+            given = [*args, *kwargs.values()]
+            facts = {"planside.plan.operation": name, **facts_of(given)}
+            with tracing.span("plan.operation", facts) as span:
+                result = verb(*args, **kwargs)
+                span.note(outcome([result, *given]))
+                return result
+
+        return traced
+
+    return decorate
+
+
+def facts_of(given: list[object]) -> dict[str, str | int]:
+    found = next((pk for pk in map(plan_id, given) if pk), None)
+    spoken = next((pk for pk in map(conversation_id, given) if pk), None)
+    facts: dict[str, str | int] = {}
+    if found:
+        facts["planside.plan.id"] = found
+    if spoken:
+        facts["gen_ai.conversation.id"] = str(spoken)
+    return facts
+
+
+def outcome(things: list[object]) -> tracing.Facts:
+    """The plan as everybody reads it now; of one that was deleted nothing is left to tell."""
+    from plans.snapshot import snapshot
+
+    pk = next((pk for pk in map(plan_id, things) if pk), 0)
+    plan = Plan.objects.filter(pk=pk).first()
+    if plan is None:
+        return {}
+    document = snapshot(plan)
+    if not is_enabled():
+        document = without_calls(document)
+    return {
+        "planside.plan.id": plan.pk,
+        "planside.plan.version": plan.version,
+        "planside.plan.state": plan.state,
+        "planside.plan.run": plan.run,
+        "planside.plan": json.dumps(document, ensure_ascii=False, default=str),
+    }
+
+
+def without_calls(document: dict[str, object]) -> dict[str, object]:
+    """A tool's arguments may hold anything: they are told only where content is asked for."""
+    return {name: part for name, part in document.items() if name not in ("approvals", "activity")}
+
+
+def plan_id(thing: object) -> int | None:
+    if isinstance(thing, Plan):
+        return thing.pk
+    if isinstance(thing, Attempt):
+        return int(thing.subtask.plan_id)
+    pk = thing.checkpoint.get("plan") if isinstance(thing, Turn) else None
+    return int(pk) if pk else None
+
+
+def conversation_id(thing: object) -> int | None:
+    if isinstance(thing, Conversation):
+        return thing.pk
+    if isinstance(thing, Plan | Turn):
+        return int(thing.conversation_id)
+    return None

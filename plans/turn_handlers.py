@@ -1,0 +1,152 @@
+"""The turn kinds that plans adds: an attempt at a subtask, and the closing turn of a plan."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from django.db import transaction
+
+from agents.db import AWAY
+from agents.engine.chat import check_chat, prepare_chat
+from agents.engine.handlers import TurnHandler, chain_of, handlers, register_handler
+from agents.engine.prompt import history
+from agents.engine.steps import Work
+from agents.engine.subagents import answer_parent
+from agents.errors import NotFound, Refused
+from agents.llm.request import ChatMessage
+from agents.models import Lane, Turn
+from agents.telemetry import hooks
+from agents.tools import permissions
+from agents.turn_exceptions import NothingToDo
+from plans import actions, prompts, subplans
+from plans.actions.attempts import plan_of
+from plans.actions.budget import check_budget
+from plans.actions.run import demand_free_lane, queue_next
+from plans.models import LIVE, Plan, Run, State
+from plans.policy import offer_for
+from plans.queries import checklist, lock_plan, record_event, run_turn_of, save_run
+from plans.text_plans import accept_text_plan
+
+log = logging.getLogger(__name__)
+
+
+def prepare_subtask(turn: Turn) -> Work:
+    """Claim the next subtask, if the gate lets it; its context is put together from facts."""
+    attempt = actions.claim_subtask(turn)
+    subtask, plan = attempt.subtask, attempt.subtask.plan
+    hooks.found(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
+    permissions.of_turn(turn)  # nothing is begun for an agent that is gone
+    chain = chain_of(turn, "executor")
+    words = prompts.assignment(plan, subtask, by_tools=chain.runs_calls)
+    seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
+    return Work(chain, [*history(turn), {"role": "user", "content": words}], seconds)
+
+
+def prepare_closing(turn: Turn) -> Work:
+    plan = plan_of(turn)
+    if not plan.is_open or not plan.is_confirmed:
+        raise NothingToDo
+    chain = chain_of(turn, "executor")
+    if not chain.runs_calls:  # it could not call finish_plan, and would do its work once more
+        raise NothingToDo
+    save_run(plan, Run.RUNNING)
+    hooks.found(version=plan.version)
+    task: ChatMessage = {"role": "user", "content": prompts.CLOSING}
+    return Work(chain, [task])
+
+
+def settle_planning(turn: Turn) -> None:
+    accept_text_plan(turn)
+    subplans.settle_planning(turn)
+
+
+def settle_subtask(turn: Turn) -> None:
+    settle(turn, actions.settle_subtask)
+
+
+def resume_subtask(turn: Turn) -> None:
+    """Its call was decided: the run goes on from now, not only when a worker takes the turn."""
+    plan = Plan.objects.filter(pk=turn.checkpoint["plan"]).first()
+    waited = plan and plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.APPROVAL
+    if plan and waited:
+        save_run(plan, Run.QUEUED)
+
+
+def settle_closing(turn: Turn) -> None:
+    settle(turn, actions.settle_closing)
+
+
+def settle(turn: Turn, settle_plan: Callable[[Turn], None]) -> None:
+    """Whatever the turn was about may be gone, or broken, by now; the turn ends all the same."""
+    if not Plan.objects.filter(pk=turn.checkpoint["plan"]).exists():
+        answer_parent(turn)
+        return
+    try:
+        with transaction.atomic():
+            settle_plan(turn)
+            subplans.settle_run(turn)
+    except AWAY:
+        raise
+    except Exception:
+        log.exception("turn %s could not be settled", turn.pk)
+        if not turn.is_open:
+            actions.interrupt_attempt(turn)
+            answer_parent(turn)
+
+
+def repair() -> None:
+    """A run that is marked live without a turn that could move it gets one, or comes to rest."""
+    for plan in Plan.objects.filter(run__in=LIVE):
+        if not has_open_turn(plan):
+            with suppress(NotFound):  # deleted meanwhile
+                repair_one(plan)
+
+
+def has_open_turn(plan: Plan) -> bool:
+    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
+    return turns.filter(state__in=Turn.OPEN_STATES, checkpoint__plan=plan.pk).exists()
+
+
+def last_turn_of(plan: Plan) -> Turn | None:
+    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
+    return turns.filter(checkpoint__plan=plan.pk).order_by("pk").last()
+
+
+@transaction.atomic
+def repair_one(plan: Plan) -> None:
+    plan = lock_plan(plan)
+    if not plan.is_live or run_turn_of(plan):
+        return
+    checklist(plan).filter(state=State.IN_PROGRESS).update(state=State.TODO)
+    wanted = plan.is_open and plan.is_confirmed and plan.run in (Run.QUEUED, Run.RUNNING)
+    if not (wanted and is_under_way(plan)):
+        save_run(plan, Run.IDLE)
+    record_event(plan, "run.repaired")
+
+
+def is_under_way(plan: Plan) -> bool:
+    """Queue its next turn; False for a run that never had one, of an agent that is gone."""
+    try:
+        demand_free_lane(plan)
+        queue_next(plan, after=last_turn_of(plan))
+    except Refused:
+        return False
+    return True
+
+
+def register() -> None:
+    """What the gate offers goes into every turn; a called agent may begin with a plan."""
+    chat = handlers()["chat"]
+    planning = TurnHandler(
+        prepare_chat, settle_planning, check_chat, open_child=subplans.open_with_plan
+    )
+    attempt = TurnHandler(
+        prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_subtask
+    )
+    closing = TurnHandler(prepare_closing, settle_closing, check_budget)
+    kinds = {"chat": chat, "plan": planning, "subtask": attempt, "closing": closing}
+    for kind, handler in kinds.items():
+        register_handler(kind, replace(handler, offer=offer_for))

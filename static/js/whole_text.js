@@ -1,0 +1,119 @@
+// A long text folds until a person asks for all of it, and a call can be allowed once every line
+// of every argument has been on the screen. Without this script nothing is folded.
+import { always, on } from "./dom.js";
+
+const unfolded = new Set(); // texts whose "Show all" was pressed
+const wrapped = new Set();
+const seen = new Map(); // how far each text was scrolled: {layout, down, right}
+const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+const SLACK = 2; // pixels
+
+/** A text has no id of its own: it is the nth of its card or row. */
+function nameOf(text) {
+  const owner = text.closest("[data-approval], details.tool, li");
+  const place = [...owner.querySelectorAll("[data-whole]")].indexOf(text);
+  return `${owner.id}/${place}`;
+}
+
+function update(text) {
+  const name = nameOf(text);
+  const fold = text.querySelector("[data-fold]");
+  const isFolded = Boolean(fold) && !unfolded.has(name);
+  if (fold) fold.hidden = !isFolded;
+  text.toggleAttribute("data-folded", isFolded);
+  text.toggleAttribute("data-wrapped", wrapped.has(name));
+  look(text, name, isFolded);
+  const card = text.closest("[data-approval]");
+  if (card) guard(card);
+}
+
+/** What has been in view stays seen; a text that has no size is not in view. Where the lines lie
+ *  otherwise than before, a part that was seen is another part now, so it starts again. */
+function look(text, name, isFolded) {
+  if (!text.clientHeight) return;
+  const layout = layoutOf(text, isFolded);
+  const last = seen.get(name) ?? {};
+  if (isSeen(last)) return;
+  const before = last.layout === layout ? last : {};
+  seen.set(name, {
+    layout,
+    down: before.down || (!isFolded && text.scrollTop + text.clientHeight >= text.scrollHeight - SLACK),
+    right: before.right || text.scrollLeft + text.clientWidth >= text.scrollWidth - SLACK,
+  });
+}
+
+/** How the lines lie: folding, wrapping and the size of the letters change it, and what is wrapped
+ *  lies otherwise at another width. */
+function layoutOf(text, isFolded) {
+  const parts = [...text.querySelectorAll("pre")];
+  const height = parts.reduce((sum, part) => sum + part.offsetHeight, 0);
+  const width = text.hasAttribute("data-wrapped") ? text.clientWidth : "";
+  return [isFolded, width, height].join();
+}
+
+const isSeen = ({ down, right }) => Boolean(down && right);
+
+/** Until all is seen the yes is dashed and says why; the no works at once. */
+function guard(card) {
+  const texts = [...card.querySelectorAll("[data-whole]")];
+  const sights = texts.map((text) => seen.get(nameOf(text)) ?? {});
+  const isWhole = sights.every(isSeen);
+  const note = card.querySelector("[data-see-all]");
+  if (note) note.hidden = isWhole;
+  const wrap = card.querySelector("[data-wrap]");
+  if (wrap) wrap.hidden = sights.every(({ right }) => right !== false);
+  for (const button of card.querySelectorAll("[data-allow]")) (isWhole ? allow : refuse)(button, card);
+}
+
+function refuse(button, card) {
+  button.setAttribute("aria-disabled", "true");
+  button.setAttribute("aria-describedby", `${card.id}-see-all`);
+  button.dataset.title ??= button.title;
+  button.title = card.querySelector("[data-see-all] p").textContent.trim();
+}
+
+function allow(button) {
+  button.removeAttribute("aria-disabled");
+  button.removeAttribute("aria-describedby");
+  if (button.dataset.title !== undefined) button.title = button.dataset.title;
+}
+
+document.addEventListener(
+  "click",
+  (event) => {
+    const button = event.target.closest?.("[data-allow][aria-disabled=true]");
+    if (!button) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  },
+  true,
+);
+
+on("click", "[data-show-all]", (button) => {
+  const text = button.closest("[data-whole]");
+  unfolded.add(nameOf(text));
+  update(text);
+  text.focus({ preventScroll: true });
+});
+
+on("click", "[data-wrap]", (button) => {
+  for (const text of button.closest("[data-approval]").querySelectorAll("[data-whole]")) {
+    wrapped.add(nameOf(text));
+    update(text);
+  }
+});
+
+document.addEventListener(
+  "scroll",
+  ({ target }) => {
+    if (target.matches?.("[data-whole]")) update(target);
+  },
+  true,
+);
+
+always(() => {
+  for (const text of document.querySelectorAll("[data-whole]")) {
+    sizes.observe(text);
+    update(text);
+  }
+});

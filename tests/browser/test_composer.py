@@ -1,0 +1,119 @@
+"""The message box: what is typed is sent once, or stays."""
+
+import re
+from urllib.parse import quote_plus
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import LIVE
+from tests.browser.test_tabs import wait_for
+
+
+def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    held = tab.hold("**/say")
+    tab.message.press_sequentially("first one")
+    tab.page.keyboard.press("Enter")
+    expect(tab.message).to_have_value("")
+    tab.message.press_sequentially("second")
+    tab.page.keyboard.press("Enter")
+    tab.message.press_sequentially("and a third")
+    assert len(held) == 1, "the second waits for the first"
+    held[0].continue_()
+    expect(tab.log.locator(".you")).to_have_text(["first one"])
+    expect(tab.log).to_contain_text("Understood.")
+    wait_for(tab, lambda: len(held) == 2)
+    held[1].continue_()
+    expect(tab.log.locator(".you")).to_have_text(["first one", "second"])
+    expect(tab.message).to_have_value("and a third")
+    expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
+    with tab.page.expect_response(lambda answer: saves(answer, "and a third!")):
+        tab.message.press_sequentially("!")
+    tab.page.reload()
+    expect(tab.message).to_have_value("and a third!")
+
+
+def saves(answer, text):
+    """Whether it is the answer to saving this draft; an earlier one may still be under way."""
+    return answer.url.endswith("/draft") and quote_plus(text) in answer.request.post_data
+
+
+def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("ERR_FAILED")
+    held = tab.hold("**/say")
+    tab.say("lost on the way")
+    tab.message.press_sequentially("written since")
+    held[0].abort()
+    expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
+    expect(tab.message).to_have_value("written since")
+    tab.page.unroute("**/say")
+    tab.button("Try again").click()
+    expect(tab.log).to_contain_text("Understood.")
+    expect(tab.log.locator(".you")).to_have_text(["lost on the way"])
+    expect(tab.message).to_have_value("written since")
+
+
+def test_a_refused_message_comes_back_with_the_reason(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("422")
+    tab.say("x" * 200_001)
+    expect(tab.alerts).to_have_text(re.compile("200,000 is the most"))
+    expect(tab.message).to_have_value(re.compile("^x{200001}$"))
+
+
+def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("the first behind it")
+    expect(tab.log).to_contain_text("the first behind it")
+    held = []
+    tab.page.route("**/draft", lambda route: route.continue_() if held else held.append(route))
+    tab.message.press_sequentially("my draft")
+    wait_for(tab, lambda: held)
+    tab.button("Stop the reply").click()
+    expect(tab.message).to_have_value(re.compile("the first behind it.*my draft", re.DOTALL))
+    with tab.page.expect_response(lambda answer: saves(answer, "the first behind it")):
+        held[0].continue_()
+    tab.page.reload()
+    expect(tab.message).to_have_value(re.compile("the first behind it.*my draft", re.DOTALL))
+
+
+def test_a_draft_saved_before_sending_does_not_come_back(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    with tab.page.expect_response("**/draft"):
+        tab.message.press_sequentially("said once")
+    held = tab.hold("**/say")
+    tab.page.keyboard.press("Enter")
+    expect(tab.message).to_have_value("")
+    # News from the server while the message is under way still carry the draft.
+    chat = tab.page.url.rstrip("/").rpartition("/")[2]
+    product.post(f"/conversations/{chat}/messages", text="/help")
+    expect(tab.log).to_contain_text("begins a new conversation")
+    expect(tab.message).to_have_value("")
+    held[0].continue_()
+    expect(tab.log.get_by_text("said once")).to_be_visible()
+
+
+def test_the_list_of_commands_goes_when_the_message_does(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.message.press_sequentially("/help")
+    expect(tab.page.get_by_role("listbox", name="Commands")).to_be_visible()
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("listbox", name="Commands")).to_be_hidden()
+    expect(tab.log).to_contain_text("begins a new conversation")
+    expect(tab.message).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_the_invitation_is_readable_to_its_end_on_a_phone(product, open_tab, width):
+    tab = open_tab(viewport={"width": width, "height": 740}).chat(product.conversation())
+    height = "e => e.clientHeight"
+    invited = tab.message.evaluate(height)
+    tab.message.fill(tab.message.get_attribute("placeholder"))
+    assert tab.message.evaluate(height) == invited

@@ -1,0 +1,93 @@
+"""One rule for Enter: it saves a field of one line, Ctrl+Enter saves one of several lines."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+NAME, TOLD, EXPECTED = "Name", "What the agent is told", "Expected outcome"
+
+
+@pytest.fixture
+def proposed(product, open_tab):
+    tab = open_tab().chat(product.scripted("hang"))
+    expect(tab.button("Start plan")).to_be_visible()
+    return tab
+
+
+def field(form, label):
+    return form.get_by_role("textbox", name=label, exact=True)
+
+
+def open_form(tab, which):
+    """The form, and the one of its fields that takes several lines."""
+    if which == "a subtask":
+        tab.button("Edit subtask 1").click()
+        return tab.editor("Edit subtask 1"), TOLD
+    if which == "a new subtask":
+        tab.button("Add a subtask").click()
+        form = tab.editor("Add a subtask")
+        field(form, NAME).fill("One more")
+        return form, TOLD
+    tab.button("Edit the plan's title and description").click()
+    return tab.editor("Edit the plan"), "Description"
+
+
+FORMS = ("a subtask", "a new subtask", "the plan")
+
+
+@pytest.mark.parametrize("keys", ["Control+Enter", "Meta+Enter"])
+@pytest.mark.parametrize("which", FORMS)
+def test_ctrl_enter_in_a_form_saves_and_never_starts(proposed, which, keys):
+    form, label = open_form(proposed, which)
+    field(form, label).fill("Said in the form")
+    proposed.page.keyboard.press(keys)
+    proposed.sees_plan(version=2, state="todo", approved_version="")
+    expect(form).to_be_hidden()
+
+
+@pytest.mark.parametrize("which", FORMS)
+def test_ctrl_enter_in_a_form_that_changed_nothing_starts_nothing(proposed, which):
+    form, label = open_form(proposed, which)
+    if which == "a new subtask":
+        field(form, NAME).fill("")
+    field(form, label).press("Control+Enter")
+    proposed.page.wait_for_load_state("networkidle")
+    proposed.sees_plan(version=1, state="todo", approved_version="")
+
+
+@pytest.mark.parametrize("which", FORMS)
+def test_enter_in_a_field_of_several_lines_begins_a_new_line(proposed, which):
+    form, label = open_form(proposed, which)
+    several = field(form, label)
+    several.fill("first")
+    several.press("End")
+    several.press("Enter")
+    proposed.page.keyboard.type("second")
+    expect(several).to_have_value("first\nsecond")
+    expect(form).to_contain_text(re.compile(r"Ctrl\s+Enter\s+saves"))
+    proposed.page.keyboard.press("Control+Enter")
+    proposed.sees_plan(version=2)
+    assert len(proposed.names()) == (4 if which == "a new subtask" else 3)
+
+
+def test_enter_in_a_name_saves_it(proposed):
+    form, _ = open_form(proposed, "a subtask")
+    field(form, NAME).fill("Short and sweet")
+    proposed.page.keyboard.press("Enter")
+    proposed.sees_plan(version=2, approved_version="")
+    expect(proposed.row(1)).to_contain_text("Short and sweet")
+
+
+def test_a_new_subtask_is_not_wrong_before_anything_was_typed(proposed):
+    form, _ = open_form(proposed, "a new subtask")
+    name = field(form, NAME)
+    name.fill("")
+    form.get_by_role("button", name="Cancel").click()
+    proposed.button("Add a subtask").click()
+    colour = "element => getComputedStyle(element).borderColor"
+    calm = field(form, EXPECTED).evaluate(colour)
+    assert name.evaluate(colour) == calm
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_role("alert")).to_have_text("Give the subtask a name.")
+    assert name.evaluate(colour) != calm

@@ -1,0 +1,149 @@
+"""After each verb the focus is at a named place, never lost to the body."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import A_RUN, LIVE
+
+FOCUSED = """() => {
+  const e = document.activeElement;
+  return e === document.body ? "the body" : (e.id || e.closest("[id]").id) + " " + e.tagName;
+}"""
+
+
+def focused(tab, pattern):
+    for _ in range(100):
+        if re.search(pattern, now := tab.page.evaluate(FOCUSED)):
+            return
+        tab.page.wait_for_timeout(50)
+    pytest.fail(f"the focus is at {now}, not at {pattern}")
+
+
+def press(tab, name, within=None):
+    """By the keyboard, as it is for those who would lose their place."""
+    button = (within or tab.page).get_by_role("button", name=name, exact=True)
+    button.focus()
+    tab.page.keyboard.press("Enter")
+
+
+def dialog(tab):
+    return tab.page.get_by_role("dialog")
+
+
+PLAN, ROW, BOX = r"plan-title H2", r"^subtask-\d+-s2", r"^say "
+
+
+def test_start_and_stop(product, open_tab):
+    tab = open_tab().chat(product.scripted("hang"))
+    press(tab, "Start plan")
+    tab.sees_plan(state="in_progress")
+    focused(tab, PLAN)
+    press(tab, "Stop plan")
+    press(tab, "Stop plan", dialog(tab))
+    tab.sees_plan(run="idle")
+    focused(tab, PLAN)
+    press(tab, "Cancel plan")
+    press(tab, "Cancel plan", dialog(tab))
+    tab.sees_plan(state="abandoned")
+    focused(tab, PLAN)
+
+
+@pytest.mark.parametrize("verb", ["Retry", "Skip"])
+def test_a_verb_of_a_failed_subtask_leads_to_its_row(product, open_tab, verb):
+    tab = open_tab().chat(product.started("fail"))
+    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+    press(tab, f"{verb} subtask 2")
+    if verb == "Skip":
+        press(tab, "Skip", dialog(tab))
+        expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
+    focused(tab, ROW)
+
+
+def test_undo_leads_to_the_row_that_is_back(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
+    tab.page.keyboard.press("Delete")
+    expect(tab.rows).to_have_count(2)
+    focused(tab, r"^subtask-")
+    press(tab, "Undo")
+    expect(tab.rows).to_have_count(3)
+    focused(tab, r"^subtask-\d+-s4")
+
+
+def test_rename_and_delete_of_a_conversation(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    menu = tab.page.get_by_label("Conversation menu")
+    menu.focus()
+    tab.page.keyboard.press("Enter")
+    press(tab, "Rename")
+    dialog(tab).get_by_label("Title").fill("Another title")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("heading", level=1)).to_have_text("Another title")
+    expect(menu).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    press(tab, "Rename")
+    expect(dialog(tab).get_by_label("Title")).to_have_value("Another title")
+    tab.page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    press(tab, "Delete conversation")
+    with tab.page.expect_navigation():
+        press(tab, "Delete conversation", dialog(tab))
+    focused(tab, BOX)
+
+
+def test_discarding_and_stopping_a_reply(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("and then this")
+    press(tab, "Discard")
+    expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
+    focused(tab, r"^log ")
+    press(tab, "Stop the reply")
+    expect(tab.log).to_contain_text("You stopped this reply.")
+    focused(tab, BOX)
+
+
+def test_cancelling_the_asking_for_a_plan(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.say("/plan I want to be silent")
+    press(tab, "Cancel planning")
+    expect(tab.button("Cancel planning")).to_be_hidden()
+    focused(tab, BOX)
+
+
+def test_making_copying_and_deleting_an_agent(product, open_tab):
+    tab = open_tab("/settings/agents/")
+    press(tab, "New agent")
+    dialog(tab).get_by_label("Name").fill("Focus finder")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("article", name="Focus finder")).to_be_visible()
+    focused(tab, r"^agent-focus-finder ")
+    press(tab, "Copy agent", tab.page.get_by_role("article", name="Focus finder", exact=True))
+    tab.page.wait_for_url("**agent=focus-finder-copy")
+    focused(tab, r"^agent-focus-finder-copy ")
+    for name in ("focus-finder-copy", "focus-finder"):
+        tab.open(f"/settings/agents/?agent={name}")
+        card = tab.page.locator(f"#agent-{name}")
+        press(tab, "Delete agent", card.locator(":scope > .card-body"))
+        press(tab, "Delete agent", dialog(tab))
+        expect(card).to_have_count(0)
+        focused(tab, r"^main ")
+
+
+def test_adding_and_removing_a_provider(product, open_tab):
+    tab = open_tab("/settings/models/")
+    press(tab, "Add provider")
+    dialog(tab).get_by_label("Name", exact=True).fill("nearby")
+    dialog(tab).get_by_label("Base URL").fill("http://127.0.0.1:9/v1")
+    press(tab, "Add provider", dialog(tab))
+    tab.page.wait_for_url("**provider=nearby")
+    focused(tab, r"^provider-nearby ")
+    press(tab, "Remove provider", tab.page.locator("#provider-nearby-settings"))
+    press(tab, "Remove provider", dialog(tab))
+    expect(tab.page.locator("#provider-nearby")).to_have_count(0)
+    focused(tab, r"^main ")

@@ -1,0 +1,70 @@
+"""Changes of the plan from one page: one after the other, and never in conflict with themselves."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.test_tabs import wait_for
+
+
+def cell(tab, number):
+    return tab.row(number).get_by_role("group", name=re.compile(f"^Subtask {number}"))
+
+
+def test_three_quick_moves_move_three_places(product, open_tab):
+    tab = open_tab().chat(product.proposed())
+    name = tab.names()[4]
+    cell(tab, 5).focus()
+    for _ in range(3):
+        tab.page.keyboard.press("Alt+ArrowUp")
+    tab.sees_plan(version=4)
+    assert tab.names()[1] == name
+    expect(tab.alerts).to_have_count(0)
+    expect(cell(tab, 2)).to_be_focused()
+
+
+def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(product, open_tab):
+    chat = product.scripted("hang")
+    tab = open_tab().chat(chat)
+    held = tab.hold("**/plan/subtasks/**")
+    cell(tab, 3).focus()
+    tab.page.keyboard.press("Alt+ArrowUp")
+    tab.button("Remove subtask 1").dispatch_event("click")
+    tab.button("Start plan").click()
+    wait_for(tab, lambda: len(held) == 1)
+    held[0].continue_()
+    wait_for(tab, lambda: len(held) == 2)
+    held[1].continue_()
+    tab.sees_plan(state="in_progress", version=3, approved_version=3)
+    assert [row["name"] for row in product.plan(chat)["subtasks"]] == [
+        "Say what came of it",
+        "Then hang",
+    ]
+
+
+def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(product, open_tab):
+    chat = product.scripted("quick")
+    tab = open_tab().chat(chat)
+    tab.expects("409")
+    held = tab.hold("**/plan/subtasks/**")
+    cell(tab, 3).focus()
+    tab.page.keyboard.press("Alt+ArrowUp")
+    tab.button("Start plan").click()
+    wait_for(tab, lambda: len(held) == 1)
+    plan = product.plan(chat)
+    product.post(f"/plans/{plan['id']}/subtasks", name="Added elsewhere")
+    held[0].continue_()
+    expect(tab.alerts).to_have_count(1)
+    assert product.plan(chat)["approved_version"] is None
+
+
+def test_what_ends_a_plan_never_waits_behind_another_change(product, open_tab):
+    tab = open_tab().chat(product.scripted("quick"))
+    held = tab.hold("**/plan/subtasks/**")
+    cell(tab, 3).focus()
+    tab.page.keyboard.press("Alt+ArrowUp")
+    tab.button("Cancel plan").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Cancel plan").click()
+    tab.sees_plan(state="abandoned")
+    tab.expects("409")
+    held[0].continue_()

@@ -1,0 +1,118 @@
+"""The scripts of the page: each may fail without taking the others with it."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.tab import LIVE
+from tests.browser.test_tabs import wait_for
+from tests.test_layers import ROOT
+
+FOLDER = ROOT / "static" / "js"
+FILES = sorted(path.name for path in FOLDER.glob("*.js"))
+FAULT = "Part of this page does not work"
+# What a module may do while it is read: declare, and register what will be called later.
+AT_TOP = re.compile(
+    r"(import |export (const|let|function|async function) |const |let |function |async function "
+    r"|(on|always|atStart)\(|(document|narrow)?\.?addEventListener\(|/[/*]| \*|[ })\]]|$)"
+)
+
+
+def test_a_module_only_declares_and_registers_while_it_is_read():
+    for name in FILES:
+        if name == "early.js":  # a classic script, in one function
+            continue
+        lines = (FOLDER / name).read_text().splitlines()
+        loose = [line for line in lines if not AT_TOP.match(line)]
+        assert loose == [], name
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_script_that_fails_is_said_and_the_page_still_sends(product, open_tab, name):
+    tab = open_tab()
+    tab.expects("broken on purpose", "does not provide an export", "takeHeldMessages")
+    broken = {"content_type": "text/javascript", "body": "throw new Error('broken on purpose')"}
+    tab.page.route(f"**/js/{name}", lambda route: route.fulfill(**broken))
+    chat = product.conversation("scripted")
+    tab.chat(chat)
+    if name != "early.js":  # who would say it
+        expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
+    tab.say("hello")
+    expect(tab.log).to_contain_text("hello")
+    wait_for(tab, lambda: "Understood." in said(product, chat))
+    if name != "swaps.js":  # without it, what comes late may take the place of what is newer
+        expect(tab.log).to_contain_text("Understood.")
+    tab.page.wait_for_load_state()
+    tab.page.keyboard.press("Control+k")
+    if name not in ("page.js", "dom.js", "early.js"):
+        expect(tab.page.get_by_label("Search conversations")).to_be_focused()
+
+
+def said(product, chat):
+    return [message["text"] for message in product.get(f"/conversations/{chat}/messages")["items"]]
+
+
+@pytest.mark.parametrize("name", ["hx-ws.min.js", "htmx.min.js", "live.js", "swaps.js"])
+def test_a_script_that_comes_late_keeps_no_page_from_its_socket(product, open_tab, name):
+    tab = open_tab()
+    held = tab.hold(f"**/{name}")
+    with tab.page.expect_websocket():
+        tab.page.goto(f"{tab.address}/c/{product.conversation('scripted')}/", wait_until="commit")
+        wait_for(tab, lambda: held)
+        tab.page.wait_for_timeout(500)  # in which htmx would begin
+        held[0].continue_()
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+
+
+def test_a_script_that_does_not_come_is_said(product, open_tab):
+    tab = open_tab()
+    tab.expects("clock.js", "ERR_FAILED")
+    tab.page.route("**/js/clock.js", lambda route: route.abort())
+    tab.chat(product.conversation("scripted"))
+    expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
+    tab.sees_connection(LIVE)
+
+
+def test_a_page_whose_scripts_work_says_nothing(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    expect(tab.page.get_by_text(FAULT)).to_be_hidden()
+
+
+def test_plan_alone_without_a_plan_outlives_a_reload(product, open_tab):
+    chat = product.conversation()
+    tab = open_tab().chat(chat)
+    tab.say("/plan")
+    expect(tab.log).to_contain_text("No plan here yet")
+    tab.page.reload()
+    tab.sees_connection(LIVE)
+    tab.say("/help")
+    expect(tab.log).to_contain_text("begins a new conversation")
+
+
+def test_what_is_sent_before_the_scripts_have_come_is_sent_once(product, open_tab):
+    tab = open_tab()
+    held = tab.hold("**/js/composer.js")
+    chat = product.conversation("scripted")
+    tab.page.goto(f"{tab.address}/c/{chat}/", wait_until="commit")
+    tab.message.press_sequentially("hello")
+    tab.page.keyboard.press("Enter")
+    tab.message.press_sequentially("typed on")
+    for route in held:
+        route.continue_()
+    expect(tab.log).to_contain_text("Understood.")
+    expect(tab.log.locator(".you")).to_have_text(["hello"])
+    expect(tab.message).to_have_value("typed on")
+
+
+def test_without_scripts_a_message_is_sent_as_a_form(product, open_tab):
+    tab = open_tab(java_script_enabled=False).chat(product.conversation("scripted"))
+    tab.message.fill("hello")
+    tab.button("Send").click()
+    expect(tab.log.locator(".you")).to_have_text(["hello"])
+    tab.message.fill("/new")
+    before = tab.page.url
+    tab.button("Send").click()
+    tab.page.wait_for_url(lambda url: url != before)

@@ -1,0 +1,47 @@
+"""A subtask that fails is an alert on the page, once."""
+
+import re
+
+import pytest
+
+from console.fragments import changes, read_state
+from plans import actions
+from tests.fake_model import call, fails, say
+from tests.world import drive, plan_of, proposed, scripted
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def alerts(c):
+    """What the page's alerts say, in the pieces that go to an open page."""
+    html = changes(c.pk, 0)[1]
+    found = re.findall(r'role="alert"[^>]*>(.*?)</(?:p|div)>', html, re.DOTALL)
+    return [text for each in found if (text := re.sub("<[^>]+>|\\s+", " ", each).strip())]
+
+
+def failed(reply):
+    c = proposed("Read", "Write")
+    scripted(reply)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    return c
+
+
+def test_a_subtask_the_agent_gave_up_on_is_said_as_an_alert():
+    c = failed(call("fail_subtask", error="The file is locked."))
+    assert read_state(c.pk).alarm == "Failed: subtask 1: The file is locked."
+    assert alerts(c) == ["Failed: subtask 1: The file is locked."]
+
+
+def test_an_error_that_has_a_card_is_not_said_twice():
+    c = failed(fails(401))
+    assert read_state(c.pk).alarm == ""
+    assert len(alerts(c)) == 1
+
+
+def test_it_is_gone_when_the_plan_goes_on():
+    c = failed(call("fail_subtask", error="The file is locked."))
+    scripted(call("finish_subtask", outcome="read"), call("finish_subtask", outcome="w"), say("."))
+    actions.retry_subtask(plan_of(c), "s1", "alice")
+    drive()
+    assert alerts(c) == []

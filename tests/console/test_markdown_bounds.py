@@ -1,0 +1,126 @@
+"""Nobody's text makes another person wait: what drawing may cost is bounded before it begins."""
+
+import pytest
+from markdown_it.parser_inline import ParserInline
+
+from console import highlighting, markdown, markdown_parser
+from console.markdown import MOST_WEIGHT, affordable, block, is_long, render, rendered, weight_of
+from console.sized_cache import SizedCache
+from tests.hostile_texts import CODE_UNITS, MARKDOWN, repeated
+
+PROSE = MARKDOWN["prose"](20_000)
+
+
+@pytest.mark.parametrize("name", MARKDOWN)
+def test_no_text_is_parsed_beyond_its_allowance(name):
+    for size in (20_000, 200_000):
+        blocks = list(affordable(MARKDOWN[name](size)))
+        assert sum(weight_of(text) for fits, text in blocks if fits) <= MOST_WEIGHT
+        assert "".join(text for _, text in blocks) == MARKDOWN[name](size)
+
+
+@pytest.mark.parametrize(
+    "name", ["brackets", "images", "CDATA", "links that close", "nested links"]
+)
+def test_brackets_beyond_the_limit_reach_no_parser(name, monkeypatch):
+    parsed = []
+    parse = ParserInline.parse
+
+    def watched(self, source, *rest):
+        parsed.append(source)
+        return parse(self, source, *rest)
+
+    monkeypatch.setattr(ParserInline, "parse", watched)
+    "".join(rendered(MARKDOWN[name](8_000), live=False))
+    most = max((text.count("[") + text.count("<") for text in parsed), default=0)
+    assert most <= markdown_parser.MOST_OPENERS
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "``` `\n",  # no fence: its first line holds a backtick
+        "- a\n  ```\n",  # ends with its list
+        "  ```\n```\n",  # closed by the second
+        "```\n```\n",
+        "> ```\n",
+        "    ```\n",
+        "~~~\n~~~ a\n~~~\n",
+    ],
+)
+def test_what_only_looks_like_code_is_weighed_as_text(trick):
+    assert weight_of(trick + repeated("![")(20_000)) > MOST_WEIGHT
+
+
+def test_short_rows_of_a_wide_table_weigh_the_cells_they_are_filled_up_with():
+    wide = "|a" * 500 + "\n" + "|-" * 500 + "\n"
+    assert weight_of(wide + "|\n" * 100) > 100 * 500
+
+
+def test_weighing_a_line_does_not_go_back_over_it():
+    assert weight_of("|" * 100_000 + "x") == 100_002  # a pattern took 2 minutes here
+
+
+def test_a_reference_that_is_used_often_does_not_multiply():
+    text = f"[a]: https://e.com/{'x' * 100_000}\n\n" + "[a] " * 1_000
+    assert len(render(text)) < 3 * len(text)
+
+
+def test_a_long_address_is_not_normalized():
+    assert "href" not in render(f"[a](https://{'é' * 50_000}.com)")
+
+
+def test_a_block_that_costs_too_much_is_shown_as_typed_and_the_rest_is_not():
+    html = render("# Before\n\n" + "*a " * 20_000 + "\n\n**after**")
+    assert html.count('class="as-typed"') == 1
+    assert "Before</h3>" in html
+    assert "<strong>after</strong>" in html
+    assert html.count("*a ") == 20_000
+
+
+def test_what_is_shown_as_typed_is_still_only_text():
+    html = render("<script>" + "*" * 50_000)
+    assert "<script" not in html
+    assert 'class="as-typed"' in html
+
+
+def test_an_ordinary_answer_is_drawn_whole():
+    rows = "|a|b|\n|-|-|\n" + "|1|2|\n" * 20
+    code = "```python\n" + "x = 1\n" * 40 + "```"
+    items = "- **item** `code` [a](https://b.c)\n" * 20
+    answer = "\n\n".join(["## Part", PROSE[:2_000], items, rows, code, ""])
+    assert "as-typed" not in render(answer * 8)
+
+
+def test_a_long_paragraph_that_grows_is_not_parsed_with_each_word(monkeypatch):
+    monkeypatch.setattr(markdown, "_rendered", None)  # nothing may call it
+    assert is_long(PROSE)
+    html = block(1, 0, PROSE, as_it_is=True)
+    assert html.startswith('<div class="block" id="message-1-block-0"><p class="as-typed"')
+
+
+@pytest.mark.parametrize("language", sorted(highlighting.LANGUAGES))
+@pytest.mark.parametrize("unit", CODE_UNITS.values(), ids=CODE_UNITS)
+def test_long_code_and_long_lines_are_not_coloured(language, unit):
+    assert not highlighting.coloured(repeated(unit)(20_000), language)
+    assert not highlighting.coloured(unit.strip() * 300, language)
+
+
+@pytest.mark.parametrize("language", ["apacheconf", "make", "csharp", "unheard-of", ""])
+def test_a_language_that_was_not_measured_stays_plain(language):
+    assert not highlighting.coloured("<a>\n", language)
+
+
+def test_many_blocks_of_code_share_one_allowance():
+    html = render('```json\n{"a": [1, 2, 3]}\n```\n\n' * 1_500)
+    coloured = html.count('<span class="nt">')
+    assert 0 < coloured <= markdown_parser.MOST_COLOURED / 17
+
+
+def test_drawings_are_remembered_as_far_as_they_fit():
+    cache = SizedCache(most_characters=10)
+    cache["a"], cache["b"] = "12345", "12345"
+    assert cache.get("a") == "12345"
+    cache["c"] = "123"
+    assert cache.get("b") is None
+    assert (cache.get("a"), cache.get("c")) == ("12345", "123")

@@ -1,0 +1,85 @@
+"""Which buttons stand below a plan: one row of the table for each way it can stand."""
+
+import pytest
+
+from console.plan_buttons import plan_buttons
+
+OPEN = {
+    "id": 7,
+    "state": "in_progress",
+    "run": "running",
+    "version": 1,
+    "approved_version": 1,
+    "subtasks": [{"key": "s1"}],
+    "approvals": [],
+    "question": None,
+    "attention": "none",
+    "standing": "Running",
+}
+ASKED = {"approvals": [{"id": 1, "tool": "shell"}]}
+PROPOSED = {"state": "todo", "run": "idle", "approved_version": None}
+
+TABLE = [
+    (PROPOSED, "Start plan", [], "cancel-plan"),
+    (PROPOSED | {"version": 3}, "Start v3", [], "cancel-plan"),
+    (PROPOSED | {"subtasks": []}, "Approve", [], "cancel-plan"),
+    (PROPOSED | {"subtasks": [], "version": 2}, "Approve v2", [], "cancel-plan"),
+    ({"version": 2}, "Start v2", [], "stop-plan"),
+    ({"version": 2, "run": "paused"}, "Start v2", [], "stop-plan"),
+    ({"version": 2, "run": "paused"} | ASKED, "Start v2", [], "stop-plan"),
+    ({"version": 2, "run": "pausing"}, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"version": 2, "run": "stopping"}, "", ["stopping"], None),
+    ({}, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "queued"}, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "pausing"}, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "stopping"}, "", ["stopping"], None),
+    ({"run": "paused"}, "", ["resume-plan", "replan"], "stop-plan"),
+    ({"run": "paused"} | ASKED, "", ["replan"], "stop-plan"),
+    ({"run": "running"} | ASKED, "", ["replan"], "stop-plan"),
+    ({"run": "paused", "question": "Which?"}, "", ["replan"], "stop-plan"),
+    ({"run": "running", "question": "Which?"}, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "paused", "attention": "budget"}, "", ["replan"], "stop-plan"),
+    ({"run": "idle"}, "", ["start-again", "replan"], "cancel-plan"),
+    ({"state": "done", "run": "idle"}, "", ["view-timeline", "use-again"], None),
+    ({"state": "abandoned", "run": "idle"}, "", ["view-timeline", "use-again"], None),
+]
+
+
+@pytest.mark.parametrize(("change", "start", "steering", "ending"), TABLE, ids=str)
+def test_the_buttons_of_a_plan(change, start, steering, ending):
+    buttons = plan_buttons(OPEN | change, 5)
+    assert buttons.start == start
+    assert [button.id for button in buttons.steering] == steering
+    assert (buttons.ending and buttons.ending.id) == ending
+
+
+def only(id, change, **how):
+    buttons = plan_buttons(OPEN | change, 5, **how)
+    return next(button for button in buttons.steering if button.id == id)
+
+
+def test_each_button_does_one_thing_unless_it_is_blocked():
+    for change, *_ in TABLE:
+        buttons = plan_buttons(OPEN | change, 5)
+        for button in (*buttons.steering, *filter(None, [buttons.ending])):
+            does = [button.posts_to, button.opens, button.leads_to, button.blocked]
+            assert sum(map(bool, does)) == 1, button
+
+
+def test_what_is_under_way_says_so_and_cannot_be_asked_for_twice():
+    assert only("replan", {}, replanning=True).blocked == "It is being replanned"
+    assert only("pause-plan", {"run": "pausing"}).blocked == "It pauses after this step"
+    assert only("stopping", {"run": "stopping"}).blocked == "It is being stopped"
+
+
+def test_a_plan_that_waits_to_go_on_says_go_on():
+    rests = {"run": "idle", "standing": "Waiting for you to go on"}
+    assert only("start-again", rests).label == "Go on"
+    assert only("start-again", {"run": "idle", "standing": "Failed"}).label == "Start again"
+
+
+def test_where_they_lead():
+    assert only("replan", {}).answer_to == "/c/5/plan/replan"
+    assert only("pause-plan", {}).posts_to == "/c/5/plan/pause"
+    assert only("resume-plan", {"run": "paused"}).posts_to == "/c/5/plan/resume"
+    assert only("view-timeline", {"state": "done"}).leads_to == "/plans/7/"

@@ -1,0 +1,136 @@
+"""The timeline: each thing that happened is one line, by whoever did it."""
+
+import pytest
+
+from agents.actions import decide_call
+from agents.models import Event
+from console.timeline import Timeline
+from plans import actions
+from plans.models import Plan
+from tests.fake_model import call, fails, say
+from tests.world import calls_of, drive, plan_of, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DONE = call("finish_subtask", outcome="read")
+
+
+def lines(plan, viewer="alice"):
+    """Oldest first: (words, actor)."""
+    return [(line.words, line.actor) for line in reversed(Timeline(plan, viewer).lines())]
+
+
+def words(plan):
+    return [line for line, _ in lines(plan)]
+
+
+def told(c, *events, by="alice"):
+    """The lines of these events, put after what has happened."""
+    plan, before = plan_of(c), len(lines(plan_of(c)))
+    for type, kind, data in events:
+        c.refresh_from_db()
+        row = Event(conversation=c, type=type, subject=f"plan:{plan.pk}", data=data)
+        row.seq = 1000 + Event.objects.count()
+        row.actor, row.actor_kind = (by, kind) if kind == "person" else (kind, kind)
+        row.save()
+    return lines(plan)[before:]
+
+
+def test_what_the_system_does_is_said_of_planside_and_a_claim_of_the_agent():
+    c = proposed("Read", "Write", "Send")
+    scripted(DONE, call("fail_subtask", error="No disk."))
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    said = lines(plan_of(c))
+    assert ("started", "Planside") in said
+    assert ("Read: done", "Agent") in said
+    assert ("failed: No disk.", "Agent") in said
+    assert ("The run has failed", "Planside") in said
+
+
+def test_a_failure_that_no_agent_claimed_is_not_said_of_the_agent():
+    c = proposed("Read")
+    scripted(fails(401))
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    [who] = {actor for line, actor in lines(plan_of(c)) if line.startswith("failed:")}
+    assert who == "Planside"
+
+
+RESUMED = ("run.resumed", "system", {"subtask": "s1"})
+STARTED = ("run.started", "person", {"mode": "all"})
+PAUSED = ("run.paused", "person", {"reason": "user"})
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([STARTED], [("Plan started", "You")]),
+        ([STARTED, PAUSED, STARTED, RESUMED], ["Plan started", "Paused", "Resumed"]),
+        (
+            [STARTED, PAUSED, ("run.paused", "system", {"reason": "user"}), STARTED],
+            ["Plan started", "Paused", "Resumed"],
+        ),
+        (
+            [STARTED, ("run.stopping", "person", {}), ("run.stopped", "system", {}), STARTED],
+            [("Plan started", "You"), ("Stopped", "You"), ("Started again", "You")],
+        ),
+        ([STARTED, ("run.stopped", "system", {})], ["Plan started", ("Stopped", "Planside")]),
+        (
+            [STARTED, ("run.paused", "system", {"reason": "question"}), RESUMED, RESUMED],
+            ["Plan started"],
+        ),
+        (
+            [STARTED, ("run.paused", "system", {"reason": "approval"}), RESUMED],
+            ["Plan started"],
+        ),
+        (
+            [STARTED, ("run.failed", "system", {}), STARTED, RESUMED],
+            ["Plan started", "The run has failed", "Started again"],
+        ),
+        (
+            [
+                ("plan.finished", "person", {"state": "abandoned", "reason": "cleared"}),
+                ("plan.cleared", "person", {}),
+            ],
+            [("Cleared from the conversation", "You")],
+        ),
+        ([("plan.cleared", "person", {})], [("Cleared from the conversation", "You")]),
+    ],
+)
+def test_one_thing_is_one_line(events, expected):
+    said = told(proposed("Read"), *events)
+    assert len(said) == len(expected)
+    for line, wanted in zip(said, expected, strict=True):
+        assert line == wanted or line[0] == wanted
+
+
+def test_a_question_and_its_answer_are_two_lines_and_no_third():
+    c = proposed("Read")
+    scripted(call("ask_user", question="Why?"))
+    tell(c, "go")
+    scripted(DONE, say("All done."))
+    tell(c, "Because.")
+    said = words(plan_of(c))
+    start = said.index("asked: Why?")
+    assert said[start : start + 3] == ["asked: Why?", "answered: Because.", "Read: done"]
+
+
+def test_an_approval_is_said_of_whoever_decided_it():
+    c = proposed("Read", tools={"write_file": "ask"})
+    scripted(call("write_file", path="notes.md", content="x"))
+    tell(c, "go")
+    decide_call(calls_of(c, "write_file")[0], "allow_once", "bob")
+    scripted(DONE, say("All done."))
+    drive()
+    said = lines(plan_of(c))
+    assert ("Allowed once:", "bob") in said
+    assert "Resumed" not in words(plan_of(c))
+
+
+def test_a_person_who_is_named_like_the_product_is_drawn_as_a_person():
+    c = proposed("Read")
+    Plan.objects.filter(conversation=c).update(title="T")
+    told(c, STARTED, by="Planside")
+    [line] = [x for x in Timeline(plan_of(c), "alice").lines() if x.words == "Plan started"]
+    assert line.actor_icon == "user"

@@ -1,0 +1,73 @@
+"""One failure is one card, and its remedy is one that could mend it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from agents.models import Message
+from console.conversation_state import read_state
+from console.fragments import thread
+from plans.models import Run
+from tests.fake_model import call, fails, say
+from tests.world import conversation, plan_of, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def cards(c):
+    """The red ones."""
+    errors = Message.objects.filter(conversation=c, kind="error")
+    return [card for card in errors.order_by("seq") if not card.meta["resolved"]]
+
+
+def test_an_attempt_that_failed_three_times_alike_is_one_card():
+    c = proposed("Read", plan={"enabled": True, "max_attempts": 3})
+    model = scripted(lambda request: say("I am done, I think."))
+    tell(c, "go")
+    assert plan_of(c).run == Run.IDLE
+    assert plan_of(c).subtasks.get().attempts.count() == 3
+    [card] = cards(c)
+    assert "without a result" in card.text
+    assert model.requests
+
+
+def work_in(c, folder):
+    """As an admin's agent does."""
+    User.objects.filter(pk=c.owner_id).update(is_superuser=True)
+    file = Path(settings.PLANSIDE_HOME) / "workspaces" / c.agent_id / "agent.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"workspace": folder}))
+
+
+@pytest.mark.parametrize(
+    ("break_it", "remedy", "link"),
+    [
+        (lambda c: scripted(fails(401)), "models", "Open Models"),
+        (
+            lambda c: work_in(c, "/nowhere/at/all"),
+            "agent",
+            "Open the agent’s settings",
+        ),
+        (lambda c: scripted(lambda request: say("Well.")), "", ""),
+    ],
+    ids=["key", "folder", "no result"],
+)
+def test_the_remedy_fits_what_failed(break_it, remedy, link):
+    c = proposed("Read")
+    scripted(call("list_files"), call("finish_subtask", outcome="done"))
+    break_it(c)
+    tell(c, "go")
+    [card] = cards(c)
+    assert card.meta["remedy"] == remedy
+    html = thread(read_state(c.pk))
+    for words in ("Open Models", "Open the agent’s settings"):
+        assert (words in html) == (words == link), words
+
+
+def test_a_reply_that_fails_offers_the_models():
+    c = conversation(plan={"enabled": False})
+    scripted(fails(401))
+    tell(c, "hello")
+    assert cards(c)[0].meta["remedy"] == "models"

@@ -1,0 +1,52 @@
+"""Whatever a person reads calls a thing by one word: subtask, replan, skip."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agents.demo.script import SCRIPT
+from agents.errors import Conflict, Invalid
+from plans import actions
+from tests.fake_model import say
+from tests.world import plan_of, proposed, scripted, texts
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).parents[2]
+TAG = re.compile(r"<[^>]*>|{%.*?%}|{{.*?}}|{#.*?#}", re.DOTALL)
+OTHER_WORDS = re.compile(r"\bsteps?\b|\banew\b", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("templates/**/*.html")), ids=lambda p: p.name)
+def test_no_page_calls_a_subtask_a_step_or_replanning_otherwise(page):
+    assert not OTHER_WORDS.search(TAG.sub(" ", page.read_text()))
+
+
+def test_the_message_of_a_replan_says_replan_as_its_button_does():
+    c = proposed("Read", "Write")
+    actions.replan_rest(plan_of(c), "alice", "s2", "On paper.")
+    assert texts(c, role="user")[-1] == "Replan the rest, from subtask 2 on. On paper."
+
+
+@pytest.mark.parametrize("key", ["s9"])
+def test_a_replan_that_cannot_be_is_refused_in_the_same_words(key):
+    c = proposed("Read")
+    with pytest.raises(Invalid, match="no subtask s9"):
+        actions.replan_rest(plan_of(c), "alice", key)
+    scripted(say("."))
+    actions.replan_rest(plan_of(c), "alice")
+    with pytest.raises(Conflict, match="It is being replanned already"):
+        actions.replan_rest(plan_of(c), "alice")
+
+
+def texts_in(value):
+    """Every text of the demo's script."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return (
+        [value] if isinstance(value, str) else [text for each in inner for text in texts_in(each)]
+    )
+
+
+def test_the_demo_speaks_of_subtasks():
+    assert not [text for text in texts_in(SCRIPT) if re.search(r"“[^”{]*\bsteps?\b", text)]
