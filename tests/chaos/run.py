@@ -72,9 +72,16 @@ async def story(place: Place, wanted: int, seed: int, at_once: int) -> Account:
     try:
         async with asyncio.timeout(REST):
             await working
+            await all_turns_ended(place)
     except TimeoutError:
         people.witness.complaints.append(f"no rest within {REST} s after the last kill")
     found = verify(place, people.plans, people.witness)
     found.add("ends", iter(kills.bad_ends))
     found.figures["seconds in all"] = round(time.monotonic() - began)
     return Account(kills, found, table(place, kills, found, people.odd_answers))
+
+
+async def all_turns_ended(place: Place) -> None:
+    """A plan is done before the call that ended it is recorded and its turn is over."""
+    while place.query("SELECT 1 FROM agents_turn WHERE state != 'done' LIMIT 1"):
+        await asyncio.sleep(0.05)
