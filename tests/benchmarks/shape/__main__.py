@@ -1,6 +1,7 @@
 """`make shape`: how big the product is, how its functions, imports and templates look.
 
     python -m tests.benchmarks.shape [--json] [folder of another checkout]
+    python -m tests.benchmarks.shape --one-caller agents.tools
 
 Tests and migrations are left out, and so are Python files that nobody can import (the sample files
 of an agent, named at the end). Nothing is asserted; `aim` is what we want to get to.
@@ -163,11 +164,27 @@ def table(shape: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def one_caller(source: Source, package: str) -> str:
+    """Name, lines, how it is used, and whether a test names it."""
+    named_in_tests = set(re.findall(r"\w+", source.test_text))
+    return "".join(
+        f"{f.lines:>4}  {f.uses:<7} {'test' if f.node.name in named_in_tests else '':<5} {f.name}\n"
+        for f in Callers(source).functions()
+        if f.uses and f.kind in PLAIN and f"{f.name}.".startswith(f"{package}.")
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument(
+        "--one-caller", metavar="PACKAGE", help="list the functions that have one caller"
+    )
     chosen = parser.parse_args()
+    if chosen.one_caller:
+        sys.stdout.write(one_caller(read(chosen.folder.resolve()), chosen.one_caller))
+        return
     shape = figures(read(chosen.folder.resolve()))
     shape_text = json.dumps(shape, indent=2) if chosen.json else table(shape)
     sys.stdout.write(shape_text + "\n")
