@@ -9,7 +9,6 @@ from typing import ParamSpec, TypeVar
 
 from agents.models import Conversation, Turn
 from agents.telemetry import tracing
-from agents.telemetry.content import is_enabled
 from plans.models import Attempt, Plan
 
 P = ParamSpec("P")
@@ -59,7 +58,7 @@ def outcome(things: list[object]) -> tracing.Facts:
     if plan is None:
         return {}
     document = snapshot(plan)
-    if not is_enabled():
+    if not tracing.captures_content():
         document = without_calls(document)
     return {
         "planside.plan.id": plan.pk,

@@ -37,7 +37,7 @@ def prepare_subtask(turn: Turn) -> Work:
     """Claim the next subtask, if the gate lets it; its context is put together from facts."""
     attempt = actions.claim_subtask(turn)
     subtask, plan = attempt.subtask, attempt.subtask.plan
-    hooks.found(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
+    hooks.add_facts(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
     permissions.of_turn(turn)  # nothing is begun for an agent that is gone
     chain = chain_of(turn, "executor")
     words = prompts.assignment(plan, subtask, by_tools=chain.runs_calls)
@@ -53,7 +53,7 @@ def prepare_closing(turn: Turn) -> Work:
     if not chain.runs_calls:  # it could not call finish_plan, and would do its work once more
         raise NothingToDo
     save_run(plan, Run.RUNNING)
-    hooks.found(version=plan.version)
+    hooks.add_facts(version=plan.version)
     task: ChatMessage = {"role": "user", "content": prompts.CLOSING}
     return Work(chain, [task])
 

@@ -1,7 +1,12 @@
-"""Where turns, steps, model calls and tool calls are seen by logs, metrics and traces."""
+"""Where turns, steps, model calls and tool calls reach logs, metrics and traces.
+
+By default no text of a person, a model or a tool leaves by a trace; with
+OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true it does, as messages made of parts.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agents.models import ToolCall, Turn, TurnState
-from agents.telemetry import content, metrics, tracing
+from agents.telemetry import metrics, tracing
 from agents.telemetry.log_context import Fact, about, add, as_attributes
 
 if TYPE_CHECKING:
@@ -26,17 +31,6 @@ log = logging.getLogger("agents.turns")
 def turn(turn: Turn) -> Iterator[None]:
     """One turn from its claim until it leaves `running`."""
     plan = turn.checkpoint.get("plan")
-    facts = {"conversation": turn.conversation_id, "turn": turn.pk}
-    with about(**facts, **({"plan": plan} if plan else {})):
-        began = monotonic()
-        with turn_span(turn) as span:
-            yield
-            tell_end(turn, monotonic() - began, span)
-
-
-def turn_span(turn: Turn) -> AbstractContextManager[tracing.Noted]:
-    if not tracing.is_on():
-        return tracing.OFF
     agent = turn.conversation.agent_id
     facts: tracing.Facts = {
         "gen_ai.operation.name": "invoke_agent",
@@ -47,35 +41,37 @@ def turn_span(turn: Turn) -> AbstractContextManager[tracing.Noted]:
         "planside.turn.kind": turn.kind,
         "planside.turn.epoch": turn.epoch,
     }
-    return tracing.span(f"invoke_agent {agent}", facts, is_root=True)
+    with (
+        about(conversation=turn.conversation_id, turn=turn.pk, **({"plan": plan} if plan else {})),
+        tracing.span(f"invoke_agent {agent}", facts, is_root=True) as span,
+    ):
+        began = monotonic()
+        yield
+        seconds = monotonic() - began
+        # Still `running` means that another worker has it now, which reports its real end.
+        state = "lost" if turn.state == TurnState.RUNNING else str(turn.state)
+        waiting_for = turn.waiting_for or None
+        metrics.turns.labels(turn.kind, state, turn.error_class).inc()
+        metrics.turn_seconds.labels(turn.kind).observe(seconds)
+        span.note({"planside.turn.state": state, "planside.turn.waiting_for": waiting_for})
+        if state == TurnState.FAILED:
+            span.failed(turn.error_class or "logic")
+        log.log(
+            logging.INFO if state == TurnState.FAILED else logging.DEBUG,
+            "turn %s",
+            state,
+            extra={"kind": turn.kind, "error": turn.error_class, "seconds": round(seconds, 3)},
+        )
 
 
-def tell_end(turn: Turn, seconds: float, span: tracing.Noted) -> None:
-    """`running` means that somebody else has it now: not ours to tell."""
-    state = "lost" if turn.state == TurnState.RUNNING else str(turn.state)
-    metrics.turns.labels(turn.kind, state, turn.error_class).inc()
-    metrics.turn_seconds.labels(turn.kind).observe(seconds)
-    span.note({"planside.turn.state": state, "planside.turn.waiting_for": turn.waiting_for or None})
-    if failed := state == TurnState.FAILED:
-        span.failed(turn.error_class or "logic")
-    log.log(
-        logging.INFO if failed else logging.DEBUG,
-        "turn %s",
-        state,
-        extra={"kind": turn.kind, "error": turn.error_class, "seconds": round(seconds, 3)},
-    )
-
-
-def found(**facts: Fact) -> None:
+def add_facts(**facts: Fact) -> None:
     """What a turn is about, once that is known: for the rest of its log lines and spans."""
     add(**facts)
     tracing.note(as_attributes())
 
 
-def step(task: Task) -> AbstractContextManager[tracing.Noted]:
+def step(task: Task) -> AbstractContextManager[tracing.SpanWriter]:
     """One task of a chain."""
-    if not tracing.is_on():
-        return tracing.OFF
     facts = {"planside.step.task": task.id, "planside.step.handler": task.handler}
     return tracing.span(f"step {task.id}", facts)
 
@@ -83,7 +79,7 @@ def step(task: Task) -> AbstractContextManager[tracing.Noted]:
 class ModelCall:
     """A request to a model under way."""
 
-    def __init__(self, request: ModelRequest, span: tracing.Noted) -> None:
+    def __init__(self, request: ModelRequest, span: tracing.SpanWriter) -> None:
         self.request, self.span = request, span
         self.provider, self.began = request.endpoint.provider, monotonic()
         self.answers, self.outcome = False, "broken_off"
@@ -98,32 +94,20 @@ class ModelCall:
         self.outcome = "done"
         metrics.tokens.labels(self.provider, "in").inc(reply.tokens_in)
         metrics.tokens.labels(self.provider, "out").inc(reply.tokens_out)
-        if self.span is not tracing.NOWHERE:
-            self.span.note(reply_facts(reply))
-            self.span.note(content.exchange(self.request, reply))
-
-    def over(self) -> None:
-        seconds = monotonic() - self.began
-        metrics.model_seconds.labels(self.provider, self.outcome).observe(seconds)
+        facts: tracing.Facts = {
+            "gen_ai.usage.input_tokens": reply.tokens_in,
+            "gen_ai.usage.output_tokens": reply.tokens_out,
+            "planside.usage.estimated": reply.estimated,
+            "gen_ai.response.finish_reasons": [reply.finish_reason]
+            if reply.finish_reason
+            else None,
+        }
+        self.span.note({**facts, **exchange(self.request, reply)})
 
 
 @contextmanager
 def model_call(request: ModelRequest) -> Iterator[ModelCall]:
     """One request until its reply is whole; who stops reading breaks it off."""
-    with model_span(request) as span:
-        call = ModelCall(request, span)
-        try:
-            yield call
-        except Exception as error:
-            call.outcome = tracing.error_type_of(error)
-            raise
-        finally:
-            call.over()
-
-
-def model_span(request: ModelRequest) -> AbstractContextManager[tracing.Noted]:
-    if not tracing.is_on():
-        return tracing.OFF
     facts: tracing.Facts = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": request.endpoint.provider,
@@ -131,28 +115,23 @@ def model_span(request: ModelRequest) -> AbstractContextManager[tracing.Noted]:
         "gen_ai.request.stream": True,
         "gen_ai.request.temperature": request.temperature,
         "gen_ai.output.type": "text",
-        **server_facts(request.endpoint.address),
     }
-    return tracing.lone_span(f"chat {request.model}".strip(), facts)
-
-
-def server_facts(address: str) -> tracing.Facts:
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(request.endpoint.address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
+        facts = {**facts, "server.address": parts.hostname, "server.port": port}
     except ValueError:  # no address at all: the request will say so itself
-        return {}
-    return {"server.address": parts.hostname, "server.port": port}
-
-
-def reply_facts(reply: Reply) -> tracing.Facts:
-    reasons = [reply.finish_reason] if reply.finish_reason else None
-    return {
-        "gen_ai.usage.input_tokens": reply.tokens_in,
-        "gen_ai.usage.output_tokens": reply.tokens_out,
-        "planside.usage.estimated": reply.estimated,
-        "gen_ai.response.finish_reasons": reasons,
-    }
+        pass
+    with tracing.client_span(f"chat {request.model}".strip(), facts) as span:
+        call = ModelCall(request, span)
+        try:
+            yield call
+        except Exception as error:
+            call.outcome = tracing.error_type_of(error)
+            raise
+        finally:
+            seconds = monotonic() - call.began
+            metrics.model_seconds.labels(call.provider, call.outcome).observe(seconds)
 
 
 async def tool_call(
@@ -160,26 +139,74 @@ async def tool_call(
 ) -> tuple[str, ToolResult]:
     """One call while it is carried out. A tool that failed says so in its state."""
     began, state = monotonic(), "broken_off"
+    facts = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.tool,
+        "gen_ai.tool.call.id": call.call_id,
+        "gen_ai.tool.type": "function",
+    }
+    if tracing.captures_content():
+        facts["gen_ai.tool.call.arguments"] = as_json(call.arguments)
     try:
-        with tool_span(call) as span:
+        with tracing.span(f"execute_tool {call.tool}", facts) as span:
             state, result = await outcome
             if state != ToolCall.State.DONE:
                 span.failed(state)
-            span.note(content.tool_result(result.text))
+            if tracing.captures_content():
+                span.note({"gen_ai.tool.call.result": result.text})
             return state, result
     finally:
         tool = call.tool.partition("__")[0]
         metrics.tool_seconds.labels(tool, state).observe(monotonic() - began)
 
 
-def tool_span(call: ToolCall) -> AbstractContextManager[tracing.Noted]:
-    if not tracing.is_on():
-        return tracing.OFF
-    facts = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": call.tool,
-        "gen_ai.tool.call.id": call.call_id,
-        "gen_ai.tool.type": "function",
-        **content.tool_arguments(call.arguments),
+# Messages as the GenAI conventions write them.
+
+Part = dict[str, object]
+
+
+def exchange(request: ModelRequest, reply: Reply) -> tracing.Facts:
+    """The messages of a request and of its reply, where the operator captures content."""
+    if not tracing.captures_content():
+        return {}
+    asked = [{"role": m.get("role"), "parts": parts_of(m)} for m in request.messages]
+    system = [
+        part for message in request.messages if is_system(message) for part in parts_of(message)
+    ]
+    calls = [call_part(call.id, call.name, call.arguments) for call in reply.calls]
+    parts = [*([text_part(reply.text)] if reply.text else []), *calls]
+    answer = {"role": "assistant", "parts": parts, "finish_reason": reply.finish_reason}
+    return {
+        "gen_ai.system_instructions": as_json(system),
+        "gen_ai.input.messages": as_json([message for message in asked if not is_system(message)]),
+        "gen_ai.output.messages": as_json([answer]),
     }
-    return tracing.span(f"execute_tool {call.tool}", facts)
+
+
+def is_system(message: Part) -> bool:
+    return message.get("role") == "system"
+
+
+def parts_of(message: Part) -> list[Part]:
+    content = str(message.get("content") or "")
+    if message.get("role") == "tool":
+        response = {"type": "tool_call_response", "id": message.get("tool_call_id")}
+        return [{**response, "result": content}]
+    calls = message.get("tool_calls")
+    parts = [text_part(content)] if content else []
+    for call in calls if isinstance(calls, list) else []:
+        function = call["function"]
+        parts.append(call_part(call["id"], function["name"], function["arguments"]))
+    return parts
+
+
+def text_part(content: str) -> Part:
+    return {"type": "text", "content": content}
+
+
+def call_part(id: object, name: object, arguments: object) -> Part:
+    return {"type": "tool_call", "id": id, "name": name, "arguments": arguments}
+
+
+def as_json(document: object) -> str:
+    return json.dumps(document, ensure_ascii=False, default=str)

@@ -12,7 +12,7 @@ SHORTEST = 4  # anything shorter is found in every text
 SHORTEST_SETTING = 6  # environment variables and injected values also say `true` or `8080`
 HARMLESS = {"accept", "accept-language", "content-type", "user-agent"}
 
-# What looks like a secret although nobody has told us: what follows an authorization scheme or a
+# What looks like a secret without being registered: what follows an authorization scheme or a
 # name like token=, a password in a URL, tokens of ours and keys of providers.
 LOOKS_SECRET = re.compile(
     r"""(?xi)
@@ -60,7 +60,10 @@ def secrets_of_url(url: str) -> set[str]:
 
 def redact(text: str, secrets: Iterable[str]) -> str:
     """The text without the secrets, in whichever way they are written there."""
-    forms = {form for secret in secrets for form in forms_of(secret)}
+    forms: set[str] = set()
+    for secret in secrets:
+        forms |= {secret, quote(secret), quote(secret, safe="")}
+        forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
     for form in sorted(forms, key=len, reverse=True):  # none is left half
         text = text.replace(form, HIDDEN)
     return text
@@ -74,14 +77,9 @@ def redact_json(value: object, secrets: Iterable[str]) -> object:
         return [redact_json(each, secrets) for each in value]
     if value is None or isinstance(value, bool):
         return value
-    said = str(value)
-    kept = redact(said, secrets)
-    return value if kept == said else kept
-
-
-def forms_of(secret: str) -> set[str]:
-    in_json = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    return {secret, *in_json, quote(secret), quote(secret, safe="")}
+    text = str(value)
+    redacted = redact(text, secrets)
+    return value if redacted == text else redacted
 
 
 def redacted_url(url: str) -> str:

@@ -1,6 +1,7 @@
-"""Spans of OpenTelemetry, where tracing is switched on; else a hook is one look at a variable.
+"""Spans of OpenTelemetry, where tracing is switched on; elsewhere one check of a variable.
 
 OpenTelemetry is an optional extra, so it is imported at the first span and never before.
+docs/decisions/0008 gives the figures for not depending on its API instead.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Protocol
+
+from django.conf import settings
 
 from agents.telemetry import log_context
 
@@ -18,14 +21,14 @@ Value = str | int | float | bool | list[str]
 Facts = Mapping[str, Value | None]
 
 
-class Noted(Protocol):
+class SpanWriter(Protocol):
     """What is written onto a span while it lasts."""
 
     def note(self, facts: Facts) -> None: ...
     def failed(self, error_type: str) -> None: ...
 
 
-class Nowhere:
+class NoSpan:
     """The span of a process that does not trace."""
 
     def note(self, facts: Facts) -> None:
@@ -35,25 +38,22 @@ class Nowhere:
         pass
 
 
-class Written:
-    """A span; facts that are None are left out, since OpenTelemetry knows no null."""
-
+class OpenSpan:
     def __init__(self, span: Span) -> None:
         self.span = span
 
     def note(self, facts: Facts) -> None:
-        self.span.set_attributes(known(facts))
+        self.span.set_attributes(without_nulls(facts))
 
     def failed(self, error_type: str) -> None:
-        """Only the class of the error: its words may hold what people have written."""
+        """Only the class of the error: its message may hold what people have written."""
         from opentelemetry.trace import StatusCode
 
         self.span.set_attribute("error.type", error_type)
         self.span.set_status(StatusCode.ERROR, error_type)
 
 
-NOWHERE = Nowhere()
-OFF: AbstractContextManager[Noted] = nullcontext(NOWHERE)
+OFF: AbstractContextManager[SpanWriter] = nullcontext(NoSpan())
 
 _open: Callable[[], Tracer] | None = None
 _tracer: Tracer | None = None
@@ -69,6 +69,49 @@ def is_on() -> bool:
     return _open is not None
 
 
+def captures_content() -> bool:
+    """Whether spans may carry what people, models and tools wrote: only if the operator says so."""
+    return is_on() and bool(settings.OTEL_CAPTURE_CONTENT)
+
+
+def span(name: str, facts: Facts, *, is_root: bool = False) -> AbstractContextManager[SpanWriter]:
+    """A span in which others are nested; an exception that leaves it is its error."""
+    return nested_span(name, facts, is_root) if is_on() else OFF
+
+
+def client_span(name: str, facts: Facts) -> AbstractContextManager[SpanWriter]:
+    """A request to another server. Nothing nests in it, so a generator may pause within."""
+    return unattached_span(name, facts) if is_on() else OFF
+
+
+@contextmanager
+def nested_span(name: str, facts: Facts, is_root: bool) -> Iterator[SpanWriter]:
+    from opentelemetry.context import Context
+
+    started = tracer().start_as_current_span(
+        name,
+        context=Context() if is_root else None,
+        attributes={**log_context.as_attributes(), **without_nulls(facts)},
+        record_exception=False,
+        set_status_on_exception=False,
+    )
+    with started as span, failing_with_its_error(OpenSpan(span)) as writer:
+        yield writer
+
+
+@contextmanager
+def unattached_span(name: str, facts: Facts) -> Iterator[SpanWriter]:
+    from opentelemetry.trace import SpanKind
+
+    attributes = {**log_context.as_attributes(), **without_nulls(facts)}
+    span = tracer().start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
+    try:
+        with failing_with_its_error(OpenSpan(span)) as writer:
+            yield writer
+    finally:
+        span.end()
+
+
 def tracer() -> Tracer:
     global _tracer
     if _tracer is None:
@@ -78,45 +121,12 @@ def tracer() -> Tracer:
 
 
 @contextmanager
-def span(name: str, facts: Facts, *, is_root: bool = False) -> Iterator[Noted]:
-    """A span in which others are nested; what it raises is its error."""
-    from opentelemetry.context import Context
-
-    attributes = {**log_context.as_attributes(), **known(facts)}
-    begun = tracer().start_as_current_span(
-        name,
-        context=Context() if is_root else None,
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    )
-    with begun as under_way:
-        written = Written(under_way)
-        with errors_of(written):
-            yield written
-
-
-@contextmanager
-def lone_span(name: str, facts: Facts) -> Iterator[Noted]:
-    """A span to another server with nothing nested in it; a generator may stand still within."""
-    from opentelemetry.trace import SpanKind
-
-    attributes = {**log_context.as_attributes(), **known(facts)}
-    written = Written(tracer().start_span(name, kind=SpanKind.CLIENT, attributes=attributes))
+def failing_with_its_error(writer: OpenSpan) -> Iterator[OpenSpan]:
     try:
-        with errors_of(written):
-            yield written
-    finally:
-        written.span.end()
-
-
-@contextmanager
-def errors_of(written: Written) -> Iterator[None]:
-    try:
-        yield
+        yield writer
     except Exception as error:
         if error_type := error_type_of(error):
-            written.failed(error_type)
+            writer.failed(error_type)
         raise
 
 
@@ -129,12 +139,13 @@ def error_type_of(error: Exception) -> str:
 
 
 def note(facts: Facts) -> None:
-    """Onto the span that lasts now."""
-    if _open is not None:
+    """Onto the current span."""
+    if is_on():
         from opentelemetry.trace import get_current_span
 
-        Written(get_current_span()).note(facts)
+        OpenSpan(get_current_span()).note(facts)
 
 
-def known(facts: Facts) -> dict[str, Value]:
+def without_nulls(facts: Facts) -> dict[str, Value]:
+    """OpenTelemetry knows no null."""
     return {name: value for name, value in facts.items() if value is not None}
