@@ -5,9 +5,8 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 UV := .tools/bin/uv
 INSTALL = $(UV) pip install --quiet --require-hashes --python $(BIN)/python
-SERVICES := -r requirements/base.txt -r requirements/services.txt
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml
 
 .PHONY: run test lint bench bench-drawing bench-real shape trace chaos lock telemetry clean compare-pages
 
@@ -51,13 +50,13 @@ compare-pages: .venv/.dev
 		$(if $(RENAMED),--renamed $(RENAMED))
 
 # Both steps are skipped while their lock files are older than the stamps.
-.venv/.installed: requirements/base.txt requirements/services.txt | $(BIN)/python
+.venv/.installed: requirements/services.txt | $(BIN)/python
 	@echo "Installing Planside's packages …"
-	@$(INSTALL) $(SERVICES)
+	@$(INSTALL) -r requirements/services.txt
 	@touch $@
 
 .venv/.dev: requirements/dev.txt .venv/.installed
-	@$(INSTALL) $(SERVICES) -r requirements/dev.txt
+	@$(INSTALL) -r requirements/dev.txt
 	@touch $@
 
 # What installs is not among what runs.
@@ -68,16 +67,16 @@ $(UV):
 	@python=$$(.ci/python) && $$python -m venv .tools
 	@.tools/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
-# Run after editing a .in file: writes the versions and hashes everybody then installs.
+# Run after editing the dependencies in pyproject.toml: writes the versions and hashes everybody then
+# installs. Each file is whole by itself; the smaller ones are held to the versions of the largest.
 lock: $(UV)
-	@$(LOCK) requirements/base.in -o requirements/base.txt
-	@$(LOCK) requirements/services.in -o requirements/services.txt
-	@$(LOCK) requirements/telemetry.in -o requirements/telemetry.txt
-	@$(LOCK) requirements/dev.in -o requirements/dev.txt
+	@$(LOCK) --all-extras -o requirements/dev.txt
+	@$(LOCK) --extra services --extra telemetry -c requirements/dev.txt -o requirements/telemetry.txt
+	@$(LOCK) --extra services -c requirements/dev.txt -o requirements/services.txt
 
 # OpenTelemetry, for those who set OTEL_EXPORTER_OTLP_ENDPOINT.
 telemetry: .venv/.installed requirements/telemetry.txt
-	@$(INSTALL) $(SERVICES) -r requirements/telemetry.txt
+	@$(INSTALL) -r requirements/telemetry.txt
 
 clean:
 	@rm -rf .venv .tools .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis test-results

@@ -1,32 +1,7 @@
 #!/usr/bin/env python3
 """Planside's command line."""
 
-import os
-import sys
-
-READER_LEFT = 141  # 128 and the number of SIGPIPE, as a shell counts
-
-
-def main() -> None:
-    from agents.umask import keep_private
-
-    keep_private()
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
-    from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
-
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
-        sys.exit(str(error))
-
+from console.management import main
 
 if __name__ == "__main__":
-    try:
-        try:
-            main()
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:  # as in: manage.py plan list | head -1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(READER_LEFT)
+    main()

@@ -7,6 +7,8 @@ from django.core.exceptions import ImproperlyConfigured
 from console import env
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# Templates and static files lie beside the packages in a checkout, in this one in a wheel.
+ASSETS_DIR = BASE_DIR if (BASE_DIR / "templates").is_dir() else BASE_DIR / "console"
 
 PLANSIDE_HOME = env.home()
 PLANSIDE_HOST = env.text("PLANSIDE_HOST", "127.0.0.1")
@@ -95,7 +97,7 @@ ASGI_APPLICATION = "console.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [ASSETS_DIR / "templates"],
         "APP_DIRS": False,
         "OPTIONS": {
             "context_processors": [
@@ -143,10 +145,10 @@ SILENCED_SYSTEM_CHECKS = (
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [ASSETS_DIR / "static"]
 # Filled by console.serving.static_files at the start; a folder for each content, as several
 # versions may serve one home while they are changed.
-STATIC_ROOT = PLANSIDE_HOME / "static" / env.fingerprint(BASE_DIR / "static")
+STATIC_ROOT = PLANSIDE_HOME / "static" / env.fingerprint(ASSETS_DIR / "static")
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
