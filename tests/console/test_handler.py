@@ -2,63 +2,98 @@
 
 import asyncio
 import threading
+import time
 
-from asgiref.sync import sync_to_async
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from django.http import HttpResponse
+from django.test import AsyncRequestFactory
+from django.urls import path
 
-from console.serving.handler import SEATS, Seats, Sitting, on
+from console.serving.handler import SEATS, Pages
 
-
-async def sit(seats, work):
-    """As the handler does it: on a seat, until the thread is done with it."""
-    seat = await seats.take()
-    sitting = Sitting(seats, seat)
-
-    def answer():
-        with sitting:
-            return work()
-
-    try:
-        with on(seat):
-            return await sync_to_async(answer)()
-    finally:
-        sitting.never_came()
+go, hung = threading.Event(), threading.Semaphore(0)
 
 
-async def test_a_request_whose_reader_has_gone_holds_up_nobody():
-    seats, go = Seats(), threading.Event()
-    hanging = asyncio.create_task(sit(seats, lambda: go.wait(10)))
-    while not seats.taken:
-        await asyncio.sleep(0)
+def hanging(request):
+    hung.release()
+    go.wait(10)
+    return thread(request)
+
+
+def thread(request):
+    return HttpResponse(str(threading.get_ident()))
+
+
+urlpatterns = [path("hanging", hanging), path("thread", thread)]
+
+
+@pytest.fixture
+def pages(settings):
+    settings.ROOT_URLCONF = __name__
+    settings.MIDDLEWARE = []
+    go.clear()
+    yield Pages()
+    go.set()
+
+
+async def begin(pages, path):
+    """A request that a browser has sent; the answer is not there yet."""
+    scope = AsyncRequestFactory().get(path).scope | {"method": "GET", "path": path}
+    browser = ApplicationCommunicator(pages, scope)
+    await browser.send_input({"type": "http.request"})
+    return browser
+
+
+async def hang(pages, count):
+    """Requests that have reached their threads and wait there for `go`."""
+    browsers = [await begin(pages, "/hanging") for _ in range(count)]
+    for _ in browsers:
+        assert await asyncio.to_thread(hung.acquire, timeout=5)
+    return browsers
+
+
+async def answer_of(browser, seconds=5):
+    """The thread that has answered."""
+    start = await browser.receive_output(seconds)
+    assert start["status"] == 200
+    body = await browser.receive_output(seconds)
+    await browser.wait()
+    return int(body["body"])
+
+
+async def get(pages, path):
+    return await answer_of(await begin(pages, path))
+
+
+async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
+    (gone,) = await hang(pages, 1)
+    await gone.send_input({"type": "http.disconnect"})
+    await gone.wait()
+    other = await asyncio.wait_for(get(pages, "/thread"), 2)
+    waiting = await hang(pages, 2)
+    go.set()
+    threads = {await answer_of(browser) for browser in waiting}
+    assert other in threads
     await asyncio.sleep(0.05)
-    hanging.cancel()
-    await asyncio.wait([hanging])
-    try:
-        assert await asyncio.wait_for(sit(seats, lambda: "answered"), 2) == "answered"
-        assert seats.taken == 1, "the thread that hangs is still taken"
-    finally:
-        go.set()
-    while seats.taken:
+    go.clear()
+    waiting = await hang(pages, 3)
+    go.set()
+    again = {await answer_of(browser) for browser in waiting}
+    assert len(again) == 3 and threads < again, "the one that hung serves again"
+
+
+async def test_a_request_goes_to_the_thread_that_was_used_last(pages):
+    assert len({await get(pages, "/thread") for _ in range(5)}) == 1
+
+
+async def test_whoever_waits_too_long_gets_a_thread_of_their_own(pages):
+    slow = await hang(pages, SEATS)
+    extra = await get(pages, "/thread")
+    go.set()
+    used = {extra, *[await answer_of(browser) for browser in slow]}
+    assert len(used) == SEATS + 1
+    until = time.monotonic() + 5
+    while used <= {each.ident for each in threading.enumerate()}:
+        assert time.monotonic() < until, "what is more than enough is let go"
         await asyncio.sleep(0.01)
-    assert len(seats.free) == 2
-
-
-async def test_a_request_goes_to_the_thread_that_was_used_last():
-    seats = Seats()
-    threads = {await sit(seats, threading.get_ident) for _ in range(5)}
-    await asyncio.sleep(0.05)
-    assert len(threads) == len(seats.free) == 1
-
-
-async def test_whoever_waits_too_long_gets_a_thread_of_their_own():
-    seats, go = Seats(), threading.Event()
-    slow = [asyncio.create_task(sit(seats, lambda: go.wait(10))) for _ in range(SEATS)]
-    while seats.taken < SEATS:
-        await asyncio.sleep(0.01)
-    try:
-        assert await asyncio.wait_for(sit(seats, lambda: "answered"), 5) == "answered"
-    finally:
-        go.set()
-        await asyncio.wait(slow)
-    while seats.taken:
-        await asyncio.sleep(0.01)
-    assert len(seats.free) <= SEATS, "what is more than enough is let go"
