@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.config.atomic_write import write_atomically
+from agents.config.workspaces import write_atomically
 
 
 def keep_address(address: str) -> None:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agents.config.ownership import is_admins, owner_of
+from agents.config.ownership import owner_of
 from agents.config.schema import PLAN, AllowedCall
-from agents.config.store import AgentRecord, list_agents
+from agents.config.store import AgentRecord, is_admins, list_agents
 from agents.config.tool_names import BETWEEN, RUN_AGENT
 from agents.engine.available_tools import agent_tools
 from agents.errors import Refused

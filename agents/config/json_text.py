@@ -1,11 +1,10 @@
-"""JSON as a person wrote it: what is wrong with it, and where its parts stand."""
+"""JSON that people edit by hand: what is wrong with it and on which line, and changes to it."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 
 from pydantic import JsonValue
@@ -26,64 +25,40 @@ class NotJson(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True)
-class Part:
-    """A member of an object or an item of a list, as places in the text.
-
-    `lead` is where the white space before it begins, `start` and `end` enclose its value.
-    """
-
-    key: str | int
-    lead: int
-    start: int
-    end: int
-
-
 def parse(text: str) -> JsonValue:
     """The value of the text; NotJson says in plain words what is wrong with it."""
+
+    def without_twins(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twin = written(next(key for key in keys if keys.count(key) > 1))
+            raise NotJson(f"the key {twin} is there twice", line_at(text, text.rfind(twin)))
+        return members
+
+    def refuse_constant(name: str) -> JsonValue:
+        raise NotJson(f"{name} is not a JSON value", line_at(text, text.rfind(name)))
+
     try:
         value: JsonValue = json.loads(
             text, object_pairs_hook=without_twins, parse_constant=refuse_constant
         )
+    except NotJson:
+        raise
     except json.JSONDecodeError as error:
         reason, place = explain(error)
         raise NotJson(reason, line_at(text, place)) from None
-    except TwinKeys as error:
-        raise NotJson(f"the key {error} is there twice", last_line_with(text, str(error))) from None
     except RecursionError:
         raise NotJson("it is nested too deeply", 1) from None
-    except Constant as error:
-        raise NotJson(f"{error} is not a JSON value", last_line_with(text, str(error))) from None
     except ValueError:  # Python converts no number of more than 4300 digits
         number = LONG_NUMBER.search(text)
-        raise NotJson(
-            "a number has too many digits", line_at(text, number.start() if number else 0)
-        ) from None
+        place = number.start() if number else 0
+        raise NotJson("a number has too many digits", line_at(text, place)) from None
     return value
 
 
-class TwinKeys(ValueError):
-    """The text is the key, in its quotation marks."""
-
-
-class Constant(ValueError):
-    """The text is NaN, Infinity or -Infinity."""
-
-
-def without_twins(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise TwinKeys(written(next(key for key in keys if keys.count(key) > 1)))
-    return members
-
-
-def refuse_constant(name: str) -> JsonValue:
-    raise Constant(name)
-
-
 def explain(error: json.JSONDecodeError) -> tuple[str, int]:
-    """The decoder's message as a clause, and the place where a person would mend it."""
+    """The decoder's message as a clause, and the place where a person would correct it."""
     text, place = error.doc, error.pos
     here = text[place : place + 2]
     before = len(text[:place].rstrip())
@@ -101,7 +76,9 @@ def explain(error: json.JSONDecodeError) -> tuple[str, int]:
         return "one comma is too many", place
     if "',' delimiter" in error.msg:  # the decoder stops at what follows the missing comma
         return "a comma is missing", before - 1
-    return next((say for start, say in CLAUSES if error.msg.startswith(start)), error.msg), place
+    return next(
+        (clause for start, clause in CLAUSES if error.msg.startswith(start)), error.msg
+    ), place
 
 
 CLAUSES = [
@@ -121,44 +98,33 @@ def line_at(text: str, place: int) -> int:
     return text.count("\n", 0, max(place, 0)) + 1
 
 
-def last_line_with(text: str, piece: str) -> int:
-    return line_at(text, text.rfind(piece))
-
-
 def line_of(text: str, path: Sequence[str | int]) -> int:
     """The line of what a path of keys leads to, or of the last part of the way that is there."""
     place = skip_space(text, 0)
-    line = line_at(text, place)
     for key in path:
-        part = next((part for part in parts(text, place) if part.key == key), None)
-        if part is None:
+        values = places_of_values(text, place)
+        if key not in values:
             break
-        place, line = part.start, line_at(text, part.start)
-    return line
+        place = values[key]
+    return line_at(text, place)
 
 
-def parts(text: str, place: int) -> list[Part]:
-    """What an object or list that begins at `place` consists of; nothing for other values."""
-    if text[place] not in "{[" or text[skip_space(text, place + 1)] in "}]":
-        return []
-    found: list[Part] = []
-    at = place
-    while text[at] in "{[,":
-        lead = at + 1
-        key, start = (
-            key_at(text, skip_space(text, lead)) if text[place] == "{" else (len(found), None)
-        )
-        start = skip_space(text, lead) if start is None else start
-        end = DECODER.raw_decode(text, start)[1]
-        found.append(Part(key, lead, start, end))
-        at = skip_space(text, end)
-    return found
-
-
-def key_at(text: str, place: int) -> tuple[str, int]:
-    """The key that begins at a place, and where its value begins."""
-    key, end = scanstring(text, place + 1)
-    return key, skip_space(text, skip_space(text, end) + 1)
+def places_of_values(text: str, place: int) -> dict[str | int, int]:
+    """Where each value of the object or list that begins at `place` begins, by key or number."""
+    places: dict[str | int, int] = {}
+    at = skip_space(text, place + 1)
+    if text[place] not in "{[" or text[at] in "}]":
+        return places
+    while True:
+        key: str | int = len(places)
+        if text[place] == "{":
+            key, end = scanstring(text, at + 1)
+            at = skip_space(text, skip_space(text, end) + 1)
+        places[key] = at
+        at = skip_space(text, DECODER.raw_decode(text, at)[1])
+        if text[at] != ",":
+            return places
+        at = skip_space(text, at + 1)
 
 
 def skip_space(text: str, place: int) -> int:
@@ -166,12 +132,36 @@ def skip_space(text: str, place: int) -> int:
     return match.end() if match else place
 
 
-def written(value: JsonValue, depth: int | None = None) -> str:
-    """A value as JSON: on one line, or with two spaces of indent when its depth is given."""
-    if depth is None:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    lines = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
-    return lines.replace("\n", "\n" + "  " * depth)
+def patched(text: str, patch: Mapping[str, JsonValue]) -> str:
+    """A merge-patch (RFC 7396) of an object, in the text's own indent and line ends.
+
+    What it does not change in value keeps its place, not its layout: see docs/decisions/0008.
+    """
+    before = json.loads(text)
+    after = merged(before, dict(patch))
+    if written(after) == written(before):
+        return text
+    first_line = re.search(r"\n([ \t]*)\S", text.strip())
+    lines = written(after, indent=first_line[1] if first_line else None)
+    if "\r\n" in text:
+        lines = lines.replace("\n", "\r\n")
+    return lines + text[len(text.rstrip()) :]
+
+
+def merged(target: JsonValue, patch: JsonValue) -> JsonValue:
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def written(value: JsonValue, indent: int | str | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
 def display_json(value: JsonValue) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from agents.config.checks import is_admins as is_admins
-from agents.config.store import AgentRecord, list_agents, read_agent
+from agents.config.store import AgentRecord, is_admins, list_agents, read_agent
 from agents.config.workspaces import check_new_id
 from agents.errors import Conflict, NotFound
 from agents.models import AgentOwner, Conversation

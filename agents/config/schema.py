@@ -18,6 +18,8 @@ LARGEST_FILE = 1_000_000  # bytes
 Grant = Literal["allow", "ask", "off", "read"]
 PLAN = "plan.tools"
 PLAN_MACROS = (".title", ".version", ".content", ".checklist", ".goal", ".expected_outcome")
+# Without these no plan could be made or come to an end: they cannot be taken away.
+REQUIRED_TOOLS = ("create_plan", "finish_subtask", "fail_subtask", "finish_plan")
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -132,13 +134,33 @@ class AgentFile(Shape):
         return self.model_dump(mode="json", include=set(AgentFile.model_fields))
 
     @property
+    def required_tools_warning(self) -> str:
+        """One sentence about a grant that changes nothing, since plans could not do without."""
+        for name in REQUIRED_TOOLS:
+            if (grant := self.tools.get(name)) in ("off", "ask"):
+                names = f"{', '.join(REQUIRED_TOOLS[:3])} and {REQUIRED_TOOLS[3]}"
+                return (
+                    f'tools: {name} cannot be "{grant}": {names} are always on, since no plan '
+                    "could be made or ended without them."
+                )
+        grant = self.tools.get(PLAN)
+        return f'tools: {PLAN} cannot be "{grant}", only "read".' if grant in ("off", "ask") else ""
+
+    @property
     def chat_may_only_read_plans(self) -> bool:
         return "read" in (self.plan.tools, self.tools.get(PLAN))
 
 
 def understand(text: str, agent_id: str) -> AgentFile:
     """The agent that a text describes; Fault says what is wrong and on which line."""
-    check_letters(text)
+    try:  # what no disk or database would take
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise Fault("half a character stands here", json_text.line_at(text, error.start)) from None
+    if size > LARGEST_FILE:
+        raise Fault(f"the file is larger than {LARGEST_FILE:,} bytes")
+    if nul := NUL.search(text):
+        raise Fault("\\u0000 stands for no character", json_text.line_at(text, nul.start()))
     try:
         value = json_text.parse(text)
     except json_text.NotJson as error:
@@ -153,34 +175,17 @@ def understand(text: str, agent_id: str) -> AgentFile:
     try:
         return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
     except ValidationError as error:
-        raise fault(text, error.errors(include_url=False)) from None
+        raise first_fault(text, error.errors(include_url=False)) from None
     except RecursionError:
         raise Fault("it is nested too deeply") from None
 
 
-def check_letters(text: str) -> None:
-    """Refuse what no disk or database would take."""
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError as error:
-        raise Fault("half a character stands here", json_text.line_at(text, error.start)) from None
-    if size > LARGEST_FILE:
-        raise Fault(f"the file is larger than {LARGEST_FILE:,} bytes")
-    if nul := NUL.search(text):
-        raise Fault("\\u0000 stands for no character", json_text.line_at(text, nul.start()))
-
-
-def fault(text: str, errors: list[ErrorDetails]) -> Fault:
-    """The mistake that stands first in the text."""
+def first_fault(text: str, errors: list[ErrorDetails]) -> Fault:
+    """The mistake that stands first in the text, its key written as in always_allow[0].tool."""
     lines = [json_text.line_of(text, error["loc"]) for error in errors]
     line, first = min(zip(lines, errors, strict=True), key=lambda pair: pair[0])
-    return Fault(f"{dotted(first['loc'])} {complaint(first)}", line)
-
-
-def dotted(loc: tuple[int | str, ...]) -> str:
-    """A path of keys as people write it: always_allow[0].tool."""
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc]
-    return "".join(steps).removeprefix(".")
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
+    return Fault(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line)
 
 
 def complaint(error: ErrorDetails) -> str:

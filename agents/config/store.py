@@ -16,9 +16,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agents.config import workspaces
-from agents.config.atomic_write import write_atomically
-from agents.config.checks import check_required_tools, check_server_access, required_tools_warning
-from agents.config.json_patch import patched
+from agents.config.json_text import patched
 from agents.config.schema import AgentChains as AgentChains
 from agents.config.schema import AgentFile as AgentFile
 from agents.config.schema import AllowedCall as AllowedCall
@@ -26,9 +24,16 @@ from agents.config.schema import Budget as Budget
 from agents.config.schema import Fault, understand
 from agents.config.schema import PlanSettings as PlanSettings
 from agents.config.workspaces import prepare_home as prepare_home
-from agents.errors import Conflict, Invalid, NotFound, Stale
+from agents.config.workspaces import write_atomically
+from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from agents.models import AgentOwner
 
 StatKey = tuple[int, int, int]
+
+SERVER_KEYS = {
+    "workspace": "only an admin's agent may work in a folder of the server",
+    "fetch_hosts": "only an admin's agent may fetch from the server's own network",
+}
 
 
 @dataclass(frozen=True)
@@ -48,8 +53,8 @@ class AgentRecord:
 
     @property
     def warning(self) -> str | None:
-        """One sentence about words of the file that change nothing."""
-        return required_tools_warning(self.file) or None
+        """One sentence about grants in the file that change nothing."""
+        return self.file.required_tools_warning or None
 
 
 known: dict[Path, tuple[StatKey, AgentRecord]] = {}
@@ -64,8 +69,11 @@ def read_agent(agent_id: str) -> AgentRecord:
         return cached[1]
     text, reason = workspaces.read_text(path)
     record = recorded(path, text, reason)
-    if record.problem is None:
-        keep_as_last_good(path, key, text)
+    good = workspaces.last_good_path(path)
+    if record.problem is None and workspaces.read_text(good) != (text, None):
+        with suppress(OSError, NotFound, Conflict), workspaces.locked(agent_id):
+            if stat_key(path) == key:  # else it has changed since it was read
+                write_atomically(good, text.encode())
     known[path] = (key, record)
     return record
 
@@ -82,12 +90,12 @@ def list_agents() -> list[AgentRecord]:
 def change_agent(
     agent_id: str, patch: Mapping[str, JsonValue], digest: str | None = None
 ) -> AgentRecord:
-    """Merge-patch the file (RFC 7396). Only the patch's keys change, the rest stays as written."""
+    """Merge-patch the file (RFC 7396): only the patch's keys change."""
     with locked_if_there(agent_id):
         record = unchanged_since(digest, agent_id)
         refuse_broken(record)
-        text = checked_patch(record.text, patch, agent_id)
-        check_words(agent_id, record.file, understand(text, agent_id))
+        text, after = checked_patch(record.text, patch, agent_id)
+        check_change(agent_id, record.file, after)
         write(record.path, text, patch.get("workspace"))
     return read_agent(agent_id)
 
@@ -102,7 +110,7 @@ def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> A
             after = understand(text, agent_id)
         except Fault as fault:
             raise Invalid(fault.sentence) from None
-        check_words(agent_id, record.file, after)
+        check_change(agent_id, record.file, after)
         is_same = after.workspace == record.file.workspace
         write(record.path, text, None if is_same else after.workspace)
     return read_agent(agent_id)
@@ -113,8 +121,8 @@ def create_agent(agent_id: str, values: Mapping[str, JsonValue]) -> AgentRecord:
     workspaces.check_new_id(agent_id)
     with workspaces.locked(agent_id):
         path = workspaces.new_agent_path(agent_id)
-        text = checked_patch(workspaces.template(agent_id), values, agent_id)
-        check_words(agent_id, None, understand(text, agent_id))
+        text, after = checked_patch(workspaces.template(agent_id), values, agent_id)
+        check_change(agent_id, None, after)
         write(path, text, values.get("workspace"))
     return read_agent(agent_id)
 
@@ -127,8 +135,8 @@ def copy_agent(agent_id: str, new_id: str) -> AgentRecord:
     with workspaces.locked(new_id):
         path = workspaces.new_agent_path(new_id)
         name = f"{record.file.name[:90]} (copy)"
-        text = checked_patch(record.text, {"id": new_id, "name": name}, new_id)
-        check_server_access(new_id, None, understand(text, new_id))
+        text, after = checked_patch(record.text, {"id": new_id, "name": name}, new_id)
+        check_server_access(new_id, None, after)
         workspaces.copy_files(record.path.parent, path.parent)
         write(path, text)
     return read_agent(new_id)
@@ -174,30 +182,16 @@ def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
         file = understand(text, agent_id)
         return AgentRecord(agent_id, path, file, text, None, None, digest)
     except Fault as found:
-        file, ending = fallen_back(path)
-        return AgentRecord(
-            agent_id, path, file, text, f"{found.sentence} {ending}", found.line, digest
-        )
-
-
-def fallen_back(path: Path) -> tuple[AgentFile, str]:
-    """What is used while the file is broken, and the sentence that says so."""
-    text, fault = workspaces.read_text(workspaces.last_good_path(path))
+        fault = found
+    file = AgentFile(id=agent_id, name=agent_id)
+    problem = "There is no good version to use instead, so the agent has no tools."
+    good, unreadable = workspaces.read_text(workspaces.last_good_path(path))
     with suppress(Fault):
-        if not fault:
-            return understand(text, path.parent.name), "The last good version is still in use."
-    bare = AgentFile(id=path.parent.name, name=path.parent.name)
-    return bare, "There is no good version to use instead, so the agent has no tools."
-
-
-def keep_as_last_good(path: Path, key: StatKey, text: str) -> None:
-    """Keep a good text for worse days, unless the file has changed since it was read."""
-    good = workspaces.last_good_path(path)
-    if workspaces.read_text(good) == (text, None):
-        return
-    with suppress(OSError, NotFound, Conflict), workspaces.locked(path.parent.name):
-        if stat_key(path) == key:
-            write_atomically(good, text.encode())
+        if not unreadable:
+            file = understand(good, agent_id)
+            problem = "The last good version is still in use."
+    problem = f"{fault.sentence} {problem}"
+    return AgentRecord(agent_id, path, file, text, problem, fault.line, digest)
 
 
 def unchanged_since(digest: str | None, agent_id: str) -> AgentRecord:
@@ -213,23 +207,44 @@ def refuse_broken(record: AgentRecord) -> None:
         raise Conflict(f"{record.path.name} is broken and must be mended first. {record.problem}")
 
 
-def checked_patch(text: str, patch: Mapping[str, JsonValue], agent_id: str) -> str:
+def checked_patch(
+    text: str, patch: Mapping[str, JsonValue], agent_id: str
+) -> tuple[str, AgentFile]:
     """The patched text; Invalid names the key, since the caller has not seen the lines."""
     try:
         changed = patched(text, patch)
         changed.encode()
-        understand(changed, agent_id)
+        return changed, understand(changed, agent_id)
     except Fault as fault:
         raise Invalid(f"{fault.reason}.") from None
     except (TypeError, ValueError, RecursionError):
         raise Invalid("The change holds something that is not a JSON value.") from None
-    return changed
 
 
-def check_words(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
-    """What is new in the file has to be for its owner to say, and to mean something."""
+def check_change(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
+    """What is new in the file must be its owner's to say, and must change something.
+
+    A grant without effect that was there already is only warned of.
+    """
     check_server_access(agent_id, before, after)
-    check_required_tools(before, after)
+    known_warning = before and before.required_tools_warning
+    if (warning := after.required_tools_warning) and warning != known_warning:
+        raise Invalid(warning)
+
+
+def check_server_access(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
+    """Refuse a new value that only an admin's agent may have; what is there already stays."""
+    for key, why in SERVER_KEYS.items():
+        wanted = getattr(after, key)
+        is_new = bool(wanted) and (before is None or getattr(before, key) != wanted)
+        if is_new and not is_admins(agent_id):
+            raise Forbidden(f"{key}: {why}.")
+
+
+def is_admins(agent_id: str) -> bool:
+    """Whether the agent is an admin's, and may use the server itself: its shell and folders."""
+    owner = AgentOwner.objects.filter(agent_id=agent_id).select_related("user").first()
+    return owner is None or owner.user.is_superuser
 
 
 def write(path: Path, text: str, workspace: JsonValue = None) -> None:

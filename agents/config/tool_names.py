@@ -12,7 +12,10 @@ BETWEEN = "__"  # a source's name and its operation's
 def safe_name(wanted: str, taken: set[str], longest: int = LONGEST) -> str:
     """`wanted` made of letters, digits, `_` and `-`, and like none that is taken; adds it there."""
     safe = re.sub(r"[^A-Za-z0-9_-]+", "_", wanted).strip("_") or "unnamed"
-    name = safe if len(safe) <= longest else shortened(safe, wanted, longest)
+    name = safe
+    if len(safe) > longest:  # two long names rarely differ in their first part
+        digest = hashlib.sha256(wanted.encode(errors="replace")).hexdigest()[:8]
+        name = f"{safe[: longest - len(digest) - 1]}_{digest}"
     number = 2
     while name in taken:
         ending = f"_{number}"
@@ -20,12 +23,6 @@ def safe_name(wanted: str, taken: set[str], longest: int = LONGEST) -> str:
         number += 1
     taken.add(name)
     return name
-
-
-def shortened(safe: str, wanted: str, longest: int) -> str:
-    """Its beginning and a fingerprint: two long names rarely differ in their first part."""
-    mark = hashlib.sha256(wanted.encode(errors="replace")).hexdigest()[:8]
-    return f"{safe[: longest - len(mark) - 1]}_{mark}"
 
 
 def longest_for(source: str) -> int:

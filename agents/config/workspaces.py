@@ -8,16 +8,15 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from django.conf import settings
 from filelock import FileLock, Timeout
+from pydantic import JsonValue
 
-from agents.config.atomic_write import sync_folder, write_atomically
-from agents.config.json_patch import patched
-from agents.config.json_text import written
+from agents.config.json_text import patched, written
 from agents.config.schema import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
 from agents.errors import Conflict, Invalid, NotFound
 
@@ -140,21 +139,24 @@ def checked_folder(path: Path) -> Path:
 
 def copy_files(source: Path, target: Path) -> None:
     """Copy an agent's own files; links stay links, pipes and hard links are left out."""
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        left = []
+        for name in names:
+            found = (Path(folder) / name).lstat()
+            if stat.S_ISREG(found.st_mode):
+                # What a file with a second name holds may be another agent's.
+                is_copied = found.st_nlink == 1
+            else:
+                is_copied = stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
+            if not is_copied:
+                left.append(name)
+        return left
+
     if (source / "files").is_dir():
         shutil.copytree(
-            source / "files", target / "files", symlinks=True, ignore=specials, dirs_exist_ok=True
+            source / "files", target / "files", symlinks=True, ignore=left_out, dirs_exist_ok=True
         )
-
-
-def specials(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if not is_copied((Path(folder) / name).lstat())]
-
-
-def is_copied(found: os.stat_result) -> bool:
-    """A file with a second name is not: what it holds may be another agent's."""
-    if stat.S_ISREG(found.st_mode):
-        return found.st_nlink == 1
-    return stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
 
 
 def move_to_trash(folder: Path) -> None:
@@ -172,7 +174,8 @@ def prepare_home() -> None:
         (home() / "chains").mkdir(exist_ok=True)
         if not workspaces().exists():
             ship_sample()
-        schema = (written_schema() + "\n").encode()
+        title: dict[str, JsonValue] = {"title": "Agent"}
+        schema = (written(title | AgentFile.model_json_schema(), indent=2) + "\n").encode()
         path = home() / SCHEMA
         if not path.exists() or path.read_bytes() != schema:
             write_atomically(path, schema)
@@ -180,11 +183,7 @@ def prepare_home() -> None:
 
 def template(agent_id: str) -> str:
     plain = AgentFile(id=agent_id, name=agent_id).model_dump(mode="json")
-    return written({"$schema": SCHEMA_LINK} | plain, depth=0) + "\n"
-
-
-def written_schema() -> str:
-    return written({"title": "Agent"} | AgentFile.model_json_schema(), depth=0)
+    return written({"$schema": SCHEMA_LINK} | plain, indent=2) + "\n"
 
 
 def ship_sample() -> None:
@@ -201,3 +200,34 @@ def ship_sample() -> None:
     sync_folder(folder)
     unfinished.rename(workspaces())
     sync_folder(home())
+
+
+# Files that are either the old version or the new one, never half of both.
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file. Its mode stays; a new one is its owner's alone; a link stays a link."""
+    target = path.resolve()
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            with suppress(FileNotFoundError):
+                os.fchmod(handle, target.stat().st_mode & 0o777)
+            os.fsync(handle)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in the folder survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agents.config.checks import REQUIRED_TOOLS, SERVER_KEYS, is_admins
-from agents.config.store import AgentFile, AgentRecord, files_folder, read_agent
+from agents.config.schema import REQUIRED_TOOLS
+from agents.config.store import (
+    SERVER_KEYS,
+    AgentFile,
+    AgentRecord,
+    files_folder,
+    is_admins,
+    read_agent,
+)
 from agents.config.tool_names import BETWEEN, RUN_AGENT, SERVER_TOOLS
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, ToolSource, Turn
