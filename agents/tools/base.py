@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-type_of_arguments = TypeVar("type_of_arguments", bound=BaseModel)
+ArgumentsModel = TypeVar("ArgumentsModel", bound=BaseModel)
 
 Arguments = dict[str, object]
 
@@ -78,8 +78,8 @@ class Tool:
 
 def typed_tool(
     name: str,
-    arguments: type[type_of_arguments],
-    run: Callable[[type_of_arguments], Awaitable[ToolResult]],
+    arguments: type[ArgumentsModel],
+    run: Callable[[ArgumentsModel], Awaitable[ToolResult]],
     *,
     read_only: bool = False,
     idempotent: bool = False,
@@ -99,14 +99,12 @@ def typed_tool(
 
 @cache  # pydantic takes milliseconds for it, and tools are listed before every model call
 def described(arguments: type[BaseModel]) -> tuple[str, dict[str, object]]:
-    """What the model's docstring says, and the JSON Schema without it."""
-    schema = schema_of(arguments)
-    return str(schema.pop("description", "")), schema
+    """What the model's docstring says, and the JSON Schema without it.
 
-
-def schema_of(arguments: type[BaseModel]) -> dict[str, object]:
-    """The JSON Schema with its parts in place: not every server follows references."""
+    Referenced parts are put in place: not every server follows references.
+    """
     schema = arguments.model_json_schema()
+    description = str(schema.pop("description", ""))
     parts = schema.pop("$defs", {})
 
     def inlined(value: object, inside: frozenset[str] = frozenset()) -> object:
@@ -121,7 +119,7 @@ def schema_of(arguments: type[BaseModel]) -> dict[str, object]:
 
     whole = inlined(schema)
     assert isinstance(whole, dict)
-    return whole
+    return description, whole
 
 
 def validation_sentence(name: str, error: ValidationError) -> str:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import stat
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from io import StringIO
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, Field
 
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.tools.confinement import Found, Workspace, display_path
-from agents.tools.search import search
+from agents.tools.confinement import Workspace, display_path
 
 MOST_FILES = 1_000  # in one listing
 MOST_LINES = 2_000  # in one reading
@@ -23,6 +30,8 @@ LARGEST_WRITE = 2_000_000  # bytes
 
 # Two lanes of one conversation may edit the same file; the second must see what the first wrote.
 editing = threading.Lock()
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
 
 
 class ListFiles(BaseModel):
@@ -67,92 +76,74 @@ class SearchFiles(BaseModel):
 def file_tools(root: Path) -> list[Tool]:
     """The five tools, confined to the folder `root`."""
 
-    async def run_list(asked: ListFiles) -> ToolResult:
-        return ToolResult(await asyncio.to_thread(list_files, Workspace(root), asked.path))
+    def tool(
+        name: str,
+        arguments: type[Arguments],
+        work: Callable[[Workspace, Arguments], str],
+        *,
+        read_only: bool = False,
+        idempotent: bool = False,
+    ) -> Tool:
+        async def run(asked: Arguments) -> ToolResult:
+            return ToolResult(await asyncio.to_thread(work, Workspace(root), asked))
 
-    async def run_read(asked: ReadFile) -> ToolResult:
-        return ToolResult(
-            await asyncio.to_thread(read_file, Workspace(root), asked.path, asked.start, asked.end)
-        )
-
-    async def run_write(asked: WriteFile) -> ToolResult:
-        return ToolResult(
-            await asyncio.to_thread(write_file, Workspace(root), asked.path, asked.content)
-        )
-
-    async def run_edit(asked: EditFile) -> ToolResult:
-        return ToolResult(
-            await asyncio.to_thread(edit_file, Workspace(root), asked.path, asked.old, asked.new)
-        )
-
-    async def run_search(asked: SearchFiles) -> ToolResult:
-        return ToolResult(
-            await asyncio.to_thread(search, Workspace(root), asked.pattern, asked.path)
-        )
+        return typed_tool(name, arguments, run, read_only=read_only, idempotent=idempotent)
 
     return [
-        typed_tool("list_files", ListFiles, run_list, read_only=True),
-        typed_tool("read_file", ReadFile, run_read, read_only=True),
-        typed_tool("write_file", WriteFile, run_write, idempotent=True),
-        typed_tool("edit_file", EditFile, run_edit),
-        typed_tool("search_files", SearchFiles, run_search, read_only=True),
+        tool("list_files", ListFiles, list_files, read_only=True),
+        tool("read_file", ReadFile, read_file, read_only=True),
+        tool("write_file", WriteFile, write_file, idempotent=True),
+        tool("edit_file", EditFile, edit_file),
+        tool("search_files", SearchFiles, search_files, read_only=True),
     ]
 
 
-def list_files(workspace: Workspace, path: str) -> str:
+def list_files(workspace: Workspace, asked: ListFiles) -> str:
     """The paths of all files below a folder, relative to the workspace."""
-    rows = [row(found) for found in islice(workspace.walk(path), MOST_FILES + 1)]
+    rows = []
+    for entry in islice(workspace.walk(asked.path), MOST_FILES + 1):
+        note = ""
+        if entry.is_hard_link:
+            note = " (hard link)"
+        elif not stat.S_ISREG(entry.mode):
+            note = " (link)" if stat.S_ISLNK(entry.mode) else " (not an ordinary file)"
+        rows.append(entry.path + note)
     if not rows:
-        return f"{display_path(path or '.')} holds no files."
+        return f"{display_path(asked.path or '.')} holds no files."
     if len(rows) > MOST_FILES:
         rows[-1] = f"[These are the first {MOST_FILES:,} files. Name a folder to see the others.]"
     return "\n".join(rows)
 
 
-def row(found: Found) -> str:
-    if found.is_hard_link:
-        return f"{found.path} (hard link)"
-    if stat.S_ISREG(found.mode):
-        return found.path
-    return f"{found.path} ({'link' if stat.S_ISLNK(found.mode) else 'not an ordinary file'})"
-
-
-def read_file(workspace: Workspace, path: str, start: int | None, end: int | None) -> str:
+def read_file(workspace: Workspace, asked: ReadFile) -> str:
     """The text of a file with plain line ends; a note at the end tells when it is not all."""
-    text, is_utf8 = readable(workspace.read(path, LARGEST_READ), path)
+    path = asked.path
+    text, is_utf8 = decoded(workspace.read(path, LARGEST_READ), path)
     lines = StringIO(text.removeprefix("\ufeff").replace("\r\n", "\n")).readlines()
     if not lines:
         return f"[{display_path(path)} is empty.]"
-    first = start or 1
+    first, end = asked.start or 1, asked.end
     if first > len(lines) or (end is not None and end < first):
         raise ToolFailed(
             f"{display_path(path)} has {len(lines):,} lines; {first}–{end or ''} is not there."
         )
-    shown_lines = within_limits(lines[first - 1 : end])
-    last = first - 1 + len(shown_lines)
-    body = "".join(shown_lines)[:MOST_CHARACTERS]
+    wanted = lines[first - 1 : end]
+    sizes = accumulate(map(len, wanted[:MOST_LINES]))
+    given = wanted[: max(1, sum(size <= MOST_CHARACTERS for size in sizes))]  # whole lines
+    last = first - 1 + len(given)
+    body = "".join(given)[:MOST_CHARACTERS]
     notes = []
-    if len(shown_lines) < len(lines):
+    if len(given) < len(lines):
         more = f" Read on with start={last + 1}." if last < len(lines) else ""
         notes.append(f"[Lines {first}–{last} of {len(lines):,}.{more}]")
     if not is_utf8:
         notes.append("[Not UTF-8: � stands for what cannot be read, and it cannot be edited.]")
-    if len(body) < sum(map(len, shown_lines)):
+    if len(body) < sum(map(len, given)):
         notes.append(f"[A line is cut after {MOST_CHARACTERS:,} characters.]")
     return "\n".join([body.removesuffix("\n") if notes else body, *notes])
 
 
-def within_limits(lines: list[str]) -> list[str]:
-    """As many whole lines as may be shown at once, one at least."""
-    room = MOST_CHARACTERS
-    for count, line in enumerate(lines):
-        room -= len(line)
-        if count == MOST_LINES or (room < 0 and count):
-            return lines[:count]
-    return lines
-
-
-def readable(content: bytes, path: str) -> tuple[str, bool]:
+def decoded(content: bytes, path: str) -> tuple[str, bool]:
     """A file's text, and whether it is UTF-8 throughout."""
     if b"\0" in content:
         raise ToolFailed(f"{display_path(path)} is not a text file.")
@@ -162,14 +153,14 @@ def readable(content: bytes, path: str) -> tuple[str, bool]:
         return content.decode(errors="replace"), False
 
 
-def write_file(workspace: Workspace, path: str, content: str) -> str:
+def write_file(workspace: Workspace, asked: WriteFile) -> str:
     with editing:
-        is_new = workspace.write(path, writable(content))
-    count = len(StringIO(content).readlines())
-    return f"{'Created' if is_new else 'Wrote'} {display_path(path)} ({count:,} lines)."
+        is_new = workspace.write(asked.path, encoded(asked.content))
+    count = len(StringIO(asked.content).readlines())
+    return f"{'Created' if is_new else 'Wrote'} {display_path(asked.path)} ({count:,} lines)."
 
 
-def writable(content: str) -> bytes:
+def encoded(content: str) -> bytes:
     try:
         raw = content.encode()
     except UnicodeEncodeError:
@@ -179,35 +170,32 @@ def writable(content: str) -> bytes:
     return raw
 
 
-def edit_file(workspace: Workspace, path: str, old: str, new: str) -> str:
+def edit_file(workspace: Workspace, asked: EditFile) -> str:
     """Replace one piece; the line ends of the file stay as they are."""
+    path, old, new = asked.path, asked.old, asked.new
     if not old:
         raise ToolFailed("old is empty; name the piece to replace, or use write_file.")
     with editing:
-        text, is_utf8 = readable(workspace.read(path, LARGEST_WRITE), path)
+        text, is_utf8 = decoded(workspace.read(path, LARGEST_WRITE), path)
         if not is_utf8:
             raise ToolFailed(f"{display_path(path)} is not UTF-8 text and cannot be edited.")
-        if wants_crlf(text, old):
+        crlf = text.count("\r\n")
+        # The file ends its lines the Windows way: all of them, or where `old` must be.
+        if crlf and (crlf == text.count("\n") or old not in text):
             old, new = with_crlf(old), with_crlf(new)
         if old == new:
             raise ToolFailed("old and new are the same, so nothing changes.")
-        place = only_place(text, old, path)
-        workspace.write(path, writable(text[:place] + new + text[place + len(old) :]))
+        place = only_occurrence(text, old, path)
+        workspace.write(path, encoded(text[:place] + new + text[place + len(old) :]))
     return f"Edited {display_path(path)} at line {line_at(text, place)}."
-
-
-def wants_crlf(text: str, old: str) -> bool:
-    """Whether the file ends its lines the Windows way, all of them or where `old` must be."""
-    windows = text.count("\r\n")
-    return windows > 0 and (windows == text.count("\n") or old not in text)
 
 
 def with_crlf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def only_place(text: str, old: str, path: str) -> int:
-    """Where the one occurrence begins."""
+def only_occurrence(text: str, old: str, path: str) -> int:
+    """Where it begins; occurrences that overlap count too. Raises ToolFailed."""
     places = []
     place = text.find(old)
     while place >= 0:
@@ -229,3 +217,132 @@ def only_place(text: str, old: str, path: str) -> int:
 
 def line_at(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
+
+
+# Searching, bounded in time, size and number.
+
+MOST_HITS = 100
+MOST_SEARCHED = 2_000  # files
+LARGEST_SEARCHED = 1_000_000  # bytes of one file
+LARGEST_SEARCH = 20_000_000  # bytes of all files
+LONGEST_LINE = 300  # characters of a hit that are given
+LONGEST_PATTERN = 500
+SEARCH_SECONDS = 5.0
+MATCHER = Path(__file__).with_name("line_matcher.py")
+SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
+
+
+@dataclass
+class Lines:
+    """The lines that are searched, each with where it stands, and what was left out."""
+
+    places: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    files: int = 0
+    skipped: int = 0
+    hard_links: int = 0
+    is_cut: bool = False
+
+    def add(self, name: str, content: bytes) -> bool:
+        """False for what is not text, of which nothing is taken."""
+        if b"\0" in content:
+            self.skipped += 1
+            return False
+        text = content.decode(errors="replace").replace("\r\n", "\n")
+        lines = text.removesuffix("\n").split("\n") if text else []
+        self.files += 1
+        self.places += [f"{display_path(name)}:{number}" for number in range(1, len(lines) + 1)]
+        self.lines += lines
+        return True
+
+
+def search_files(workspace: Workspace, asked: SearchFiles) -> str:
+    """The lines that match, one per row as path:line: text, and notes on what was left out."""
+    pattern, path = asked.pattern, asked.path
+    if not pattern or len(pattern) > LONGEST_PATTERN:
+        raise ToolFailed(f"A pattern has from 1 to {LONGEST_PATTERN} characters.")
+    deadline = time.monotonic() + SEARCH_SECONDS
+    text = collect_lines(workspace, path, deadline)
+    matches = matching_lines(pattern, text.lines, deadline)
+    rows = []
+    for match in matches[:MOST_HITS]:
+        line = text.lines[match].strip()
+        line = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+        rows.append(f"{text.places[match]}: {line}")
+    if not rows:
+        where = "" if path in ("", ".") else f" below {display_path(path)}"
+        rows = [f"No line matches{where}. The case of letters counts; (?i) in front ignores it."]
+    if (count := len(matches)) > MOST_HITS:
+        rows += [
+            f"[The first {MOST_HITS} of {count:,} lines. Narrow the pattern or name a folder.]"
+        ]
+    if count := text.skipped:
+        what = f"{count:,} {'file that is' if count == 1 else 'files that are'} not text"
+        rows += [f"[Not searched: {what} or over {LARGEST_SEARCHED:,} bytes.]"]
+    if count := text.hard_links:
+        what = f"{count:,} hard link{'' if count == 1 else 's'}"
+        rows += [f"[Not searched: {what}, which may lead out of the workspace.]"]
+    if text.is_cut:
+        rows += [
+            f"[The search ended after {text.files:,} files. Name a folder to search the rest.]"
+        ]
+    return "\n".join(rows)
+
+
+def collect_lines(workspace: Workspace, path: str, deadline: float) -> Lines:
+    """What cannot be read is left out below a folder, and refused where it is named itself."""
+    text = Lines()
+    if not workspace.is_folder(path):
+        name = "/".join(workspace.locate(path))
+        text.add(name, workspace.read(name, LARGEST_SEARCHED))
+        return text
+    left = LARGEST_SEARCH
+    for entry in workspace.walk(path):
+        if not stat.S_ISREG(entry.mode):
+            continue
+        if text.files >= MOST_SEARCHED or left <= 0 or time.monotonic() > deadline:
+            text.is_cut = True
+            break
+        if entry.is_hard_link:
+            text.hard_links += 1
+            continue
+        name = "/".join(entry.parts)
+        try:
+            content = workspace.read(name, LARGEST_SEARCHED)
+        except ToolFailed:  # too large, or gone since
+            text.skipped += 1
+            continue
+        left -= entry.size if text.add(name, content) else 0
+    return text
+
+
+def matching_lines(pattern: str, lines: list[str], deadline: float) -> list[int]:
+    """The places of the lines that match.
+
+    Regular expressions are matched in a process that can be ended, all else right here: what has
+    no special signs, or is no valid expression, is searched as it is written.
+    """
+    places: list[int] | None = None
+    if SPECIAL.search(pattern):
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", str(MATCHER)],
+                input=json.dumps({"pattern": pattern, "lines": lines}),
+                capture_output=True,
+                text=True,
+                env={},
+                cwd="/",
+                check=True,
+                timeout=max(deadline - time.monotonic(), 0.5),
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolFailed(
+                f"The search took longer than {SEARCH_SECONDS:g} seconds; "
+                "use a simpler pattern or a folder."
+            ) from None
+        except (subprocess.CalledProcessError, OSError):
+            raise ToolFailed("The pattern could not be matched; use a simpler one.") from None
+        places = json.loads(done.stdout)
+    if places is None:
+        places = [place for place, line in enumerate(lines) if pattern in line]
+    return places

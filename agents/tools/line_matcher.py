@@ -1,4 +1,4 @@
-"""Match a regular expression against lines. Run as a program of its own, so it can be ended.
+"""Matches a regular expression against lines. Run as a program of its own, so it can be ended.
 
 Reads {"pattern": …, "lines": […]} and prints the places of the lines that match, or null when
 the pattern is no regular expression.
@@ -12,19 +12,14 @@ import warnings
 
 MOST_SECONDS = 10  # of computing, should nobody be left who would end it
 
-
-def main() -> None:
+if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
     asked = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # a pattern with a future meaning still has its present one
+    places = None
     try:
         pattern = re.compile(asked["pattern"])
+        places = [place for place, line in enumerate(asked["lines"]) if pattern.search(line)]
     except (re.error, RecursionError, OverflowError):
-        json.dump(None, sys.stdout)
-        return
-    lines = enumerate(asked["lines"])
-    json.dump([place for place, line in lines if pattern.search(line)], sys.stdout)
-
-
-if __name__ == "__main__":
-    main()
+        pass
+    json.dump(places, sys.stdout)

@@ -447,7 +447,7 @@ async def test_expressions_work_and_broken_ones_are_plain_text(root):
 
 
 async def test_an_expression_that_never_ends_is_ended(root, monkeypatch):
-    monkeypatch.setattr("agents.tools.search.SECONDS", 0.5)
+    monkeypatch.setattr("agents.tools.files.SEARCH_SECONDS", 0.5)
     (root / "evil.txt").write_text("a" * 5_000 + "!\n")
     began = time.monotonic()
     assert "simpler pattern" in await refusal(root, "search_files", pattern="(a+)+$")
