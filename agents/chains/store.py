@@ -16,7 +16,7 @@ from agents.config.store import AgentRecord, list_agents
 from agents.config.tool_names import PLAN_TOOLS
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Invalid, NotFound, Refused
-from agents.llm.providers.registry import names as provider_names
+from agents.llm.providers import provider_names
 from agents.tools.integrations.tools import operation_names
 from agents.tools.permissions import known_names
 

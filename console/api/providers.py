@@ -8,10 +8,8 @@ from ninja.responses import Status
 
 from agents.db import in_db
 from agents.errors import NotFound
-from agents.llm.providers import actions as verbs
-from agents.llm.providers.actions import ProviderEdit
-from agents.llm.providers.discovery import ask_provider
-from agents.llm.providers.registry import names, resolve
+from agents.llm import providers
+from agents.llm.providers import ProviderEdit, ask_provider, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
@@ -65,13 +63,15 @@ class TestedShape(Schema):
 
 @router.get("", response=answers(Page[ProviderShape]))
 def list_providers(request: HttpRequest) -> dict[str, object]:
-    items = [shape(name) for name in names()]
+    items = [shape(name) for name in provider_names()]
     return {"items": items, "count": len(items)}
 
 
 @router.post("", response=answers(ProviderShape, 409, status=201))
 def add_provider(request: HttpRequest, body: NewProvider) -> Status[dict[str, object]]:
-    row = verbs.add_provider(body.name, edit_of(body), demand_admin(person(request), "providers"))
+    row = providers.add_provider(
+        body.name, edit_of(body), demand_admin(person(request), "providers")
+    )
     return Status(201, shape(row.name))
 
 
@@ -84,13 +84,15 @@ def get_provider(request: HttpRequest, name: str) -> dict[str, object]:
 def change_provider(request: HttpRequest, name: str, body: ProviderChange) -> dict[str, object]:
     """One that is built in cannot be changed; add one of its name to go before it."""
     return shape(
-        verbs.change_provider(name, edit_of(body), demand_admin(person(request), "providers")).name
+        providers.change_provider(
+            name, edit_of(body), demand_admin(person(request), "providers")
+        ).name
     )
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))
 def remove_provider(request: HttpRequest, name: str) -> Status[None]:
-    verbs.remove_provider(name, demand_admin(person(request), "providers"))
+    providers.remove_provider(name, demand_admin(person(request), "providers"))
     return Status(204, None)
 
 
@@ -103,7 +105,7 @@ async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
 
 
 def known(name: str) -> str:
-    if name not in names():
+    if name not in provider_names():
         raise NotFound(f"There is no provider {name[:64]!r}.")
     return name
 

@@ -12,7 +12,8 @@ from agents.chains.store import chain_ids, list_chains
 from agents.chains.store import folder as chains_folder
 from agents.config.store import AgentRecord, list_agents
 from agents.errors import Refused
-from agents.llm.providers.registry import Endpoint, resolve
+from agents.llm.providers import resolve
+from agents.llm.request import Endpoint
 from agents.tools import permissions
 from console.home import BEGIN_ANEW, LOST, database_file, is_lost
 from console.ops.checks import Finding, home, surroundings

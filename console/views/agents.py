@@ -27,7 +27,7 @@ from agents.config.store import (
     replace_agent_text,
 )
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
-from agents.llm.providers.registry import names
+from agents.llm.providers import provider_names
 from agents.removal import delete_agent
 from console.agent_tools import DEFAULT_GRANTS, always_of, rows_of
 from console.fragments import replace
@@ -116,7 +116,7 @@ def plan_mode(request: HttpRequest, agent_id: str) -> str:
 @changing
 def model(request: HttpRequest, agent_id: str) -> str:
     provider, name = request.POST.get("provider", ""), request.POST.get("model", "").strip()
-    if provider not in names():
+    if provider not in provider_names():
         raise Invalid(f"There is no provider “{provider}”.")
     change_agent(agent_id, {"provider": provider, "model": name})
     return f"The model is {provider}/{name}."
@@ -212,7 +212,7 @@ def card(agent: AgentRecord, opened: bool) -> dict[str, object]:
         "opened": opened,
         "grants": rows_of(agent),
         "always": always_of(agent),
-        "providers": names(),
+        "providers": provider_names(),
         "chain_problems": problems_of(agent),
     }
 

@@ -15,10 +15,17 @@ from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord, change_agent, list_agents
 from agents.db import in_db
 from agents.errors import Invalid, Refused
-from agents.llm.providers import actions as verbs
-from agents.llm.providers.actions import ProviderEdit
-from agents.llm.providers.discovery import Found, ask_provider, discover
-from agents.llm.providers.registry import Endpoint, default_model, names, resolve
+from agents.llm import providers
+from agents.llm.providers import (
+    FoundModel,
+    ProviderEdit,
+    ask_provider,
+    default_model,
+    discover,
+    provider_names,
+    resolve,
+)
+from agents.llm.request import Endpoint
 from agents.models import Provider
 from console.auth.admins import for_admins
 from console.form_parsing import pairs, price_lines, prices
@@ -55,13 +62,13 @@ class Shown:
 @require_GET
 def models(request: HttpRequest) -> HttpResponse:
     provider, model = default_model()
-    rows = {row.name: row for row in verbs.own_providers()}
+    rows = {row.name: row for row in providers.own_providers()}
     known = list_agents() if person(request).is_superuser else agents_of(person(request))
     return render(
         request,
         "settings/models.html",
         {
-            "providers": [shown(resolve(name), rows.get(name), known) for name in names()],
+            "providers": [shown(resolve(name), rows.get(name), known) for name in provider_names()],
             "default": f"{provider}/{model}",
             "is_admin": person(request).is_superuser,
             "opened": request.GET.get("provider", ""),
@@ -78,24 +85,24 @@ def shown(endpoint: Endpoint, row: Provider | None, agents: list[AgentRecord]) -
         row=row,
         headers=sorted(endpoint.headers),
         prices=price_lines(row.prices) if row else "",
-        agents=verbs.agents_on(endpoint.provider, agents),
+        agents=providers.agents_on(endpoint.provider, agents),
     )
 
 
 @for_admins("provider-new-alert")
 def add(request: HttpRequest, by: str) -> HttpResponse:
     name = request.POST.get("name", "").strip()
-    return go_to(verbs.add_provider(name, edit_of(request.POST), by).name)
+    return go_to(providers.add_provider(name, edit_of(request.POST), by).name)
 
 
 @for_admins("provider-{name}-alert")
 def change(request: HttpRequest, by: str, name: str) -> HttpResponse:
-    return go_to(verbs.change_provider(name, edit_of(request.POST), by).name)
+    return go_to(providers.change_provider(name, edit_of(request.POST), by).name)
 
 
 @for_admins("provider-{name}-alert")
 def remove(request: HttpRequest, by: str, name: str) -> HttpResponse:
-    verbs.remove_provider(name, by)
+    providers.remove_provider(name, by)
     return HttpResponse(headers={"HX-Redirect": reverse("models")})
 
 
@@ -137,7 +144,7 @@ async def found(request: HttpRequest) -> HttpResponse:
     return HttpResponse(replace("found", html))
 
 
-def offers(request: HttpRequest, models: list[Found]) -> str:
+def offers(request: HttpRequest, models: list[FoundModel]) -> str:
     wanted = request.GET.get("agent")
     agents = [agent for agent in agents_of(person(request)) if is_scripted(agent)]
     if wanted is not None:

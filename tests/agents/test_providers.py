@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from agents.errors import Invalid
-from agents.llm.providers.registry import DEMO_LABEL, default_model, names, resolve
+from agents.llm.providers import DEMO_LABEL, default_model, provider_names, resolve
 from agents.models import Provider
 
 pytestmark = pytest.mark.django_db
 
 
 def test_the_built_in_providers_are_there_without_any_setting() -> None:
-    assert names() == ["openai", "ollama", "lmstudio", "demo"]
+    assert provider_names() == ["openai", "ollama", "lmstudio", "demo"]
     assert resolve("ollama").base_url == "http://127.0.0.1:11434/v1"
     assert resolve("lmstudio").base_url == "http://127.0.0.1:1234/v1"
     assert resolve("demo").label == DEMO_LABEL
@@ -34,13 +34,13 @@ def test_an_added_provider_is_found_by_its_name() -> None:
     endpoint = resolve("groq")
     assert (endpoint.key, endpoint.headers, endpoint.label) == ("gsk", {"X-Team": "docs"}, "groq")
     assert endpoint.flags == {"stream_options": False}
-    assert names()[-1] == "groq"
+    assert provider_names()[-1] == "groq"
 
 
 def test_an_added_provider_goes_before_a_built_in_one_of_that_name() -> None:
     Provider.objects.create(name="ollama", base_url="http://big-machine:11434/v1")
     assert resolve("ollama").base_url == "http://big-machine:11434/v1"
-    assert names().count("ollama") == 1
+    assert provider_names().count("ollama") == 1
 
 
 def test_the_key_of_the_environment_never_goes_to_an_added_address(settings: Any) -> None:

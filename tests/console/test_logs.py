@@ -8,7 +8,7 @@ import sys
 import httpx
 import pytest
 
-from agents.llm.providers.registry import resolve
+from agents.llm.providers import resolve
 from agents.models import Provider
 from agents.telemetry import redaction
 from agents.telemetry.log_context import about, add

@@ -8,7 +8,7 @@ import pytest
 from agents import http
 from agents.config.ownership import claim
 from agents.config.store import read_agent
-from agents.llm.providers import discovery as provider_asking
+from agents.llm import providers
 from agents.models import Provider, ToolSource
 from tests.fake_model import call, say
 from tests.markup import flat
@@ -64,7 +64,7 @@ def writer(owner):
 @pytest.fixture
 def served():
     """A server that answers everything with these models; nothing else is reached."""
-    provider_asking.forget_found()
+    providers.forget_discovered()
     asked = []
 
     def serve(*models, status=200):
@@ -78,7 +78,7 @@ def served():
         return asked
 
     yield serve
-    provider_asking.forget_found()
+    providers.forget_discovered()
 
 
 def post(client, address, **values):

@@ -24,7 +24,7 @@ from agents.config.ownership import agent_of
 from agents.config.store import change_agent
 from agents.engine.steps import ChainEvent, TextAdded, TextEnded, TextStreamed
 from agents.errors import Conflict, Invalid
-from agents.llm.providers.registry import default_model
+from agents.llm.providers import default_model
 from agents.models import Turn, TurnState
 from agents.tools import permissions
 from console.auth.owner import local_owner
