@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import httpx
 from django.conf import settings
@@ -23,9 +23,8 @@ from agents.llm.reply import (
     ReplyDraft,
     RequestedCall,
     TextPart,
-    mapping,
-    said,
-    sequence,
+    as_dict,
+    as_text,
 )
 from agents.llm.request import Endpoint, ModelRequest, authorised
 from agents.telemetry import hooks
@@ -59,9 +58,12 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
     draft = ReplyDraft()
     with hooks.model_call(request) as call:
         try:
-            async with _answer(request) as response, aclosing(_documents(response, draft)) as heard:
-                async for document in heard:
-                    if is_error(document):
+            async with (
+                _answer(request) as response,
+                aclosing(_documents(response, draft)) as documents,
+            ):
+                async for document in documents:
+                    if document.get("error") or document.get("object") == "error":
                         raise errors.from_stream(request, document, draft.began)
                     if not call.answers:
                         call.first_piece()
@@ -78,7 +80,7 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             if not draft.finish_reason:
                 raise errors.broke(request, error, draft.began) from error
-        reply = _whole(request, draft)
+        reply = _checked_reply(request, draft)
         call.answered(reply)
     yield reply
 
@@ -93,12 +95,8 @@ async def list_models(endpoint: Endpoint) -> list[str]:
         async with (
             asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2),
             http.client().stream("GET", url, headers=headers) as response,
-            aclosing(pieces(response)) as chunks,
         ):
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > LONGEST_DOCUMENT:
-                    break
+            await _read_into(body, response, LONGEST_DOCUMENT)
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
         raise errors.broke(request, error, began=False) from error
     text = body.decode(errors="replace")
@@ -108,12 +106,12 @@ async def list_models(endpoint: Endpoint) -> list[str]:
     try:
         if len(body) > LONGEST_DOCUMENT:
             raise TooLarge
-        listed = mapping(_json(text)).get("data")
+        listed = as_dict(_json(text)).get("data")
     except TooLarge:
         raise errors.too_large(request, began=False) from None
     if not isinstance(listed, list):
         raise errors.unreadable(request, text, began=False)
-    return sorted(filter(None, (said(mapping(model).get("id")) for model in sequence(listed))))
+    return sorted(filter(None, (as_text(as_dict(model).get("id")) for model in listed)))
 
 
 class TooLarge(Exception):
@@ -160,33 +158,28 @@ async def _sent(request: ModelRequest, body: Json) -> AsyncIterator[httpx.Respon
         response = await client.send(message, stream=True)
     try:
         if response.status_code != 200:
-            await _raise_for(request, response, body)
+            beginning = bytearray()
+            with suppress(httpx.HTTPError, TimeoutError):  # some bodies do not end
+                async with asyncio.timeout(AFTERTHOUGHT):
+                    await _read_into(beginning, response, LONGEST_ERROR)
+            text = beginning[:LONGEST_ERROR].decode(errors="replace")
+            error = errors.from_status(request, response.status_code, text, response.headers)
+            vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
+            if vague and "stream_options" in body:
+                raise PlainerPlease from error
+            raise error
         yield response
     finally:
         await response.aclose()
 
 
-async def _raise_for(request: ModelRequest, response: httpx.Response, body: Json) -> None:
-    text = await _beginning(response)
-    error = errors.from_status(request, response.status_code, text, response.headers)
-    vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
-    if vague and "stream_options" in body:
-        raise PlainerPlease from error
-    raise error
-
-
-async def _beginning(response: httpx.Response) -> str:
-    """The first part of an error's body; a body that does not end is not waited for."""
-    body = b""
-    try:
-        async with asyncio.timeout(AFTERTHOUGHT), aclosing(pieces(response)) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > LONGEST_ERROR:
-                    break
-    except (httpx.HTTPError, TimeoutError):
-        pass
-    return body[:LONGEST_ERROR].decode(errors="replace")
+async def _read_into(body: bytearray, response: httpx.Response, most: int) -> None:
+    """The beginning of an answer, up to the piece that makes it longer than `most` bytes."""
+    async with aclosing(pieces(response)) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > most:
+                break
 
 
 async def _documents(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[Json, None]:
@@ -246,11 +239,7 @@ def _json(text: str) -> object:
     return value
 
 
-def is_error(document: Json) -> bool:
-    return bool(document.get("error")) or document.get("object") == "error"
-
-
-def _whole(request: ModelRequest, draft: ReplyDraft) -> Reply:
+def _checked_reply(request: ModelRequest, draft: ReplyDraft) -> Reply:
     reply = draft.finished(request.estimated_tokens)
     if reply.is_empty and reply.finish_reason == "content_filter":
         raise errors.withheld(request)

@@ -24,7 +24,7 @@ from time import time
 import httpx
 from django.conf import settings
 
-from agents.llm.reply import mapping, said
+from agents.llm.reply import as_dict, as_text
 from agents.llm.request import ModelRequest
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
@@ -32,7 +32,6 @@ LONGEST_DOCUMENT = 4 * 1024 * 1024
 MOST_VALUES = 100_000
 
 UNANSWERED = "The model did not answer"
-UNUSABLE = (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeError)
 TRANSIENT = {"busy", "server", "silent", "unreachable", "cut", "nothing"}
 ADVICE = {
     "busy": "Wait a little and retry, or choose another model.",
@@ -47,7 +46,7 @@ ADVICE = {
 
 
 class ModelError(Exception):
-    """One failed attempt. `began` tells that a part of the reply had been seen already."""
+    """One failed attempt. `began`: a part of the reply had come already."""
 
     def __init__(
         self,
@@ -72,9 +71,17 @@ def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
         return unreachable(request)
     if isinstance(error, TimeoutError | httpx.TimeoutException):
-        return silent(request, began)
-    if isinstance(error, UNUSABLE):
-        return unusable(request, error)
+        detail = f"{request.model} sent nothing for {settings.MODEL_IDLE_TIMEOUT:g} s."
+        sentence = "The model went silent" if began else UNANSWERED
+        return ModelError("silent", sentence, detail, ADVICE["silent"], began=began)
+    if isinstance(error, UnicodeError | httpx.LocalProtocolError):
+        detail = f"The key or a header of {request.endpoint.provider} has an illegal character."
+        advice = "Enter it again in Settings > Models, without spaces and line ends."
+        return ModelError("key", "The request could not be sent", detail, advice)
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        detail = f"{request.endpoint.address or 'An empty address'} is not a web address."
+        advice = "Set it in Settings > Models, for example http://127.0.0.1:11434/v1."
+        return ModelError("bad_request", "The request could not be sent", detail, advice)
     if isinstance(error, httpx.DecodingError):
         return unreadable(request, "", began)
     return cut(request, began) if began else unreachable(request, "broke the connection off")
@@ -91,12 +98,6 @@ def unreachable(request: ModelRequest, happened: str = "does not answer") -> Mod
         f"{request.endpoint.address} {happened}.",
         f"{start}, or check the address in Settings > Models.",
     )
-
-
-def silent(request: ModelRequest, began: bool) -> ModelError:
-    detail = f"{request.model} sent nothing for {settings.MODEL_IDLE_TIMEOUT:g} s."
-    sentence = "The model went silent" if began else UNANSWERED
-    return ModelError("silent", sentence, detail, ADVICE["silent"], began=began)
 
 
 def cut(request: ModelRequest, began: bool) -> ModelError:
@@ -150,21 +151,11 @@ def not_an_api(request: ModelRequest, happened: str, status: int | None = None) 
     )
 
 
-def unusable(request: ModelRequest, error: Exception) -> ModelError:
-    if isinstance(error, UnicodeError | httpx.LocalProtocolError):
-        detail = f"The key or a header of {request.endpoint.provider} has an illegal character."
-        advice = "Enter it again in Settings > Models, without spaces and line ends."
-        return ModelError("key", "The request could not be sent", detail, advice)
-    detail = f"{request.endpoint.address or 'An empty address'} is not a web address."
-    advice = "Set it in Settings > Models, for example http://127.0.0.1:11434/v1."
-    return ModelError("bad_request", "The request could not be sent", detail, advice)
-
-
 def is_page(body: str) -> bool:
     return body.lstrip()[:1] == "<"
 
 
-# An error status, or an error inside the stream, read and said in plain words.
+# An error status, or an error inside the stream, read and put into plain words.
 
 KINDS = {401: "key", 402: "key", 403: "key", 404: "missing", 405: "missing", 408: "silent"}
 KINDS |= {409: "busy", 413: "too_long", 425: "busy", 429: "busy", 503: "busy", 529: "busy"}
@@ -197,9 +188,24 @@ def from_status(
     request: ModelRequest, status: int, body: str, headers: httpx.Headers
 ) -> ModelError:
     """The server answered with an error status."""
-    kind = kind_of(status, body)
+    model, kind = request.model, kind_of(status, body)
     words = "" if kind == "key" else without_secrets(request, message_in(body))
-    sentence, detail, advice = words_for(request, kind, status, body, words)
+    if kind == "key":
+        sentence, detail, advice = key_words(request, status, body)
+    elif kind == "missing":
+        sentence, detail, advice = missing_words(request, status, body, words)
+    else:
+        sentence, advice = UNANSWERED, ADVICE[kind]
+        if kind == "too_long":
+            sentence = f"This conversation is too long for {model}"
+        elif kind == "bad_request":
+            sentence = "The model refused the request"
+            if "tool" in words.lower():
+                advice = "Choose a model that can call tools."
+        phrase = f", {PHRASES[status]}" if status in PHRASES else ""
+        # Of being busy every server has words of its own; elsewhere they name the cause.
+        reason = f": {ended(words)}" if words and kind != "busy" else f"{phrase}."
+        detail = f"{model} returned {status}{reason}"
     wait = retry_after(headers)
     return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait)
 
@@ -207,7 +213,7 @@ def from_status(
 def from_stream(request: ModelRequest, document: dict[str, object], began: bool) -> ModelError:
     """The server had begun with 200 and then sent an error instead of more of the reply."""
     error, body = document.get("error"), json.dumps(document)
-    code = mapping(error).get("code") or document.get("code")
+    code = as_dict(error).get("code") or document.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     kind = kind_of(status or (429 if BUSY.search(body) else 500), body)
     words = without_secrets(request, message_in(body)) or "no reason was given"
@@ -218,30 +224,8 @@ def from_stream(request: ModelRequest, document: dict[str, object], began: bool)
     return ModelError(kind, sentence, detail, ADVICE.get(kind, ""), status=status, began=began)
 
 
-def words_for(
-    request: ModelRequest, kind: str, status: int, body: str, words: str
-) -> tuple[str, str, str]:
-    """Sentence, detail and advice for an error status; `words` are the server's own."""
-    model = request.model
-    if kind == "key":
-        return key_words(request, status, body)
-    if kind == "missing":
-        return missing_words(request, status, body, words)
-    phrase = f", {PHRASES[status]}" if status in PHRASES else ""
-    # Of being busy every server has words of its own; elsewhere they name the cause.
-    reason = f": {ended(words)}" if words and kind != "busy" else f"{phrase}."
-    detail = f"{model} returned {status}{reason}"
-    titles = {
-        "too_long": f"This conversation is too long for {model}",
-        "bad_request": "The model refused the request",
-    }
-    advice = ADVICE[kind]
-    if kind == "bad_request" and "tool" in words.lower():
-        advice = "Choose a model that can call tools."
-    return titles.get(kind, UNANSWERED), detail, advice
-
-
 def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, str]:
+    """Sentence, detail and advice."""
     model, provider = request.model, request.endpoint.provider
     if status == 402 or NO_CREDIT.search(body):
         detail = f"{model} returned {status}: the account has no credit left."
@@ -257,6 +241,7 @@ def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, 
 def missing_words(
     request: ModelRequest, status: int, body: str, words: str
 ) -> tuple[str, str, str]:
+    """Sentence, detail and advice; `words` are the server's own."""
     if status < 400 or is_page(body) or not words:
         error = not_an_api(request, f"returned {status}")
         return "The model was not found", error.detail, error.advice
@@ -290,8 +275,8 @@ def message_in(body: str) -> str:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return "" if is_page(body) else body.strip()
-    error = mapping(document).get("error") or mapping(document).get("detail") or document
-    return said(error) or said(mapping(error).get("message"))
+    error = as_dict(document).get("error") or as_dict(document).get("detail") or document
+    return as_text(error) or as_text(as_dict(error).get("message"))
 
 
 def without_secrets(request: ModelRequest, text: str) -> str:

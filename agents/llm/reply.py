@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from agents.llm.request import estimated_tokens
@@ -69,9 +69,6 @@ class CallDraft:
     def length(self) -> int:
         return len(self.name) + len(self.arguments)
 
-    def is_complete(self) -> bool:
-        return isinstance(parsed(self.arguments), dict)
-
     def add(self, name: str, arguments: object) -> None:
         # Some servers repeat the name in every chunk, others stream it in fragments.
         if name != self.name and not self.arguments:
@@ -85,15 +82,13 @@ class CallDraft:
         call_id = self.id[:LONGEST_ID] or f"call_{uuid4().hex[:12]}"
         arguments = parsed(self.arguments or "{}")
         if isinstance(arguments, dict) and not is_too_deep(arguments):
-            return RequestedCall(call_id, self.name, mapping(sanitize(arguments)))
-        return RequestedCall(call_id, self.name, {}, self.say_broken(cut_short))
-
-    def say_broken(self, cut_short: bool) -> str:
+            return RequestedCall(call_id, self.name, as_dict(sanitize(arguments)))
+        broken = "are not a JSON object"
         if cut_short:
-            return f"The arguments of {self.name} were cut off at the model's output limit."
-        if is_too_deep(parsed(self.arguments)):
-            return f"The arguments of {self.name} are nested too deeply."
-        return f"The arguments of {self.name} are not a JSON object."
+            broken = "were cut off at the model's output limit"
+        elif is_too_deep(arguments):
+            broken = "are nested too deeply"
+        return RequestedCall(call_id, self.name, {}, f"The arguments of {self.name} {broken}.")
 
 
 @dataclass
@@ -123,97 +118,76 @@ class ReplyDraft:
 
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]:
         self.documents += 1
-        self.usage = mapping(document.get("usage")) or self.usage
-        for choice in map(mapping, sequence(document.get("choices"))):
-            if choice.get("index") in (0, None):
-                yield from self.add_choice(choice)
-
-    def add_choice(self, choice: Json) -> Iterator[TextPart | ReasoningPart]:
-        # A server that ignores `stream` sends `message` where a stream has `delta`.
-        whole = mapping(choice.get("message"))
-        delta = mapping(choice.get("delta")) or whole
-        ended = said(choice.get("finish_reason")) or ("stop" if whole else "")
-        self.finish_reason = ended or self.finish_reason
-        if reasoning := reasoning_of(delta):
-            self.reasoning += reasoning
-            yield ReasoningPart(reasoning)
-        if text := said(delta.get("content")):
-            self.text += text
-            yield TextPart(text)
-        self.add_calls(delta)
+        self.usage = as_dict(document.get("usage")) or self.usage
+        for choice in map(as_dict, as_list(document.get("choices"))):
+            if choice.get("index") not in (0, None):
+                continue
+            # A server that ignores `stream` sends `message` where a stream has `delta`.
+            message = as_dict(choice.get("message"))
+            delta = as_dict(choice.get("delta")) or message
+            ended = as_text(choice.get("finish_reason")) or ("stop" if message else "")
+            self.finish_reason = ended or self.finish_reason
+            reasoning = next((text for key in REASONING if (text := as_text(delta.get(key)))), "")
+            if reasoning:
+                self.reasoning += reasoning
+                yield ReasoningPart(reasoning)
+            if text := as_text(delta.get("content")):
+                self.text += text
+                yield TextPart(text)
+            self.add_calls(delta)
 
     def add_calls(self, delta: Json) -> None:
         pieces = delta.get("tool_calls") or delta.get("function_call")
-        for piece in map(mapping, pieces if isinstance(pieces, list) else [pieces]):
-            function = mapping(piece.get("function")) or piece
-            name, arguments = said(function.get("name")), function.get("arguments")
-            if piece and not self.has_too_many_calls:
-                draft = self.draft_for(piece, name, arguments)
-                before = draft.length
-                draft.add(name, arguments)
-                self.called += draft.length - before
-
-    def draft_for(self, piece: Json, name: str, arguments: object) -> CallDraft:
-        index, call_id = piece.get("index"), said(piece.get("id"))
-        draft = self.same_call(index, call_id)
-        if draft is None or starts_another(draft, call_id, name, arguments):
-            draft = CallDraft(index)
-            self.calls.append(draft)
-        draft.id = draft.id or call_id
-        return draft
-
-    def same_call(self, index: object, call_id: str) -> CallDraft | None:
-        """The newest call at this index, or of all if there is none; best one with this id."""
-        here = [draft for draft in self.calls[::-1] if index is None or draft.index == index]
-        same_id = (draft for draft in here if call_id and draft.id == call_id)
-        return next(same_id, None) or next(iter(here), None)
+        for piece in map(as_dict, pieces if isinstance(pieces, list) else [pieces]):
+            if not piece or self.has_too_many_calls:
+                continue
+            function = as_dict(piece.get("function")) or piece
+            name, arguments = as_text(function.get("name")), function.get("arguments")
+            index, call_id = piece.get("index"), as_text(piece.get("id"))
+            # The newest call at this index, or of all if there is none; best one with this id.
+            here = [call for call in self.calls[::-1] if index is None or call.index == index]
+            same_id = (call for call in here if call_id and call.id == call_id)
+            draft = next(same_id, None) or next(iter(here), None)
+            if draft is None or starts_another(draft, call_id, name, arguments):
+                draft = CallDraft(index)
+                self.calls.append(draft)
+            draft.id = draft.id or call_id
+            before = draft.length
+            draft.add(name, arguments)
+            self.called += draft.length - before
 
     def finished(self, asked_tokens: Callable[[], int]) -> Reply:
-        tokens_in, tokens_out = counted(self.usage)
-        estimated = not (tokens_in or tokens_out)
-        if estimated:
-            tokens_in, tokens_out = asked_tokens(), self.estimated_tokens()
-        calls = [draft.finished(self.finish_reason == "length") for draft in self.calls]
+        """`asked_tokens` estimates the request's, for a server that does not count."""
+        usage = self.usage
+        tokens_in = token_count(usage.get("prompt_tokens") or usage.get("input_tokens"))
+        tokens_out = token_count(usage.get("completion_tokens") or usage.get("output_tokens"))
+        if estimated := not (tokens_in or tokens_out):
+            written = "".join(draft.name + draft.arguments for draft in self.calls)
+            tokens_in = asked_tokens()
+            tokens_out = estimated_tokens(self.text + self.reasoning + written)
+        calls: dict[str, RequestedCall] = {}  # results are matched to calls by id
+        for draft in self.calls:
+            call = draft.finished(self.finish_reason == "length")
+            if call.name:
+                call_id = f"{call.id}-{len(calls)}" if call.id in calls else call.id
+                calls[call_id] = replace(call, id=call_id)
         return Reply(
             self.text,
             self.reasoning,
-            unlike_ids([call for call in calls if call.name]),
+            list(calls.values()),
             tokens_in,
             tokens_out,
             estimated,
             self.finish_reason,
         )
 
-    def estimated_tokens(self) -> int:
-        calls = "".join(draft.name + draft.arguments for draft in self.calls)
-        return estimated_tokens(self.text + self.reasoning + calls)
-
 
 def starts_another(draft: CallDraft, call_id: str, name: str, arguments: object) -> bool:
     """Is this piece the start of a new call, though its index says it goes on with the draft?"""
     if call_id and draft.id:
         return call_id != draft.id and bool(name)
-    has_arguments = isinstance(arguments, dict) or bool(said(arguments).strip())
-    return bool(name) and has_arguments and draft.is_complete()
-
-
-def unlike_ids(calls: list[RequestedCall]) -> list[RequestedCall]:
-    """The same calls, none with the id of another: answers are matched to calls by id."""
-    seen: dict[str, RequestedCall] = {}
-    for call in calls:
-        call_id = f"{call.id}-{len(seen)}" if call.id in seen else call.id
-        seen[call_id] = RequestedCall(call_id, call.name, call.arguments, call.broken)
-    return list(seen.values())
-
-
-def counted(usage: Json) -> tuple[int, int]:
-    tokens_in = usage.get("prompt_tokens") or usage.get("input_tokens")
-    tokens_out = usage.get("completion_tokens") or usage.get("output_tokens")
-    return whole(tokens_in), whole(tokens_out)
-
-
-def reasoning_of(delta: Json) -> str:
-    return next((text for key in REASONING if (text := said(delta.get(key)))), "")
+    has_arguments = isinstance(arguments, dict) or bool(as_text(arguments).strip())
+    return bool(name) and has_arguments and isinstance(parsed(draft.arguments), dict)
 
 
 def parsed(text: str) -> object:
@@ -225,20 +199,20 @@ def parsed(text: str) -> object:
         return None
 
 
-def mapping(value: object) -> Json:
+def as_dict(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def sequence(value: object) -> list[object]:
+def as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def said(value: object) -> str:
+def as_text(value: object) -> str:
     """A text, or the texts of a list of parts; anything else is nothing."""
     if isinstance(value, list):
-        return "".join(said(mapping(part).get("text")) for part in value)
+        return "".join(as_text(as_dict(part).get("text")) for part in value)
     return sanitize_text(value) if isinstance(value, str) else ""
 
 
-def whole(value: object) -> int:
+def token_count(value: object) -> int:
     return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0
