@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
-import zlib
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
+from contextlib import aclosing
+from html.parser import HTMLParser
 from http import HTTPStatus
 
 import httpx
 from pydantic import BaseModel, Field
 
 from agents.charsets import decoded
+from agents.decompression import pieces
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated, typed_tool
 from agents.tools.confinement import display_path
-from agents.tools.html_to_text import web_text
 from agents.tools.ssrf_guard import Guard, PinnedTransport, Resolver, ask_system
 
 SECONDS = 30  # for everything: names, redirects, the whole page
@@ -53,99 +54,80 @@ def fetch_tools(
 
 async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
     """The text at a URL, within the limits of time and size."""
-    url = parsed(address)
-    try:
-        async with asyncio.timeout(SECONDS), opened(transport) as client:
-            return await follow(client, url)
-    except TimeoutError:
-        raise ToolFailed(f"{display_path(str(url))} was not there within {SECONDS} s.") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ToolFailed(f"{display_path(str(url))} {reason(error)}.") from None
-
-
-def parsed(address: str) -> httpx.URL:
     if len(address) > LONGEST_URL:
         raise ToolFailed(f"The URL is too long: up to {LONGEST_URL:,} characters are taken.")
     try:
-        return httpx.URL(address)
+        url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError, ValueError):
         raise ToolFailed(f"{display_path(address)} is not a URL.") from None
-
-
-@asynccontextmanager
-async def opened(transport: PinnedTransport) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(
+    shown = display_path(str(url))
+    client = httpx.AsyncClient(
         transport=transport, timeout=SILENCE, headers=HEADERS, trust_env=False
-    ) as client:
-        yield client
+    )
+    try:
+        async with asyncio.timeout(SECONDS), client:
+            return await follow(client, url)
+    except TimeoutError:
+        raise ToolFailed(f"{shown} was not there within {SECONDS} s.") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ToolFailed(f"{shown} {reason(error)}.") from None
 
 
 async def follow(client: httpx.AsyncClient, start: httpx.URL) -> ToolResult:
-    """Redirects are followed here, each through the guard like the first; where they lead is said
+    """The page after redirects, each of which asks the guard like the first request.
 
-    in front of the text, and not in its body.
+    Where they lead stands in front of the text, and not in its body.
     """
     url = start
     for _ in range(MOST_REDIRECTS + 1):
         client.cookies.clear()
+        shown = display_path(str(url))
         async with client.stream("GET", url) as response:
             target = response.headers.get("location")
             if response.status_code not in REDIRECTS or target is None:
-                text = await read(response)
-                told = text if url == start else f"[{display_path(str(url))}]\n\n{text}"
-                return ToolResult(told, body=text)
-        url = joined(url, target)
+                body = await read(response)
+                text = body if url == start else f"[{shown}]\n\n{body}"
+                return ToolResult(text, body=body)
+        try:
+            url = url.join(target)
+        except (httpx.InvalidURL, UnicodeError, ValueError):
+            raise ToolFailed(f"{shown} leads to something that is not a URL.") from None
     raise ToolFailed(f"{display_path(str(start))} leads from redirect to redirect.")
-
-
-def joined(url: httpx.URL, target: str) -> httpx.URL:
-    try:
-        return url.join(target)
-    except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise ToolFailed(
-            f"{display_path(str(url))} leads to something that is not a URL."
-        ) from None
 
 
 async def read(response: httpx.Response) -> str:
     """What a person would read there, or what it is if it is not text."""
     url = display_path(str(response.url))
     if not response.is_success:
-        raise ToolFailed(f"{url} answered {status(response.status_code)}.")
-    said = response.headers.get("content-type", "text/plain")
-    kind = said.partition(";")[0].strip().lower()
-    body = await within_limit(response, url)
-    if not is_text(kind):
+        code = response.status_code
+        phrases = {each.value: f" ({each.phrase})" for each in HTTPStatus}  # not the server's own
+        raise ToolFailed(f"{url} answered {code}{phrases.get(code, '')}.")
+    content_type = response.headers.get("content-type", "text/plain")
+    kind = content_type.partition(";")[0].strip().lower()
+    body = await read_body(response, url)
+    if not (kind in PAGES or kind.startswith("text/") or kind.endswith(TEXTS)):
         return f"[{display_path(kind)}, {len(body):,} bytes]"
-    text = decoded(body, said).replace("\0", "�")
+    text = decoded(body, content_type).replace("\0", "�")
     if kind in PAGES:
         text = await asyncio.to_thread(web_text, text, response.url)
     return truncated(text.strip(), MOST_CHARACTERS) or "[The page is empty.]"
 
 
-def status(code: int) -> str:
-    """In our words: the server's may be anything."""
-    known = {each.value: each.phrase for each in HTTPStatus}
-    return f"{code} ({known[code]})" if code in known else str(code)
-
-
-def is_text(kind: str) -> bool:
-    return kind in PAGES or kind.startswith("text/") or kind.endswith(TEXTS)
-
-
-async def within_limit(response: httpx.Response, url: str) -> bytes:
-    """The body, unpacked piece by piece, so that a small answer cannot become a huge one."""
+async def read_body(response: httpx.Response, url: str) -> bytes:
+    """Unpacked piece by piece, so that a small answer cannot become a huge one."""
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", "x-gzip", ""):
         raise ToolFailed(f"{url} is packed in a way that was not asked for.")
-    unpack = zlib.decompressobj(47).decompress if "gzip" in packed else None
     body = bytearray()
     try:
-        async for chunk in response.aiter_raw():
-            body += unpack(chunk, LARGEST + 1) if unpack else chunk
-            if len(body) > LARGEST:
-                raise ToolFailed(f"{url} is larger than {LARGEST:,} bytes, the most that is read.")
-    except zlib.error:
+        async with aclosing(pieces(response)) as received:
+            async for piece in received:
+                body += piece
+                if len(body) > LARGEST:
+                    raise ToolFailed(
+                        f"{url} is larger than {LARGEST:,} bytes, the most that is read."
+                    )
+    except httpx.DecodingError:
         raise ToolFailed(f"{url} is said to be packed but cannot be unpacked.") from None
     return bytes(body)
 
@@ -160,3 +142,95 @@ def reason(error: Exception) -> str:
     if isinstance(error, httpx.RemoteProtocolError):
         return "did not answer as a web server does"
     return "could not be fetched"
+
+
+# The text of a page, as a person would read it. Why not by a library: docs/decisions/0008.
+
+DROPPED = {"script", "style", "template", "svg", "iframe", "object"}
+BLOCKS = {
+    *("address", "article", "aside", "blockquote", "dd", "div", "dl", "dt", "figcaption"),
+    *("figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li"),
+    *("main", "nav", "ol", "p", "pre", "section", "table", "title", "tr", "ul", "br"),
+}
+SPACED = BLOCKS - {"br", "dd", "div", "dt", "li", "tr"}
+HEADING = re.compile(r"h([1-6])")
+
+
+def web_text(html: str, url: httpx.URL) -> str:
+    """Headings, paragraphs, lists and links in Markdown's form; scripts and styles are dropped.
+
+    The parser is fed once and not closed: both would let a bent page take it quadratic time.
+    """
+    page = Page(url)
+    page.feed(html)
+    lines = [line.rstrip() for line in "".join(page.pieces).splitlines()]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+class Page(HTMLParser):
+    def __init__(self, url: httpx.URL) -> None:
+        super().__init__()
+        self.url = url
+        self.pieces: list[str] = []
+        self.dropping = 0
+        self.verbatim = 0
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.dropping += tag in DROPPED
+        self.break_line(tag)
+        if tag == "pre":
+            self.verbatim += 1
+        elif tag == "a":
+            self.links.append(self.link_target(dict(attrs).get("href") or ""))
+            self.write("[" if self.links[-1] else "")
+        elif tag == "li":
+            self.write("- ")
+        elif tag in ("td", "th"):
+            self.write(" | ")
+        elif heading := HEADING.fullmatch(tag):
+            self.write("#" * int(heading[1]) + " ")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """`<svg/>` ends itself, while `<script/>` and `<div/>` do not in HTML."""
+        self.handle_starttag(tag, attrs)
+        if tag == "svg":
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in DROPPED:
+            self.dropping = max(self.dropping - 1, 0)
+        if tag == "pre":
+            self.verbatim = max(self.verbatim - 1, 0)
+        if tag == "a" and self.links and (target := self.links.pop()):
+            self.write(f"]({target})")
+        self.break_line(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self.verbatim:
+            data = re.sub(r"\s+", " ", data)
+            if not self.pieces or self.pieces[-1].endswith(("\n", " ")):
+                data = data.lstrip()
+        self.write(data)
+
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        """`<![…` is for XML; the inherited method fails on what it does not know."""
+        return self.parse_bogus_comment(i)
+
+    def write(self, text: str) -> None:
+        if text and not self.dropping:
+            self.pieces.append(text)
+
+    def break_line(self, tag: str) -> None:
+        if tag in BLOCKS:
+            self.write("\n\n" if tag in SPACED else "\n")
+
+    def link_target(self, href: str) -> str:
+        """Where a link leads, whole; nothing for a place in the page or another kind of link."""
+        if not href or href.startswith("#"):
+            return ""
+        try:
+            whole = self.url.join(href)
+        except (httpx.InvalidURL, ValueError):
+            return ""
+        return str(whole) if whole.scheme in ("http", "https") else ""

@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
+import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Self, cast
 
 from pydantic import BaseModel, Field
 
+from agents import umask
 from agents.tools import supervisor
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.tools.processes import Supervised, to_the_end, within
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
 LONGEST_COMMAND = 100_000  # bytes; Linux takes no single argument over 128 KiB
+LONGEST_STOP = supervisor.GRACE + supervisor.PATIENCE + 2.0  # seconds
+DRAIN = 1.0  # seconds for output that is still in the pipe
+SWEEP = 2.0  # seconds
 ELSEWHERE = " On this system, processes that leave the command's process group are not ended."
 
 
@@ -55,19 +62,29 @@ def shell_tools(root: Path) -> list[Tool]:
 
 async def run_command(root: Path, command: str, seconds: int) -> ToolResult:
     """What the command printed, and its exit code."""
-    must_be_runnable(command)
-    async with scratch_folder() as scratch:
-        call = await started(root, command, scratch)
+    check_runnable(command)
+    scratch = Path(tempfile.mkdtemp(prefix="planside-"))  # its home, and for temporary files
+    try:
+        call = await start(root, command, scratch)
         try:
             is_in_time = await within(seconds, call.ended)
         finally:
             await to_the_end(call.stop())
+    finally:
+        await to_the_end(asyncio.to_thread(remove, scratch))
+    text, code = call.output.text(), call.exit_code
     if not is_in_time:
-        raise ToolFailed(overdue(call, seconds))
-    return ToolResult(said(call), body=call.output.text(), facts={"exit_code": exit_code(call)})
+        output = f"Its output so far:\n{text}" if text else "It had printed nothing."
+        raise ToolFailed(f"The command was ended after {seconds} s, its time limit. {output}")
+    shown = text or "[no output]"
+    if code is None:
+        shown = f"{text}\n[ended by killing the process that watched over it]".lstrip()
+    elif code:
+        shown = f"{text}\n[exit code {code}]".lstrip("\n")
+    return ToolResult(shown, body=text, facts={"exit_code": -1 if code is None else code})
 
 
-def must_be_runnable(command: str) -> None:
+def check_runnable(command: str) -> None:
     try:
         size = len(command.encode())
     except UnicodeEncodeError:
@@ -83,54 +100,32 @@ def must_be_runnable(command: str) -> None:
         )
 
 
-async def started(root: Path, command: str, scratch: Path) -> Supervised:
-    with starting():
-        make_folder(root)
-        arguments = [a_shell(), "-c", "--", command]
-        return await Supervised.start(arguments, root, environment(scratch), scratch)
-
-
-def make_folder(root: Path) -> None:
-    root.mkdir(parents=True, exist_ok=True)
-
-
-@contextmanager
-def starting() -> Iterator[None]:
+async def start(root: Path, command: str, scratch: Path) -> Supervised:
+    variables = environment(scratch)
+    shell = shutil.which("bash", path=variables["PATH"]) or "/bin/sh"
     try:
-        yield
+        await asyncio.to_thread(root.mkdir, parents=True, exist_ok=True)
+        return await Supervised.start([shell, "-c", "--", command], root, variables, scratch)
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         raise ToolFailed(f"The command could not be started in the workspace: {reason}.") from None
 
 
-def said(call: Supervised) -> str:
-    text = call.output.text()
-    if call.exit_code is None:
-        return f"{text}\n[ended by killing the process that watched over it]".lstrip()
-    if call.exit_code:
-        return f"{text}\n[exit code {call.exit_code}]".lstrip("\n")
-    return text or "[no output]"
+def environment(scratch: Path) -> dict[str, str]:
+    """All the variables of a command: nothing else of the server's gets there.
 
-
-def exit_code(call: Supervised) -> int:
-    """-1 where nobody knows it."""
-    return -1 if call.exit_code is None else call.exit_code
-
-
-def overdue(call: Supervised, seconds: int) -> str:
-    text = call.output.text()
-    output = f"Its output so far:\n{text}" if text else "It had printed nothing."
-    return f"The command was ended after {seconds} s, its time limit. {output}"
-
-
-@asynccontextmanager
-async def scratch_folder() -> AsyncIterator[Path]:
-    """A folder for this call alone: its home and its place for temporary files."""
-    folder = Path(tempfile.mkdtemp(prefix="planside-"))
-    try:
-        yield folder
-    finally:
-        await to_the_end(asyncio.to_thread(remove, folder))
+    The path leads to the person's own programs, without those of the server's environment.
+    """
+    folders = [Path(each) for each in os.get_exec_path()]
+    own = Path(sys.prefix) if sys.prefix != sys.base_prefix else None
+    kept = [str(each) for each in folders if each.is_absolute() and each.parent != own]
+    return {
+        "HOME": str(scratch),
+        "LANG": "C.UTF-8",
+        "PATH": os.pathsep.join(kept) or os.defpath,
+        "TERM": "dumb",
+        "TMPDIR": str(scratch),
+    }
 
 
 def remove(folder: Path) -> None:
@@ -140,24 +135,146 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def environment(scratch: Path) -> dict[str, str]:
-    """All the variables of a command: nothing else of the server's gets there."""
-    return {
-        "HOME": str(scratch),
-        "LANG": "C.UTF-8",
-        "PATH": search_path(),
-        "TERM": "dumb",
-        "TMPDIR": str(scratch),
-    }
+# A command under the supervisor, as the server sees it: start, end, what is kept of its output.
 
 
-def search_path() -> str:
-    """Where the person's own programs are found, without those of the server's environment."""
-    folders = [Path(each) for each in os.get_exec_path()]
-    mine = Path(sys.prefix) if sys.prefix != sys.base_prefix else None
-    kept = [each for each in folders if each.is_absolute() and each.parent != mine]
-    return os.pathsep.join(map(str, kept)) or os.defpath
+class Supervised(asyncio.SubprocessProtocol):
+    """One command. Its processes are known by the value of TMPDIR, a folder of this call alone."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.output = Output()
+        self.ended = asyncio.Event()
+        self.silent = asyncio.Event()
+        self.mark = f"TMPDIR={scratch}".encode()
+
+    @classmethod
+    async def start(
+        cls, arguments: list[str], folder: Path, environment: dict[str, str], scratch: Path
+    ) -> Self:
+        """Raises OSError."""
+        _, call = await asyncio.get_running_loop().subprocess_exec(
+            lambda: cls(scratch),
+            *supervisor.PROGRAM,
+            *arguments,
+            cwd=folder,
+            env=environment,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+            umask=umask.persons(),
+        )
+        return call
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.output.add(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 1:
+            self.silent.set()
+
+    def process_exited(self) -> None:
+        self.ended.set()
+
+    @property
+    def exit_code(self) -> int | None:
+        """None where the supervisor was killed and cannot tell."""
+        code = self.transport.get_returncode()
+        return None if code is None or code < 0 else code
+
+    async def stop(self) -> None:
+        """Nothing of the command is left afterwards, whether it had ended or not."""
+        standard_input = self.transport.get_pipe_transport(0)
+        if standard_input:
+            standard_input.close()
+        await within(LONGEST_STOP, self.ended)
+        if self.exit_code is None:
+            await asyncio.to_thread(sweep, self.mark)
+            await within(DRAIN, self.ended)
+        await within(DRAIN, self.silent)
+        self.transport.close()
 
 
-def a_shell() -> str:
-    return shutil.which("bash", path=search_path()) or "/bin/sh"
+async def within(seconds: float, event: asyncio.Event) -> bool:
+    """Whether it came to pass in time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
+async def to_the_end(work: Coroutine[object, object, None]) -> None:
+    """A second cancel ends the waiting, not the work."""
+    await asyncio.shield(asyncio.ensure_future(work))
+
+
+def sweep(mark: bytes) -> None:
+    """Kill what still carries the mark: a command can kill or halt the one who watches over it."""
+    deadline = time.monotonic() + SWEEP
+    while time.monotonic() < deadline and (found := list(marked(mark))):
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def marked(mark: bytes) -> Iterator[int]:
+    """The processes that were started with this variable; none where there is no /proc."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
+
+
+# What a command prints: its beginning and its end are kept, however much there is between.
+
+# Together with the notes it stays below what is kept of any tool's result.
+MOST_CHARACTERS = 59_000
+HALF = MOST_CHARACTERS // 2
+WIDEST = 4  # bytes of one character in UTF-8
+ROOM = (HALF + 1) * WIDEST  # bytes that surely hold half of the characters
+MOST_UNREADABLE = 0.1  # of the characters; above it the output is no text
+STRAY = re.compile("[\ud800-\udfff]")  # what stands for a byte that is not UTF-8
+
+
+class Output:
+    """A pipe's bytes in constant memory."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.has_nul = False
+
+    def add(self, chunk: bytes) -> None:
+        self.size += len(chunk)
+        self.has_nul = self.has_nul or b"\0" in chunk
+        room = ROOM - len(self.head)
+        self.head += chunk[:room]
+        self.tail += chunk[room:] if room > 0 else chunk
+        if len(self.tail) > ROOM:
+            del self.tail[:-ROOM]
+
+    def text(self) -> str:
+        """The output for a reader, with a note where something is missing."""
+        is_whole = self.size == len(self.head) + len(self.tail)
+        pieces = [self.head + self.tail] if is_whole else [self.head, self.tail]
+        parts = [piece.decode(errors="surrogateescape") for piece in pieces]
+        length = sum(map(len, parts))
+        stray = length - sum(len(STRAY.sub("", part)) for part in parts)
+        if self.has_nul or stray > MOST_UNREADABLE * length:
+            return f"[binary output, {self.size:,} bytes]"
+        if len(parts) == 1 and len(parts[0]) <= MOST_CHARACTERS:
+            return plain(parts[0]).rstrip("\n")
+        head, tail = parts[0][:HALF], parts[-1][-HALF:]
+        cut = self.size - len(raw(head)) - len(raw(tail))
+        return f"{plain(head)}\n[… {cut:,} bytes are left out here …]\n{plain(tail)}".rstrip("\n")
+
+
+def raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def plain(text: str) -> str:
+    return raw(text).decode(errors="replace")

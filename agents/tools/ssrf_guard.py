@@ -81,7 +81,14 @@ class Guard:
         host = host_of(url)
         port = url.port or PORTS[url.scheme]
         literal = address_in(host)
-        addresses = [str(literal)] if literal else await self.resolved(host, port)
+        try:
+            addresses = [str(literal)] if literal else await self.resolver(host, port)
+        except (OSError, UnicodeError):
+            addresses = []
+        if not addresses:
+            raise ToolFailed(
+                f"{display_path(host)} could not be found: no address is known for it."
+            )
         if not self.allows(host, port) and not all(map(is_public, addresses)):
             raise ToolFailed(
                 f"{display_path(host)} is not a public address, and fetch_url goes to no other "
@@ -91,19 +98,8 @@ class Guard:
 
     def allows(self, host: str, port: int) -> bool:
         names = {host, f"[{host}]"} if ":" in host else {host}
-        mine = {name for each in names for name in (each, f"{each}:{port}")}
-        return any(each.strip().lower() in mine for each in self.allowed)
-
-    async def resolved(self, host: str, port: int) -> list[str]:
-        try:
-            addresses = await self.resolver(host, port)
-        except (OSError, UnicodeError):
-            addresses = []
-        if not addresses:
-            raise ToolFailed(
-                f"{display_path(host)} could not be found: no address is known for it."
-            )
-        return addresses
+        names |= {f"{name}:{port}" for name in names}
+        return any(each.strip().lower() in names for each in self.allowed)
 
 
 def host_of(url: httpx.URL) -> str:

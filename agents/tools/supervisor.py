@@ -20,9 +20,11 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+# Isolated, without site-packages: it starts in a few milliseconds and reads no variable.
+PROGRAM = (sys.executable, "-I", "-S", __file__)
 GRACE = 1.0  # seconds between asking to end and ending by force
 PATIENCE = 5.0  # seconds of ending by force; what another user owns does not die of it
-BREATH = 0.01  # seconds between two looks
+INTERVAL = 0.01  # seconds between two checks
 
 IS_LINUX = sys.platform == "linux"
 PR_SET_PDEATHSIG = 1
@@ -40,72 +42,64 @@ def main() -> None:
     outer = os.getpid()
     inner = os.fork()
     if inner:
-        let_go_of_pipes(lifeline)
-        report(os.waitpid(inner, 0)[1])
-    adopt_orphans()
-    command = Command(arguments, lifeline, grace, outer)
-    let_go_of_pipes(lifeline)
-    command.watch()
-    command.end()
-    os._exit(exit_code(command.status))
-
-
-def report(status: int) -> None:
-    """End as the inner process did; by a signal only if somebody killed it."""
-    if os.WIFSIGNALED(status):
-        os.kill(os.getpid(), signal.SIGKILL)
-    os._exit(os.waitstatus_to_exitcode(status))
-
-
-def exit_code(status: int | None) -> int:
-    """As a shell counts: 128 and the number of the signal that ended it."""
-    if status is None:
-        return 1
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
-
-
-def adopt_orphans() -> None:
-    """And be woken, as by the end of a child, when the outer process is killed."""
-    if IS_LINUX:
+        release_pipes(lifeline)
+        status = os.waitpid(inner, 0)[1]
+        if os.WIFSIGNALED(status):  # by a signal only if somebody killed the inner one
+            os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(os.waitstatus_to_exitcode(status))
+    if IS_LINUX:  # and be woken, as by the end of a child, when the outer process is killed
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGCHLD, 0, 0, 0)
+    command = Command(arguments, lifeline, outer)
+    release_pipes(lifeline)
+    command.wait()
+    command.signal_all(signal.SIGTERM, grace)
+    command.signal_all(signal.SIGKILL, PATIENCE)
+    # As a shell counts: 128 and the number of the signal that ended it.
+    code = 1 if command.status is None else os.waitstatus_to_exitcode(command.status)
+    os._exit(code if code >= 0 else 128 - code)
 
 
 class Command:
     """The command's process, and with it all that descends from it."""
 
-    def __init__(self, arguments: list[str], lifeline: int, grace: float, outer: int) -> None:
-        self.lifeline, self.grace, self.outer = lifeline, grace, outer
-        self.alert = alert_of_ended_children()
+    def __init__(self, arguments: list[str], lifeline: int, outer: int) -> None:
+        self.lifeline, self.outer = lifeline, outer
+        # A pipe to wait at, since select() alone does not notice the end of a child.
+        self.alert, bell = os.pipe()
+        os.set_blocking(bell, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
         self.status: int | None = None
-        self.pid = started(arguments, lifeline)
+        self.pid = start(arguments, lifeline)
 
-    def watch(self) -> None:
+    def wait(self) -> None:
         """Until the command has ended, the server wants it to, or the outer process is gone."""
         while self.reap() and self.status is None and os.getppid() == self.outer:
             if self.lifeline in self.pause((self.lifeline, self.alert)):
                 return
 
-    def end(self) -> None:
-        self.signal_all(signal.SIGTERM, self.grace)
-        self.signal_all(signal.SIGKILL, PATIENCE)
-
     def signal_all(self, sign: signal.Signals, seconds: float) -> None:
-        """Each time a process dies its children become ours, and get theirs on the next look."""
-        told: set[int] = set()
+        """Each time a process dies its children become ours, and get theirs at the next check."""
+        signalled: set[int] = set()
         deadline = time.monotonic() + seconds
         if not IS_LINUX:
-            send_to_group(self.pid, sign)
+            signal_group(self.pid, sign)
         while self.reap() and time.monotonic() < deadline:
             for pid in children() if IS_LINUX else ():
-                if sign is signal.SIGKILL or pid not in told:
-                    told.add(pid)
-                    send(pid, sign)
-            self.pause((self.alert,), BREATH)
+                if sign is signal.SIGTERM and pid in signalled:
+                    continue
+                signalled.add(pid)
+                # To its group first: a group gets it at once, so none can fork out of it between.
+                with suppress(OSError):
+                    group = os.getpgid(pid)
+                    if group != os.getpgrp():
+                        signal_group(group, sign)
+                    os.kill(pid, sign)
+            self.pause((self.alert,), INTERVAL)
 
     def reap(self) -> bool:
-        """Take leave of every child that has ended; whether there are others."""
+        """Collect every child that has ended; whether there are others."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -124,16 +118,7 @@ class Command:
         return ready
 
 
-def alert_of_ended_children() -> int:
-    """A pipe to wait at, since select() alone does not notice the end of a child."""
-    alert, bell = os.pipe()
-    os.set_blocking(bell, False)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    return alert
-
-
-def let_go_of_pipes(lifeline: int) -> None:
+def release_pipes(lifeline: int) -> None:
     """What the command has for itself: else its end, or its closing of them, would go unseen."""
     if lifeline:
         nothing = os.open(os.devnull, os.O_RDWR)
@@ -141,10 +126,10 @@ def let_go_of_pipes(lifeline: int) -> None:
             os.dup2(nothing, pipe)
 
 
-def started(arguments: list[str], lifeline: int = 0) -> int:
+def start(arguments: list[str], lifeline: int) -> int:
     """The command in a session of its own, its signals as the system has them.
 
-    Without input, unless its end is told by a lifeline.
+    Without input, unless a lifeline tells when to stop.
     """
     pid = os.fork()
     if pid:
@@ -164,16 +149,7 @@ def started(arguments: list[str], lifeline: int = 0) -> int:
         os._exit(127)
 
 
-def send(pid: int, sign: signal.Signals) -> None:
-    """To a child and to its group: a group gets it at once, so none can fork out of it between."""
-    with suppress(OSError):
-        group = os.getpgid(pid)
-        if group != os.getpgrp():
-            send_to_group(group, sign)
-        os.kill(pid, sign)
-
-
-def send_to_group(group: int, sign: signal.Signals) -> None:
+def signal_group(group: int, sign: signal.Signals) -> None:
     with suppress(OSError):
         os.killpg(group, sign)
 
@@ -182,24 +158,18 @@ def children() -> Iterator[int]:
     """Our direct children, the youngest first: one that forks and exits for ever must be caught."""
     mine = os.getpid()
     with os.scandir("/proc") as entries:
-        numbers = [int(entry.name) for entry in entries if entry.name.isdecimal()]
-    for pid in sorted(numbers, reverse=True):
-        if parent_of(pid) == mine:
+        pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
+    for pid in sorted(pids, reverse=True):
+        parent = 0
+        with suppress(OSError, IndexError):  # it may be gone
+            handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
+            try:
+                # The name comes before the parent, in parentheses, and may hold anything.
+                parent = int(os.read(handle, 4096).rpartition(b")")[2].split()[1])
+            finally:
+                os.close(handle)
+        if parent == mine:
             yield pid
-
-
-def parent_of(pid: int) -> int:
-    """Zero if it has gone. The name comes before, in parentheses, and may hold anything."""
-    try:
-        handle = os.open(f"/proc/{pid}/stat", os.O_RDONLY)
-    except OSError:
-        return 0
-    try:
-        return int(os.read(handle, 4096).rpartition(b")")[2].split()[1])
-    except (OSError, IndexError):
-        return 0
-    finally:
-        os.close(handle)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from agents.tools import fetch as limits
 from agents.tools.base import ToolFailed
-from agents.tools.fetch import LARGEST, fetch_tools
-from agents.tools.html_to_text import web_text
+from agents.tools.fetch import LARGEST, fetch_tools, web_text
 
 SECRET = "the secret of the metadata service"
 

@@ -16,7 +16,7 @@ from agents.errors import Invalid
 from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
 from agents.tools.integrations.mcp import Server, aclose_all, forget, list_tools
-from agents.tools.processes import marked
+from agents.tools.shell import marked
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"

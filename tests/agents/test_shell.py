@@ -12,8 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agents.tools.base import ToolFailed
-from agents.tools.processes import MOST_CHARACTERS, Output, Supervised, marked
-from agents.tools.shell import environment, run_command, shell_tools
+from agents.tools.shell import (
+    MOST_CHARACTERS,
+    Output,
+    Supervised,
+    environment,
+    marked,
+    run_command,
+    shell_tools,
+)
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -364,7 +371,7 @@ async def test_nothing_runs_on_when_the_loop_goes_down_in_the_middle(root, nap, 
 
 @needs_proc
 async def test_halting_the_one_who_watches_over_a_command_frees_nothing(root, nap, monkeypatch):
-    monkeypatch.setattr("agents.tools.processes.LONGEST_STOP", 0.5)  # a limit, not behaviour
+    monkeypatch.setattr("agents.tools.shell.LONGEST_STOP", 0.5)  # a limit, not behaviour
     await refusal(root, f"setsid {nap} & kill -STOP $PPID; {nap}", timeout_s=1)
     assert not running(nap)
     assert not zombies()

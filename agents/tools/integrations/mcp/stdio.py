@@ -32,7 +32,7 @@ from agents.tools.integrations.mcp.errors import (
     one_line,
 )
 from agents.tools.integrations.mcp.server import Server
-from agents.tools.processes import PROGRAM
+from agents.tools.supervisor import PROGRAM
 
 MOST_NOISE = 256 * 1024  # bytes of other text between two messages
 # Seconds a server has after its stdin was closed, and again after SIGTERM.
