@@ -23,14 +23,14 @@ Document = dict[str, JsonValue]
 Written = Annotated[Document, Body(description="agent.json, or a part of it")]
 Digest = Annotated[str | None, Header(alias="If-Match", description="ETag of the file as read")]
 
-# Said about the file, not written in it: what GET shows can be sent back by PUT as it is.
-SAID = ("problem", "problem_line", "warning")
+# About the file, not in it: what GET answers can be sent back by PUT as it is.
+REMARKS = ("problem", "problem_line", "warning")
 
 
 @router.get("", response=answers(Page[AgentShape]))
 def list_agents(request: HttpRequest) -> HttpResponse:
     agents = agents_of(person(request))
-    return JsonResponse({"items": [shape(agent) for agent in agents], "count": len(agents)})
+    return JsonResponse({"items": [document_of(agent) for agent in agents], "count": len(agents)})
 
 
 @router.post("", response=answers(AgentShape, 409, status=201))
@@ -39,15 +39,15 @@ def create_agent(request: HttpRequest, body: Written) -> HttpResponse:
     agent_id = body.get("id")
     if not isinstance(agent_id, str):
         raise Invalid("id is missing: it names the agent's folder.")
-    values = {key: value for key, value in without_said(body).items() if key != "id"}
+    values = {key: value for key, value in without_remarks(body).items() if key != "id"}
     by = person(request)
     agent = make_agent(by, agent_id, lambda: agent_file.create_agent(agent_id, values))
-    return shown(agent, status=201)
+    return response_of(agent, status=201)
 
 
 @router.get("/{agent_id}", response=answers(AgentShape, 404))
 def get_agent(request: HttpRequest, agent_id: str) -> HttpResponse:
-    return shown(agent_of(person(request), agent_id))
+    return response_of(agent_of(person(request), agent_id))
 
 
 @router.patch("/{agent_id}", response=answers(AgentShape, 404, 409, 412))
@@ -56,7 +56,7 @@ def change_agent(
 ) -> HttpResponse:
     """A merge-patch (RFC 7396): only these keys of the file change; null takes one away."""
     agent = agent_of(person(request), agent_id)
-    return shown(agent_file.change_agent(agent.id, without_said(body), bare(if_match)))
+    return response_of(agent_file.change_agent(agent.id, without_remarks(body), bare(if_match)))
 
 
 @router.put("/{agent_id}", response=answers(AgentShape, 404, 409, 412))
@@ -65,8 +65,8 @@ def replace_agent(
 ) -> HttpResponse:
     """The whole file; a broken one is replaced too."""
     agent = agent_of(person(request), agent_id)
-    text = json.dumps({"id": agent.id, **without_said(body)}, indent=2, ensure_ascii=False)
-    return shown(agent_file.replace_agent_text(agent.id, text + "\n", bare(if_match)))
+    text = json.dumps({"id": agent.id, **without_remarks(body)}, indent=2, ensure_ascii=False)
+    return response_of(agent_file.replace_agent_text(agent.id, text + "\n", bare(if_match)))
 
 
 @router.delete("/{agent_id}", response=answers(None, 404, 409, status=204))
@@ -79,21 +79,21 @@ def delete_agent(request: HttpRequest, agent_id: str) -> Status[None]:
     return Status(204, None)
 
 
-def shown(agent: AgentRecord, status: int = 200) -> HttpResponse:
-    response = JsonResponse(shape(agent), status=status)
+def response_of(agent: AgentRecord, status: int = 200) -> HttpResponse:
+    response = JsonResponse(document_of(agent), status=status)
     response.headers["ETag"] = f'"{agent.digest}"'
     return response
 
 
-def shape(agent: AgentRecord) -> Document:
+def document_of(agent: AgentRecord) -> Document:
     document: Document = agent.file.model_dump(mode="json", by_alias=True)
-    return document | {key: getattr(agent, key) for key in SAID}
+    return document | {key: getattr(agent, key) for key in REMARKS}
 
 
-def without_said(body: Document) -> Document:
-    return {key: value for key, value in body.items() if key not in SAID}
+def without_remarks(body: Document) -> Document:
+    return {key: value for key, value in body.items() if key not in REMARKS}
 
 
 def bare(tag: str | None) -> str | None:
-    """`"abc"` or `W/"abc"` as abc."""
+    """An entity tag without its quotes: `"abc"` or `W/"abc"` as abc."""
     return tag.strip().removeprefix("W/").strip('"') if tag else None

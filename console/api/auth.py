@@ -1,4 +1,7 @@
-"""Who calls: a browser with a session, or a script with a bearer token."""
+"""Who calls (a browser with a session, or a script with a bearer token), and what is theirs.
+
+A row of somebody else's is answered like one that does not exist: 404.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,19 @@ from ninja.security import HttpBearer
 from ninja.security.base import AuthBase
 from ninja.utils import check_csrf
 
-from agents.errors import Forbidden
+from agents.errors import Forbidden, NotFound
+from agents.models import Conversation, ToolCall
+from agents.statements import fetch_models
 from console.auth.tokens import bearer_of
 from console.throttling import count_call
+from plans.models import Plan, Subtask
+
+CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s AND owner_id = %s"
+PLAN = """
+SELECT p.* FROM plans_plan p JOIN agents_conversation c ON c.id = p.conversation_id
+WHERE p.id = %s AND c.owner_id = %s
+"""
+SUBTASK = "SELECT * FROM plans_subtask WHERE plan_id = %s AND key = %s AND position IS NOT NULL"
 
 
 class Token(HttpBearer):
@@ -46,3 +59,33 @@ class Session(AuthBase):
 def person(request: HttpRequest) -> User:
     """The caller of an operation."""
     return cast(User, getattr(request, "auth"))  # noqa: B009  # set by django-ninja
+
+
+def conversation_of(request: HttpRequest, id: int) -> Conversation:
+    rows = fetch_models(Conversation, CONVERSATION, [id, person(request).pk])
+    if not rows:
+        raise NotFound(f"There is no conversation {id}.")
+    return rows[0]
+
+
+def plan_of(request: HttpRequest, id: int) -> Plan:
+    rows = fetch_models(Plan, PLAN, [id, person(request).pk])
+    if not rows:
+        raise NotFound(f"There is no plan {id}.")
+    return rows[0]
+
+
+def subtask_of(plan: Plan, key: str) -> Subtask:
+    """A subtask of the checklist; removed ones live in versions and timeline only."""
+    rows = fetch_models(Subtask, SUBTASK, [plan.pk, key])
+    if not rows:
+        raise NotFound(f"The plan has no subtask {key[:20]!r}.")
+    return rows[0]
+
+
+def call_of(request: HttpRequest, id: int) -> ToolCall:
+    calls = ToolCall.objects.select_related("turn__conversation")
+    row = calls.filter(pk=id, turn__conversation__owner=person(request)).first()
+    if row is None:
+        raise NotFound(f"There is no tool call {id}.")
+    return row

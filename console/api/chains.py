@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
@@ -61,7 +59,7 @@ class OutcomeShape(Schema):
 
 @router.get("", response=answers(Page[ChainName]))
 def chains(request: HttpRequest) -> dict[str, object]:
-    items = [asdict(chain) for chain in list_chains()]
+    items = list_chains()
     return {"items": items, "count": len(items)}
 
 
@@ -75,7 +73,7 @@ def put_chain(request: HttpRequest, id: str, body: Chain) -> dict[str, object]:
     """Admins only: a chain decides what every agent that uses it may do."""
     demand_admin(person(request), "chains")
     faults = save_chain(id, body.model_dump_json(indent=2, exclude_defaults=True))
-    return {"id": id, "warnings": [asdict(fault) for fault in faults]}
+    return {"id": id, "warnings": faults}
 
 
 @router.delete("/{id}", response=answers(None, 403, 404, 409, status=204))
@@ -87,27 +85,21 @@ def remove_chain(request: HttpRequest, id: str) -> Status[None]:
 
 
 @router.post("/{id}/run", response=answers(OutcomeShape, 404, 409))
-async def run_chain(request: HttpRequest, id: str, body: NewRun) -> dict[str, object]:
+async def run_chain(request: HttpRequest, id: str, body: NewRun) -> run_once.Outcome:
     """Run the chain in a conversation of its own and answer when it has ended or waits."""
-    turn = await in_db(queued, request, id, body)
+    turn = await in_db(queue_chain, request, id, body)
     try:
-        outcome = await run_once.wait_for(turn, LONGEST_RUN)
+        return await run_once.wait_for(turn, LONGEST_RUN)
     except TimeoutError:
         sentence = f"It still runs after {LONGEST_RUN} seconds; look into its conversation."
         raise Conflict(sentence) from None
-    return asdict(outcome)
 
 
-def queued(request: HttpRequest, id: str, body: NewRun) -> Turn:
+def queue_chain(request: HttpRequest, id: str, body: NewRun) -> Turn:
     load_chain(id)
-    count_message(person(request).pk)
-    return run_once.queue_chain(person(request), id, body.input, agent_for(request, body.agent))
-
-
-def agent_for(request: HttpRequest, wanted: str | None) -> str:
-    if wanted is not None:
-        return agent_of(person(request), wanted).id
-    own = agents_of(person(request))
+    by = person(request)
+    count_message(by.pk)
+    own = agents_of(by) if body.agent is None else [agent_of(by, body.agent)]
     if not own:
         raise NotFound("You have no agent to run it with.")
-    return own[0].id
+    return run_once.queue_chain(by, id, body.input, own[0].id)

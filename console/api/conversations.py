@@ -1,6 +1,8 @@
-"""/api/conversations: what is said, and the plan of a conversation."""
+"""/api/conversations and /api/tool-calls: what is said, and a person's word on a call that asks."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, JsonResponse
@@ -9,33 +11,39 @@ from ninja.responses import Status
 
 from agents import actions
 from agents.config.ownership import agent_of
-from agents.models import Conversation
+from agents.models import Conversation, ToolCall, Turn
 from console import chat_commands
-from console.api.auth import person
-from console.api.lookup import conversation_of
-from console.api.messages import message_shape
-from console.api.paging import PageNumber, page_of
+from console.api.auth import call_of, conversation_of, person
 from console.api.plan_shapes import PlanShape
 from console.api.shapes import (
+    Body,
     ConversationPatch,
     ConversationShape,
     MessageShape,
     NewConversation,
     NewMessage,
     Page,
+    PageNumber,
     Said,
+    ToolCallShape,
     TurnShape,
     answers,
+    page_of,
 )
-from console.api.turns import turn_shape
 from plans import actions as plan_actions
 from plans.expected_version import Expected, VersionConflict
 from plans.snapshot import conversation_snapshot
 
 router = Router(tags=["conversations"])
+tool_calls = Router(tags=["conversations"])
 Document = dict[str, object]
 # What one answer brings at most; the next one goes on after its last seq.
 MOST_MESSAGES = 500
+
+
+class Decision(Body):
+    decision: Literal["allow_once", "always", "deny"]
+    reason: str = ""
 
 
 @router.get("", response=answers(Page[ConversationShape]))
@@ -43,25 +51,26 @@ def list_conversations(request: HttpRequest, agent: str = "", page: PageNumber =
     """Newest first; those of sub-agents are not among them."""
     rows = Conversation.objects.filter(owner=person(request), parent_call=None)
     rows = rows.filter(agent_id=agent) if agent else rows
-    return page_of(rows.select_related("active_plan").order_by("-updated_at"), page, shape)
+    items, count = page_of(rows.select_related("active_plan").order_by("-updated_at"), page)
+    return {"items": items, "count": count}
 
 
 @router.post("", response=answers(ConversationShape, 404, status=201))
-def create_conversation(request: HttpRequest, body: NewConversation) -> Status[Document]:
+def create_conversation(request: HttpRequest, body: NewConversation) -> Status[Conversation]:
     agent = agent_of(person(request), body.agent)
-    return Status(201, shape(actions.create_conversation(person(request), agent.id)))
+    return Status(201, actions.create_conversation(person(request), agent.id))
 
 
 @router.get("/{id}", response=answers(ConversationShape, 404))
-def get_conversation(request: HttpRequest, id: int) -> Document:
-    return shape(conversation_of(request, id))
+def get_conversation(request: HttpRequest, id: int) -> Conversation:
+    return conversation_of(request, id)
 
 
 @router.patch("/{id}", response=answers(ConversationShape, 404))
-def rename_conversation(request: HttpRequest, id: int, body: ConversationPatch) -> Document:
+def rename_conversation(request: HttpRequest, id: int, body: ConversationPatch) -> Conversation:
     conversation = conversation_of(request, id)
     actions.rename_conversation(conversation, body.title, person(request).username)
-    return shape(conversation_of(request, id))
+    return conversation_of(request, id)
 
 
 @router.delete("/{id}", response=answers(None, 404, 409, status=204))
@@ -80,8 +89,7 @@ def list_messages(request: HttpRequest, id: int, after: int = 0, cleared: bool =
     rows = conversation.messages.filter(seq__gt=after).prefetch_related("tool_calls")
     limit = conversation.cleared_seq
     rows = rows.filter(seq__lte=limit) if cleared else rows.filter(seq__gt=limit)
-    items = [message_shape(row) for row in rows.order_by("seq")[:MOST_MESSAGES]]
-    return {"items": items, "count": rows.count()}
+    return {"items": rows.order_by("seq")[:MOST_MESSAGES], "count": rows.count()}
 
 
 @router.post("/{id}/messages", response=answers(Said, 404, 409, status=202))
@@ -92,27 +100,30 @@ def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
     One that names no plan and version is kept like any message, starts nothing, and is `refused`.
     """
     conversation, by = conversation_of(request, id), person(request).username
+    seen = None
+    if body.plan is not None and body.plan_version is not None:
+        seen = Expected(body.plan, body.plan_version)
     with transaction.atomic():
-        said = chat_commands.handle_message(conversation, body.text, by, read_before(body))
-        if isinstance(said.refused, VersionConflict):
-            raise said.refused
-    document: Document = {"message": message_shape(said.message), "turn": turn_shape(said.turn)}
-    document |= {"notice": said.notice or None, "refused": said.refused is not None}
-    return Status(202, document | {"conversation": said.conversation.pk})
-
-
-def read_before(body: NewMessage) -> Expected | None:
-    """The plan and version that were read, if both are named."""
-    if body.plan is None or body.plan_version is None:
-        return None
-    return Expected(body.plan, body.plan_version)
+        result = chat_commands.handle_message(conversation, body.text, by, seen)
+        if isinstance(result.refused, VersionConflict):
+            raise result.refused
+    return Status(
+        202,
+        {
+            "message": result.message,
+            "turn": result.turn,
+            "conversation": result.conversation.pk,
+            "notice": result.notice or None,
+            "refused": result.refused is not None,
+        },
+    )
 
 
 @router.post("/{id}/stop", response=answers(TurnShape | None, 404, 409, status=202))
-def stop(request: HttpRequest, id: int) -> Status[Document | None]:
+def stop(request: HttpRequest, id: int) -> Status[Turn | None]:
     """Ends the reply that is being written; null when there is none."""
     turn = actions.stop_reply(conversation_of(request, id), person(request).username)
-    return Status(202, turn_shape(turn))
+    return Status(202, turn)
 
 
 @router.get("/{id}/plan", response=answers(PlanShape | None, 404) | {304: None})
@@ -139,14 +150,12 @@ def cancel_asking(request: HttpRequest, id: int, asking: int | None = None) -> S
     return Status(204, None)
 
 
-def shape(conversation: Conversation) -> Document:
-    active = getattr(conversation, "active_plan", None)
-    return {
-        "id": conversation.pk,
-        "agent": conversation.agent_id,
-        "title": conversation.title,
-        "seq": conversation.seq,
-        "plan": active.plan_id if active else None,
-        "created_at": conversation.created_at,
-        "updated_at": conversation.updated_at,
-    }
+@tool_calls.post(
+    "/{id}/decide",
+    response=answers(ToolCallShape, 404, 409),
+    operation_id="console_api_tool_calls_decide",
+)
+def decide(request: HttpRequest, id: int, body: Decision) -> ToolCall:
+    """The same answer twice is harmless; another one after it is refused."""
+    by = person(request).username
+    return actions.decide_call(call_of(request, id), body.decision, by, body.reason)

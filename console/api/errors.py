@@ -70,7 +70,7 @@ class Json(Parser):
 
 
 def install(api: NinjaAPI) -> None:
-    """Say each kind of error in the one shape."""
+    """Answer each kind of error in the one shape."""
     api.exception_handler(Refused)(refused)
     api.exception_handler(ValidationError)(invalid)
     api.exception_handler(HttpError)(http_error)
@@ -84,50 +84,43 @@ def problem(status: int, sentence: str = "", **more: object) -> HttpResponse:
 
 
 def refused(request: HttpRequest, error: Refused) -> HttpResponse:
-    response = problem(error.status, str(error), **what_is_there(error))
+    """The sentence, with the plan and the version that are there now where it knows them."""
+    current: dict[str, int | None] = {}
+    if isinstance(error, VersionConflict):
+        current = {"plan": error.plan, "current_version": error.current_version}
+    elif isinstance(error, Conflict | StaleVersion) and error.current_version is not None:
+        current = {"current_version": error.current_version}
+    response = problem(error.status, str(error), **current)
     for name, value in error.headers.items():
         response.headers[name] = value
     return response
-
-
-def what_is_there(error: Refused) -> dict[str, int | None]:
-    """The plan and the version that are there now, as far as the refusal knows them."""
-    if isinstance(error, VersionConflict):
-        return {"plan": error.plan, "current_version": error.current_version}
-    version = error.current_version if isinstance(error, Conflict | StaleVersion) else None
-    return {} if version is None else {"current_version": version}
 
 
 def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     """django-ninja's own: no sign-in, or a body that could not be parsed."""
     if isinstance(error.__cause__, Refused):
         return refused(request, error.__cause__)
-    told = "" if error.message == "Unauthorized" else error.message
-    response = problem(error.status_code, told)
+    sentence = "" if error.message == "Unauthorized" else error.message
+    response = problem(error.status_code, sentence)
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
 
 def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    return problem(422, sentence_of(error.errors))
-
-
-def sentence_of(errors: list[dict[str, object]]) -> str:
     """The first thing that is wrong, and how much more there is."""
-    first = errors[0]
+    first, more = error.errors[0], len(error.errors) - 1
     place = place_of(first["loc"])
-    said = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
+    fault = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
     if not place:
-        told = "The body is missing" if first["type"] == "missing" else said
+        sentence = "The body is missing" if first["type"] == "missing" else fault
     elif first["type"] == "missing":
-        told = f"{place} is missing"
+        sentence = f"{place} is missing"
     elif first["type"] == "extra_forbidden":
-        told = f"{place} is not a field here"
+        sentence = f"{place} is not a field here"
     else:
-        told = f"{place}: {said[:1].lower()}{said[1:]}"
-    more = len(errors) - 1
-    return f"{told} (and {more} more)." if more else f"{told}."
+        sentence = f"{place}: {fault[:1].lower()}{fault[1:]}"
+    return problem(422, f"{sentence} (and {more} more)." if more else f"{sentence}.")
 
 
 def place_of(loc: object) -> str:
@@ -135,17 +128,17 @@ def place_of(loc: object) -> str:
     parts = list(loc) if isinstance(loc, tuple | list) else []
     while parts and parts[0] in ("body", "query", "path", "header"):
         parts.pop(0)
-    told = ""
+    place = ""
     for part in parts:
-        told += f"[{part}]" if isinstance(part, int) else f".{part}" if told else str(part)
-    return told
+        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
+    return place
 
 
 View = Callable[[HttpRequest], HttpResponseBase]
 
 
 def plain_errors(get_response: View) -> View:
-    """Middleware: what the API itself never sees is said in its shape too."""
+    """Middleware: errors that the API itself never sees, in its shape too."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.path.startswith("/api/"):
@@ -153,20 +146,13 @@ def plain_errors(get_response: View) -> View:
         if declared_length(request) > MOST_BYTES:
             return problem(413)
         response = get_response(request)
-        if response.status_code >= 400 and not is_json(response):
-            return in_our_shape(request, response)
-        return response
+        kind = response.headers.get("Content-Type", "")
+        if response.status_code < 400 or kind.startswith("application/json"):
+            return response
+        sentence = SENTENCES.get(response.status_code, SENTENCES[400])
+        shaped = problem(response.status_code, sentence.format(method=request.method))
+        if allowed := response.headers.get("Allow"):
+            shaped.headers["Allow"] = allowed
+        return shaped
 
     return middleware
-
-
-def in_our_shape(request: HttpRequest, response: HttpResponseBase) -> HttpResponse:
-    told = SENTENCES.get(response.status_code, SENTENCES[400])
-    shaped = problem(response.status_code, told.format(method=request.method))
-    if allowed := response.headers.get("Allow"):
-        shaped.headers["Allow"] = allowed
-    return shaped
-
-
-def is_json(response: HttpResponseBase) -> bool:
-    return response.headers.get("Content-Type", "").startswith("application/json")

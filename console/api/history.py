@@ -7,18 +7,15 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 
-from agents.engine.times import times_of
-from agents.models import Event, TurnState
-from console.api.events import MOST_EVENTS
-from console.api.events import shape as event_shape
-from console.api.lookup import plan_of
+from agents.models import Event
+from console.api.auth import plan_of
+from console.api.events import MOST_EVENTS, event_document
 from console.api.plan_shapes import AttemptShape
 from console.api.shapes import EventShape, Page, answers
 from plans.export import as_markdown
 from plans.models import Attempt
 
 router = Router(tags=["plans"])
-Items = dict[str, object]
 
 
 @router.get("/{id}/events", response=answers(Page[EventShape], 404))
@@ -28,15 +25,15 @@ def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0
     rows = Event.objects.filter(
         conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
     )
-    items = [event_shape(row) for row in rows.order_by("seq")[:MOST_EVENTS]]
+    items = [event_document(row) for row in rows.order_by("seq")[:MOST_EVENTS]]
     return JsonResponse({"items": items, "count": rows.count()})
 
 
 @router.get("/{id}/attempts", response=answers(Page[AttemptShape], 404))
-def attempts(request: HttpRequest, id: int) -> Items:
+def attempts(request: HttpRequest, id: int) -> dict[str, object]:
     """Every try at every subtask, in the order they were made."""
     rows = Attempt.objects.filter(subtask__plan=plan_of(request, id))
-    items = [attempt_shape(row) for row in rows.select_related("subtask", "turn").order_by("pk")]
+    items = list(rows.select_related("subtask", "turn").order_by("pk"))
     return {"items": items, "count": len(items)}
 
 
@@ -53,26 +50,3 @@ def export(request: HttpRequest, id: int) -> HttpResponse:
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="plan-{id}.md"'
     return response
-
-
-def state_of(row: Attempt) -> str:
-    """That of its turn, but a turn that went well may have said that the subtask failed."""
-    failed = row.turn.state == TurnState.DONE and bool(row.failure_class)
-    return str(TurnState.FAILED if failed else row.turn.state)
-
-
-def attempt_shape(row: Attempt) -> Items:
-    return {
-        "subtask": row.subtask.key,
-        "number": row.number,
-        "version": row.version,
-        "turn": row.turn_id,
-        "state": state_of(row),
-        "failure_class": row.failure_class,
-        "error": row.error,
-        "started_at": row.turn.started_at,
-        "finished_at": row.turn.finished_at,
-        "seconds": times_of(row.turn).document(),
-        "tokens": row.turn.tokens,
-        "cost": row.turn.cost,
-    }

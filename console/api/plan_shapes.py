@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, Self
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
+from agents.engine.times import times_of
+from agents.models import TurnState
 from console.api.shapes import Body
+from plans.models import Attempt, State
 from plans.schemas import LONGEST_TEXT, Content, Name, SubtaskDraft, Text, Title
+from plans.search import NEEDS_ME, Query
 
 Json = dict[str, JsonValue]
+Sort = Literal[
+    "created", "-created", "state", "-state", "duration", "-duration", "tokens", "-tokens"
+]
 # What a yes starts.
 RunAfter = Literal["all", "next", "no"]
 
@@ -132,18 +139,28 @@ class VersionTextShape(VersionShape):
 
 
 class AttemptShape(Schema):
-    subtask: str
+    subtask: str = Field(alias="subtask.key")
     number: int
     version: int
-    turn: int
+    turn: int = Field(alias="turn_id")
     state: str
     failure_class: str
     error: str
-    started_at: datetime | None
-    finished_at: datetime | None
+    started_at: datetime | None = Field(alias="turn.started_at")
+    finished_at: datetime | None = Field(alias="turn.finished_at")
     seconds: SecondsShape
-    tokens: int
-    cost: float | None
+    tokens: int = Field(alias="turn.tokens")
+    cost: float | None = Field(alias="turn.cost")
+
+    @staticmethod
+    def resolve_state(row: Attempt) -> str:
+        """That of its turn, but a turn that went well may have said that the subtask failed."""
+        failed = row.turn.state == TurnState.DONE and bool(row.failure_class)
+        return str(TurnState.FAILED if failed else row.turn.state)
+
+    @staticmethod
+    def resolve_seconds(row: Attempt) -> dict[str, object]:
+        return times_of(row.turn).document()
 
 
 class AskedShape(Schema):
@@ -151,6 +168,37 @@ class AskedShape(Schema):
 
     conversation: int
     turn: int | None
+
+
+class PlansWanted(Schema):
+    """`q`: every word stands in the title, goal, content or a subtask's name. `since` and `until`
+    are days in UTC, both included. `attention` is needs-me for all that waits for a person, or
+    failed. `sort` goes down with a leading -."""
+
+    state: State | None = None
+    attention: Literal["needs-me", "failed"] | None = None
+    agent: str = ""
+    conversation: int | None = None
+    q: str = ""
+    since: date | None = None
+    until: date | None = None
+    sort: Sort = "-created"
+
+    @property
+    def standings(self) -> tuple[str, ...]:
+        return {"needs-me": NEEDS_ME, "failed": ("failed",)}.get(self.attention or "", ())
+
+    def as_query(self) -> Query:
+        since, until = (
+            datetime.combine(day, time(), UTC) if day else None for day in (self.since, self.until)
+        )
+        return Query(
+            agent=self.agent,
+            conversation=self.conversation,
+            text=self.q,
+            since=since,
+            until=until + timedelta(days=1) if until else None,
+        )
 
 
 class NewPlan(Body):
@@ -250,3 +298,19 @@ class SubtaskPatch(Body):
     description: Text | None = None
     expected_outcome: Text | None = None
     position: Annotated[int, Field(ge=1)] | None = None
+
+
+class Anew(Body):
+    """`from` is the key of the first subtask to be replanned; without it the next open one."""
+
+    from_key: str | None = Field(default=None, alias="from")
+    hint: str = ""
+
+
+class Limits(Body):
+    """New limits; what is not named stays, null takes a limit away."""
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    model_calls: int | None = None

@@ -13,25 +13,24 @@ from ninja.responses import Status
 from agents.actions import create_conversation, start_turn
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
-from agents.models import Conversation, Message
+from agents.models import Conversation, Message, Turn
 from console import plan_command
-from console.api.auth import person
+from console.api.auth import conversation_of, person, plan_of
 from console.api.errors import StaleVersion, VersionNotNamed
-from console.api.lookup import conversation_of, plan_of
-from console.api.paging import PageNumber, page_of
 from console.api.plan_shapes import (
+    Anew,
     Approval,
     AskedShape,
     Feedback,
+    Limits,
     NewPlan,
     PlanPatch,
     PlanShape,
+    PlansWanted,
     Reason,
     RunMode,
 )
-from console.api.plans_wanted import PlansWanted
-from console.api.shapes import Page, TurnShape, answers
-from console.api.turns import turn_shape
+from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
 from plans.actions.request import bind
@@ -49,11 +48,11 @@ def list_plans(
     request: HttpRequest, wanted: Annotated[PlansWanted, Query()], page: PageNumber = 1
 ) -> HttpResponse:
     """A person's plans, the newest first. Plans of sub-agents are listed by their conversation."""
-    rows = search.search_plans(person(request).pk, wanted.as_wanted())
+    rows = search.search_plans(person(request).pk, wanted.as_query())
     rows = search.standing_as(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
-    rows = search.ordered(rows, wanted.sort).select_related("conversation")
-    return JsonResponse(page_of(rows, page, snapshot))
+    found, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
+    return JsonResponse({"items": [snapshot(plan) for plan in found], "count": count})
 
 
 @router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
@@ -62,29 +61,28 @@ def create_plan(
 ) -> HttpResponse | Status[dict[str, int | None]]:
     """With a title: this plan (201). With a goal alone: the agent's planner makes one (202)."""
     with transaction.atomic():  # a refusal leaves no empty conversation behind
-        conversation = where(request, body)
+        if body.conversation is not None:
+            conversation = conversation_of(request, body.conversation)
+        else:
+            agent = agent_of(person(request), body.agent or "")
+            conversation = create_conversation(person(request), agent.id)
         if not body.title:
-            return Status(202, ask(request, conversation, body))
+            return Status(202, request_plan(request, conversation, body))
         plan = documents.create_plan(
             conversation,
             **body.model_dump(include={*PlanDraft.model_fields, "goal", "metadata"}),
             by=person(request).username,
             beside=body.beside,
         )
-        return shown(plan, status=201)
+        return plan_response(plan, status=201)
 
 
-def where(request: HttpRequest, body: NewPlan) -> Conversation:
-    if body.conversation is not None:
-        return conversation_of(request, body.conversation)
-    agent = agent_of(person(request), body.agent or "")
-    return create_conversation(person(request), agent.id)
-
-
-def ask(request: HttpRequest, conversation: Conversation, body: NewPlan) -> dict[str, int | None]:
+def request_plan(
+    request: HttpRequest, conversation: Conversation, body: NewPlan
+) -> dict[str, int | None]:
     """As if the person had typed it; `planner` is a chain other than the agent's."""
     count_message(conversation.owner_id)
-    said = plan_command.plan(
+    result = plan_command.plan(
         conversation,
         f"/plan {body.goal}",
         body.goal,
@@ -92,16 +90,16 @@ def ask(request: HttpRequest, conversation: Conversation, body: NewPlan) -> dict
         body.planner or "",
         beside=body.beside,
     )
-    if said.turn is None:
+    if result.turn is None:
         notice = conversation.messages.filter(kind=Message.Kind.NOTICE).order_by("seq").last()
         raise Conflict(notice.text if notice else "No plan can be asked for here.")
-    return {"conversation": conversation.pk, "turn": said.turn.pk}
+    return {"conversation": conversation.pk, "turn": result.turn.pk}
 
 
 @router.get("/{id}", response=answers(PlanShape, 404))
 def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     """Its ETag is the version that If-Match wants."""
-    return shown(plan_of(request, id))
+    return plan_response(plan_of(request, id))
 
 
 @router.patch("/{id}", response=answers(PlanShape, 404, 409, 412, 428))
@@ -110,17 +108,12 @@ def edit_plan(
 ) -> HttpResponse:
     plan = plan_of(request, id)
     version = version_seen(plan, if_match, needed=True)
-    actions.edit_plan(plan, edit_of(plan, body), person(request).username, version)
-    return shown(plan)
-
-
-def edit_of(plan: Plan, body: PlanPatch) -> PlanEdit:
-    """The same in the domain's shape, where each subtask has its name."""
     wanted = body.model_dump(exclude_none=True)
     names = dict(plan.subtasks.values_list("key", "name"))
-    for subtask in wanted.get("subtasks", []):
+    for subtask in wanted.get("subtasks", []):  # in the domain each has its name
         subtask.setdefault("name", names.get(subtask.get("key"), "?"))
-    return PlanEdit.model_validate(wanted)
+    actions.edit_plan(plan, PlanEdit.model_validate(wanted), person(request).username, version)
+    return plan_response(plan)
 
 
 @router.delete("/{id}", response=answers(None, 404, 409, status=204))
@@ -135,14 +128,14 @@ def activate(request: HttpRequest, id: int) -> HttpResponse:
     """Put it into its conversation's drawer; not while another one runs there."""
     plan = plan_of(request, id)
     actions.activate_plan(plan, person(request).username)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/use-again", response=answers(PlanShape, 404, 409, status=201))
 def use_again(request: HttpRequest, id: int) -> HttpResponse:
     """A new plan with the same text, which waits for a yes of its own."""
     again = actions.use_again(plan_of(request, id), person(request).username)
-    return shown(again, status=201)
+    return plan_response(again, status=201)
 
 
 @router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
@@ -150,11 +143,11 @@ def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
     """A yes to exactly this version; 409 with the current one when it is another."""
     plan = plan_of(request, id)
     actions.approve_plan(plan, body.version, person(request).username, run=body.run or "")
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/revise", response=answers(TurnShape | None, 404, 409, status=202))
-def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, object] | None]:
+def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
     """Ask the agent for changes; a new version then waits for a yes."""
     plan = plan_of(request, id)
     if not plan.is_open:
@@ -164,7 +157,7 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[dict[str, ob
     with transaction.atomic():
         _, turn = start_turn(plan.conversation, body.feedback, person(request).username, "plan")
         bind(turn, plan.pk)
-    return Status(202, turn_shape(turn))
+    return Status(202, turn)
 
 
 @router.post("/{id}/cancel", response=answers(PlanShape, 404, 409))
@@ -172,7 +165,7 @@ def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpRes
     plan = plan_of(request, id)
     reason = body.reason.strip() if body else ""
     actions.cancel_plan(plan, person(request).username, said=reason)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/run", response=answers(PlanShape, 404, 409, 412))
@@ -184,7 +177,7 @@ def run(
     version, wanted = version_seen(plan, if_match), body or RunMode()
     options: dict[str, object] = {"executor": wanted.executor, "allow": wanted.allow}
     actions.run_plan(plan, person(request).username, wanted.mode, options, version)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/pause", response=answers(PlanShape, 404, 409))
@@ -192,14 +185,14 @@ def pause(request: HttpRequest, id: int) -> HttpResponse:
     """After the tool call that is running now."""
     plan = plan_of(request, id)
     actions.pause_plan(plan, person(request).username)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/resume", response=answers(PlanShape, 404, 409, 412))
 def resume(request: HttpRequest, id: int, if_match: Version = None) -> HttpResponse:
     plan = plan_of(request, id)
     actions.resume_plan(plan, person(request).username, version_seen(plan, if_match))
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/stop", response=answers(PlanShape, 404, 409))
@@ -207,10 +200,38 @@ def stop(request: HttpRequest, id: int) -> HttpResponse:
     """At once, in the middle of a call; the subtask is to do again."""
     plan = plan_of(request, id)
     actions.stop_plan(plan, person(request).username)
-    return shown(plan)
+    return plan_response(plan)
 
 
-def shown(plan: Plan, status: int = 200) -> HttpResponse:
+@router.post(
+    "/{id}/replan",
+    response=answers(TurnShape, 404, 409, 412, status=202),
+    operation_id="console_api_steering_replan",
+)
+def replan(
+    request: HttpRequest, id: int, body: Anew | None = None, if_match: Version = None
+) -> Status[Turn]:
+    """Ask the planner for another way; done subtasks stay, the new version waits for a yes."""
+    plan, wanted, by = plan_of(request, id), body or Anew(), person(request).username
+    version = version_seen(plan, if_match)
+    return Status(202, actions.replan_rest(plan, by, wanted.from_key, wanted.hint, version))
+
+
+@router.post(
+    "/{id}/budget",
+    response=answers(PlanShape, 404, 409, 412),
+    operation_id="console_api_steering_raise_budget",
+)
+def raise_budget(
+    request: HttpRequest, id: int, body: Limits, if_match: Version = None
+) -> HttpResponse:
+    """Set limits, and go on if the old ones had halted the run."""
+    plan = plan_of(request, id)
+    limits, version = body.model_dump(exclude_unset=True), version_seen(plan, if_match)
+    return plan_response(actions.raise_budget(plan, person(request).username, limits, version))
+
+
+def plan_response(plan: Plan, status: int = 200) -> HttpResponse:
     """The plan as it is after what was done to it."""
     now = snapshot(plan)
     response = JsonResponse(now, status=status)

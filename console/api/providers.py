@@ -9,7 +9,7 @@ from ninja.responses import Status
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.llm import providers
-from agents.llm.providers import ProviderEdit, ask_provider, provider_names, resolve
+from agents.llm.providers import ProviderEdit, Tested, ask_provider, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
@@ -63,31 +63,27 @@ class TestedShape(Schema):
 
 @router.get("", response=answers(Page[ProviderShape]))
 def list_providers(request: HttpRequest) -> dict[str, object]:
-    items = [shape(name) for name in provider_names()]
+    items = [provider_document(name) for name in provider_names()]
     return {"items": items, "count": len(items)}
 
 
 @router.post("", response=answers(ProviderShape, 409, status=201))
 def add_provider(request: HttpRequest, body: NewProvider) -> Status[dict[str, object]]:
-    row = providers.add_provider(
-        body.name, edit_of(body), demand_admin(person(request), "providers")
-    )
-    return Status(201, shape(row.name))
+    by = demand_admin(person(request), "providers")
+    row = providers.add_provider(body.name, edit_of(body), by)
+    return Status(201, provider_document(row.name))
 
 
 @router.get("/{name}", response=answers(ProviderShape, 404))
 def get_provider(request: HttpRequest, name: str) -> dict[str, object]:
-    return shape(known(name))
+    return provider_document(known(name))
 
 
 @router.patch("/{name}", response=answers(ProviderShape, 404))
 def change_provider(request: HttpRequest, name: str, body: ProviderChange) -> dict[str, object]:
     """One that is built in cannot be changed; add one of its name to go before it."""
-    return shape(
-        providers.change_provider(
-            name, edit_of(body), demand_admin(person(request), "providers")
-        ).name
-    )
+    by = demand_admin(person(request), "providers")
+    return provider_document(providers.change_provider(name, edit_of(body), by).name)
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))
@@ -97,11 +93,9 @@ def remove_provider(request: HttpRequest, name: str) -> Status[None]:
 
 
 @router.post("/{name}/test", response=answers(TestedShape, 404))
-async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
+async def test_provider(request: HttpRequest, name: str) -> Tested:
     """Ask it for its models. Everybody may: what comes back is no secret."""
-    endpoint = await in_db(lambda: resolve(known(name)))
-    tested = await ask_provider(endpoint)
-    return {"models": list(tested.models), "problem": tested.problem, "advice": tested.advice}
+    return await ask_provider(await in_db(lambda: resolve(known(name))))
 
 
 def known(name: str) -> str:
@@ -111,14 +105,13 @@ def known(name: str) -> str:
 
 
 def edit_of(body: ProviderChange) -> ProviderEdit:
-    named = (body.prices or {}).items()
-    prices = {model: {"input": each.input, "output": each.output} for model, each in named}
-    return ProviderEdit(
-        body.base_url, body.key, body.headers, None if body.prices is None else prices, body.flags
-    )
+    prices = None
+    if body.prices is not None:
+        prices = {model: price.model_dump() for model, price in body.prices.items()}
+    return ProviderEdit(body.base_url, body.key, body.headers, prices, body.flags)
 
 
-def shape(name: str) -> dict[str, object]:
+def provider_document(name: str) -> dict[str, object]:
     endpoint = resolve(name)
     row = Provider.objects.filter(name=name).first()
     return {

@@ -1,14 +1,25 @@
-"""What goes in and out of the API, as its OpenAPI document shows it."""
+"""What goes in and out of the API, as its OpenAPI document shows it.
+
+Shapes of rows read their fields from the row itself; an alias names an attribute that is called
+otherwise there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Generic, TypeVar
 
-from ninja import Schema
+from django.db.models import Model, QuerySet
+from ninja import Query, Schema
 from pydantic import ConfigDict, Field, JsonValue
 
+from agents.models import Conversation, Message, ToolCall
+
+PER_PAGE = 50
+PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
 T = TypeVar("T")
+Row = TypeVar("Row", bound=Model)
 
 
 class Problem(Schema):
@@ -34,6 +45,12 @@ class Page(Schema, Generic[T]):
     count: int
 
 
+def page_of(rows: QuerySet[Row], page: int) -> tuple[list[Row], int]:
+    """The rows of one page (from 1), and how many there are on all of them."""
+    start = (page - 1) * PER_PAGE
+    return list(rows[start : start + PER_PAGE]), rows.count()
+
+
 class AgentShape(Schema):
     """agent.json with its defaults filled in, and what is wrong with the file just now."""
 
@@ -48,12 +65,17 @@ class AgentShape(Schema):
 
 class ConversationShape(Schema):
     id: int
-    agent: str
+    agent: str = Field(alias="agent_id")
     title: str
     seq: int
     plan: int | None
     created_at: datetime
     updated_at: datetime
+
+    @staticmethod
+    def resolve_plan(row: Conversation) -> int | None:
+        active = getattr(row, "active_plan", None)
+        return active.plan_id if active else None
 
 
 class NewConversation(Body):
@@ -78,10 +100,15 @@ class MessageShape(Schema):
     role: str
     kind: str
     text: str
-    turn: int | None
+    turn: int | None = Field(alias="turn_id")
     streaming: bool
     created_at: datetime
     tool_calls: list[ToolCallShape]
+
+    @staticmethod
+    def resolve_tool_calls(row: Message) -> Iterable[ToolCall]:
+        """Only what a model says has any: a person's message is not asked for them."""
+        return row.tool_calls.all() if row.role == Message.Role.ASSISTANT else ()
 
 
 class NewMessage(Body):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from console.api.auth import person
-from console.api.lookup import plan_of, subtask_of
+from console.api.auth import person, plan_of, subtask_of
 from console.api.plan_shapes import NewSubtask, PlanShape, Reason, SubtaskPatch
-from console.api.plans import Version, shown, version_seen
+from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import answers
 from plans import actions
 from plans.schemas import SubtaskDraft
@@ -24,7 +23,7 @@ def add_subtask(
     version = version_seen(plan, if_match)
     draft = SubtaskDraft.model_validate(body.model_dump(exclude={"after"}))
     actions.add_subtask(plan, draft, person(request).username, version, after=body.after)
-    return shown(plan, status=201)
+    return plan_response(plan, status=201)
 
 
 @router.patch("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
@@ -40,7 +39,7 @@ def change_subtask(
         plan = actions.update_subtask(plan, key, words, by, version)
     if body.position is not None:
         actions.move_subtask(plan, key, body.position, by, plan.version)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.delete("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
@@ -50,7 +49,7 @@ def remove_subtask(
     plan = plan_of(request, id)
     subtask_of(plan, key)
     actions.remove_subtask(plan, key, person(request).username, version_seen(plan, if_match))
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
@@ -62,7 +61,7 @@ def retry_subtask(
     subtask_of(plan, key)
     version = version_seen(plan, if_match)
     actions.retry_subtask(plan, key, person(request).username, version)
-    return shown(plan)
+    return plan_response(plan)
 
 
 @router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409, 412))
@@ -78,4 +77,4 @@ def skip_subtask(
     subtask_of(plan, key)
     version, reason = version_seen(plan, if_match), body.reason if body else ""
     actions.skip_subtask(plan, key, person(request).username, reason, version)
-    return shown(plan)
+    return plan_response(plan)

@@ -56,7 +56,7 @@ async def add_tools(request: HttpRequest, body: NewSource) -> HttpResponse:
     """Register a service and ask it what it offers; one that cannot be asked is not kept."""
     by = demand_admin(person(request), "services")
     source = await sync_to_async(actions.add_source)(**body.model_dump(), by=by)
-    return shown(await actions.register(source, by), 201)
+    return response_of(await actions.register(source, by), 201)
 
 
 @router.post("/{name}/test", response=answers(SourceShape, 404))
@@ -64,14 +64,13 @@ async def test_tools(request: HttpRequest, name: str) -> HttpResponse:
     """Ask it again; `error` says why it could not be asked, and what was known stays."""
     demand_admin(person(request), "services")
     source = await sync_to_async(actions.source_named)(name)
-    return shown(await actions.refresh_source(source))
+    return response_of(await actions.refresh_source(source))
 
 
 @router.patch("/{name}", response=answers(SourceShape, 404))
 def change_tools(request: HttpRequest, name: str, body: SourceChange) -> HttpResponse:
-    return shown(
-        actions.trust_hints(name, body.trusts_hints, demand_admin(person(request), "services"))
-    )
+    by = demand_admin(person(request), "services")
+    return response_of(actions.trust_hints(name, body.trusts_hints, by))
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))
@@ -80,5 +79,5 @@ def remove_tools(request: HttpRequest, name: str) -> Status[None]:
     return Status(204, None)
 
 
-def shown(source: ToolSource, status: int = 200) -> HttpResponse:
+def response_of(source: ToolSource, status: int = 200) -> HttpResponse:
     return JsonResponse(shape(source).model_dump(), status=status)

@@ -14,9 +14,7 @@ from console.api import (
     history,
     plans,
     providers,
-    steering,
     subtasks,
-    tool_calls,
     tools,
     versions,
 )
@@ -36,12 +34,11 @@ errors.install(api)
 api.add_router("/agents", agents.router)
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
-api.add_router("/tool-calls", tool_calls.router)
+api.add_router("/tool-calls", conversations.tool_calls)
 api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
-api.add_router("/plans", steering.router)
 api.add_router("/plans", subtasks.router)
 api.add_router("/plans", history.router)
 api.add_router("/plans", versions.router)

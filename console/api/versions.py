@@ -9,15 +9,14 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from agents.errors import NotFound
-from console.api.auth import person
-from console.api.lookup import plan_of
+from console.api.auth import person, plan_of
 from console.api.plan_shapes import PlanShape, VersionShape, VersionTextShape
-from console.api.plans import Version, shown, version_seen
+from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, Page, answers
 from plans import actions
-from plans.diff import Change, PlanText, Rewording, Row, diff
+from plans.diff import Change, Row, diff
 from plans.models import Plan, PlanVersion
-from plans.text_diff import Op
+from plans.text_diff import Op, TextRun
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
@@ -43,12 +42,16 @@ class RowShape(Schema):
     old_key: str
     change: Change
     moved: bool
-    position: int | None
+    position: int | None = Field(validation_alias="place")
     was: int | None
-    name: str
-    description: str
-    expected_outcome: str
+    name: str = Field(validation_alias="text.name")
+    description: str = Field(validation_alias="text.description")
+    expected_outcome: str = Field(validation_alias="text.expected_outcome")
     fields: dict[str, list[RunShape]]
+
+    @staticmethod
+    def resolve_fields(row: Row) -> dict[str, tuple[TextRun, ...]]:
+        return {each.field: each.runs for each in row.fields}
 
 
 class CountsShape(Schema):
@@ -79,15 +82,14 @@ class GoingBack(Body):
 
 @router.get("/{id}/versions", response=answers(Page[VersionShape], 404))
 def versions(request: HttpRequest, id: int) -> Document:
-    rows = plan_of(request, id).versions.defer("snapshot")
-    return {"items": [version_shape(row) for row in rows], "count": len(rows)}
+    rows = list(plan_of(request, id).versions.defer("snapshot"))
+    return {"items": rows, "count": len(rows)}
 
 
 @router.get("/{id}/versions/{n}", response=answers(VersionTextShape, 404))
-def version(request: HttpRequest, id: int, n: int) -> Document:
+def version(request: HttpRequest, id: int, n: int) -> PlanVersion:
     """The plan's text as it was."""
-    row = version_of(plan_of(request, id), n)
-    return version_shape(row) | {"snapshot": row.snapshot}
+    return version_of(plan_of(request, id), n)
 
 
 @router.get("/{id}/diff", response=answers(DiffShape, 404), by_alias=True)
@@ -101,7 +103,16 @@ def changes(
     plan = plan_of(request, id)
     old = version_of(plan, from_ or plan.approved_version or 1)
     new = version_of(plan, to or plan.version)
-    return {"from": old.version, "to": new.version} | diff_shape(old.snapshot, new.snapshot)
+    found = diff(old.snapshot, new.snapshot)
+    return {
+        "from": old.version,
+        "to": new.version,
+        "changes": found.changes,
+        "sentence": found.sentence,
+        "counts": found.counts,
+        "fields": {each.field: each.runs for each in found.fields},
+        "subtasks": found.rows,
+    }
 
 
 @router.post("/{id}/go-back", response=answers(PlanShape, 404, 409, 412))
@@ -111,7 +122,9 @@ def go_back(
     """A new version with the text of an earlier one, as far as what has started allows."""
     plan = plan_of(request, id)
     seen = version_seen(plan, if_match)
-    return shown(actions.restore_version(plan, body.version, person(request).username, seen))
+    return plan_response(
+        actions.restore_version(plan, body.version, person(request).username, seen)
+    )
 
 
 def version_of(plan: Plan, n: int) -> PlanVersion:
@@ -119,41 +132,3 @@ def version_of(plan: Plan, n: int) -> PlanVersion:
     if row is None:
         raise NotFound(f"The plan has no version {n}.")
     return row
-
-
-def version_shape(row: PlanVersion) -> Document:
-    return {
-        "version": row.version,
-        "author": row.author,
-        "author_kind": row.author_kind,
-        "explanation": row.explanation,
-        "created_at": row.created_at,
-    }
-
-
-def diff_shape(old: PlanText, new: PlanText) -> Document:
-    found = diff(old, new)
-    return {
-        "changes": found.changes,
-        "sentence": found.sentence,
-        "counts": found.counts,
-        "fields": fields_shape(found.fields),
-        "subtasks": [row_shape(row) for row in found.rows],
-    }
-
-
-def row_shape(row: Row) -> Document:
-    return {
-        **row.text,
-        "key": row.key,
-        "old_key": row.old_key,
-        "change": row.change,
-        "moved": row.moved,
-        "position": row.place,
-        "was": row.was,
-        "fields": fields_shape(row.fields),
-    }
-
-
-def fields_shape(fields: tuple[Rewording, ...]) -> Document:
-    return {each.field: [{"op": run.op, "text": run.text} for run in each.runs] for each in fields}
