@@ -17,7 +17,8 @@ from django.urls import path, re_path  # noqa: E402
 
 from console.live.consumers import Conversation  # noqa: E402
 from console.live.origins import SameOrigin  # noqa: E402
-from console.ops.probes import Counted, Probed  # noqa: E402
+from console.ops.health import Probed  # noqa: E402
+from console.ops.metrics import Counted  # noqa: E402
 from console.serving.handler import Pages  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()

@@ -76,7 +76,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "console.ops.requests.measured",
+    "console.ops.metrics.measured",
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",

@@ -1,1 +1,1 @@
-"""For whoever looks after a server: health, metrics, logs, traces, the doctor."""
+"""For whoever runs a server: health, metrics, logs, traces, the doctor."""

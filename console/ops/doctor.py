@@ -1,61 +1,230 @@
-"""What is configured and whether it works, each as one finding: surroundings, people, agents."""
+"""What is configured and whether it works, each part as one finding: what Planside stands on
+(home, database, Redis, workers, extras), people, agents and chains.
+"""
 
 from __future__ import annotations
 
+import shutil
+import socket
+import sqlite3
+import stat
+import tempfile
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
+from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import DatabaseError, connection
+from django.utils import timezone
 
 from agents.chains.store import chain_ids, list_chains
 from agents.chains.store import folder as chains_folder
 from agents.config.store import AgentRecord, list_agents
+from agents.db import clock, is_postgresql
 from agents.errors import Refused
 from agents.llm.providers import resolve
-from agents.llm.request import Endpoint
+from agents.models import ToolSource
+from agents.queue.backlog import backlog, runners
+from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
-from console.home import BEGIN_ANEW, LOST, database_file, is_lost
-from console.ops.checks import Finding, home, surroundings
-from console.ops.health import database_problem
+from console import env
+from console.home import BEGIN_ANEW, LOST, database_file, is_lost, remedy
+from console.live.memory_layer import MemoryLayer
+from console.ops import tracing
+from console.ops.health import channel_problem, database_problem
+from console.serving.migrating import is_behind
 
-__all__ = ["Finding", "findings"]
+MB = 1024**2
+LITTLE_ROOM = 200 * MB
+# Seconds: between this machine's clock and the database's, and of a turn nobody has taken.
+CLOCKS_APART = 2.0
+LONG_DUE = 15.0
+# Seconds until Redis, a collector and a model's server count as ones that do not answer.
+PATIENCE = 2.0
+MODEL_PATIENCE = 5.0
+EXTRAS = {
+    "PostgreSQL": "psycopg",
+    "Redis": "channels_redis",
+    "MCP": "mcp",
+    "OpenTelemetry": "opentelemetry.sdk",
+}
 
-# Seconds until a model's server counts as one that does not answer.
-PATIENCE = 5
+
+class Finding(NamedTuple):
+    """`advice` is what to do; there is none when all is well."""
+
+    about: str
+    grade: Literal["fine", "note", "wrong"]
+    sentence: str
+    advice: str = ""
 
 
 def findings() -> list[Finding]:
     """Without a database nobody knows whose an agent is: nothing is asked about them."""
     if is_lost():
         return [home(), Finding("Database", "wrong", LOST.format(database_file()), BEGIN_ANEW)]
-    return [*surroundings(), *signing_in(), *agents(), *chains()]
+    found = [home(), database()]
+    has_database = not database_problem()
+    if has_database:
+        found += [*clocks(), turns(), *tool_sources()]
+    found += [live_updates(), extras(), *traces(), *sign_in(has_database), *agents(has_database)]
+    if has_database:  # the names of services and providers, which chains may use, are in it
+        found += chains()
+    return found
 
 
-def signing_in() -> Iterator[Finding]:
+def home() -> Finding:
+    path = settings.PLANSIDE_HOME
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & 0o077:
+        open_to = f"others on this machine can look into {path} (mode {mode:o})."
+        return Finding("Home", "wrong", open_to, f"Run: {remedy()}")
+    try:
+        tempfile.TemporaryFile(dir=path).close()
+    except OSError:
+        advice = "Give it to the user that runs Planside."
+        return Finding("Home", "wrong", f"{path} cannot be written to.", advice)
+    free = shutil.disk_usage(path).free
+    if free < LITTLE_ROOM:
+        little = f"{path} has {free // MB:,} MB of free space left."
+        return Finding("Home", "wrong", little, "Make room on that disk.")
+    return Finding("Home", "fine", f"{path}, for you alone, {free // MB:,} MB free.")
+
+
+def database() -> Finding:
+    try:
+        behind, engine = is_behind(), f"SQLite in the home folder ({sqlite3.sqlite_version})"
+        if is_postgresql():
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW server_version")
+                engine = f"PostgreSQL ({str(cursor.fetchone()[0]).partition(' ')[0]})"
+    except Exception:  # whatever the driver raises, this sentence says it plainly
+        return Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
+    if behind:
+        advice = "manage.py serve brings it up to date."
+        return Finding("Database", "note", f"{engine} is not up to date.", advice)
+    pool = connection.settings_dict.get("OPTIONS", {}).get("pool", {}).get("max_size")
+    most = f"; each process opens {pool} connections at most" if pool else ""
+    return Finding("Database", "fine", f"{engine} answers and is up to date{most}.")
+
+
+def clocks() -> Iterator[Finding]:
+    """Leases go by the database's clock; what people read goes by this machine's."""
+    if not is_postgresql():
+        return
+    apart = abs((timezone.now() - clock()).total_seconds())
+    if apart > CLOCKS_APART:
+        sentence = f"this machine's is {apart:,.0f} s away from the database's."
+        yield Finding("Clock", "wrong", sentence, "Let both follow a time server (NTP).")
+    else:
+        yield Finding("Clock", "fine", "agrees with the database's.")
+
+
+def turns() -> Finding:
+    """Who runs them, and whether one waits that nobody takes."""
+    external = settings.PLANSIDE_WORKERS == "external"
+    now, count = backlog(), runners()
+    if external and count == 0:
+        nobody = "run only in manage.py worker, and none is running."
+        return Finding("Turns", "wrong", nobody, "Start manage.py worker.")
+    if now.oldest_due > LONG_DUE:
+        late = f"one has been due for {now.oldest_due:,.0f} s ({now.due:,} due)."
+        advice = "Start more workers." if external else "Start Planside, or look into its log."
+        return Finding("Turns", "wrong", late, advice)
+    where = "only in manage.py worker" if external else "inside the server"
+    sentence = f"run {where}; {now.running:,} running, {now.due:,} due"
+    if external and count is None:  # on SQLite nobody can tell
+        return Finding("Turns", "note", f"{sentence}.", "See that the worker runs.")
+    processes = "" if count is None else f", by {count:,} process{'es' if count != 1 else ''}"
+    return Finding("Turns", "fine", f"{sentence}{processes}.")
+
+
+def tool_sources() -> Iterator[Finding]:
+    """As they answered when they were last asked."""
+    try:
+        sources = list(ToolSource.objects.order_by("name"))
+    except DatabaseError:  # behind: the line on the database says so
+        return
+    for source in sources:
+        about = f"Tool source {source.name}"
+        if source.error:
+            again = f"Then: manage.py tools test {source.name}"
+            yield Finding(about, "wrong", source.error, again)
+        else:
+            yield Finding(about, "fine", f"{len(source.tools):,} tools.")
+
+
+def live_updates() -> Finding:
+    about = "Live updates"
+    if isinstance(get_channel_layer(), MemoryLayer):
+        if settings.PLANSIDE_WORKERS == "external":
+            late = "in memory, so what workers do is seen only every 5 s."
+            return Finding(about, "wrong", late, "Set REDIS_URL.")
+        return Finding(about, "fine", "in memory, which serves one process.")
+    if problem := channel_problem():
+        return Finding(about, "wrong", problem, "Start Redis, or check REDIS_URL.")
+    from redis import Redis, RedisError
+
+    try:
+        with Redis.from_url(env.text("REDIS_URL"), socket_timeout=PATIENCE) as client:
+            version = str(client.info("server").get("redis_version", ""))
+    except (RedisError, ValueError):
+        version = "(of an unknown version)"
+    return Finding(about, "fine", f"Redis {version} answers.")
+
+
+def extras() -> Finding:
+    here = [name for name, package in EXTRAS.items() if tracing.is_installed(package)]
+    missing = [name for name in EXTRAS if name not in here]
+    installed = f"support for {', '.join(here)} is installed" if here else "none is installed"
+    lacking = f"; {', '.join(missing)}: not" if missing else ""
+    return Finding("Extras", "fine", f"{installed}{lacking}.")
+
+
+def traces() -> Iterator[Finding]:
+    """Where somebody asked for them."""
+    if not tracing.endpoint():
+        return
+    if problem := tracing.problem():
+        yield Finding("Traces", "wrong", problem)
+        return
+    url, shown = urlsplit(tracing.endpoint()), redacted_url(tracing.endpoint())
+    try:
+        port = url.port or (443 if url.scheme == "https" else 80)
+        socket.create_connection((url.hostname or "", port), PATIENCE).close()
+    except (OSError, ValueError):
+        away = f"the collector at {shown} does not answer."
+        advice = "Start it, or check OTEL_EXPORTER_OTLP_ENDPOINT."
+        yield Finding("Traces", "wrong", away, advice)
+    else:
+        yield Finding("Traces", "fine", f"go to {shown}.")
+
+
+def sign_in(has_database: bool) -> Iterator[Finding]:
     """On a server somebody needs a password; on a laptop the printed link is enough."""
     if settings.PLANSIDE_IS_LOCAL:
         yield Finding("Sign-in", "fine", "by the link that the server prints.")
-        return
-    if database_problem():
-        return
-    people = User.objects.filter(is_active=True)
-    able = sum(person.has_usable_password() for person in people)
-    if able:
-        yield Finding("Sign-in", "fine", f"{able} of {len(people)} people have a password.")
-        return
-    advice = "Run: manage.py user add NAME --admin"
-    yield Finding("Sign-in", "wrong", "nobody has a password.", advice)
+    elif has_database:
+        people = User.objects.filter(is_active=True)
+        if able := sum(user.has_usable_password() for user in people):
+            sentence = f"{able} of {len(people)} people have a password."
+            yield Finding("Sign-in", "fine", sentence)
+        else:
+            advice = "Run: manage.py user add NAME --admin"
+            yield Finding("Sign-in", "wrong", "nobody has a password.", advice)
 
 
-def agents() -> Iterator[Finding]:
-    """Each agent: its file, its folder, and the server of its model (asked once)."""
+def agents(has_database: bool) -> Iterator[Finding]:
+    """Each agent's file and folder, and the server of its model (asked once)."""
     providers: list[str] = []
     for agent in list_agents():
         yield agent_file(agent)
         if agent.file.provider not in providers:
             providers.append(agent.file.provider)
-    if not database_problem():  # an admin's providers are in it
+    if has_database:  # an admin's providers are in it
         yield from map(model_server, providers)
     if not providers:
         yield Finding("Agents", "note", "there are none yet.", "The first start brings one.")
@@ -69,27 +238,18 @@ def agent_file(agent: AgentRecord) -> Finding:
         folder = permissions.of_agent(agent).folder
     except Refused as refused:
         return Finding(about, "wrong", str(refused), f'Change "workspace" in {agent.path}.')
-    named = map(str, agent.file.chains.model_dump().values())
-    if missing := sorted(set(named) - set(chain_ids())):
-        told = f"there is no chain {missing[0]}."
-        return Finding(about, "wrong", told, f'Change "chains" in {agent.path}.')
+    named = set(map(str, agent.file.chains.model_dump().values()))
+    if missing := sorted(named - set(chain_ids())):
+        sentence = f"there is no chain {missing[0]}."
+        return Finding(about, "wrong", sentence, f'Change "chains" in {agent.path}.')
     if agent.warning:
         return Finding(about, "note", agent.warning, f"Change it in {agent.path}.")
     model = f"{agent.file.provider}/{agent.file.model}"
     return Finding(about, "fine", f"{model}, works in {folder}.")
 
 
-def chains() -> Iterator[Finding]:
-    """Those whose file cannot be used; every turn that thinks by one fails and says the same."""
-    if database_problem():  # the names of services and providers are in it
-        return
-    for chain in list_chains():
-        if chain.error:
-            mend = f"Mend {chains_folder() / f'{chain.id}.json'}."
-            yield Finding(f"Chain {chain.id}", "wrong", chain.error, mend)
-
-
 def model_server(provider: str) -> Finding:
+    """Every OpenAI-compatible server lists its models."""
     about = f"Model provider {provider}"
     try:
         endpoint = resolve(provider)
@@ -98,25 +258,26 @@ def model_server(provider: str) -> Finding:
     if endpoint.provider == "demo":
         advice = "README.md says how to connect a model."
         return Finding(about, "note", "scripted and offline.", advice)
-    return asked(about, endpoint)
-
-
-def asked(about: str, endpoint: Endpoint) -> Finding:
-    """Every OpenAI-compatible server lists its models."""
-    keyed = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+    url, headers = endpoint.base_url, endpoint.headers
+    if endpoint.key:
+        headers = headers | {"Authorization": f"Bearer {endpoint.key}"}
     try:
-        answer = httpx.get(
-            f"{endpoint.base_url.rstrip('/')}/models",
-            headers=endpoint.headers | keyed,
-            timeout=PATIENCE,
-        )
+        answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=MODEL_PATIENCE)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        told = f"{endpoint.base_url} does not answer ({type(error).__name__})."
-        return Finding(about, "wrong", told, "Start it, or check its address.")
+        away = f"{url} does not answer ({type(error).__name__})."
+        return Finding(about, "wrong", away, "Start it, or check its address.")
     if answer.status_code in (401, 403):
-        told = f"{endpoint.base_url} refuses the key ({answer.status_code})."
-        return Finding(about, "wrong", told, "Set OPENAI_API_KEY, or the provider's key.")
+        refuses = f"{url} refuses the key ({answer.status_code})."
+        return Finding(about, "wrong", refuses, "Set OPENAI_API_KEY, or the provider's key.")
     if answer.is_error:
-        told = f"{endpoint.base_url} answered {answer.status_code}."
-        return Finding(about, "note", told, "It may not list its models; try a message.")
-    return Finding(about, "fine", f"{endpoint.base_url} answers.")
+        advice = "It may not list its models; try a message."
+        return Finding(about, "note", f"{url} answered {answer.status_code}.", advice)
+    return Finding(about, "fine", f"{url} answers.")
+
+
+def chains() -> Iterator[Finding]:
+    """Those whose file cannot be used; every turn that runs by one fails and says the same."""
+    for chain in list_chains():
+        if chain.error:
+            advice = f"Mend {chains_folder() / f'{chain.id}.json'}."
+            yield Finding(f"Chain {chain.id}", "wrong", chain.error, advice)

@@ -1,16 +1,19 @@
 """For whoever watches the server: /healthz, is the process alive; /readyz, can it work.
 
-The server itself answers both through `readiness`, on its loop and within a bounded time
-(console.ops.probes); the views below answer where Django is asked without it.
+The server answers both in front of Django, on its event loop and within a bounded time: so they
+speak when every thread hangs in a database that is gone, are asked by whatever address a probe
+knows, and need neither TLS nor a session. The views answer where Django is asked without it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
@@ -20,12 +23,58 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
 from agents.models import Conversation
+from console.ops.metrics import is_open, loop_lag
 from console.serving.migrating import is_behind
 
 PATIENCE = 1.5  # seconds for each of the checks
 LEAST_ROOM = 4 * 1024**2  # bytes
 
-Answer = tuple[int, dict[str, object]]
+Scope = dict[str, Any]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Application = Callable[..., Awaitable[None]]
+
+
+class Probed:
+    """The two probes answered on the event loop; all else is passed on."""
+
+    def __init__(self, pages: Application) -> None:
+        self.pages = pages
+
+    async def __call__(self, scope: Scope, receive: object, send: Send) -> None:
+        if loop_lag.loop is None:
+            loop_lag.watch()
+        path = scope["path"]
+        if path == "/healthz":
+            await respond(send, 200, {"status": "ok"})
+        elif path == "/readyz":
+            database, channel = await asyncio.gather(database_answer(), channel_answer())
+            await respond(send, *verdict([database, disk_problem(), channel]))
+        else:
+            await self.pages(by_our_name(scope) if path == "/metrics" else scope, receive, send)
+
+
+def by_our_name(scope: Scope) -> Scope:
+    """Prometheus asks each process by its own address, within the network and so without TLS.
+
+    Only where a token is needed, and sent: a browser has to come the usual way.
+    """
+    sent: list[tuple[bytes, bytes]] = scope["headers"]
+    if is_open() or not any(name == b"authorization" for name, _ in sent):
+        return scope
+    ours = {b"host": b"localhost", b"x-forwarded-proto": b"https"}
+    others = [(name, value) for name, value in sent if name not in ours]
+    return {**scope, "headers": [*others, *ours.items()]}
+
+
+async def respond(send: Send, status: int, document: dict[str, object]) -> None:
+    body = json.dumps(document).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"cache-control", b"no-store"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -33,31 +82,17 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    found = [database_problem(), disk_problem(), channel_problem()]
-    status, document = verdict(found)
+    status, document = verdict([database_problem(), disk_problem(), channel_problem()])
     return JsonResponse(document, status=status)
 
 
-async def readiness() -> Answer:
-    """All checks at once, none of which may take longer than PATIENCE."""
-    checks = [database_answer(), disk(), channel_answer()]
-    return verdict(list(await asyncio.gather(*checks)))
-
-
-def verdict(found: list[str]) -> Answer:
-    """`found` in the order database, disk, live updates: what is wrong with each, if anything."""
+def verdict(problems: list[str]) -> tuple[int, dict[str, object]]:
+    """`problems` of database, disk and live updates, each empty when all is well."""
     parts = ("database", "disk", "live updates")
-    away = [part for part, problem in zip(parts, found, strict=True) if problem]
+    away = [part for part, problem in zip(parts, problems, strict=True) if problem]
     if not away:
         return 200, {"status": "ready"}
-    told = " ".join(problem for problem in found if problem)
-    return 503, {"status": "not ready", "away": away, "detail": told}
-
-
-async def database_answer() -> str:
-    asked = asyncio.wrap_future(database_thread.ask())
-    answered, _ = await asyncio.wait({asked}, timeout=PATIENCE)
-    return asked.result() if answered else f"The database does not answer within {PATIENCE} s."
+    return 503, {"status": "not ready", "away": away, "detail": " ".join(filter(None, problems))}
 
 
 class OneThread:
@@ -74,6 +109,12 @@ class OneThread:
         return self.asked
 
 
+async def database_answer() -> str:
+    asked = asyncio.wrap_future(database_thread.ask())
+    answered, _ = await asyncio.wait({asked}, timeout=PATIENCE)
+    return asked.result() if answered else f"The database does not answer within {PATIENCE} s."
+
+
 def checked_database() -> str:
     """On the check's own connection, which then goes back to the pool."""
     try:
@@ -85,6 +126,15 @@ def checked_database() -> str:
             connection.close()
 
 
+database_thread = OneThread(checked_database)
+
+
+class Migrations:
+    """Looking is slow, and what is applied stays applied."""
+
+    are_applied = False
+
+
 def database_problem() -> str:
     try:
         connection.ensure_connection()
@@ -94,25 +144,11 @@ def database_problem() -> str:
         Conversation.objects.exists()
     except DatabaseError:
         return "The database has no tables yet: run manage.py migrate."
-    return migration_problem()
-
-
-class Migrations:
-    """Looking is slow, and what is applied stays applied."""
-
-    are_applied = False
-
-
-def migration_problem() -> str:
     if not Migrations.are_applied:
         if is_behind():
             return "The database is not up to date: run manage.py migrate."
         Migrations.are_applied = True
     return ""
-
-
-async def disk() -> str:
-    return disk_problem()
 
 
 def disk_problem() -> str:
@@ -142,7 +178,5 @@ async def channel_answer() -> str:
 def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
-
-database_thread = OneThread(checked_database)
 
 urlpatterns = [path("healthz", healthz), path("readyz", readyz)]

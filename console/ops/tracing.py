@@ -19,22 +19,19 @@ ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 PACKAGES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 # Milliseconds that the last spans may take when the process ends.
-LAST_WORDS = 300
+FLUSH_TIMEOUT = 300
 
 _provider: TracerProvider | None = None
 
 
 def endpoint() -> str:
+    """Where traces are wanted; empty where nobody asked for them."""
     return next((url for name in ENDPOINTS if (url := os.environ.get(name, "").strip())), "")
-
-
-def is_wanted() -> bool:
-    return bool(endpoint())
 
 
 def problem() -> str:
     """Why there are no traces although somebody asked for them, in one sentence."""
-    if not is_wanted():
+    if not endpoint():
         return ""
     if any(os.environ.get(name, "http/protobuf") == "grpc" for name in PROTOCOLS):
         return "Traces leave by OTLP over HTTP alone: unset OTEL_EXPORTER_OTLP_PROTOCOL=grpc."
@@ -52,9 +49,9 @@ def is_installed(package: str) -> bool:
 
 def start() -> None:
     """Costs nothing yet: the first span opens the exporter."""
-    if told := problem():
-        log.warning(told)
-    elif is_wanted():
+    if reason := problem():
+        log.warning(reason)
+    elif endpoint():
         tracing.trace_with(open_tracer)
 
 
@@ -74,4 +71,4 @@ def open_tracer() -> Tracer:
 def finish() -> None:
     """Send what is left; a collector that is away does not hold up the end."""
     if _provider is not None:
-        _provider.force_flush(LAST_WORDS)
+        _provider.force_flush(FLUSH_TIMEOUT)

@@ -12,7 +12,6 @@ from agents.models import Turn, TurnState
 from agents.queue.backlog import backlog
 from console.auth.tokens import create_token
 from console.ops import metrics
-from console.ops.probes import Counted
 from plans import actions
 from tests.console.serving import Started
 from tests.fake_model import call, fails, say
@@ -212,7 +211,7 @@ async def test_a_socket_counts_while_it_is_open():
         await leave.wait()
 
     before = metrics.open_sockets._value.get()
-    sockets = [asyncio.ensure_future(Counted(live)({}, None, None)) for _ in range(3)]
+    sockets = [asyncio.ensure_future(metrics.Counted(live)({}, None, None)) for _ in range(3)]
     await asyncio.sleep(0)
     seen.append(metrics.open_sockets._value.get() - before)
     leave.set()

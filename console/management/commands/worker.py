@@ -13,7 +13,7 @@ from agents.queue.worker import Worker
 from console.home import warnings
 from console.management.plain_errors import PlainCommand, leave
 from console.management.wait import release
-from console.ops.metrics_port import open_port
+from console.ops.metrics import open_port
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
 
 # Seconds. SIGTERM has to end everything within 5.
