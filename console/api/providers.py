@@ -9,7 +9,7 @@ from ninja.responses import Status
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.llm import providers
-from agents.llm.providers import ProviderEdit, Tested, ask_provider, provider_names, resolve
+from agents.llm.providers import ProviderEdit, ProviderTest, ask_provider, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
@@ -93,7 +93,7 @@ def remove_provider(request: HttpRequest, name: str) -> Status[None]:
 
 
 @router.post("/{name}/test", response=answers(TestedShape, 404))
-async def test_provider(request: HttpRequest, name: str) -> Tested:
+async def test_provider(request: HttpRequest, name: str) -> ProviderTest:
     """Ask it for its models. Everybody may: what comes back is no secret."""
     return await ask_provider(await in_db(lambda: resolve(known(name))))
 
