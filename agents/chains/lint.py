@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from pydantic import ValidationError
 
-from agents.chains.graph import TESTS, Graph, counted_edge, is_label, labels_of, normalize_label
-from agents.chains.schema import END, START, Branch, Chain, Task, ToolsCall
+from agents.chains.schema import (
+    END,
+    START,
+    TESTS,
+    Branch,
+    Chain,
+    Task,
+    counted_edge,
+    is_label,
+    labels_of,
+    normalize_label,
+)
 from agents.chains.template import KINDS
 from agents.llm.request import CHARACTERS_PER_TOKEN
 from agents.macros import MACRO, macros_in
@@ -47,55 +58,47 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:
         return [Fault("$", "It is nested too deeply.")]
+    except ValidationError as error:
+        faults = []
+        for fault in error.errors():
+            steps = [f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"]]
+            faults.append(Fault("".join(steps).lstrip(".") or "$", fault["msg"]))
+        return faults
     except ValueError as error:
-        if isinstance(error, ValidationError):
-            return [Fault(path_of(fault["loc"]), fault["msg"]) for fault in error.errors()]
         return [Fault("$", f"This is not JSON: {error}.")]
     named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
     return [*named, *check(chain, names)]
 
 
-def path_of(parts: tuple[int | str, ...]) -> str:
-    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return path.lstrip(".") or "$"
-
-
 def check(chain: Chain, names: Names) -> list[Fault]:
+    """Errors before warnings, each in the order of the tasks."""
     graph = Graph(chain)
-    faults = [*doubles(chain), *unreachable(graph), *too_small(chain)]
+    faults = list(chain_faults(graph))
     for number, task in enumerate(chain.tasks):
         place = f"tasks[{number}]"
         faults += [
-            *gotos(graph, task, place),
+            *missing_targets(graph, task, place),
             *dead_branches(task, place),
-            *edges(graph, task, place),
-            *inputs(graph, task, place),
             *calling(graph, task, place),
             *choosing(task, place),
-            *granting(task, place, names),
+            *unknown_names(task, place, names),
             *macros(graph, task, place),
         ]
     return sorted(faults, key=lambda fault: fault.level)
 
 
-def doubles(chain: Chain) -> Iterator[Fault]:
+def chain_faults(graph: Graph) -> Iterator[Fault]:
+    chain = graph.chain
     seen: set[str] = set()
     for number, task in enumerate(chain.tasks):
         if task.id in seen:
             yield Fault(f"tasks[{number}].id", f"Another task is called {task.id} already.")
         if task.id in (END, START):
             yield Fault(f"tasks[{number}].id", f"A task cannot be called {task.id}.")
-        seen.add(task.id)
-
-
-def unreachable(graph: Graph) -> Iterator[Fault]:
-    for number, task in enumerate(graph.chain.tasks):
         if task.id not in graph.reached:
             yield Fault(f"tasks[{number}]", f"No way leads to {task.id}.", "warning")
-
-
-def too_small(chain: Chain) -> Iterator[Fault]:
-    """A quarter of the limit is for the reply; what a task says itself has to fit in the rest."""
+        seen.add(task.id)
+    # A quarter of the limit is for the reply; what a task says itself has to fit in the rest.
     room = chain.token_limit - chain.token_limit // 4
     longest = max(chain.tasks, key=lambda task: len(own_words(task).encode()))
     needed = len(own_words(longest).encode()) // CHARACTERS_PER_TOKEN
@@ -108,14 +111,28 @@ def own_words(task: Task) -> str:
     return task.system_instruction + task.prompt_template
 
 
-def gotos(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+def missing_targets(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
+    """Tasks, edges and inputs that are named and not there."""
     for number, branch in enumerate(task.transition.branches):
+        path = f"{place}.transition.branches[{number}]"
         if branch.goto and branch.goto != END and branch.goto not in graph.tasks:
-            path = f"{place}.transition.branches[{number}].goto"
-            yield Fault(path, f"There is no task {branch.goto}.")
+            yield Fault(f"{path}.goto", f"There is no task {branch.goto}.")
+        if branch.operator != "edge_traversed_at_least":
+            continue
+        if not branch.when.isdecimal():
+            yield Fault(f"{path}.when", "It has to be a whole number, such as 20.")
+        if counted_edge(branch, task) not in graph.edges:
+            yield Fault(f"{path}.edge", f"There is no edge {counted_edge(branch, task)}.")
     if task.transition.on_failure and task.transition.on_failure not in graph.tasks:
         path = f"{place}.transition.on_failure"
         yield Fault(path, f"There is no task {task.transition.on_failure}.")
+    named, path = task.input_var, f"{place}.input_var"
+    if named and named != START and named not in graph.tasks:
+        yield Fault(path, f"Nothing produces {named}.")
+    elif named == task.id:
+        yield Fault(path, "A task cannot read its own output.")
+    elif named and not graph.comes_before(named, task):
+        yield Fault(path, f"No way leads from {named} to {task.id}: it has no output yet.")
 
 
 def dead_branches(task: Task, place: str) -> Iterator[Fault]:
@@ -134,27 +151,6 @@ def dead_branches(task: Task, place: str) -> Iterator[Fault]:
         yield Fault(path, "No default: what meets no branch ends the chain.", "warning")
 
 
-def edges(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
-    for number, branch in enumerate(task.transition.branches):
-        if branch.operator != "edge_traversed_at_least":
-            continue
-        path = f"{place}.transition.branches[{number}]"
-        if not branch.when.isdecimal():
-            yield Fault(f"{path}.when", "It has to be a whole number, such as 20.")
-        if counted_edge(branch, task) not in graph.edges:
-            yield Fault(f"{path}.edge", f"There is no edge {counted_edge(branch, task)}.")
-
-
-def inputs(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
-    named, path = task.input_var, f"{place}.input_var"
-    if named and named != START and named not in graph.tasks:
-        yield Fault(path, f"Nothing produces {named}.")
-    elif named == task.id:
-        yield Fault(path, "A task cannot read its own output.")
-    elif named and not graph.comes_before(named, task):
-        yield Fault(path, f"No way leads from {named} to {task.id}: it has no output yet.")
-
-
 def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
     """A model that may call tools needs a task that runs the calls, and that one their source."""
     path = f"{place}.transition.branches"
@@ -166,18 +162,15 @@ def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
             target = graph.tasks.get(branch.goto)
             if target is None or target.handler != "execute_tool_calls":
                 yield Fault(path, f"tool_call goes to {branch.goto or END}, which runs no calls.")
-    if task.handler == "execute_tool_calls" and not reads_calls(graph, task):
-        yield Fault(f"{place}.input_var", "It has to name the task whose calls are run.")
+    if task.handler == "execute_tool_calls":
+        # Its input comes from a model: by name, or from each task that leads here.
+        before = [task.input_var] if task.input_var in graph.tasks else graph.back[task.id]
+        if not before or any(graph.tasks[id].handler != "chat_completion" for id in before):
+            yield Fault(f"{place}.input_var", "It has to name the task whose calls are run.")
     if task.handler == "tools" and task.tools is None:
         yield Fault(f"{place}.tools", "It has to say which tool to call.")
     if task.handler != "tools" and task.tools is not None:
         yield Fault(f"{place}.tools", "Only a task with the handler tools calls one itself.")
-
-
-def reads_calls(graph: Graph, task: Task) -> bool:
-    """Its input comes from a model: by name, or from each task that leads here."""
-    before = [task.input_var] if task.input_var in graph.tasks else graph.back[task.id]
-    return bool(before) and all(graph.tasks[id].handler == "chat_completion" for id in before)
 
 
 def choosing(task: Task, place: str) -> Iterator[Fault]:
@@ -192,30 +185,29 @@ def choosing(task: Task, place: str) -> Iterator[Fault]:
         if not is_label(branch):
             continue
         if other := next((each for each in earlier if takes(each, branch)), None):
-            told = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
-            yield Fault(f"{path}[{number}].when", told)
+            why = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
+            yield Fault(f"{path}[{number}].when", why)
         earlier.append(branch)
 
 
 def takes(branch: Branch, other: Branch) -> bool:
-    """Whether a route's branch holds for another's label too. The same one asked for in the same
-    way is dead_branches' business."""
+    """Whether a route's branch holds for another's label too.
+
+    The same label asked for in the same way is left to dead_branches.
+    """
     mine, label = normalize_label(branch.when), normalize_label(other.when)
     if mine == label and branch.operator == other.operator:
         return False
     return mine.casefold() == label.casefold() or TESTS[branch.operator](label, mine)
 
 
-def granting(task: Task, place: str, names: Names) -> Iterator[Fault]:
-    provider = task.execute_config.provider.strip()
+def unknown_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
+    """Providers, tools and tool sources that do not exist, and a `*` that lets in all of them."""
+    config = task.execute_config
+    provider = config.provider.strip()
     is_named = provider and "{{" not in provider
     if is_named and names.providers and provider not in names.providers():
         yield Fault(f"{place}.execute_config.provider", f"There is no provider {provider}.")
-    yield from tool_names(task, place, names)
-
-
-def tool_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
-    config = task.execute_config
     words = {name.lstrip("!") for name in (*config.tools, *config.hide_tools)} - {"*"}
     known = names.tools() if names.tools and (words or task.tools) else None
     for key, listed in (("tools", config.tools), ("hide_tools", config.hide_tools)):
@@ -226,15 +218,13 @@ def tool_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
                 yield Fault(path, sentence, "warning")
             elif known is not None and name.lstrip("!") not in {*known, "*"}:
                 yield Fault(path, f"There is no tool or tool source {name.lstrip('!')}.")
-    if task.tools and known is not None:
-        yield from called(task.tools, f"{place}.tools", known)
-
-
-def called(wanted: ToolsCall, path: str, known: Collection[str]) -> Iterator[Fault]:
-    if wanted.name not in known:
-        yield Fault(f"{path}.name", f"There is no tool or tool source {wanted.name}.")
-    elif wanted.tool_name and wanted.tool not in known:
-        yield Fault(f"{path}.tool_name", f"{wanted.name} has no tool {wanted.tool_name}.")
+    if (call := task.tools) and known is not None:
+        if call.name not in known:
+            sentence = f"There is no tool or tool source {call.name}."
+            yield Fault(f"{place}.tools.name", sentence)
+        elif call.tool_name and call.tool not in known:
+            sentence = f"{call.name} has no tool {call.tool_name}."
+            yield Fault(f"{place}.tools.tool_name", sentence)
 
 
 def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
@@ -244,9 +234,12 @@ def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
     for name, text in texts.items():
         of_result = name == "output_template"
         for macro in macros_in(text):
-            if of_result and is_own(macro, task) and not is_known(macro, graph, task):
-                told = f"Its own result is named by the field alone: {{{{{of_own(macro)}}}}}."
-                yield Fault(f"{place}.{name}", told)
+            owner, _, own_field = macro.removeprefix(".").partition(".")
+            is_own = macro.startswith(".") and owner == task.id
+            if of_result and is_own and not is_known(macro, graph, task):
+                right = f"{{{{.{own_field or 'text'}}}}}"
+                sentence = f"Its own result is named by the field alone: {right}."
+                yield Fault(f"{place}.{name}", sentence)
             elif not is_known(macro, graph, task, of_result):
                 yield Fault(f"{place}.{name}", f"There is no macro {{{{{macro}}}}}.")
         if "{{" in MACRO.sub("", text):
@@ -265,15 +258,6 @@ def texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:
             yield from texts_in(each, f"{path}[{number}]")
 
 
-def is_own(macro: str, task: Task) -> bool:
-    return macro[1:].partition(".")[0] == task.id and macro.startswith(".")
-
-
-def of_own(macro: str) -> str:
-    """`.exit_code` for `.task.exit_code`."""
-    return "." + (macro[1:].partition(".")[2] or "text")
-
-
 def is_known(macro: str, graph: Graph, task: Task, of_result: bool = False) -> bool:
     if macro.startswith("."):
         return of_result or graph.comes_before(macro[1:].partition(".")[0], task)
@@ -283,3 +267,67 @@ def is_known(macro: str, graph: Graph, task: Task, of_result: bool = False) -> b
     if kind == "chain":
         return rest in ("id", "description")
     return kind in KINDS and bool(rest or kind == "now")
+
+
+# Which task leads to which.
+
+
+def targets(task: Task) -> list[str]:
+    """The tasks that this one may lead to."""
+    on_failure = [task.transition.on_failure] if task.transition.on_failure else []
+    return [branch.goto or END for branch in task.transition.branches] + on_failure
+
+
+def reached_by(next_tasks: dict[str, list[str]], waiting: list[str]) -> set[str]:
+    """The tasks that can be reached from these, these included."""
+    reached: set[str] = set()
+    waiting = list(waiting)
+    while waiting:
+        here = waiting.pop()
+        if here not in reached and here in next_tasks:
+            reached.add(here)
+            waiting += next_tasks[here]
+    return reached
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The edges of a chain, there and back; each search is made once, however many tasks ask."""
+
+    chain: Chain
+    earlier: dict[str, set[str]] = field(default_factory=dict)  # what comes before each task
+
+    @cached_property
+    def tasks(self) -> dict[str, Task]:
+        return {task.id: task for task in self.chain.tasks}
+
+    @cached_property
+    def edges(self) -> set[str]:
+        return {f"{task.id}->{target}" for task in self.chain.tasks for target in targets(task)}
+
+    @cached_property
+    def back(self) -> dict[str, list[str]]:
+        """The tasks that lead to each."""
+        back: dict[str, list[str]] = {id: [] for id in self.tasks}
+        for task in self.chain.tasks:
+            for target in set(targets(task)) & set(back):
+                back[target].append(task.id)
+        return back
+
+    @cached_property
+    def reached(self) -> set[str]:
+        next_tasks = {task.id: targets(task) for task in self.chain.tasks}
+        return reached_by(next_tasks, [self.chain.tasks[0].id])
+
+    def comes_before(self, name: str, task: Task) -> bool:
+        """Whether this may have an output when the task begins, as the start always has.
+
+        Of a task to which no way leads, nothing more is said than that.
+        """
+        if name == START:
+            return True
+        if task.id not in self.reached:
+            return name in self.tasks
+        if task.id not in self.earlier:
+            self.earlier[task.id] = reached_by(self.back, self.back[task.id])
+        return name in self.earlier[task.id]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Callable
+from typing import Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agents.config.tool_names import BETWEEN
 from agents.errors import NotFound
@@ -32,11 +33,6 @@ def seconds_of(duration: str) -> float | None:
         raise ValueError('a duration is written like "30s", "2m" or "1h30m"')
     hours, minutes, seconds, thousandths = (float(part or 0) for part in found.groups())
     return hours * 3600 + minutes * 60 + seconds + thousandths / 1000
-
-
-def a_duration(text: str) -> str:
-    seconds_of(text)
-    return text
 
 
 class Shape(BaseModel):
@@ -106,13 +102,19 @@ class Task(Shape):
     execute_config: ExecuteConfig = ExecuteConfig()
     tools: ToolsCall | None = None
     input_var: str = ""
-    timeout: Annotated[str, AfterValidator(a_duration)] = ""
+    timeout: str = ""
     retry_on_failure: int = Field(default=0, ge=0, le=20)
     transition: Transition = Field(default_factory=Transition)
 
+    @field_validator("timeout")
+    @classmethod
+    def timeout_is_a_duration(cls, timeout: str) -> str:
+        seconds_of(timeout)
+        return timeout
+
 
 class Chain(Shape):
-    """`token_limit` 0 means the model's own window. What the tasks say is checked by check.py."""
+    """`token_limit` 0 means the model's own window. What the tasks say is checked by lint.py."""
 
     id: str = Field(min_length=1)
     description: str = ""
@@ -136,3 +138,50 @@ class Chain(Shape):
         ids = {task.id for task in self.tasks if task.handler == "execute_tool_calls"}
         asking = (task for task in self.tasks if task.handler == "chat_completion")
         return any(branch.goto in ids for task in asking for branch in task.transition.branches)
+
+
+# Which task comes next.
+
+Test = Callable[[str, str], bool]
+
+TESTS: dict[str, Test] = {
+    "equals": lambda value, when: value == when,
+    "contains": lambda value, when: when in value,
+    "starts_with": lambda value, when: value.startswith(when),
+    "ends_with": lambda value, when: value.endswith(when),
+    "default": lambda value, when: True,
+}
+
+
+def next_task(task: Task, value: str, edges: dict[str, int]) -> str:
+    """The goto of the first branch that holds for the task's result; without one, the end.
+
+    `edges` says how often each was traversed. `tool-call` and `tool_call` are the same word.
+    """
+    for branch in task.transition.branches:
+        if branch.operator == "edge_traversed_at_least":
+            holds = edges.get(counted_edge(branch, task), 0) >= int(branch.when or 0)
+        else:
+            holds = TESTS[branch.operator](normalize_label(value), normalize_label(branch.when))
+        if holds:
+            return branch.goto or END
+    return END
+
+
+def counted_edge(branch: Branch, task: Task) -> str:
+    """`from->to` without spaces; a branch that names none counts itself."""
+    named = "->".join(part.strip() for part in branch.edge.split("->"))
+    return named or f"{task.id}->{branch.goto}"
+
+
+def normalize_label(word: str) -> str:
+    return word.replace("-", "_")
+
+
+def labels_of(task: Task) -> list[str]:
+    """The words that a route may choose from."""
+    return [branch.when for branch in task.transition.branches if is_label(branch)]
+
+
+def is_label(branch: Branch) -> bool:
+    return bool(branch.when) and branch.operator not in ("default", "edge_traversed_at_least")

@@ -40,12 +40,12 @@ def folder() -> Path:
 
 def lint(text: str, id: str = "") -> list[Fault]:
     """Every fault of a chain's text: saving, loading and `chain check` all ask this."""
+
+    def tool_names() -> set[str]:
+        """Tools, what they come from, the operations of services and the tools of plans."""
+        return {*known_names(), *operation_names(), *PLAN_TOOLS}
+
     return check_text(text, Names(tool_names, provider_names), id)
-
-
-def tool_names() -> set[str]:
-    """Tools, what they come from, the operations of services and the tools of plans."""
-    return {*known_names(), *operation_names(), *PLAN_TOOLS}
 
 
 def load_chain(id: str) -> Chain:
@@ -64,8 +64,8 @@ def usable(what: str, text: str, id: str = "") -> Chain:
     if not errors:
         return Chain.model_validate_json(text)
     more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    told = f"{errors[0].path}: {errors[0].sentence}".rstrip(".")
-    raise Invalid(f"{what} cannot be used: {told}{more}.")
+    first = f"{errors[0].path}: {errors[0].sentence}".rstrip(".")
+    raise Invalid(f"{what} cannot be used: {first}{more}.")
 
 
 def read_text(id: str) -> str:
@@ -74,7 +74,11 @@ def read_text(id: str) -> str:
         raise NotFound(f"There is no chain {id[:100]!r}.")
     path = folder() / f"{id}.json"
     if not path.exists():
-        copy_shipped(id, path)
+        shipped = SHIPPED / path.name
+        if not shipped.exists():
+            raise NotFound(f"There is no chain {id!r}.")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(shipped, path)
     return text_in(path)
 
 
@@ -86,14 +90,6 @@ def text_in(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise Invalid(f"{path} cannot be read: {why}.") from None
-
-
-def copy_shipped(id: str, path: Path) -> None:
-    shipped = SHIPPED / f"{id}.json"
-    if not shipped.exists():
-        raise NotFound(f"There is no chain {id!r}.")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    shutil.copyfile(shipped, path)
 
 
 def schema_text() -> str:

@@ -1,19 +1,26 @@
-"""Macros in a chain author's text: `{{var:model}}`, `{{now:2006-01-02}}`, `{{.input}}` …
+"""What a task of a chain puts out, and the macros that put it into a chain author's text.
 
-They are expanded in one pass over the author's text. What comes out, and whatever people, models
-and tools wrote, is never looked at again: braces in it stay braces.
+Macros are `{{var:model}}`, `{{now:2006-01-02}}`, `{{.input}}` … They are expanded in one pass over
+the author's text. What comes out, and whatever people, models and tools wrote, is never looked at
+again: braces in it stay braces.
+
+An output is {"text", …}: `message` is the message that shows the text already, `error` what went
+wrong, `facts` what is known of a call besides its data (an HTTP status, an exit code), `data` a
+structured result where the text is not the same as JSON. A template reads its text by its name
+alone, and its fields behind a dot.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agents.chains.outputs import OutputView, found_in
 from agents.macros import MACRO
+
+Output = dict[str, object]
 
 KINDS = ("var", "now", "toolservice", "chain", "edge_count")
 
@@ -62,6 +69,57 @@ OWN_PARTS: dict[str, Callable[[datetime], str]] = {
 }
 
 
+@dataclass(frozen=True)
+class OutputView:
+    """An output as templates name it."""
+
+    output: Mapping[str, object]
+
+    @property
+    def text(self) -> str:
+        return text_of(self.output)
+
+    def find(self, name: str) -> tuple[bool, object]:
+        """Whether there is such a field, and its value. Facts come first, then the data."""
+        for place in self.places():
+            found, value = found_in(place, name)
+            if found:
+                return True, value
+        return False, None
+
+    def places(self) -> Iterator[object]:
+        facts, data = self.output.get("facts"), self.output.get("data")
+        parsed = parsed_or_text(self.text)
+        if isinstance(facts, dict):
+            yield {"body": parsed if data is None else data, **facts}
+        yield data
+        yield parsed
+        yield {"text": self.text, "output": self.text, **self.output}
+
+
+def found_in(place: object, name: str) -> tuple[bool, object]:
+    if isinstance(place, list) and name.isdecimal() and int(name) < len(place):
+        return True, place[int(name)]
+    if isinstance(place, dict) and name in place:
+        return True, place[name]
+    return False, None
+
+
+def text_of(output: Mapping[str, object]) -> str:
+    return str(output.get("text") or "")
+
+
+def parsed_or_text(text: str) -> object:
+    """An object or a list where the text is one in JSON, else the text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return text
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
 class UnknownMacro(Exception):
     """The text names something that does not exist; one sentence."""
 
@@ -79,44 +137,37 @@ class TemplateValues:
     result: OutputView | None = None
 
 
-def expand(text: str, meanings: TemplateValues) -> str:
+def expand(text: str, values: TemplateValues) -> str:
     """The author's text with each macro replaced, once."""
-    return MACRO.sub(lambda match: value_of(match.group(1), meanings), text)
+    return MACRO.sub(lambda match: value_of(match.group(1), values), text)
 
 
-def value_of(macro: str, known: TemplateValues) -> str:
+def value_of(macro: str, values: TemplateValues) -> str:
     if macro.startswith("."):
-        return output_at(macro[1:], known)
+        return output_at(macro[1:], values)
     kind, _, rest = macro.partition(":")
     if kind == "var":
-        return variable(rest, known.variables)
+        name, bar, fallback = (part.strip() for part in rest.partition("|"))
+        if not bar and name not in values.variables:
+            raise UnknownMacro(f"There is no variable {name} and no fallback for it.")
+        return values.variables.get(name, "") or fallback
     if kind == "now":
-        return go_format(known.now, rest) if rest else known.now.isoformat(timespec="seconds")
+        return go_format(values.now, rest) if rest else values.now.isoformat(timespec="seconds")
     if macro == "toolservice:list":
-        return ", ".join(known.services)
-    if kind == "chain" and rest in known.chain:
-        return known.chain[rest]
+        return ", ".join(values.services)
+    if kind == "chain" and rest in values.chain:
+        return values.chain[rest]
     if kind == "edge_count":
-        return str(known.edges.get("->".join(part.strip() for part in rest.split("->")), 0))
+        return str(values.edges.get("->".join(part.strip() for part in rest.split("->")), 0))
     raise UnknownMacro(f"There is no macro {{{{{macro}}}}}.")
 
 
-def variable(rest: str, variables: dict[str, str]) -> str:
-    name, bar, fallback = rest.partition("|")
-    value = variables.get(name.strip(), "")
-    if value or bar:
-        return value or fallback.strip()
-    if name.strip() in variables:
-        return ""
-    raise UnknownMacro(f"There is no variable {name.strip()} and no fallback for it.")
-
-
-def output_at(path: str, known: TemplateValues) -> str:
+def output_at(path: str, values: TemplateValues) -> str:
     """`.input` or `.task.field`: what was put in, or what an earlier task gave out."""
     first, *rest = path.split(".")
-    found, value = known.result.find(first) if known.result else (False, None)
+    found, value = values.result.find(first) if values.result else (False, None)
     if not found:
-        found, value = found_in(known.outputs, first)
+        found, value = found_in(values.outputs, first)
     for part in rest:
         if found:
             found, value = (

@@ -6,8 +6,8 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from agents.chains.graph import labels_of, normalize_label
-from agents.chains.outputs import Output
+from agents.chains.schema import labels_of, normalize_label
+from agents.chains.template import Output
 from agents.db import in_db
 from agents.engine import configuration, persistence
 from agents.engine.available_tools import AvailableTools, available_tools

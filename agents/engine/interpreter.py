@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from agents.chains.graph import next_task
-from agents.chains.outputs import Output
-from agents.chains.schema import END, START, Task, seconds_of
+from agents.chains.schema import END, START, Task, next_task, seconds_of
+from agents.chains.template import Output
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.completion import chat_completion, route

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.chains.outputs import Output, text_of
 from agents.chains.schema import END
+from agents.chains.template import Output, text_of
 from agents.engine import persistence
 from agents.engine.steps import TextAdded
 from agents.models import Message, Turn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.chains.outputs import Output, text_of
 from agents.chains.schema import Chain, Task
+from agents.chains.template import Output, text_of
 from agents.llm.request import ChatMessage
 from agents.models import Turn
 

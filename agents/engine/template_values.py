@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from agents.chains.outputs import Output, OutputView
-from agents.chains.template import TemplateValues, UnknownMacro, expand
+from agents.chains.template import Output, OutputView, TemplateValues, UnknownMacro, expand
 from agents.engine.steps import Step
 from agents.models import ToolSource
 from agents.turn_exceptions import TurnFailed

@@ -7,9 +7,8 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from functools import partial
 
-from agents.chains.outputs import Output, OutputView, parsed_or_text, text_of
 from agents.chains.schema import Task
-from agents.chains.template import UnknownMacro, expand
+from agents.chains.template import Output, OutputView, UnknownMacro, expand, parsed_or_text, text_of
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import available_tools
