@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import httpx
 from django.conf import settings
 
-from agents.demo import DEMO_HOST, DemoModel
+from agents.demo.transport import DEMO_HOST, DemoModel
 
 Transport = httpx.AsyncBaseTransport | None
 Loop = asyncio.AbstractEventLoop

@@ -13,8 +13,7 @@ from posixpath import basename, dirname, join, normpath, relpath, splitext
 from typing import Any
 from urllib.parse import unquote
 
-from agents.demo.request import Call
-from agents.demo.script import SCRIPT, Facts, Wording, filled, reads
+from agents.demo.script import SCRIPT, Call, Facts, Wording, filled, reads
 
 Pages = dict[str, str]
 Fault = dict[str, Any]
@@ -51,8 +50,9 @@ class Work:
         self.no_such_section = next((title for title in self.titles if title not in there), "")
         refused = [call.result for call in self.edits if not call.result.startswith("Edited")]
         self.refusal = refused[-1].rstrip(".") if refused else ""
-        self.gaps = self.faults(*map(self.empty_sections, (self.before, self.now)))
-        self.links = self.faults(*[broken_links(t, self.files) for t in (self.before, self.now)])
+        self.gaps = self.faults(self.empty_sections(self.before), self.empty_sections(self.now))
+        links = broken_links(self.before, self.files), broken_links(self.now, self.files)
+        self.links = self.faults(*links)
 
     def meant(self, pages: list[str], about: Wording) -> list[str]:
         """Those that are named by path, by kind, or as in “the quickstart”; all where none is."""
@@ -74,27 +74,33 @@ class Work:
             if not self.titles or name in self.titles
         ]
 
-    def faults(self, *found: list[Fault]) -> Facts:
-        """Of those before and now: what is left, what is mended, and the edit to be tried next."""
-        before, now = ([each for each in faults if each["page"] in self.pages] for faults in found)
-        names = [(each["page"], each["name"]) for each in now]
+    def faults(self, before: list[Fault], now: list[Fault]) -> Facts:
+        """What is left, what is mended, and as `next` the first fault whose edit was not tried.
+
+        `edit` is the arguments of edit_file, with as many lines around the fault as make its text
+        the only one of its kind.
+        """
+        left = [fault for fault in now if fault["page"] in self.pages]
+        names = [(fault["page"], fault["name"]) for fault in left]
+        mended = [fault for fault in before if (fault["page"], fault["name"]) not in names]
         tried = [call.arguments for call in self.edits if not call.result.startswith("Interrupted")]
-        edits = [{**f, "edit": edit_of(self.now[f["page"]], f)} for f in now if f["new"]]
+        upcoming = None
+        for fault in (fault for fault in left if fault["new"]):
+            text = self.now[fault["page"]]
+            start, end = low, high = fault["start"], fault["end"]
+            while text.count(text[low:high]) > 1:
+                low = text.rfind("\n", 0, max(low - 1, 0)) + 1
+                high = text.find("\n", high) + 1 or len(text)
+            new = text[low:start] + fault["new"] + text[end:high]
+            edit = {"path": fault["page"], "old": text[low:high], "new": new}
+            if edit not in tried:
+                upcoming = {**fault, "edit": edit}
+                break
         return {
-            "left": now,
-            "mended": [each for each in before if (each["page"], each["name"]) not in names],
-            "next": next((each for each in edits if each["edit"] not in tried), None),
+            "left": left,
+            "mended": [fault for fault in mended if fault["page"] in self.pages],
+            "next": upcoming,
         }
-
-
-def edit_of(text: str, fault: Fault) -> Facts:
-    """Arguments of edit_file, with as many lines around as make the piece the only one."""
-    start, end = low, high = fault["start"], fault["end"]
-    while text.count(text[low:high]) > 1:
-        low = text.rfind("\n", 0, max(low - 1, 0)) + 1
-        high = text.find("\n", high) + 1 or len(text)
-    new = text[low:start] + fault["new"] + text[end:high]
-    return {"path": fault["page"], "old": text[low:high], "new": new}
 
 
 def filling(page: str, title: str, texts: Pages, section: str) -> str:
@@ -120,13 +126,12 @@ def findings(expressions: list[str], page: str, texts: Pages) -> list[Facts]:
             text = found[1] if (found := re.search(outer, text)) else ""
         if every := [found.groupdict("") for found in re.finditer(expressions[-1], text)]:
             where = {"file": file, "path": relpath(file, dirname(page) or ".")}
-            return [{**{key: running(groups[key]) for key in groups}, **where} for groups in every]
+            for groups in every:
+                for key, found_text in groups.items():  # paragraphs of one line each
+                    parts = cleandoc(found_text).split("\n\n")
+                    groups[key] = "\n\n".join(" ".join(part.split()) for part in parts)
+            return [{**groups, **where} for groups in every]
     return []
-
-
-def running(text: str) -> str:
-    """Paragraphs of one line each."""
-    return "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))
 
 
 def without_code(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The demo as a server without a network: chat completions, streamed at a human pace."""
+"""The demo model, scripted and offline: chat completions streamed at a human pace, no network."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import httpx
 from django.conf import settings
 
 from agents.demo.pages import Work
-from agents.demo.request import Changes, Request
-from agents.demo.script import SCRIPT, first, fits, rendered
+from agents.demo.script import SCRIPT, Changes, Request, first, fits, rendered
 
 DEMO_HOST = "demo.planside.invalid"
 DEMO_URL = f"http://{DEMO_HOST}/v1"

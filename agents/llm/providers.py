@@ -20,7 +20,7 @@ from django.db import IntegrityError, transaction
 
 from agents.config.store import AgentRecord
 from agents.db import in_db
-from agents.demo import DEMO_URL
+from agents.demo.transport import DEMO_URL
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.llm.client import list_models
 from agents.llm.errors import ModelError
