@@ -1,4 +1,4 @@
-"""How often somebody may try.
+"""How often somebody may try to sign in, send messages and call the API.
 
 Sign-ins and messages are counted in the database, so every process counts the same. Calls of the
 API cost no write: each web process counts those it answers, and n processes allow n times as many.
@@ -7,6 +7,7 @@ API cost no write: each web process counts those it answers, and n processes all
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
 from math import ceil
@@ -37,11 +38,16 @@ CALLING = "You have called the API too often: wait {}, then go on."
 
 def count_signin(name: str, address: str) -> None:
     """One try for this name from this address. Raises RateLimited."""
-    now = timezone.now()
+    now, free = timezone.now(), settings.SIGNIN_FAILURES
     with transaction.atomic():
-        rows = [locked_tally(key, now) for key in keys_of(name, address)]
-        free = settings.SIGNIN_FAILURES
-        wait = max(wait_of(rows[0], 2 * free, now), wait_of(rows[1], free, now))
+        rows = []
+        for key in keys_of(name, address):
+            if not Tally.objects.filter(key=key).exists():
+                Tally.objects.filter(since__lt=now - KEPT_FOR).delete()
+                Tally.objects.get_or_create(key=key, defaults={"since": now})
+            rows.append(Tally.objects.select_for_update().get(key=key))
+        by_name, by_address = rows
+        wait = max(wait_of(by_name, 2 * free, now), wait_of(by_address, free, now))
         if wait > 0:
             raise RateLimited(GUESSING.format(in_words(wait)), wait)
         for row in rows:
@@ -52,36 +58,23 @@ def count_signin(name: str, address: str) -> None:
 
 def forget_failures(name: str, address: str) -> None:
     """The password was right: this try was none of those that count."""
-    mine, theirs = keys_of(name, address)
-    Tally.objects.filter(key=mine).delete()
-    Tally.objects.filter(key=theirs, count__gt=0).update(count=F("count") - 1)
+    by_name, by_address = keys_of(name, address)
+    Tally.objects.filter(key=by_name).delete()
+    Tally.objects.filter(key=by_address, count__gt=0).update(count=F("count") - 1)
 
 
-def keys_of(name: str, address: str) -> tuple[str, str]:
-    """As hashes: a password typed into the wrong field is in no table."""
-    return f"name:{hashed(name.casefold())}", f"address:{hashed(network_of(address))}"
-
-
-def hashed(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()
-
-
-def network_of(address: str) -> str:
-    """Whoever has one IPv6 address has 2**64 of them."""
-    try:
+def keys_of(name: str, address: str) -> list[str]:
+    """Of the name and of the address, as hashes: a password typed into the wrong field is in no
+    table. Whoever has one IPv6 address has 2**64 of them, so its whole network is one.
+    """
+    with suppress(ValueError):
         found = ip_address(address)
-    except ValueError:
-        return address
-    if not isinstance(found, IPv6Address):
-        return address
-    return str(found.ipv4_mapped or ip_network((found, 64), strict=False))
-
-
-def locked_tally(key: str, now: datetime) -> Tally:
-    if not Tally.objects.filter(key=key).exists():
-        Tally.objects.filter(since__lt=now - KEPT_FOR).delete()
-        Tally.objects.get_or_create(key=key, defaults={"since": now})
-    return Tally.objects.select_for_update().get(key=key)
+        if isinstance(found, IPv6Address):
+            address = str(found.ipv4_mapped or ip_network((found, 64), strict=False))
+    return [
+        f"{kind}:{hashlib.sha256(text.encode(errors='replace')).hexdigest()}"
+        for kind, text in (("name", name.casefold()), ("address", address))
+    ]
 
 
 def wait_of(row: Tally, free: int, now: datetime) -> int:
@@ -123,14 +116,14 @@ def counted(rows: QuerySet[Tally], most: int) -> bool:
 
 # Calls of the API: a bucket per caller, which fills again by the minute.
 
-_buckets: dict[str, tuple[float, float]] = {}
+_buckets: dict[str, tuple[float, float]] = {}  # calls left, and when that was counted
 
 
 def count_call(caller: str) -> None:
     """One call by a token or a session's person. Raises RateLimited."""
     now, most = monotonic(), settings.API_CALLS_PER_MINUTE
-    left, seen = _buckets.get(caller, (float(most), now))
-    left = min(float(most), left + (now - seen) * most / 60)
+    left, counted_at = _buckets.get(caller, (float(most), now))
+    left = min(float(most), left + (now - counted_at) * most / 60)
     if left < 1:
         wait = ceil((1 - left) * 60 / most)
         raise RateLimited(CALLING.format(in_words(wait)), wait)

@@ -1,4 +1,4 @@
-"""What only admins may change: asked for by pages and by the API."""
+"""What only admins may change, by pages and by the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def demand_admin(user: object, what: str = "this") -> str:
 
 
 def for_admins(alert: str) -> Callable[[View], View]:
-    """A verb of an admin, `verb(request, by, …)`; a refusal is said in the element `alert`."""
+    """For a view `verb(request, by, …)` that only admins may use.
+
+    A refusal is shown in the element named by `alert`.
+    """
 
     def decorate(do: View) -> View:
         @require_POST

@@ -20,7 +20,7 @@ from agents.errors import RateLimited
 from agents.models import SigninToken
 from console import throttling
 from console.auth.tokens import digest_of
-from console.auth.usernames import known_username
+from console.auth.users import known_username
 
 # A printed link works once, until another is printed, and never longer than this.
 LINK_LASTS = timedelta(hours=24)
@@ -44,33 +44,23 @@ def signin_path(user: User) -> str:
 def signin(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return by_password(request)
-    if not is_visit(request):
-        # A browser that loads ahead throws this away and asks again when a person follows.
+    purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
+    if "prefetch" in purpose.lower():
+        # A browser that loads ahead throws this away and asks again when a person follows: it must
+        # not use up a link.
         return HttpResponse(status=503)
-    if request.method == "GET" and "token" in request.GET:
-        return by_link(request, request.GET["token"])
-    return HttpResponseRedirect(target(request)) if request.user.is_authenticated else page(request)
+    has_link = request.method == "GET" and "token" in request.GET
+    if has_link and (user := use_link(request.GET["token"])):
+        login(request, user, backend=BACKEND)
+    elif not request.user.is_authenticated:
+        return page(request, SPENT, status=403) if has_link else page(request)
+    return HttpResponseRedirect(target(request))
 
 
 @require_POST
 def signout(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("signin")
-
-
-def is_visit(request: HttpRequest) -> bool:
-    """Whether a person opens the page: what a browser prefetches must not use up a link."""
-    purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
-    return "prefetch" not in purpose.lower()
-
-
-def by_link(request: HttpRequest, secret: str) -> HttpResponse:
-    if user := use_link(secret):
-        login(request, user, backend=BACKEND)
-        return HttpResponseRedirect(target(request))
-    if request.user.is_authenticated:  # an old link in a browser that is signed in all the same
-        return HttpResponseRedirect(target(request))
-    return page(request, SPENT, status=403)
 
 
 def use_link(secret: str) -> User | None:
@@ -84,28 +74,25 @@ def use_link(secret: str) -> User | None:
 
 def by_password(request: HttpRequest) -> HttpResponse:
     username = known_username(request.POST.get("username", ""))
-    password = request.POST.get("password", "")
+    address = address_of(request)
     try:
-        throttling.count_signin(username, address_of(request))
+        throttling.count_signin(username, address)
     except RateLimited as refusal:
         response = page(request, str(refusal), status=refusal.status)
         response.headers["Retry-After"] = refusal.headers["Retry-After"]
         return response
-    user = authenticate(request, username=username, password=password)
+    user = authenticate(request, username=username, password=request.POST.get("password", ""))
     if user is None:
         return page(request, WRONG, status=403)
-    throttling.forget_failures(username, address_of(request))
+    throttling.forget_failures(username, address)
     login(request, user)
     return HttpResponseRedirect(target(request))
 
 
 def page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:
-    shown = {
-        "problem": problem,
-        "next": target(request),
-        "username": request.POST.get("username", ""),
-    }
-    return render(request, "signin.html", shown, status=status)
+    username = request.POST.get("username", "")
+    context = {"problem": problem, "next": target(request), "username": username}
+    return render(request, "signin.html", context, status=status)
 
 
 def target(request: HttpRequest) -> str:
@@ -119,8 +106,8 @@ def target(request: HttpRequest) -> str:
 
 def address_of(request: HttpRequest) -> str:
     """The caller's address; on a server the last one named, which its proxy wrote."""
-    seen = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
-    return seen.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
+    forwarded = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
+    return forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
 
 
 urlpatterns = [

@@ -55,13 +55,8 @@ def bearer_of(secret: str) -> User | None:
     tokens = fetch_models(ApiToken, BEARER, [digest_of(secret)])
     if not tokens:
         return None
-    note_use(tokens[0])
-    return by_key(User, tokens[0].user_id)
-
-
-def note_use(token: ApiToken) -> None:
-    now = timezone.now()
-    if token.last_used_at and token.last_used_at > now - NOTED_EVERY:
-        return
-    long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
-    ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
+    now, token = timezone.now(), tokens[0]
+    if not token.last_used_at or token.last_used_at <= now - NOTED_EVERY:
+        long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
+        ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
+    return by_key(User, token.user_id)

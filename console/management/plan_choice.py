@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models import F
 
 from agents.errors import Conflict, NotFound
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from plans.models import OPEN, Plan
 
 MOST = 20  # candidates listed

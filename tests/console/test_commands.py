@@ -15,8 +15,8 @@ from django.test import Client
 
 from agents.errors import Conflict, NotFound
 from console.address import keep_address, kept
-from console.auth.owner import local_owner
 from console.auth.signin import SPENT, signin_path
+from console.auth.users import local_owner
 from tests.console.serving import ROOT, surroundings
 
 IMPORTING = """

@@ -19,7 +19,7 @@ from django.utils import timezone
 from agents.config.store import change_agent, create_agent
 from agents.errors import Conflict
 from agents.models import Provider, ToolSource, Turn
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.ops import doctor, health
 from console.ops import tracing as console_tracing
 from console.ops.doctor import findings

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from plans import actions
 from plans.schemas import PlanDraft
 from tests.world import conversation

@@ -6,8 +6,8 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import SigninToken
-from console.auth.owner import local_owner
 from console.auth.signin import SPENT, signin_path
+from console.auth.users import local_owner
 
 pytestmark = pytest.mark.django_db
 

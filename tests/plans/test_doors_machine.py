@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from agents.actors import AGENT
 from agents.errors import Refused
 from agents.models import Event
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.management.commands.plan import Command
 from plans import actions
 from plans.models import LIVE, Plan

@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.actions import decide_call
 from agents.models import Conversation, ToolCall, Turn
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.chat_commands import handle_message as said_by_person
 from console.plan_command import describe_plan
 from plans import actions, search

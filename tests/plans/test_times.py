@@ -17,7 +17,7 @@ from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim
 from agents.queue.leases import lease_length, put_back_orphans, renew
 from agents.turn_exceptions import TurnWaits
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.conversation_state import read_state
 from console.thread import last_groups
 from plans import actions, search

@@ -10,7 +10,7 @@ from django.test import Client
 
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Event
-from console.auth.usernames import new_username
+from console.auth.users import new_username
 from plans import actions
 from plans.schemas import SubtaskDraft
 from tests.fake_model import call, say

@@ -27,7 +27,7 @@ from agents.errors import Conflict, Invalid
 from agents.llm.providers import default_model
 from agents.models import Turn, TurnState
 from agents.tools import permissions
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.management.plain_errors import PlainCommand
 from console.management.wait import release
 

@@ -18,7 +18,7 @@ from agents.engine.results import last_text
 from agents.errors import Conflict, NotFound
 from agents.models import Conversation, Turn
 from console import plan_command
-from console.auth.owner import local_owner
+from console.auth.users import local_owner
 from console.management.plain_errors import Ended, PlainCommand
 from console.management.plan_choice import plan_named
 from console.management.plan_listing import active_among, lines_of

@@ -13,8 +13,8 @@ from agents.errors import Conflict
 from agents.queue.ownership import home_lock
 from agents.queue.worker import Worker
 from console.address import keep_address, public_address
-from console.auth.owner import local_owner
 from console.auth.signin import signin_path
+from console.auth.users import local_owner
 from console.home import make_ready, warnings
 from console.management.plain_errors import PlainCommand, leave
 from console.serving import server

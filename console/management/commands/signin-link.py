@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 
 from agents.errors import Conflict, NotFound
 from console.address import public_address
-from console.auth.owner import OWNER, local_owner
 from console.auth.signin import signin_path
+from console.auth.users import OWNER, local_owner
 from console.management.plain_errors import PlainCommand
 
 

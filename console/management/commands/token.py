@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 
 from agents.errors import NotFound
 from agents.models import ApiToken
-from console.auth.owner import OWNER, local_owner
 from console.auth.tokens import create_token, live_tokens, revoke_token
+from console.auth.users import OWNER, local_owner
 from console.management.plain_errors import PlainCommand
 
 

@@ -12,7 +12,7 @@ from agents.errors import Conflict, Invalid
 from agents.models import ToolSource
 from agents.tools.integrations import actions, mcp
 from agents.tools.integrations.openapi.documents import document_in
-from console.auth.owner import OWNER
+from console.auth.users import OWNER
 from console.integration_schemas import SourceShape, shape
 from console.management.plain_errors import PlainCommand
 

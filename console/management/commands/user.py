@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 
 from agents.errors import Invalid, NotFound
 from agents.removal import stop_work_of
-from console.auth.usernames import known_username, new_username
+from console.auth.users import known_username, new_username
 from console.management.plain_errors import PlainCommand
 
 VERBS = {

@@ -1,4 +1,4 @@
-"""Names of people: written one way, in one alphabet, and unlike every other name."""
+"""People: the local owner, and names written one way, in one alphabet, and unlike every other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from django.contrib.auth.models import User
 
 from agents.errors import Conflict, Invalid
 
+OWNER = "owner"
 LONGEST = 150
 MARKS = "@.+-_"
 # What the pages call those who are no person of this name, and who the first admin is.
-RESERVED = {"agent", "system", "planside", "assistant", "you", "nobody", "owner"}
+RESERVED = {"agent", "system", "planside", "assistant", "you", "nobody", OWNER}
 # Scripts that one name may mix, as Japanese and Korean names do.
 TOGETHER = ({"CJK", "HIRAGANA", "KATAKANA"}, {"CJK", "HANGUL"}, {"CJK", "BOPOMOFO"})
 # Letters of Cyrillic and Greek that look like Latin ones.
@@ -21,14 +22,31 @@ GREEK = str.maketrans("αβγεικνορτυχωη", "abyeikvoptuxwn")
 DIGITS = str.maketrans("01", "ol")
 
 
+def local_owner() -> User:
+    """Whoever started Planside on this machine: the admin whom the printed link signs in.
+
+    Made at the first start, without a password.
+    """
+    owner, is_new = User.objects.get_or_create(
+        username=OWNER, defaults={"is_staff": True, "is_superuser": True}
+    )
+    if is_new:
+        owner.set_unusable_password()
+        owner.save(update_fields=["password"])
+    return owner
+
+
 def new_username(typed: str) -> str:
     """The name as it is stored. Raises Invalid or Conflict with what is wrong with it."""
     name = normalised(typed)
     if not name or len(name) > LONGEST:
         raise Invalid(f"A name has between 1 and {LONGEST} characters.")
-    if not all(is_allowed(letter) for letter in name):
+    # Marks belong to scripts that need them; on Latin letters they are part of the letter.
+    letters = {each for each in name if unicodedata.category(each)[0] in "LM"}
+    if set(name) - letters - set(MARKS) - set("0123456789"):
         raise Invalid("A name is made of letters, digits and @ . + - _.")
-    if not is_of_one_script(name):
+    scripts = {unicodedata.name(each, "?").split(" ")[0].split("-")[0] for each in letters}
+    if len(scripts) > 1 and not any(scripts <= allowed for allowed in TOGETHER):
         raise Invalid("A name is written in one alphabet: letters that only look alike are two.")
     looks = skeleton(name)
     if looks in RESERVED:
@@ -50,18 +68,6 @@ def known_username(typed: str) -> str:
 
 def normalised(typed: str) -> str:
     return unicodedata.normalize("NFKC", typed)
-
-
-def is_allowed(letter: str) -> bool:
-    """Marks belong to scripts that need them; on Latin letters they are part of the letter."""
-    kind = unicodedata.category(letter)
-    return letter in MARKS or kind[0] in "LM" or (letter.isascii() and letter.isdigit())
-
-
-def is_of_one_script(name: str) -> bool:
-    letters = [each for each in name if unicodedata.category(each)[0] in "LM"]
-    scripts = {unicodedata.name(each, "?").split(" ")[0].split("-")[0] for each in letters}
-    return len(scripts) <= 1 or any(scripts <= allowed for allowed in TOGETHER)
 
 
 def skeleton(name: str) -> str:
