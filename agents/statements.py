@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from django.db import connection, models
+from django.db.models.sql import Query
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
@@ -131,6 +132,28 @@ def fitting(values: Sequence[Value]) -> list[Value]:
 
 def fit(number: int) -> int:
     return max(-LARGEST, min(number, LARGEST))
+
+
+class Parameter(models.Expression):
+    """A value in a query that is put together once and carried out with another value each time."""
+
+    def __init__(self, name: str, output_field: models.Field[Any, Any]) -> None:
+        super().__init__(output_field=output_field)
+        self.name = name
+
+    def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[Any, ...]]:
+        return "%s", (self,)
+
+
+class Prepared:
+    """What Django has made of a query: SQL, and its values, some of them still to be named."""
+
+    def __init__(self, query: models.query.QuerySet[Any] | Query) -> None:
+        query = query if isinstance(query, Query) else query.query
+        self.sql, self.values = query.get_compiler(connection.alias).as_sql()
+
+    def with_values(self, **named: Value) -> list[Value]:
+        return [named[v.name] if isinstance(v, Parameter) else v for v in self.values]
 
 
 def places(values: Sequence[object]) -> str:

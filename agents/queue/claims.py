@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cache
+from typing import cast
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
+from django.db.models.sql import UpdateQuery
 
 from agents import events
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.models import Conversation, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Value, by_key, fetch_all, fetch_models, places
+from agents.statements import Parameter, Prepared, by_key, fetch_all, fetch_models
 
-TURNS = "SELECT * FROM agents_turn WHERE id IN ({}) ORDER BY id"
 SLOTS = 50  # turns at once in one worker
 
 
@@ -37,7 +38,7 @@ def due_now(within: int | None = None) -> list[int]:
     if within is not None:
         own = due().filter(conversation__in=family(within))
         return list(own.values_list("pk", flat=True)[:SLOTS])
-    return [pk for (pk,) in fetch_all(*due_statement())]
+    return [pk for (pk,) in fetch_all(due_statement().sql, due_statement().values)]
 
 
 def family(conversation: int) -> list[int]:
@@ -51,10 +52,8 @@ def family(conversation: int) -> list[int]:
 
 
 @cache
-def due_statement() -> tuple[str, tuple[Value, ...]]:
-    """Written once: it is asked at every look at the queue."""
-    sql, values = due().values_list("pk")[:SLOTS].query.sql_with_params()
-    return sql, tuple(values)
+def due_statement() -> Prepared:
+    return Prepared(due().values_list("pk")[:SLOTS])
 
 
 def claim(limit: int, within: int | None = None) -> list[Turn]:
@@ -78,32 +77,52 @@ def claim_alone(pk: int) -> list[Turn]:
 @transaction.atomic
 def claim_among(pks: list[int]) -> list[Turn]:
     """Those that are still due and that nobody else is writing to."""
-    taken = take(free_among(pks))
-    turns = fetch_models(Turn, TURNS.format(places(taken)), taken) if taken else []
-    for turn in turns:
-        conversation = by_key(Conversation, turn.conversation_id)
-        assert conversation is not None, "a turn points to one"
-        turn.conversation = conversation
-        events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
-    return turns
+    claimed = []
+    for pk in pks:
+        if connection.features.has_select_for_update_skip_locked and not lock(pk):
+            continue
+        update = claim_statement(lease_length())
+        for turn in fetch_models(Turn, update.sql, update.with_values(turn=pk)):
+            conversation = by_key(Conversation, turn.conversation_id)
+            assert conversation is not None, "a turn points to one"
+            turn.conversation = conversation
+            events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
+            claimed.append(turn)
+    return claimed
 
 
-def free_among(pks: list[int]) -> list[int]:
-    """On PostgreSQL locked here, the conversation too, without waiting for who holds them."""
-    if not connection.features.has_select_for_update_skip_locked:
-        return list(due().filter(pk__in=pks).values_list("pk", flat=True))
-    both = due().filter(pk__in=pks).select_related("conversation")
-    free = both.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
-    return [turn.pk for turn in free]
+TURN = Parameter("turn", models.BigIntegerField())
 
 
-def take(pks: list[int]) -> list[int]:
-    Turn.objects.filter(pk__in=pks, state=TurnState.QUEUED).update(
-        state=TurnState.RUNNING,
-        epoch=F("epoch") + 1,
-        lease_until=Now() + lease_length(),
-        not_before=None,
-        started_at=Coalesce("started_at", Now()),
-        counted_at=Now(),
+def lock(pk: int) -> bool:
+    """The turn and its conversation, without waiting for who holds them; False if it is not due."""
+    rows = lock_statement()
+    return bool(fetch_all(rows.sql, rows.with_values(turn=pk)))
+
+
+@cache
+def lock_statement() -> Prepared:
+    rows = due().filter(pk=TURN).select_related("conversation").only("id", "conversation__id")
+    return Prepared(
+        rows.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
     )
-    return pks
+
+
+@cache
+def claim_statement(lease: timedelta) -> Prepared:
+    """The turn as it is afterwards, or no row if it was not due any more."""
+    rows = cast(UpdateQuery, due().filter(pk=TURN).query.chain(UpdateQuery))
+    rows.clear_ordering(force=True)
+    rows.add_update_values(
+        {
+            "state": TurnState.RUNNING,
+            "epoch": F("epoch") + 1,
+            "lease_until": Now() + lease,
+            "not_before": None,
+            "started_at": Coalesce("started_at", Now()),
+            "counted_at": Now(),
+        }
+    )
+    update = Prepared(rows)
+    update.sql += " RETURNING *"
+    return update

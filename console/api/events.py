@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from math import inf
 from time import monotonic
 from typing import Annotated
 
@@ -63,7 +62,7 @@ async def tail(
     await layer.group_add(group_of(conversation_id), channel)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        checked_at = -inf
+        checked_at = monotonic()  # the request itself has just been let in
         while True:
             if monotonic() - checked_at >= LOOK_EVERY:
                 checked_at = monotonic()

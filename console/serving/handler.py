@@ -1,30 +1,35 @@
 """Django behind Daphne: a request is one hop, to a thread that keeps its database connection.
 
 Django's own handler gives every request a thread of its own, which opens a database connection,
-and hops for each middleware.
+and takes four hops and four tasks for each.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from typing import Any
+from contextlib import closing, contextmanager
+from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django import db
 from django.core import signals
-from django.core.handlers.asgi import ASGIHandler
-from django.http import HttpRequest
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
+from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import set_script_prefix
 
 from console.serving.unavailable import not_http
 
-SEATS = 8
-# Seconds a request waits for a seat before it gets an extra one: whoever sits that long asks a
-# slow server for something, and must not keep others from working.
+P = ParamSpec("P")
+R = TypeVar("R")
+
+THREADS = 8
+# Seconds a request waits for a thread before it gets an extra one: whoever occupies all of them
+# that long asks a slow server for something, and must not keep others from working.
 PATIENCE = 0.3
 
 
@@ -34,26 +39,29 @@ class Pages(ASGIHandler):
     def __init__(self) -> None:
         super(ASGIHandler, self).__init__()
         self.load_middleware(is_async=False)
-        self.seats = Seats()
-        self.afterwards = new_thread("afterwards")
-        # They look after the connection of the thread they run on: here that is the seat's.
+        self.threads = RequestThreads()
+        self.streaming = new_thread("streaming")
+        # They look after the connection of the thread they run on: here that is `respond`.
         for signal in (signals.request_started, signals.request_finished):
             signal.disconnect(db.close_old_connections)
         signals.request_started.disconnect(db.reset_queries)
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """What is left to do for a request, its files and live tails included, has a thread too."""
-        with on(self.afterwards):
-            await self.handle(scope, receive, send)
-
-    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        seat = await self.seats.take()
-        sitting = Sitting(self.seats, seat)
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        """Until the answer is sent whole. Only what is streamed ends when its reader leaves."""
         try:
-            with on(seat):
-                return await sync_to_async(self.answer)(request, sitting)
-        finally:
-            sitting.never_came()
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with closing(body):
+            set_script_prefix(get_script_prefix(scope))
+            request, response = self.create_request(scope, body)
+            if request is not None:
+                response = await self.threads.run(self.respond, request)
+            if response.streaming:
+                with on(self.streaming):
+                    await self.stream(response, receive, send)
+            else:
+                await self.send_response(response, send)
 
     def create_request(self, scope: Any, body_file: Any) -> Any:
         """Also refuses heads whose fields Python cannot make sense of."""
@@ -62,13 +70,68 @@ class Pages(ASGIHandler):
         except (ValueError, LookupError):
             return None, not_http(scope["path"])
 
-    def answer(self, request: HttpRequest, sitting: Sitting) -> HttpResponseBase:
-        with sitting:
+    def respond(self, request: HttpRequest) -> HttpResponseBase:
+        db.close_old_connections()
+        try:
+            response = self.get_response(request)
+            if isinstance(response, FileResponse):
+                response.block_size = self.chunk_size
+            if not response.streaming:
+                response.close()  # its content stays
+            return response
+        finally:
             db.close_old_connections()
+
+    async def stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
+        sending = asyncio.ensure_future(self.send_response(response, send))
+        leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, leaving):
+                task.cancel()
+            done = await asyncio.gather(sending, leaving, return_exceptions=True)
+            await sync_to_async(response.close)()
+        if isinstance(done[0], Exception):
+            raise done[0]
+
+
+class RequestThreads:
+    """Threads that wait for requests; the one used last is used first, it is the warmest."""
+
+    def __init__(self) -> None:
+        self.idle: list[ThreadSensitiveContext] = []
+        self.busy = 0
+        self.waiting: deque[asyncio.Future[None]] = deque()
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """On one of the threads. It is busy until the function returns, even if nobody waits."""
+        if self.busy >= THREADS:
+            freed = asyncio.get_running_loop().create_future()
+            self.waiting.append(freed)
             try:
-                return self.get_response(request)
+                await asyncio.wait([freed], timeout=PATIENCE)
             finally:
-                db.close_old_connections()
+                freed.cancel()
+        self.busy += 1
+        thread = self.idle.pop() if self.idle else new_thread("request")
+        with on(thread):
+            working = asyncio.ensure_future(sync_to_async(function)(*args, **kwargs))
+        working.add_done_callback(lambda _: self.release(thread))
+        return await asyncio.shield(working)
+
+    def release(self, thread: ThreadSensitiveContext) -> None:
+        self.busy -= 1
+        if len(self.idle) < THREADS:
+            self.idle.append(thread)
+        else:
+            executor = SyncToAsync.context_to_thread_executor.pop(thread)
+            executor.submit(db.connections.close_all)
+            executor.shutdown(wait=False)
+        while self.waiting:
+            if not (freed := self.waiting.popleft()).done():
+                freed.set_result(None)
+                return
 
 
 def new_thread(name: str) -> ThreadSensitiveContext:
@@ -88,58 +151,3 @@ def on(thread: ThreadSensitiveContext) -> Iterator[None]:
         yield
     finally:
         SyncToAsync.thread_sensitive_context.reset(token)
-
-
-class Sitting:
-    """From when a request gets a seat until its thread is done with it: whoever asked may have
-    gone away before."""
-
-    def __init__(self, seats: Seats, seat: ThreadSensitiveContext) -> None:
-        self.seats, self.seat = seats, seat
-        self.loop = asyncio.get_running_loop()
-        self.came = False
-
-    def __enter__(self) -> None:
-        self.came = True
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended: nobody waits for a seat any more
-            self.loop.call_soon_threadsafe(self.seats.give_back, self.seat)
-
-    def never_came(self) -> None:
-        """Cancelled before the thread took it up."""
-        if not self.came:
-            self.seats.give_back(self.seat)
-
-
-class Seats:
-    """Threads that wait for requests; the one used last is used first, it is the warmest."""
-
-    def __init__(self) -> None:
-        self.free: list[ThreadSensitiveContext] = []
-        self.taken = 0
-        self.waiting: deque[asyncio.Future[None]] = deque()
-
-    async def take(self) -> ThreadSensitiveContext:
-        if self.taken >= SEATS:
-            turn = asyncio.get_running_loop().create_future()
-            self.waiting.append(turn)
-            try:
-                await asyncio.wait([turn], timeout=PATIENCE)
-            finally:
-                turn.cancel()
-        self.taken += 1
-        return self.free.pop() if self.free else new_thread("request")
-
-    def give_back(self, seat: ThreadSensitiveContext) -> None:
-        self.taken -= 1
-        if len(self.free) < SEATS:
-            self.free.append(seat)
-        else:
-            thread = SyncToAsync.context_to_thread_executor.pop(seat)
-            thread.submit(db.connections.close_all)
-            thread.shutdown(wait=False)
-        while self.waiting:
-            if not (turn := self.waiting.popleft()).done():
-                turn.set_result(None)
-                return

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.test import AsyncRequestFactory
 from django.urls import path
 
-from console.serving.handler import SEATS, Pages
+from console.serving.handler import THREADS, Pages
 
 go, hung = threading.Event(), threading.Semaphore(0)
 
@@ -69,7 +69,6 @@ async def get(pages, path):
 async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
     (gone,) = await hang(pages, 1)
     await gone.send_input({"type": "http.disconnect"})
-    await gone.wait()
     other = await asyncio.wait_for(get(pages, "/thread"), 2)
     waiting = await hang(pages, 2)
     go.set()
@@ -88,11 +87,11 @@ async def test_a_request_goes_to_the_thread_that_was_used_last(pages):
 
 
 async def test_whoever_waits_too_long_gets_a_thread_of_their_own(pages):
-    slow = await hang(pages, SEATS)
+    slow = await hang(pages, THREADS)
     extra = await get(pages, "/thread")
     go.set()
     used = {extra, *[await answer_of(browser) for browser in slow]}
-    assert len(used) == SEATS + 1
+    assert len(used) == THREADS + 1
     until = time.monotonic() + 5
     while used <= {each.ident for each in threading.enumerate()}:
         assert time.monotonic() < until, "what is more than enough is let go"
