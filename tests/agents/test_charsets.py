@@ -12,9 +12,8 @@ from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
 from agents.tools.integrations.mcp.http import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire
-from agents.tools.integrations.openapi.client import call_operation
-from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.openapi.operations import operations_of
+from agents.tools.integrations.openapi.http import call_operation
+from agents.tools.integrations.openapi.operations import operations_of, read_operations
 from tests.agents.petstore import petstore
 
 URL = "http://127.0.0.1:8123"

@@ -5,8 +5,7 @@ import pytest
 
 from agents.errors import Invalid
 from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.openapi.operations import operations_of
+from agents.tools.integrations.openapi.operations import operations_of, read_operations
 from tests.agents.petstore import many, petstore
 
 URL = "https://pets.example"

@@ -1,5 +1,7 @@
 import asyncio
+import gzip
 import json
+import tracemalloc
 from urllib.parse import parse_qsl
 
 import httpx
@@ -7,7 +9,7 @@ import pytest
 
 from agents.tools.base import ToolFailed
 from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.client import call_operation
+from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import petstore
 
@@ -56,6 +58,15 @@ async def test_lists_objects_and_json_are_written_in_the_query_as_declared():
         ("tags", "a"), ("tags", "b&c"), ("ids", "1,2"), ("filter[age]", "4"),
         ("near[lat]", "1.5"), ("near[lon]", "true"), ("where", '{"age": {"gt": 3}}'),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("style", ["label", "matrix"])
+async def test_a_path_in_a_style_that_nobody_uses_is_refused_and_not_sent_wrong(style):
+    ids = {"name": "id", "in": "path", "style": style, "schema": {"type": "integer"}}
+    document = petstore(paths={"/f/{id}": {"get": {"parameters": [ids]}}})
+    made = {"get_f": operations_of(document, URL, "", 58)[0]}
+    told = await failing("get_f", operations=made, id=1)
+    assert told == f"id is a part of the path in the style {style}, which is not known."
 
 
 async def test_a_json_body_is_sent_as_json():
@@ -139,6 +150,19 @@ async def test_an_answer_without_an_end_is_not_read_to_it():
 
     _, told = await call("get_pet_2", lambda _: httpx.Response(200, content=endless()), petId=1)
     assert len(told) < 60_200
+
+
+async def test_a_small_answer_does_not_unpack_to_more_than_there_is_room_for():
+    packed = gzip.compress(bytes(200_000_000))
+    headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain"}
+    bomb = httpx.Response(200, headers=headers, stream=httpx.ByteStream(packed))
+    tracemalloc.start()
+    try:
+        _, told = await call("get_pet_2", bomb, petId=1)
+        assert told == "200 OK\n[text/plain, more than 1,048,576 bytes]"
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 async def test_a_redirect_within_the_host_is_followed_and_one_to_another_is_not():

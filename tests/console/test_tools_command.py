@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.integrations.openapi.client import call_operation
+from agents.tools.integrations.openapi.http import call_operation
 from tests.agents.petstore import many, petstore
 from tests.console.serving import ROOT, Started, prepare, surroundings
 
@@ -137,7 +137,7 @@ def test_planside_is_a_service_of_its_own(tmp_path):
 
 
 async def list_agents(address, token):
-    from agents.tools.integrations.openapi.documents import read_operations
+    from agents.tools.integrations.openapi.operations import read_operations
 
     operations = await read_operations(f"{address}/api", None, {}, 54)
     (wanted,) = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -15,10 +15,9 @@ from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import ToolSource
 from agents.telemetry.redaction import redact
 from agents.tools.integrations import mcp
-from agents.tools.integrations.fixed_arguments import injection_for
-from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.openapi.urls import check_address
-from agents.tools.integrations.tools import MOST_OFFERED, secrets_of, server_of
+from agents.tools.integrations.openapi.operations import read_operations
+from agents.tools.integrations.openapi.requests import check_address
+from agents.tools.integrations.tools import MOST_OFFERED, FixedArguments, secrets_of, server_of
 
 log = logging.getLogger(__name__)
 
@@ -62,9 +61,8 @@ def add_source(
 ) -> ToolSource:
     """Register a service. It is not asked yet what it offers: `refresh_source` does that."""
     check_name(name)
-    check_where(kind, url, command)
+    check_address_and_document(kind, url, command, spec)
     check_headers(headers or {}, is_environment=bool(command))
-    check_spec(kind, spec)
     if not 1 <= timeout_s <= LONGEST_WAIT:
         raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
     try:
@@ -111,20 +109,22 @@ async def register(source: ToolSource, by: str) -> ToolSource:
 
 async def refresh_source(source: ToolSource) -> ToolSource:
     """Ask it what it offers and store that; if it cannot be asked, what is known stays."""
+    longest = longest_for(source.name)
     try:
-        tools = await offered_by(source)
-        check_injected(source, tools)
+        if source.kind == ToolSource.Kind.MCP:
+            tools = await mcp.list_tools(server_of(source), longest)
+        else:
+            tools = await read_operations(source.url, source.spec, source.headers, longest)
+        unknown = set(source.inject)
+        for tool in tools:
+            fixed = FixedArguments.of(tool, source.inject)
+            unknown -= {*fixed.own, *fixed.inner}
+        if unknown:  # a misspelt argument would be left to the model
+            raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")
         changes: dict[str, object] = {"tools": tools, "error": ""}
     except Refused as refusal:
         changes = {"error": redact(str(refusal), secrets_of(source))}
     return await in_db(store, source, changes)
-
-
-async def offered_by(source: ToolSource) -> list[dict[str, object]]:
-    longest = longest_for(source.name)
-    if source.kind == ToolSource.Kind.MCP:
-        return await mcp.list_tools(server_of(source), longest)
-    return await read_operations(source.url, source.spec, source.headers, longest)
 
 
 def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
@@ -156,8 +156,8 @@ def check_name(name: str) -> None:
         raise Invalid(f"{name} is the name of a tool that is built in; choose another.")
 
 
-def check_where(kind: str, url: str, command: str) -> None:
-    """An OpenAPI service is at a URL; an MCP server is a command or at a URL."""
+def check_address_and_document(kind: str, url: str, command: str, spec: object) -> None:
+    """An OpenAPI service is at a URL and may have a spec; an MCP server is a command or a URL."""
     if kind not in ToolSource.Kind.values:
         raise Invalid("A service is of kind openapi or mcp.")
     if bool(url) == bool(command) or (command and kind != ToolSource.Kind.MCP):
@@ -166,31 +166,18 @@ def check_where(kind: str, url: str, command: str) -> None:
         check_address(url)
     if len(url) > 2000 or not url.isprintable() or "\0" in command:
         raise Invalid("The URL or command contains what cannot be in one.")
+    is_openapi = kind == ToolSource.Kind.OPENAPI
+    if spec is not None and not (is_openapi and isinstance(spec, dict)):
+        if not is_openapi or not isinstance(spec, str):
+            raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
+        check_address(spec)
 
 
 def check_headers(headers: Mapping[str, str], *, is_environment: bool) -> None:
-    """No value is said: it is a secret."""
+    """No message names a value: it is a secret."""
     for name, value in headers.items():
         if not (VARIABLE if is_environment else HEADER).fullmatch(name):
             what = "an environment variable" if is_environment else "a header"
             raise Invalid(f"{name[:100]!r} cannot be the name of {what}.")
         if "\0" in value or (not is_environment and not (value.isascii() and value.isprintable())):
             raise Invalid(f"The value of {name} has to be printable ASCII characters on one line.")
-
-
-def check_spec(kind: str, spec: object) -> None:
-    if spec is None or (kind == ToolSource.Kind.OPENAPI and isinstance(spec, dict)):
-        return
-    if kind != ToolSource.Kind.OPENAPI or not isinstance(spec, str):
-        raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
-    check_address(spec)
-
-
-def check_injected(source: ToolSource, tools: Iterable[Mapping[str, object]]) -> None:
-    """A misspelt argument would be left to the model: it is said instead."""
-    unknown = set(source.inject)
-    for tool in tools:
-        injection = injection_for(tool, source.inject)
-        unknown -= {*injection.own, *injection.inner}
-    if unknown:
-        raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
@@ -16,9 +17,9 @@ from agents.telemetry.redaction import (
     secrets_of_url,
 )
 from agents.tools.base import Arguments, Tool, ToolFailed, ToolResult
-from agents.tools.integrations.fixed_arguments import Injection, injection_for, mapping
 from agents.tools.integrations.mcp import Server, call_tool
-from agents.tools.integrations.openapi.client import call_operation
+from agents.tools.integrations.openapi.http import call_operation
+from agents.tools.integrations.openapi.schemas import mapping_or_empty
 
 MOST_OFFERED = 200  # operations of one source, unless a grant names more of them
 
@@ -46,26 +47,11 @@ def tools_by_source() -> list[list[Tool]]:
     stamps: dict[int, object] = dict(fetch_all(STAMPS))
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec"):
-        _made[source.pk] = (stamps[source.pk], tools_of(source))
+        tools = [Operation(source, stored).as_tool() for stored in source.tools]
+        _made[source.pk] = (stamps[source.pk], tools)
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]
-
-
-def tools_of(source: ToolSource) -> list[Tool]:
-    return [tool_of(Operation(source, stored)) for stored in source.tools]
-
-
-def tool_of(operation: Operation) -> Tool:
-    stored = operation.stored
-    return Tool(
-        name=f"{operation.source.name}{BETWEEN}{stored['name']}",
-        description=str(stored["description"]),
-        parameters=operation.injection.shown(mapping(stored["parameters"])),
-        run=operation.run,
-        read_only=operation.source.trusts_hints and bool(stored["read_only"]),
-        idempotent=operation.source.trusts_hints and bool(stored["idempotent"]),
-    )
 
 
 @dataclass(frozen=True)
@@ -75,13 +61,30 @@ class Operation:
     source: ToolSource
     stored: Json
 
+    def as_tool(self) -> Tool:
+        fixed = FixedArguments.of(self.stored, self.source.inject)
+        trusted = self.source.trusts_hints
+        return Tool(
+            name=f"{self.source.name}{BETWEEN}{self.stored['name']}",
+            description=str(self.stored["description"]),
+            parameters=fixed.hidden_in(mapping_or_empty(self.stored["parameters"])),
+            run=self.run,
+            read_only=trusted and bool(self.stored["read_only"]),
+            idempotent=trusted and bool(self.stored["idempotent"]),
+        )
+
     async def run(self, arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
-        secrets = secrets_of(self.source)
+        source, stored = self.source, self.stored
+        secrets = secrets_of(source)
+        arguments = FixedArguments.of(stored, source.inject).added_to(arguments)
         try:
-            result = await self.called(arguments)
+            if source.kind == ToolSource.Kind.MCP:
+                result = await call_tool(server_of(source), str(stored["remote"]), arguments)
+            else:
+                result = await call_operation(stored, arguments, source.headers, source.timeout_s)
         except ToolFailed as failure:
-            facts = mapping(redact_json(failure.facts, secrets))
+            facts = mapping_or_empty(redact_json(failure.facts, secrets))
             raise ToolFailed(redact(str(failure), secrets), facts) from None
         return replace(
             result,
@@ -89,16 +92,6 @@ class Operation:
             body=None if result.body is None else redact(result.body, secrets),
             data=redact_json(result.data, secrets),
         )
-
-    async def called(self, arguments: Arguments) -> ToolResult:
-        source, arguments = self.source, self.injection.into(arguments)
-        if source.kind == ToolSource.Kind.MCP:
-            return await call_tool(server_of(source), str(self.stored["remote"]), arguments)
-        return await call_operation(self.stored, arguments, source.headers, source.timeout_s)
-
-    @property
-    def injection(self) -> Injection:
-        return injection_for(self.stored, self.source.inject)
 
 
 def secrets_of(source: ToolSource) -> set[str]:
@@ -111,3 +104,73 @@ def secrets_of(source: ToolSource) -> set[str]:
 def server_of(source: ToolSource) -> Server:
     headers = tuple((str(name), str(value)) for name, value in source.headers.items())
     return Server(source.name, source.command, source.url, headers, source.timeout_s)
+
+
+# Arguments that an admin has set for good: filled in, and never shown to a model.
+
+
+@dataclass(frozen=True)
+class FixedArguments:
+    """What is filled in: arguments of the operation itself, and fields of its body.
+
+    `is_whole_body` when every field of the body is filled in.
+    """
+
+    own: dict[str, object]
+    inner: dict[str, object]
+    body: str
+    is_whole_body: bool
+
+    @classmethod
+    def of(cls, stored: Json, inject: Json) -> FixedArguments:
+        """What of `inject` a stored operation takes, in the types it wants."""
+        body = str(stored.get("body") or "")
+        fields = properties_of(mapping_or_empty(stored["parameters"]))
+        inside = properties_of(mapping_or_empty(fields.pop(body, {})))
+        own = {name: converted(inject[name], fields[name]) for name in inject if name in fields}
+        rest = [name for name in inject if name in inside and name not in own]
+        inner = {name: converted(inject[name], inside[name]) for name in rest}
+        return cls(own, inner, body, bool(inside) and set(rest) == set(inside))
+
+    def hidden_in(self, parameters: Json) -> dict[str, object]:
+        """The schema for the model. A body of which nothing is left is not shown either."""
+        fields = properties_of(parameters)
+        hidden = {*self.own}
+        if self.inner:
+            fields[self.body] = without(mapping_or_empty(fields[self.body]), {*self.inner})
+            hidden |= {self.body} if self.is_whole_body else set()
+        return without({**parameters, "properties": fields}, hidden)
+
+    def added_to(self, arguments: Arguments) -> Arguments:
+        """The arguments of a call with what is filled in, whatever the model wrote there."""
+        whole = {**arguments, **self.own}
+        body = whole.get(self.body, {} if self.is_whole_body else None)
+        if self.inner and isinstance(body, dict):
+            whole[self.body] = {**body, **self.inner}
+        return whole
+
+
+def properties_of(schema: Json) -> dict[str, object]:
+    return dict(mapping_or_empty(schema.get("properties")))
+
+
+def without(schema: Json, hidden: set[str]) -> dict[str, object]:
+    """An object schema without some of its properties."""
+    fields = {name: each for name, each in properties_of(schema).items() if name not in hidden}
+    whole = {**schema, "properties": fields}
+    if isinstance(required := schema.get("required"), list):
+        whole["required"] = [name for name in required if name not in hidden]
+    return whole
+
+
+def converted(value: object, schema: object) -> object:
+    """An injected text as the number, flag or list that the schema asks for."""
+    kinds = mapping_or_empty(schema).get("type")
+    wanted = {str(kind) for kind in (kinds if isinstance(kinds, list) else [kinds]) if kind}
+    if not isinstance(value, str) or "string" in wanted or not wanted - {"null"}:
+        return value
+    try:
+        parsed: object = json.loads(value)
+    except ValueError:
+        return value
+    return parsed

@@ -1,4 +1,4 @@
-"""The way out to registered services, and the seam where tests stand in.
+"""The way out to registered services: one exchange, and what a call's answer means.
 
 A client per exchange: no cookie and no connection is shared between two services.
 """
@@ -6,23 +6,48 @@ A client per exchange: no cookie and no connection is shared between two service
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
 
 import httpx
 
-from agents.tools.integrations.openapi.requests import Request
-from agents.tools.integrations.openapi.urls import same_origin
+from agents.charsets import decoded
+from agents.decompression import pieces
+from agents.json_values import has_more_values
+from agents.telemetry.redaction import redacted_url
+from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
+from agents.tools.integrations.openapi.requests import Request, is_json, request_of, same_origin
 
 SECONDS = 60.0
 CONNECT_SECONDS = 10.0
 MOST_REDIRECTS = 3
+MOST_BYTES = 1024 * 1024
+MOST_VALUES = 100_000  # of a JSON body that is read
+MOST_CHARACTERS = 60_000
+MOST_OF_AN_ERROR = 2_000
+TEXTS = (
+    "text/", "application/xml", "application/javascript", "application/yaml", "application/x-yaml",
+    "application/x-www-form-urlencoded", "application/graphql",
+)  # fmt: skip
 
-_transport: httpx.AsyncBaseTransport | None = None
+_transport: httpx.AsyncBaseTransport | None = None  # where tests stand in
+
+
+def use(transport: httpx.AsyncBaseTransport | None) -> ExitStack:
+    """Send everything through this transport from now on; in a `with`, only until its end."""
+    undo = ExitStack()
+    undo.callback(_install, _transport)
+    _install(transport)
+    return undo
+
+
+def _install(transport: httpx.AsyncBaseTransport | None) -> None:
+    global _transport
+    _transport = transport
 
 
 @dataclass(frozen=True)
@@ -38,46 +63,42 @@ class Answer:
     location: str  # a redirect that was not followed
 
 
-def use(transport: httpx.AsyncBaseTransport | None) -> ExitStack:
-    """Send everything through this transport from now on; in a `with`, only until its end."""
-    undo = ExitStack()
-    undo.callback(_install, _transport)
-    _install(transport)
-    return undo
-
-
 async def exchange(request: Request, most: int, seconds: float = SECONDS) -> Answer:
     """Send it and read at most so many bytes. Raises httpx errors, ValueError or TimeoutError."""
-    async with asyncio.timeout(seconds), _client(seconds) as client, _sent(client, request) as got:
-        body, is_whole = await _read(got, most)
-        content_type = got.headers.get("Content-Type", "")
-        return Answer(
-            status=got.status_code,
-            reason=got.reason_phrase,
-            kind=content_type.partition(";")[0].strip().lower(),
-            content_type=content_type,
-            body=body,
-            is_whole=is_whole,
-            location=got.headers.get("Location", "") if got.is_redirect else "",
-        )
-
-
-def _client(seconds: float) -> httpx.AsyncClient:
-    return httpx.AsyncClient(
+    client = httpx.AsyncClient(
         transport=_transport,
-        verify=_trusted(),
+        verify=trusted_authorities(),
+        headers={"Accept-Encoding": "gzip"},
         follow_redirects=False,
         timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
     )
+    async with asyncio.timeout(seconds), client, sent(client, request) as response:
+        body = bytearray()
+        async with aclosing(pieces(response)) as received:
+            async for piece in received:
+                body += piece
+                if len(body) > most:
+                    break
+        content_type = response.headers.get("Content-Type", "")
+        return Answer(
+            status=response.status_code,
+            reason=response.reason_phrase,
+            kind=content_type.partition(";")[0].strip().lower(),
+            content_type=content_type,
+            body=bytes(body[:most]),
+            is_whole=len(body) <= most,
+            location=response.headers.get("Location", "") if response.is_redirect else "",
+        )
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_authorities() -> ssl.SSLContext:
+    """Made once: reading the list takes a while."""
     return httpx.create_ssl_context()
 
 
 @asynccontextmanager
-async def _sent(client: httpx.AsyncClient, request: Request) -> AsyncIterator[httpx.Response]:
+async def sent(client: httpx.AsyncClient, request: Request) -> AsyncIterator[httpx.Response]:
     """The response, after redirects that stay on the same origin; others are for the caller."""
     message = client.build_request(
         request.method, request.url, headers=request.headers, content=request.content
@@ -95,16 +116,79 @@ async def _sent(client: httpx.AsyncClient, request: Request) -> AsyncIterator[ht
         await response.aclose()
 
 
-async def _read(response: httpx.Response, most: int) -> tuple[bytes, bool]:
-    body = bytearray()
-    async with aclosing(cast(AsyncGenerator[bytes, None], response.aiter_bytes())) as chunks:
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > most:
-                return bytes(body[:most]), False
-    return bytes(body), True
+def failure_reason(error: Exception) -> str:
+    """Why it failed without the URL, which may hold a secret."""
+    if isinstance(error, httpx.TimeoutException):
+        return "it took too long"
+    if isinstance(error, httpx.ConnectError):
+        return "the connection failed"
+    if isinstance(error, httpx.TransportError | httpx.DecodingError):
+        return "the connection broke"
+    return "its address or headers cannot be sent"
 
 
-def _install(transport: httpx.AsyncBaseTransport | None) -> None:
-    global _transport
-    _transport = transport
+async def call_operation(
+    operation: Mapping[str, object],
+    arguments: Arguments,
+    headers: Mapping[str, str],
+    seconds: float,
+) -> ToolResult:
+    """The answer as status and body. Raises ToolFailed, also for an answer that is an error.
+
+    For a model both are one text; for a chain the status is a field and the body is alone.
+    """
+    name = operation["name"]
+    try:
+        request = request_of(operation, arguments)
+        registered = {each.lower() for each in headers}
+        own = {k: v for k, v in request.headers.items() if k.lower() not in registered}
+        request.headers = {**own, **headers}
+        answer = await exchange(request, MOST_BYTES, seconds)
+    except (TimeoutError, httpx.TimeoutException):
+        raise ToolFailed(f"{name} did not answer within {seconds:g} seconds.") from None
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        raise ToolFailed(f"{name} could not be called: {failure_reason(error)}.") from None
+    if answer.location:
+        where = redacted_url(answer.location)[:500]
+        raise ToolFailed(f"{name} was answered with a redirect to {where}, which is not followed.")
+    status = f"{answer.status} {answer.reason}".rstrip()
+    body, facts = body_text(answer), {"status": answer.status}
+    if answer.status < 400:
+        told = truncated(body, MOST_CHARACTERS)
+        return ToolResult(f"{status}\n{told}".rstrip(), body=body, facts={**facts})
+    body = truncated(body, MOST_OF_AN_ERROR)
+    sentence = f"{name} was answered with {status}" + (f": {body}" if body else ".")
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = body
+    raise ToolFailed(sentence, {**facts, "body": data})
+
+
+def body_text(answer: Answer) -> str:
+    """The body as text, JSON without spaces; what is not text is named.
+
+    JSON is left as it is where it has so many values that others would wait for the parser.
+    """
+    if not answer.body:
+        return ""
+    json_like = is_json(answer.kind) or "json" in answer.kind
+    is_text = json_like or answer.kind.endswith("+xml") or answer.kind.startswith(TEXTS)
+    if not answer.kind:
+        try:
+            answer.body[:-4].decode()  # the last character may be cut
+            is_text = True
+        except UnicodeDecodeError:
+            is_text = False
+    if b"\0" in answer.body or not is_text:
+        size = len(answer.body) if answer.is_whole else MOST_BYTES
+        return (
+            f"[{answer.kind or 'binary'}, {'' if answer.is_whole else 'more than '}{size:,} bytes]"
+        )
+    text = decoded(answer.body, answer.content_type)
+    if not json_like or has_more_values(text.encode(errors="replace"), MOST_VALUES):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return text

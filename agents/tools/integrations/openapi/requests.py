@@ -1,4 +1,4 @@
-"""A call's arguments as the request they mean."""
+"""A call's arguments as the request they mean, and where requests may go."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlencode
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
+from agents.errors import Invalid
 from agents.tools.base import Arguments, ToolFailed
-from agents.tools.integrations.openapi.operations import is_json
+from agents.tools.integrations.openapi.schemas import mapping_or_empty
 
-Json = Mapping[str, object]
+Route = Mapping[str, object]
+
+PORTS = {"http": 80, "https": 443}
+SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
+# No description in use has them; written as `simple` they would ask for something else.
+UNSUPPORTED_STYLES = ("label", "matrix")
 
 
 @dataclass
@@ -22,38 +28,42 @@ class Request:
     content: bytes | None = None
 
 
-def request_of(operation: Json, arguments: Arguments) -> Request:
+def request_of(operation: Mapping[str, object], arguments: Arguments) -> Request:
     """Raises ToolFailed with one sentence when the arguments do not make a request."""
-    check(operation, arguments)
-    url = str(operation["url"])
+    check_arguments(operation, arguments)
+    request = Request(str(operation["method"]), str(operation["url"]))
     query: list[tuple[str, str]] = []
-    headers: dict[str, str] = {}
     cookies: list[tuple[str, str]] = []
-    for name, route in mapping(operation.get("arguments")).items():
+    for name, value in mapping_or_empty(operation.get("arguments")).items():
         if name not in arguments:
             continue
-        where, value = mapping(route), arguments[name]
-        if where["in"] == "path":
-            url = url.replace("{" + str(where["name"]) + "}", in_path(where, value))
-        elif where["in"] == "query":
-            query += in_query(where, value)
-        elif where["in"] == "cookie":
-            cookies += in_query(where, value)
+        route, value = mapping_or_empty(value), arguments[name]
+        if route["in"] == "path":
+            request.url = request.url.replace(f"{{{route['name']}}}", in_path(route, value))
+        elif route["in"] == "query":
+            query += in_query(route, value)
+        elif route["in"] == "cookie":
+            cookies += in_query(route, value)
         elif value is not None:
-            headers[str(where["name"])] = in_header(where, value)
-    if left := re.search(r"\{[^}/]*\}", url.partition("?")[0]):
+            request.headers[str(route["name"])] = in_header(route, value)
+    if left := re.search(r"\{[^}/]*\}", request.url.partition("?")[0]):
         raise ToolFailed(f"The document does not say what {left[0]} in the path is.")
     if cookies:
-        headers["Cookie"] = "; ".join(f"{quote(k)}={quote(v, safe='')}" for k, v in cookies)
+        pairs = [f"{quote(name)}={quote(value, safe='')}" for name, value in cookies]
+        request.headers["Cookie"] = "; ".join(pairs)
     if query:
-        url += ("&" if "?" in url else "?") + urlencode(query, quote_via=quote)
-    return with_body(Request(str(operation["method"]), url, headers), operation, arguments)
+        request.url += ("&" if "?" in request.url else "?") + urlencode(query, quote_via=quote)
+    body = str(operation.get("body") or "")
+    if body in arguments:
+        kind, request.content = written_body(str(operation["body_type"]), arguments[body], body)
+        request.headers["Content-Type"] = kind
+    return request
 
 
-def check(operation: Json, arguments: Arguments) -> None:
+def check_arguments(operation: Mapping[str, object], arguments: Arguments) -> None:
     """Every required argument is there, and none that the operation does not know."""
-    schema = mapping(operation["parameters"])
-    known = mapping(schema.get("properties"))
+    schema = mapping_or_empty(operation["parameters"])
+    known = mapping_or_empty(schema.get("properties"))
     required = schema.get("required")
     missing = [name for name in required or [] if name not in arguments]  # type: ignore[attr-defined]
     unknown = [name for name in arguments if name not in known]
@@ -66,55 +76,7 @@ def check(operation: Json, arguments: Arguments) -> None:
         )
 
 
-def with_body(request: Request, operation: Json, arguments: Arguments) -> Request:
-    name = str(operation.get("body") or "")
-    if name not in arguments:
-        return request
-    kind, body = str(operation["body_type"]), arguments[name]
-    if is_json(kind):
-        kind = kind if kind.endswith("json") else "application/json"
-        request.content = json.dumps(body, ensure_ascii=False).encode()
-    elif kind == "application/x-www-form-urlencoded":
-        request.content = urlencode(form_fields(body, name)).encode()
-    elif kind == "multipart/form-data":
-        kind, request.content = multipart(form_fields(body, name))
-    else:
-        request.content = plain(body).encode()
-    request.headers["Content-Type"] = kind
-    return request
-
-
-def form_fields(body: object, name: str) -> list[tuple[str, str]]:
-    if not isinstance(body, dict):
-        raise ToolFailed(f"{name} must be an object: the fields of the form.")
-    fields: list[tuple[str, str]] = []
-    for key, value in body.items():
-        values = value if isinstance(value, list) else [value]
-        fields += [(key, plain(each)) for each in values if each is not None]
-    return fields
-
-
-def multipart(fields: list[tuple[str, str]]) -> tuple[str, bytes]:
-    """Text fields alone, between lines that occur in none of them."""
-    boundary = "planside"
-    while any(boundary in part for pair in fields for part in pair):
-        boundary += "-"
-    lines: list[str] = []
-    for name, value in fields:
-        shown = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        lines += [f"--{boundary}", f'Content-Disposition: form-data; name="{shown}"', "", value]
-    body = "\r\n".join([*lines, f"--{boundary}--", ""])
-    return f"multipart/form-data; boundary={boundary}", body.encode()
-
-
-def mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-# How OpenAPI writes values into a path, a query, headers and cookies.
-
-SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
-LEADS = {"label": (".", "."), "matrix": (";", ";"), "simple": ("", ",")}
+# How OpenAPI writes values into a path, a query, headers, cookies and a body.
 
 
 def plain(value: object) -> str:
@@ -122,76 +84,120 @@ def plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def pairs_of(value: Mapping[str, object]) -> list[tuple[str, str]]:
-    return [(name, plain(each)) for name, each in value.items()]
-
-
-def in_query(route: Mapping[str, object], value: object) -> list[tuple[str, str]]:
+def in_query(route: Route, value: object) -> list[tuple[str, str]]:
     """The pairs of a query (or of cookies) that a value becomes; null is left out."""
     name, style = str(route["name"]), str(route["style"])
     if value is None:
         return []
     if style == "json":
         return [(name, json.dumps(value, ensure_ascii=False))]
+    if not isinstance(value, dict | list):
+        return [(name, plain(value))]
     if isinstance(value, dict):
-        return object_in_query(name, style, bool(route["explode"]), value)
-    if isinstance(value, list):
+        pairs = [(key, plain(each)) for key, each in value.items()]
+        if style == "deepObject":
+            return [(f"{name}[{key}]", each) for key, each in pairs]
         if route["explode"]:
-            return [(name, plain(each)) for each in value]
-        return [(name, SEPARATORS.get(style, ",").join(plain(each) for each in value))]
-    return [(name, plain(value))]
+            return pairs
+        texts = [text for pair in pairs for text in pair]
+    else:
+        texts = [plain(each) for each in value]
+        if route["explode"]:
+            return [(name, text) for text in texts]
+    return [(name, SEPARATORS.get(style, ",").join(texts))]
 
 
-def object_in_query(
-    name: str, style: str, explode: bool, value: Mapping[str, object]
-) -> list[tuple[str, str]]:
-    pairs = pairs_of(value)
-    if style == "deepObject":
-        return [(f"{name}[{key}]", each) for key, each in pairs]
-    if explode:
-        return pairs
-    return [(name, SEPARATORS.get(style, ",").join(text for pair in pairs for text in pair))]
-
-
-def in_path(route: Mapping[str, object], value: object) -> str:
+def in_path(route: Route, value: object) -> str:
     """One segment of a path, quoted so that it stays one. Raises ToolFailed."""
     name, style = str(route["name"]), str(route["style"])
-    lead, between = LEADS.get(style, LEADS["simple"])
+    if style in UNSUPPORTED_STYLES:
+        raise ToolFailed(f"{name} is a part of the path in the style {style}, which is not known.")
     if style == "json":
         return quote(json.dumps(value, ensure_ascii=False), safe="")
-    if isinstance(value, list) and not (style == "matrix" and route["explode"]):
-        between = between if style == "label" and route["explode"] else ","
-        written = between.join(segment(each) for each in value)
-    elif isinstance(value, list):
-        return "".join(f";{quote(name)}={segment(each)}" for each in value)
-    elif isinstance(value, dict):
-        written = object_in_path(value, bool(route["explode"]), between)
+    if isinstance(value, dict):
+        between = "=" if route["explode"] else ","
+        parts = [
+            f"{quote(key, safe='')}{between}{quote(plain(each), safe='')}"
+            for key, each in value.items()
+        ]
     else:
-        written = segment(value)
+        values = value if isinstance(value, list) else [value]
+        parts = [quote(plain(each), safe="") for each in values]
+    written = ",".join(parts)
     if written in ("", ".", ".."):
         raise ToolFailed(f"{name} is a part of the path and cannot be {written!r}.")
-    return f"{lead}{quote(name)}={written}" if style == "matrix" else lead + written
+    return written
 
 
-def object_in_path(value: Mapping[str, object], explode: bool, between: str) -> str:
-    if explode:
-        return between.join(f"{segment(key)}={segment(each)}" for key, each in value.items())
-    return ",".join(segment(text) for pair in pairs_of(value) for text in pair)
-
-
-def segment(value: object) -> str:
-    return quote(plain(value), safe="")
-
-
-def in_header(route: Mapping[str, object], value: object) -> str:
+def in_header(route: Route, value: object) -> str:
     """One line of printable text. Raises ToolFailed."""
     if isinstance(value, list):
         written = ",".join(plain(each) for each in value)
     elif isinstance(value, dict) and route["style"] != "json":
         between = "=" if route["explode"] else ","
-        written = ",".join(f"{key}{between}{each}" for key, each in pairs_of(value))
+        written = ",".join(f"{key}{between}{plain(each)}" for key, each in value.items())
     else:
         written = plain(value)
     if not written.isascii() or not written.isprintable():
         raise ToolFailed(f"{route['name']} is a header: printable ASCII characters on one line.")
     return written
+
+
+def is_json(kind: str) -> bool:
+    return kind in ("application/json", "*/*", "application/*") or kind.endswith("+json")
+
+
+def written_body(kind: str, body: object, name: str) -> tuple[str, bytes]:
+    """The content type that is sent, and the body. Raises ToolFailed."""
+    if is_json(kind):
+        content = json.dumps(body, ensure_ascii=False).encode()
+        return kind if kind.endswith("json") else "application/json", content
+    if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        return kind, plain(body).encode()
+    if not isinstance(body, dict):
+        raise ToolFailed(f"{name} must be an object: the fields of the form.")
+    fields: list[tuple[str, str]] = []
+    for key, value in body.items():
+        values = value if isinstance(value, list) else [value]
+        fields += [(key, plain(each)) for each in values if each is not None]
+    if kind != "multipart/form-data":
+        return kind, urlencode(fields).encode()
+    boundary = "planside"  # it occurs in none of the fields
+    while any(boundary in part for pair in fields for part in pair):
+        boundary += "-"
+    lines: list[str] = []
+    for key, value in fields:
+        quoted = key.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        lines += [f"--{boundary}", f'Content-Disposition: form-data; name="{quoted}"', "", value]
+    content = "\r\n".join([*lines, f"--{boundary}--", ""]).encode()
+    return f"multipart/form-data; boundary={boundary}", content
+
+
+# Addresses: an operation's requests always go to the host that the admin registered.
+
+
+def check_address(url: str) -> None:
+    """Raises Invalid unless it is an http or https URL with a host."""
+    parts = split(url)
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise Invalid("The address of a service starts with http:// or https:// and names a host.")
+
+
+def same_origin(one: str, other: str) -> bool:
+    return origin(one) == origin(other)
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    parts = split(url)
+    try:
+        port = parts.port
+    except ValueError:
+        raise Invalid("The address of a service has an impossible port.") from None
+    return parts.scheme, parts.hostname or "", port or PORTS.get(parts.scheme)
+
+
+def split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise Invalid("The address of a service is not a URL.") from None

@@ -7,8 +7,11 @@ from urllib.parse import unquote
 
 from agents.errors import Invalid
 
+Json = dict[str, object]
+
 DEEPEST = 24
 MOST_PARTS = 3000  # of one operation: references multiply
+LONGEST_CHAIN = 20  # of references
 LONGEST_DESCRIPTION = 1000
 
 MAPS = ("properties", "patternProperties", "dependentSchemas")
@@ -19,6 +22,7 @@ PLAIN = (
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
     "maxItems", "uniqueItems", "minProperties", "maxProperties",
 )  # fmt: skip
+OBJECT_KEYS = {"type", "properties", "required", "description", "additionalProperties"}
 
 
 class Inliner:
@@ -35,50 +39,41 @@ class Inliner:
         if self.parts > MOST_PARTS or len(inside) > DEEPEST:
             return {}
         whole = mapping(value, place)
-        if is_reference(whole):
-            return self.referred(whole, place, inside)
-        return merged(self.described(whole, place, (*inside, "")))
-
-    def referred(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
-        """What stands beside a reference counts too, since 3.1."""
+        if not is_reference(whole):
+            return merged(self.plain(whole, place, (*inside, "")))
         reference = str(whole["$ref"])
         if reference in inside:
             return {}
         target = self.document.target(reference)
-        beside = {key: value for key, value in whole.items() if key != "$ref"}
-        if beside and isinstance(target, dict):
-            target = {**target, **beside}
+        if isinstance(target, dict):  # what stands beside a reference counts too, since 3.1
+            target = {**target, **{key: each for key, each in whole.items() if key != "$ref"}}
         return self.schema(target, place, (*inside, reference))
 
-    def described(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
+    def plain(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
         schema = {key: whole[key] for key in PLAIN if key in whole}
-        if described := text(whole.get("description")):
-            schema["description"] = described[:LONGEST_DESCRIPTION]
+        if description := text(whole.get("description")):
+            schema["description"] = description[:LONGEST_DESCRIPTION]
         for key in MAPS:
             if key in whole:
-                schema[key] = self.named(whole[key], f"{place}.{key}", inside)
+                schema[key] = {
+                    name: self.schema(each, f"{place}.{key}.{name}", inside)
+                    for name, each in mapping(whole[key], f"{place}.{key}").items()
+                    # What only ever comes from the server is left out.
+                    if not (isinstance(each, dict) and each.get("readOnly") is True)
+                }
         for key in LISTS:
             if key in whole:
                 parts = sequence(whole[key], f"{place}.{key}")
                 schema[key] = [self.schema(each, f"{place}.{key}", inside) for each in parts]
         for key in ONES:
             if key in whole:
-                schema[key] = self.one(whole[key], f"{place}.{key}", inside)
-        return of_3_0(schema, whole)
-
-    def named(self, value: object, place: str, inside: tuple[str, ...]) -> Json:
-        """Schemas by name; what only ever comes from the server is left out."""
-        return {
-            name: self.schema(each, f"{place}.{name}", inside)
-            for name, each in mapping(value, place).items()
-            if not (isinstance(each, dict) and each.get("readOnly") is True)
-        }
-
-    def one(self, value: object, place: str, inside: tuple[str, ...]) -> object:
-        return value if isinstance(value, bool) else self.schema(value, place, inside)
+                one = whole[key]
+                is_plain = isinstance(one, bool)
+                schema[key] = one if is_plain else self.schema(one, f"{place}.{key}", inside)
+        return modernized(schema, whole)
 
 
-def of_3_0(schema: Json, whole: Json) -> Json:
+def modernized(schema: Json, whole: Json) -> Json:
     """What 3.0 says in its own way: nullable, and limits that are excluded by a flag."""
     if whole.get("nullable") is True and isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
@@ -91,25 +86,26 @@ def of_3_0(schema: Json, whole: Json) -> Json:
                 schema[flag] = schema.pop(limit)
     known = schema.get("properties")
     if isinstance(schema.get("required"), list) and isinstance(known, dict) and known:
-        left = whole.get("properties")
-        gone = set(left) - set(known) if isinstance(left, dict) else set()
-        schema["required"] = [name for name in sequence(schema["required"], "") if name not in gone]
+        left_out = set(mapping_or_empty(whole.get("properties"))) - set(known)
+        required = sequence(schema["required"], "")
+        schema["required"] = [name for name in required if name not in left_out]
     return schema
 
 
 def merged(schema: Json) -> Json:
     """`allOf` of plain objects as one object: not every model server follows allOf."""
     parts = schema.get("allOf")
-    if not isinstance(parts, list) or not all(is_plain_object(each) for each in parts):
+    if not isinstance(parts, list) or not all(
+        isinstance(each, dict) and set(each) <= OBJECT_KEYS for each in parts
+    ):
         return schema
-    whole = {key: value for key, value in schema.items() if key != "allOf"}
+    own = {key: value for key, value in schema.items() if key != "allOf"}
+    whole = {key: value for each in [*parts, own] for key, value in each.items()}
     properties: Json = {}
     required: list[object] = []
-    for each in [*parts, whole]:
+    for each in [*parts, own]:
         properties |= mapping(each.get("properties", {}), "properties")
         required += [name for name in sequence(each.get("required"), "") if name not in required]
-    outlines = {key: value for each in parts for key, value in each.items()}
-    whole = {**outlines, **whole}
     if properties:
         whole |= {"type": "object", "properties": properties}
     if required:
@@ -117,19 +113,8 @@ def merged(schema: Json) -> Json:
     return whole
 
 
-def is_plain_object(schema: object) -> bool:
-    known = {"type", "properties", "required", "description"}
-    return isinstance(schema, dict) and set(schema) <= known | {"additionalProperties"}
-
-
-# An OpenAPI document and what its references mean.
-
-Json = dict[str, object]
-LONGEST_CHAIN = 20
-
-
 class Document:
-    """The parsed document. Only references inside it are followed."""
+    """A parsed document. Only references inside it are followed."""
 
     def __init__(self, root: Json) -> None:
         self.root = root
@@ -152,18 +137,14 @@ class Document:
             )
         here: object = self.root
         for step in reference.removeprefix("#").split("/")[1:]:
-            here = part(here, unquote(step).replace("~1", "/").replace("~0", "~"))
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(here, list) and name.isdecimal() and int(name) < len(here):
+                here = here[int(name)]
+            else:
+                here = here.get(name) if isinstance(here, dict) else None
         if here is None or (reference != "#" and not reference.startswith("#/")):
             raise Invalid(f"The document refers to {reference[:200]}, which is not in it.")
         return here
-
-
-def part(whole: object, step: str) -> object:
-    if isinstance(whole, dict):
-        return whole.get(step)
-    if isinstance(whole, list) and step.isdecimal() and int(step) < len(whole):
-        return whole[int(step)]
-    return None
 
 
 def is_reference(value: object) -> TypeGuard[Json]:
@@ -174,6 +155,10 @@ def mapping(value: object, place: str) -> Json:
     if not isinstance(value, dict):
         raise Invalid(f"{place} of the document is not an object.")
     return value
+
+
+def mapping_or_empty(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
 
 
 def sequence(value: object, place: str) -> list[object]:
