@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from agents.config.ownership import owner_of
 from agents.config.schema import PLAN, AllowedCall
@@ -27,7 +28,7 @@ DEFAULT_GRANTS = {
     "edit_file": "ask",
 }
 
-WORDS = {
+DESCRIPTIONS = {
     "list_files": "See which files are in its workspace",
     "read_file": "Read files in its workspace",
     "search_files": "Search what files say",
@@ -44,8 +45,8 @@ RISKY = {"write_file", "edit_file", "local_fs", "shell", "local_shell", "fetch_u
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of radios. `own` is what agent.json itself says of this word, if anything."""
+class GrantRow:
+    """One line of radios. `own` is what agent.json itself says of this name, if anything."""
 
     name: str
     does: str
@@ -69,95 +70,79 @@ class AllowedAlways:
     call: str
 
 
-def rows_of(agent: AgentRecord) -> list[Row]:
-    """Tools that are built in, then a row per service, then the other words of the file."""
-    own = [row(agent, name, WORDS.get(name, "")) for name in built_in(agent)]
-    services = [of_source(agent, source) for source in list_sources()]
-    listed = {each.name for each in [*own, *services]}
-    sources = {each.name for each in services}
-    rest = [name for name in agent.file.tools if name not in listed and is_word(name, sources)]
-    return [*own, *services, *(row(agent, name, words_of(agent, name)) for name in rest)]
-
-
-def built_in(agent: AgentRecord) -> list[str]:
-    """By name; without a workspace there are none to name but the words say what is missing."""
+def grant_rows(agent: AgentRecord) -> list[GrantRow]:
+    """Tools that are built in, then a row per service, then the other names in the file."""
     try:
         names = [tool.name for tool in agent_tools(permissions.of_agent(agent))]
-    except Refused:
+    except Refused:  # without a workspace there are no tools, but the rows say what is missing
         names = [*DEFAULT_GRANTS, "shell", "fetch_url"]
-    return [name for name in names if name != "shell" or is_admins(agent.id)]
+    names = [name for name in names if name != "shell" or is_admins(agent.id)]
+    rows = [grant_row(agent, name, DESCRIPTIONS.get(name, "")) for name in names]
+    for source in list_sources():
+        count = len(source.tools)
+        where = redacted_url(source.url) if source.url else "an MCP server on this computer"
+        does = f"{count:,} {'operation' if count == 1 else 'operations'} of {where}"
+        rows.append(grant_row(agent, source.name, does, source.name))
+    listed = {row.name for row in rows}
+    sources = {row.source for row in rows if row.source}
+    for name in agent.file.tools:
+        source_name, between, _ = name.partition(BETWEEN)
+        # Operations stand under their service; plan tools that cannot be off are no choice.
+        is_no_choice = name == PLAN or name in NEVER_OFF or (between and source_name in sources)
+        if name not in listed and not is_no_choice:
+            rows.append(grant_row(agent, name, description_of(agent, name)))
+    return rows
 
 
-def row(agent: AgentRecord, name: str, does: str, source: str = "") -> Row:
+def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:
+    """Each operation with its first sentence, and the grant of its own it may have."""
+    rows = []
+    for tool in source.tools:
+        lines = str(tool["description"]).strip().split(". ")[0].splitlines()
+        does = lines[0].rstrip(".") if lines else ""
+        rows.append(grant_row(agent, f"{source.name}{BETWEEN}{tool['name']}", does))
+    return rows
+
+
+def grant_row(agent: AgentRecord, name: str, does: str, source: str = "") -> GrantRow:
     grant = grant_of(agent, name)
     is_unasked = grant == "allow" and bool(source or name in RISKY)
-    return Row(name, does, grant, agent.file.tools.get(name, ""), source, is_unasked)
+    return GrantRow(name, does, grant, agent.file.tools.get(name, ""), source, is_unasked)
 
 
-def of_source(agent: AgentRecord, source: ToolSource) -> Row:
-    count = len(source.tools)
-    where = redacted_url(source.url) if source.url else "an MCP server on this computer"
-    does = f"{count:,} {'operation' if count == 1 else 'operations'} of {where}"
-    return row(agent, source.name, does, source.name)
-
-
-def operations_of(agent: AgentRecord, source: ToolSource) -> list[Row]:
-    """Each operation, with the grant of its own it may have."""
-    return [
-        row(agent, f"{source.name}{BETWEEN}{tool['name']}", first_sentence(tool["description"]))
-        for tool in source.tools
-    ]
-
-
-def is_word(name: str, sources: Iterable[str]) -> bool:
-    """Operations stand under their service; plan tools that cannot be off are no choice."""
-    source, between, _ = name.partition(BETWEEN)
-    return name != PLAN and name not in NEVER_OFF and not (between and source in sources)
-
-
-def words_of(agent: AgentRecord, name: str) -> str:
+def description_of(agent: AgentRecord, name: str) -> str:
+    """What a name does that stands in the file beside the built-in tools and the services."""
     if name.startswith(RUN_AGENT):
-        return f"Hand work to {name_beside(agent, name.removeprefix(RUN_AGENT))}"
+        # Only agents of the same person are called by their names: of another's no more is shown
+        # than was typed.
+        owner, other = owner_of(agent.id), name.removeprefix(RUN_AGENT)
+        names = {each.id: each.file.name for each in list_agents() if owner_of(each.id) == owner}
+        return f"Hand work to {names.get(other, other)}"
     if name in ("shell", "local_shell") and not is_admins(agent.id):
         return "Not offered: only an admin's agent may run commands on the server"
-    if name in WORDS:
-        return WORDS[name]
+    if name in DESCRIPTIONS:
+        return DESCRIPTIONS[name]
     return "A tool of plans" if name in BUILT_IN else "There is no such tool now"
 
 
-def name_beside(agent: AgentRecord, other: str) -> str:
-    """What an agent of the same person is called; of another's no more is said than was typed."""
-    owner = owner_of(agent.id)
-    known = {each.id: each.file.name for each in list_agents() if owner_of(each.id) == owner}
-    return known.get(other, other)
+def always_allowed(agent: AgentRecord) -> list[AllowedAlways]:
+    """Each call with its arguments as they have to be, word for word."""
+    rows = []
+    for call in agent.file.always_allow:
+        covers = json.dumps(call.arguments, ensure_ascii=False)
+        if call.tool == "shell" and set(call.arguments) == {"command"}:
+            covers = str(call.arguments["command"])
+        rows.append(AllowedAlways(call.tool, covers, key_of(call)))
+    return rows
 
 
-def first_sentence(description: object) -> str:
-    lines = str(description).strip().split(". ")[0].splitlines()
-    return lines[0].rstrip(".") if lines else ""
-
-
-def always_of(agent: AgentRecord) -> list[AllowedAlways]:
-    return [
-        AllowedAlways(each.tool, covered(each), text_of(each)) for each in agent.file.always_allow
-    ]
-
-
-def covered(call: AllowedCall) -> str:
-    """The arguments as they have to be, word for word."""
-    values = call.arguments
-    if call.tool == "shell" and set(values) == {"command"}:
-        return str(values["command"])
-    return json.dumps(values, ensure_ascii=False)
-
-
-def text_of(call: AllowedCall) -> str:
+def key_of(call: AllowedCall) -> str:
     return json.dumps({"tool": call.tool, "arguments": call.arguments}, sort_keys=True)
 
 
-def without(agent: AgentRecord, call: str) -> list[dict[str, object]] | None:
+def without(agent: AgentRecord, key: str) -> list[JsonValue] | None:
     """The list without this call; None when it is not in it."""
-    kept = [each for each in agent.file.always_allow if text_of(each) != call]
+    kept = [call for call in agent.file.always_allow if key_of(call) != key]
     if len(kept) == len(agent.file.always_allow):
         return None
-    return [each.model_dump(mode="json") for each in kept]
+    return [call.model_dump(mode="json") for call in kept]

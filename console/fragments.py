@@ -18,6 +18,7 @@ from agents.events import read_after
 from agents.models import Message
 from agents.statements import fetch_all as rows_of
 from agents.statements import fetch_one
+from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
 from console.status_labels import Snapshot
@@ -41,7 +42,6 @@ DRAWER = ("plan", "plan-button")
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 MOST_EVENTS = 1000  # looked at for what they touched; after more than that the page is old anyway
 
-HIDE_CLEARED = '<hx-partial hx-target="#cleared" hx-swap="delete"></hx-partial>'
 SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
 CHANGED = """
 SELECT id, turn_id FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s
@@ -93,7 +93,7 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     changed = news_of(now, after, growing)
     seen = after > c.cleared_seq and fetch_one(SEEN, [c.pk, c.cleared_seq, after]) is not None
     if not seen or len(changed) > SHOWN:
-        old = [HIDE_CLEARED] if after < c.cleared_seq else []  # it ends with an earlier /clear
+        old = [remove("cleared")] if after < c.cleared_seq else []  # it ends with an earlier /clear
         return [*old, replace("thread", thread(now))]
     touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
     wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
@@ -135,7 +135,7 @@ def group_pieces(
         if leg.id not in appended:
             yield from thread.around(leg)
     for gone in {f"turn-{pk}" for pk in touched} - legs.keys():
-        yield f'<hx-partial hx-target="#{gone}" hx-swap="delete"></hx-partial>'
+        yield remove(gone)
 
 
 def shows_more_than_itself(message: Message, now: ConversationState, touched: set[int]) -> bool:
@@ -234,8 +234,7 @@ def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> st
     shown = Thread(now, cleared)
     button = show("conversation/_earlier.html", now, before=rest, cleared=cleared)
     html = "".join([button, *(shown.leg(leg) for leg in legs)])
-    target = "#earlier-cleared" if cleared else "#earlier"
-    return f'<hx-partial hx-target="{target}" hx-swap="outerHTML">{html}</hx-partial>'
+    return partial("earlier-cleared" if cleared else "earlier", "outerHTML", mark_safe(html))
 
 
 def streamed(message_id: int, blocks: Sequence[tuple[int, str]]) -> str:
@@ -256,11 +255,3 @@ def streamed(message_id: int, blocks: Sequence[tuple[int, str]]) -> str:
 def show(template: str, now: ConversationState, **extra: object) -> SafeString:
     context: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": now.plan}
     return mark_safe(render_to_string(template, context | extra).strip())
-
-
-def replace(target: str, html: str) -> str:
-    return f'<hx-partial hx-target="#{target}" hx-swap="outerMorph">{html}</hx-partial>'
-
-
-def append(target: str, html: str) -> str:
-    return f'<hx-partial hx-target="#{target}" hx-swap="beforeend">{html}</hx-partial>'

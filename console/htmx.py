@@ -7,12 +7,12 @@ from functools import wraps
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 from pydantic import ValidationError
 
 from agents.errors import NotFound, Refused
 from agents.models import Conversation
+from console import components
 from console.expected_version import EVENT, number
 from console.fragments import changes
 
@@ -20,7 +20,7 @@ Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
 
 
-def owned(request: HttpRequest, pk: int) -> Conversation:
+def own_conversation(request: HttpRequest, pk: int) -> Conversation:
     """The person's own conversation; what is someone else's does not exist."""
     return get_object_or_404(Conversation, pk=pk, owner_id=request.user.pk, parent_call=None)
 
@@ -36,34 +36,38 @@ def verb(alert: str) -> Callable[[Verb], View]:
         @require_POST
         @wraps(do)
         def view(request: HttpRequest, pk: int, **where: object) -> HttpResponse:
-            conversation = owned(request, pk)
+            conversation = own_conversation(request, pk)
+            extra: str | HttpResponse = ""
+            status, sentence = 200, ""
             headers: Mapping[str, str] = {}
             try:
-                extra, status, sentence = do(request, conversation, **where) or "", 200, ""
+                extra = do(request, conversation, **where) or ""
             except (NotFound, Http404) as gone:
-                extra, status, sentence = "", 404, gone_response(request, gone)
+                if not is_htmx(request):  # without scripts a page of its own says so
+                    raise Http404 from gone
+                status, sentence = 404, "That is gone. Nothing was changed."
+                if isinstance(gone, NotFound):
+                    sentence = str(gone)
             except Refused as refusal:
-                extra, status, sentence = "", refusal.status, str(refusal)
-                headers = refusal.headers
+                status, sentence, headers = refusal.status, str(refusal), refusal.headers
             except ValidationError as error:
-                extra, status, sentence = "", 422, invalid_sentence(error)
+                status, sentence = 422, invalid_sentence(error)
             if isinstance(extra, HttpResponse):
                 return extra
             if not is_htmx(request):
                 return redirect("conversation", conversation.pk)
-            html = changes(conversation.pk, cursor_of(request))[1] + alert_partial(alert, sentence)
-            return HttpResponse(html + extra, status=status, headers=headers)
+            html = changes(conversation.pk, cursor_of(request))[1]
+            html += components.alert(alert, sentence) + extra
+            return HttpResponse(html, status=status, headers=headers)
 
         return view
 
     return decorate
 
 
-def gone_response(request: HttpRequest, gone: Exception) -> str:
-    """What a form was about has been deleted; without scripts a page of its own says so."""
-    if not is_htmx(request):
-        raise Http404 from gone
-    return str(gone) if isinstance(gone, NotFound) else "That is gone. Nothing was changed."
+def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
+    """Why nothing was changed, in the element `alert`."""
+    return HttpResponse(components.alert(alert, str(refusal)), status=refusal.status)
 
 
 def cursor_of(request: HttpRequest) -> int:
@@ -74,17 +78,6 @@ def cursor_of(request: HttpRequest) -> int:
 
 def is_htmx(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
-
-
-def alert_partial(element: str, sentence: str) -> str:
-    """The sentence in an alert; an empty one takes the last away."""
-    return format_html(
-        '<hx-partial hx-target="#{}" hx-swap="textContent">{}</hx-partial>', element, sentence
-    )
-
-
-def replace_text(element: str, html: str) -> str:
-    return f'<hx-partial hx-target="#{element}" hx-swap="innerHTML">{html}</hx-partial>'
 
 
 def invalid_sentence(error: ValidationError) -> str:

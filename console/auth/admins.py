@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
 from agents.errors import Forbidden, Refused
-from console.htmx import alert_partial
+from console.htmx import refusal_response
 
 View = Callable[..., HttpResponse]
 
@@ -35,8 +35,7 @@ def for_admins(alert: str) -> Callable[[View], View]:
             try:
                 return do(request, demand_admin(request.user), **where)
             except Refused as refusal:
-                place = alert.format(**where)
-                return HttpResponse(alert_partial(place, str(refusal)), status=refusal.status)
+                return refusal_response(alert.format(**where), refusal)
 
         return view
 

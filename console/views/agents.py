@@ -1,4 +1,4 @@
-"""Settings > Agents: a card per agent, and the file that is the truth about it."""
+"""Settings > Agents: a card per agent, what it may do, and the file that is the truth about it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 from pydantic import JsonValue
 
 from agents.chains.store import problems_of
@@ -26,16 +26,19 @@ from agents.config.store import (
     read_agent,
     replace_agent_text,
 )
+from agents.config.tool_names import BETWEEN
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.providers import provider_names
 from agents.removal import delete_agent
-from console.agent_tools import DEFAULT_GRANTS, always_of, rows_of
-from console.fragments import replace
-from console.htmx import alert_partial, replace_text
+from agents.tools.integrations.actions import source_named
+from console.agent_tools import DEFAULT_GRANTS, always_allowed, grant_rows, operations_of, without
+from console.components import alert, remove, replace, replace_content
+from console.htmx import refusal_response
 from console.views.conversations import person
 
 MOST_COPIES = 100
-Patch = dict[str, JsonValue]
+GRANTS = ("allow", "ask", "off")
+AS_ABOVE = "as-above"  # an operation is granted what its service is
 
 
 @dataclass(frozen=True)
@@ -46,38 +49,31 @@ class Line:
 
 @require_GET
 def agents(request: HttpRequest) -> HttpResponse:
-    mine = ownership.agents_of(person(request))
+    own = ownership.agents_of(person(request))
     wanted = request.GET.get("agent")
-    shown = next((agent for agent in mine if agent.id == wanted), mine[0] if mine else None)
-    context: dict[str, object] = {"cards": [card(a, opened=a is shown) for a in mine]}
-    if shown:
-        context |= file_of(shown)
+    opened = next((agent for agent in own if agent.id == wanted), own[0] if own else None)
+    cards = [card_context(agent, opened=agent is opened) for agent in own]
+    context = {"cards": cards, **(file_context(opened) if opened else {})}
     return render(request, "agents/settings.html", context)
 
 
 @require_GET
 def file(request: HttpRequest, agent_id: str) -> HttpResponse:
-    """The third column for one agent: to read, or to edit."""
-    shown = mine(request, agent_id)
-    if (since := request.GET.get("since")) is not None:
-        return news(shown, since, is_edited="edit" in request.GET)
-    template = "agents/_edit.html" if "edit" in request.GET else "agents/_file.html"
-    html = render_to_string(template, file_of(shown))
-    return HttpResponse(replace("file", html))
-
-
-def news(agent: AgentRecord, since: str, *, is_edited: bool) -> HttpResponse:
-    """What an open page is told when the file was changed by hand; typed text stays."""
+    """The third column for one agent: to read, or to edit. With `since`, what an open page gets
+    when the file was changed by hand; text that is being typed stays."""
+    agent = own_agent(request, agent_id)
+    is_edited, since = "edit" in request.GET, request.GET.get("since")
+    if since is None:
+        template = "agents/_edit.html" if is_edited else "agents/_file.html"
+        return HttpResponse(replace("file", render_to_string(template, file_context(agent))))
     if agent.digest == since:
         return HttpResponse(status=204)
-    told = card(agent, True) | {"is_news": True}
-    pieces = [replace(f"agent-{agent.id}", render_to_string("agents/_agent.html", told))]
+    pieces = [draw_card(agent, is_news=True)]
     if is_edited:
         clash = render_to_string("agents/_clash.html", {"agent": agent})
-        pieces.append(replace_text("file-alert", clash))
-        pieces.append('<hx-partial hx-target="#file-news" hx-swap="delete"></hx-partial>')
+        pieces += [replace_content("file-alert", clash), remove("file-news")]
     else:
-        pieces.append(replace("file", render_to_string("agents/_file.html", file_of(agent))))
+        pieces.append(draw_file(agent))
     return HttpResponse("".join(pieces))
 
 
@@ -87,19 +83,16 @@ def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpRespons
     @require_POST
     @wraps(do)
     def view(request: HttpRequest, agent_id: str) -> HttpResponse:
-        before = mine(request, agent_id)
+        before = own_agent(request, agent_id)
         try:
-            said, refused, status = do(request, agent_id), "", 200
+            sentence, refused, status = do(request, agent_id), "", 200
         except NotFound:
             raise
         except Refused as refusal:
-            said, refused, status = "", str(refusal), refusal.status
+            sentence, refused, status = "", str(refusal), refusal.status
         after = read_agent(agent_id)
-        pieces = [
-            replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
-            alert_partial(f"agent-{agent_id}-alert", refused),
-            replace("file", render_to_string("agents/_file.html", file_of(after, before, said))),
-        ]
+        shown = alert(f"agent-{agent_id}-alert", refused)
+        pieces = [draw_card(after), shown, draw_file(after, before, sentence)]
         return HttpResponse("".join(pieces), status=status)
 
     return view
@@ -122,103 +115,131 @@ def model(request: HttpRequest, agent_id: str) -> str:
     return f"The model is {provider}/{name}."
 
 
+@changing
+def grant(request: HttpRequest, agent_id: str) -> str:
+    """One word of `tools`; an operation may go back to what its service has."""
+    name, wanted = request.POST.get("tool", ""), request.POST.get("grant", "")
+    if not name or wanted not in (*GRANTS, AS_ABOVE):
+        raise Invalid("A tool is allow, ask or off.")
+    value = None if wanted == AS_ABOVE else wanted
+    change_agent(agent_id, {"tools": {name: value}})
+    if value is None:
+        return f"{name} follows {name.partition(BETWEEN)[0]}."
+    return f"{name} is set to {wanted}."
+
+
+@changing
+def take_back(request: HttpRequest, agent_id: str) -> str:
+    """One call that was allowed for always asks again from now on."""
+    kept = without(read_agent(agent_id), request.POST.get("call", ""))
+    if kept is None:
+        raise Conflict("This call is not among those allowed for always any more.")
+    change_agent(agent_id, {"always_allow": kept})
+    return "Taken back: this call asks again."
+
+
+@require_GET
+def operations(request: HttpRequest, agent_id: str, source: str) -> HttpResponse:
+    """The operations of a service, when somebody unfolds them."""
+    agent = own_agent(request, agent_id)
+    try:
+        row = source_named(source)
+    except NotFound as error:
+        raise Http404 from error
+    context = {"agent": agent, "source": row, "rows": operations_of(agent, row)}
+    html = render_to_string("agents/_operations.html", context)
+    return HttpResponse(replace(f"operations-{agent.id}-{source}", html))
+
+
 @require_POST
 def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
     """The whole text as typed. A refusal keeps it in the editor and says why."""
-    before = mine(request, agent_id)
-    text = request.POST.get("text", "")
+    before = own_agent(request, agent_id)
     digest = None if "keep" in request.POST else request.POST.get("digest", "")
     try:
-        after = replace_agent_text(agent_id, text, digest)
+        after = replace_agent_text(agent_id, request.POST.get("text", ""), digest)
     except Stale:
         html = render_to_string("agents/_clash.html", {"agent": before})
-        return HttpResponse(replace_text("file-alert", html), status=Stale.status)
+        return HttpResponse(replace_content("file-alert", html), status=Stale.status)
     except Refused as refusal:
-        return HttpResponse(alert_partial("file-alert", str(refusal)), status=refusal.status)
-    pieces = [
-        replace(f"agent-{agent_id}", render_to_string("agents/_agent.html", card(after, True))),
-        replace(
-            "file",
-            render_to_string("agents/_file.html", file_of(after, before, "As you typed it.")),
-        ),
-    ]
-    return HttpResponse("".join(pieces))
+        return refusal_response("file-alert", refusal)
+    return HttpResponse(draw_card(after) + draw_file(after, before, "As you typed it."))
 
 
 @require_POST
 def new(request: HttpRequest) -> HttpResponse:
     name = " ".join(request.POST.get("name", "").split())
+    values: dict[str, JsonValue] = {"name": name, "tools": dict(DEFAULT_GRANTS)}
     try:
         if not name:
             raise Invalid("Give the agent a name.")
-        values: Patch = {"name": name, "tools": dict(DEFAULT_GRANTS)}
-        by = person(request)
-        made = free(by, slugify(name) or "agent", lambda new_id: create_agent(new_id, values))
+        return make(request, slugify(name) or "agent", lambda id: create_agent(id, values))
     except Refused as refusal:
-        return HttpResponse(alert_partial("new-agent-alert", str(refusal)), status=refusal.status)
-    return go_to(made.id)
+        return refusal_response("new-agent-alert", refusal)
 
 
 @require_POST
 def copy(request: HttpRequest, agent_id: str) -> HttpResponse:
-    source = mine(request, agent_id)
+    source = own_agent(request, agent_id)
     try:
-        by = person(request)
-        made = free(by, f"{source.id}-copy"[:60], lambda new_id: copy_agent(source.id, new_id))
+        return make(request, f"{source.id}-copy"[:60], lambda id: copy_agent(source.id, id))
     except Refused as refusal:
-        alert = alert_partial(f"agent-{agent_id}-alert", str(refusal))
-        return HttpResponse(alert, status=refusal.status)
-    return go_to(made.id)
+        return refusal_response(f"agent-{agent_id}-alert", refusal)
+
+
+def make(request: HttpRequest, wanted: str, create: Callable[[str], AgentRecord]) -> HttpResponse:
+    """An agent under the first id that is free: wanted, wanted-2, … Its page is loaded anew."""
+    for number in range(1, MOST_COPIES):
+        id = wanted if number == 1 else f"{wanted}-{number}"
+        try:
+            made = ownership.make_agent(person(request), id, partial(create, id))
+        except Conflict:
+            continue
+        query = urlencode({"agent": made.id})
+        return HttpResponseClientRedirect(f"{reverse('agents')}?{query}")
+    raise Conflict(f"There are too many agents called {wanted}.")
 
 
 @require_POST
 def delete(request: HttpRequest, agent_id: str) -> HttpResponse:
     """Refused with what is under way, where it is at work."""
     try:
-        delete_agent(mine(request, agent_id).id, person(request))
+        delete_agent(own_agent(request, agent_id).id, person(request))
     except Refused as refusal:
-        alert = alert_partial(f"delete-{agent_id}-alert", str(refusal))
-        return HttpResponse(alert, status=refusal.status)
-    return HttpResponse(headers={"HX-Redirect": reverse("agents")})
+        return refusal_response(f"delete-{agent_id}-alert", refusal)
+    return HttpResponseClientRedirect(reverse("agents"))
 
 
-def mine(request: HttpRequest, agent_id: str) -> AgentRecord:
+def own_agent(request: HttpRequest, agent_id: str) -> AgentRecord:
     try:
         return ownership.agent_of(person(request), agent_id)
     except NotFound as error:
         raise Http404 from error
 
 
-def free(by: User, wanted: str, make: Callable[[str], AgentRecord]) -> AgentRecord:
-    """Make an agent under the first id that is not taken: wanted, wanted-2, …"""
-    for number in range(1, MOST_COPIES):
-        new_id = wanted if number == 1 else f"{wanted}-{number}"
-        try:
-            return ownership.make_agent(by, new_id, partial(make, new_id))
-        except Conflict:
-            continue
-    raise Conflict(f"There are too many agents called {wanted}.")
+def draw_card(agent: AgentRecord, *, is_news: bool = False) -> str:
+    context = card_context(agent, opened=True) | {"is_news": is_news}
+    return replace(f"agent-{agent.id}", render_to_string("agents/_agent.html", context))
 
 
-def go_to(agent_id: str) -> HttpResponse:
-    """A whole new page: the list has changed."""
-    target = f"{reverse('agents')}?{urlencode({'agent': agent_id})}"
-    return HttpResponse(headers={"HX-Redirect": target})
-
-
-def card(agent: AgentRecord, opened: bool) -> dict[str, object]:
+def card_context(agent: AgentRecord, *, opened: bool) -> dict[str, object]:
     return {
         "agent": agent,
         "opened": opened,
-        "grants": rows_of(agent),
-        "always": always_of(agent),
+        "grants": grant_rows(agent),
+        "always": always_allowed(agent),
         "providers": provider_names(),
         "chain_problems": problems_of(agent),
     }
 
 
-def file_of(
-    agent: AgentRecord, before: AgentRecord | None = None, said: str = ""
+def draw_file(agent: AgentRecord, before: AgentRecord | None = None, saved: str = "") -> str:
+    context = file_context(agent, before, saved)
+    return replace("file", render_to_string("agents/_file.html", context))
+
+
+def file_context(
+    agent: AgentRecord, before: AgentRecord | None = None, saved: str = ""
 ) -> dict[str, object]:
     """The file's lines; marked are those that have just changed, or the one that is wrong."""
     old = set(before.text.splitlines()) if before else None
@@ -226,4 +247,4 @@ def file_of(
         Line(text, number == agent.problem_line or (old is not None and text not in old))
         for number, text in enumerate(agent.text.splitlines(), 1)
     ]
-    return {"agent": agent, "lines": lines, "said": said}
+    return {"agent": agent, "lines": lines, "saved": saved}

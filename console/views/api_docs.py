@@ -43,28 +43,24 @@ def api_docs(request: HttpRequest) -> HttpResponse:
 
 def operations_of(document: Document) -> Iterator[Operation]:
     for path, methods in document["paths"].items():
-        for method, told in methods.items():
+        for method, operation in methods.items():
+            takes = [
+                each["name"] for each in operation.get("parameters", ()) if each["in"] != "path"
+            ]
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                takes += fields_of(content["schema"], document)
             yield Operation(
-                tag=(told.get("tags") or ["other"])[0],
+                tag=(operation.get("tags") or ["other"])[0],
                 method=method.upper(),
                 path=path,
-                does=told.get("description") or told.get("summary", ""),
-                takes=", ".join(taken_by(told, document)),
-                gives=", ".join(str(status) for status in told["responses"]),
+                does=operation.get("description") or operation.get("summary", ""),
+                takes=", ".join(takes),
+                gives=", ".join(str(status) for status in operation["responses"]),
             )
-
-
-def taken_by(told: Document, document: Document) -> Iterator[str]:
-    """Names of what may be sent: those of the query and headers, then those of the body."""
-    for parameter in told.get("parameters", ()):
-        if parameter["in"] != "path":
-            yield parameter["name"]
-    for content in told.get("requestBody", {}).get("content", {}).values():
-        yield from fields_of(content["schema"], document)
 
 
 def fields_of(schema: Document, document: Document) -> Iterator[str]:
     """The fields of a body, which is named in another place and may be left out."""
-    for one in (schema, *schema.get("anyOf", ())):
-        name = one.get("$ref", "").rpartition("/")[2]
-        yield from document["components"]["schemas"].get(name, one).get("properties", ())
+    for each in (schema, *schema.get("anyOf", ())):
+        name = each.get("$ref", "").rpartition("/")[2]
+        yield from document["components"]["schemas"].get(name, each).get("properties", ())

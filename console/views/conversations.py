@@ -1,24 +1,27 @@
-"""The conversation's page, its list, and what is done to it as a whole."""
+"""The conversation's page, the list beside it, their polls, and verbs on a whole conversation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.db.models import Sum
+from django.db.models.functions import Length
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.actions import create_conversation, delete_conversation, rename_conversation, save_draft
 from agents.config.ownership import agent_of, agents_of
-from agents.config.store import AgentRecord
 from agents.errors import Refused
-from agents.models import Conversation
-from console.conversation_state import ConversationState, read_state
+from agents.models import Conversation, Message
+from console import fragments
+from console.components import replace
+from console.conversation_state import read_state
 from console.expected_version import EVENT, number
-from console.fragments import cleared, earlier, replace, thread
-from console.htmx import owned, verb
+from console.htmx import cursor_of, own_conversation, verb
 from console.sidebar import grouped, newest_among
-from console.views.live import unless_known
 
 
 def person(request: HttpRequest) -> User:
@@ -30,8 +33,8 @@ def person(request: HttpRequest) -> User:
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """The newest conversation, or an empty one to begin with."""
-    mine = Conversation.objects.filter(owner_id=request.user.pk, parent_call=None)
-    newest = mine.order_by("-updated_at", "-pk").first()
+    own = Conversation.objects.filter(owner_id=request.user.pk, parent_call=None)
+    newest = own.order_by("-updated_at", "-pk").first()
     if newest is not None:
         return redirect("conversation", newest.pk)
     agents = agents_of(person(request))
@@ -42,80 +45,64 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def conversation(request: HttpRequest, pk: int) -> HttpResponse:
-    now = read_state(owned(request, pk).pk)
+    now = read_state(own_conversation(request, pk).pk)
+    # In the address, so that it is still shown when the page is loaded again.
+    with_cleared = request.GET.get("cleared") == "true" and now.conversation.cleared_seq > 0
     context = {
         "now": now,
         "conversation": now.conversation,
         "plan": now.plan,
-        "thread": thread(now),
-        "cleared": cleared(now) if wants_cleared(request, now) else "",
+        "thread": fragments.thread(now),
+        "cleared": fragments.cleared(now) if with_cleared else "",
         **sidebar_context(request, pk),
     }
     return render(request, "conversation/page.html", context)
 
 
-def wants_cleared(request: HttpRequest, now: ConversationState) -> bool:
-    """In the address, so that it is still shown when the page is loaded again."""
-    return request.GET.get("cleared") == "true" and now.conversation.cleared_seq > 0
-
-
 def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:
-    group = chosen_group(request.COOKIES.get("group"))
-    agents = agents_of(person(request))
-    return {
-        "group": group,
-        "agents": agents,
-        "groups": groups(request, agents, group, current),
-        "list_tag": tag_of(request, group, current),
-    }
+    """The list of conversations as every page has it, grouped as this browser remembers."""
+    user, group = person(request), group_of(request.COOKIES.get("group"))
+    list_tag = sidebar_tag(user, group, current)
+    agents = agents_of(user)
+    groups = grouped(user, agents, by_date=group == "date", current=current)
+    return {"group": group, "agents": agents, "groups": groups, "list_tag": list_tag}
 
 
-def chosen_group(group: str | None) -> str:
-    return "date" if group == "date" else "agent"
+def group_of(wanted: str | None) -> str:
+    return "date" if wanted == "date" else "agent"
 
 
-def tag_of(request: HttpRequest, group: str, current: int | None) -> str:
-    return f'"{group}-{newest_among(person(request), current)}"'
-
-
-def groups(
-    request: HttpRequest, agents: list[AgentRecord], group: str, current: int | None
-) -> object:
-    return grouped(person(request), agents, by_date=group == "date", current=current)
+def sidebar_tag(user: User, group: str, current: int | None) -> str:
+    return f'"{group}-{newest_among(user, current)}"'
 
 
 @require_GET
 def sidebar(request: HttpRequest) -> HttpResponse:
     """The list, drawn anew when it is grouped another way (the choice is remembered) or has news.
 
-    Each open page asks every two seconds, as nobody tells it what happens in the other
-    conversations; one short query answers that there is nothing.
+    Each open page asks every two seconds, as no event of theirs tells it what happens in the
+    other conversations; one short query answers that there is nothing.
     """
-    group = chosen_group(request.GET.get("group") or request.COOKIES.get("group"))
-    current = request.GET.get("current", "")
-    pk = number(current, EVENT)
+    user = person(request)
+    group = group_of(request.GET.get("group") or request.COOKIES.get("group"))
+    current = number(request.GET.get("current"), EVENT)
 
-    def drawn() -> str:
-        shown = groups(request, agents_of(person(request)), group, pk)
-        context = {"groups": shown, **present_context(request, pk)}
-        return replace(
-            "conversations", render_to_string("conversation/_conversations.html", context)
-        )
+    def draw() -> str:
+        groups = grouped(user, agents_of(user), by_date=group == "date", current=current)
+        context: dict[str, object] = {"groups": groups}
+        own = Conversation.objects.filter(owner_id=user.pk, parent_call=None)
+        if current is not None and own.filter(pk=current).exists():
+            # The conversation that the page is about: its row shows it in full.
+            now = read_state(current)
+            context |= {"now": now, "plan": now.plan}
+        html = render_to_string("conversation/_conversations.html", context)
+        return replace("conversations", html)
 
-    response = unless_known(request, tag_of(request, group, pk), drawn)
+    response = unless_known(request, sidebar_tag(user, group, current), draw)
     if "group" in request.GET:
-        keep = 60 * 60 * 24 * 365
-        response.set_cookie("group", group, max_age=keep, samesite="Lax", httponly=True)
+        year = 60 * 60 * 24 * 365
+        response.set_cookie("group", group, max_age=year, samesite="Lax", httponly=True)
     return response
-
-
-def present_context(request: HttpRequest, pk: int | None) -> dict[str, object]:
-    """The conversation that the page is about, which its row shows in full."""
-    mine = Conversation.objects.filter(owner_id=request.user.pk, parent_call=None)
-    if pk is None or not mine.filter(pk=pk).exists():
-        return {}
-    now = read_state(pk)
-    return {"now": now, "plan": now.plan}
 
 
 @require_GET
@@ -124,16 +111,62 @@ def show_earlier(request: HttpRequest, pk: int) -> HttpResponse:
     if before is None:
         raise Http404
     is_cleared = request.GET.get("cleared") == "true"
-    return HttpResponse(earlier(read_state(owned(request, pk).pk), before, cleared=is_cleared))
+    now = read_state(own_conversation(request, pk).pk)
+    return HttpResponse(fragments.earlier(now, before, cleared=is_cleared))
+
+
+# The polls beside the socket. Each answers 304 from one indexed column when nothing is new.
+
+
+@require_GET
+def drawer(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every five seconds while the drawer is open, whatever the socket says."""
+    tag = f'"{pk}-{seq_of(request, pk)}"'
+    return unless_known(request, tag, lambda: fragments.drawer(pk))
+
+
+@require_GET
+def changes(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every five seconds while the socket is down; text that is being written counts as news."""
+    seq = seq_of(request, pk)
+    growing = Message.objects.filter(conversation=pk, streaming=True)
+    written = growing.aggregate(length=Sum(Length("text")))["length"]
+    after = cursor_of(request)
+    return unless_known(
+        request,
+        f'"{pk}-{seq}-{written or 0}"',
+        lambda: fragments.changes(pk, after, growing=True)[1],
+    )
+
+
+def seq_of(request: HttpRequest, pk: int) -> int:
+    """The number of the conversation's last event; 404 when it is not this person's."""
+    own = Conversation.objects.filter(pk=pk, owner_id=request.user.pk, parent_call=None)
+    seq = own.values_list("seq", flat=True).first()
+    if seq is None:
+        raise Http404
+    return seq
+
+
+def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> HttpResponse:
+    """304 when the page has what this tag stands for, else what is drawn now."""
+    is_known = request.headers.get("If-None-Match") == tag
+    response = HttpResponseNotModified() if is_known else HttpResponse(draw())
+    response.headers["ETag"] = tag
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response
+
+
+# Verbs
 
 
 @require_POST
 def new(request: HttpRequest) -> HttpResponse:
     """A new conversation with an agent of one's own; without one named, the first."""
-    wanted = request.POST.get("agent") or next((a.id for a in agents_of(person(request))), "")
+    user = person(request)
+    wanted = request.POST.get("agent") or next((a.id for a in agents_of(user)), "")
     try:
-        agent = agent_of(person(request), wanted)
-        made = create_conversation(person(request), agent.id)
+        made = create_conversation(user, agent_of(user, wanted).id)
     except Refused as refusal:
         raise Http404(str(refusal)) from refusal
     return redirect("conversation", made.pk)
@@ -146,11 +179,11 @@ def rename(request: HttpRequest, conversation: Conversation) -> None:
 
 @require_POST
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    delete_conversation(owned(request, pk), person(request).username)
+    delete_conversation(own_conversation(request, pk), person(request).username)
     return redirect("home")
 
 
 @require_POST
 def draft(request: HttpRequest, pk: int) -> HttpResponse:
-    save_draft(owned(request, pk), request.POST.get("text", ""))
+    save_draft(own_conversation(request, pk), request.POST.get("text", ""))
     return HttpResponse(status=204)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
 from agents.engine.subagents import ancestors
@@ -22,7 +23,7 @@ def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None
     text = request.POST.get("text", "")
     seen = expected(request, version="plan_version")
     try:
-        said = chat_commands.handle_message(
+        result = chat_commands.handle_message(
             conversation,
             text,
             person(request).username,
@@ -36,13 +37,10 @@ def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None
             actions.save_draft(conversation, text)
         raise
     actions.save_draft(conversation, "")
-    if said.conversation.pk == conversation.pk:
+    if result.conversation.pk == conversation.pk:
         return None
-    return go_to(request, reverse("conversation", args=[said.conversation.pk]))
-
-
-def go_to(request: HttpRequest, address: str) -> HttpResponse:
-    return HttpResponse(headers={"HX-Redirect": address}) if is_htmx(request) else redirect(address)
+    address = reverse("conversation", args=[result.conversation.pk])
+    return HttpResponseClientRedirect(address) if is_htmx(request) else redirect(address)
 
 
 @verb(alert="say-alert")

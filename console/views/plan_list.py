@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
-from agents.models import Conversation, Message, ToolCall
-from console.fragments import replace
-from console.htmx import is_htmx, replace_text
-from console.plan_filter import COLUMNS, DAYS, STATES, Filter, read
+from agents.models import Conversation, Message
+from console.components import replace, replace_content
+from console.htmx import is_htmx
+from console.plan_filter import COLUMNS, DAYS, STATES, read
 from console.plan_page import SubtaskTiming, attempt_words, draw, shape_of, span_of, subtask_timings
 from console.plan_versions import versions
-from console.status_labels import StatusLabel, label_of_standing
+from console.status_labels import label_of_standing
 from console.timeline import NEWEST, Timeline
 from console.views.conversations import person, sidebar_context
 from plans import search
@@ -49,16 +49,26 @@ def plans(request: HttpRequest) -> HttpResponse:
 def plan(request: HttpRequest, pk: int) -> HttpResponse:
     """The plan's page stands beside the list it was chosen from."""
     chosen = plan_of(request, pk)
+    context = {"chosen": chosen, **plan_context(request, chosen)}
     if is_htmx(request) and request.GET.get("part") == "plan":
-        return HttpResponse(replace("plan-page", told(request, chosen)))
-    return page(request, {"chosen": chosen, **plan_context(request, chosen)})
+        html = render_to_string("plans/_page.html", context, request)
+        return HttpResponse(replace("plan-page", html))
+    return page(request, context)
 
 
 def page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
     context |= list_context(request)
-    if is_htmx(request):
-        return HttpResponse(swapped(request, context))
-    return render(request, "plans/list.html", context | sidebar_context(request, None))
+    if not is_htmx(request):
+        return render(request, "plans/list.html", context | sidebar_context(request, None))
+    # The table alone, and the numbers beside the filters.
+    pieces = [
+        replace_content("plans-found", render_to_string("plans/_found.html", context, request))
+    ]
+    tabs = context["tabs"]
+    assert isinstance(tabs, list)
+    pieces += [replace_content(f"count-{tab.value or 'all'}", str(tab.count)) for tab in tabs]
+    pieces.append(replace_content("count-needs-me", str(context["needs_me"])))
+    return HttpResponse("".join(pieces))
 
 
 def list_context(request: HttpRequest) -> dict[str, object]:
@@ -67,6 +77,7 @@ def list_context(request: HttpRequest) -> dict[str, object]:
     names = {agent.id: agent.file.name for agent in agents_of(person(request))}
     rows = search.search_plans(person(request).pk, wanted.wanted())
     counts = search.counts(rows)
+    standings = {state: read({"state": state}).standings or search.STANDINGS for state in STATES}
     count = sum(counts[name] for name in wanted.standings or search.STANDINGS if name in counts)
     last = max(1, -(-count // PER_PAGE))
     start = (min(wanted.page, last) - 1) * PER_PAGE
@@ -74,15 +85,23 @@ def list_context(request: HttpRequest) -> dict[str, object]:
     found = search.page(fitting, wanted.sort, start, PER_PAGE)
     return {
         "filter": wanted,
-        "tabs": tabs(counts),
+        "tabs": [
+            Tab(state, name, sum(counts[standing] for standing in standings[state]))
+            for state, name in STATES.items()
+        ],
         "needs_me": sum(counts[name] for name in search.NEEDS_ME),
         "agent_names": used_agents(request, names),
         "days": DAYS,
-        "rows": [(row, names.get(row.agent, row.agent), mark_of(row)) for row in found],
+        "rows": [
+            (row, names.get(row.agent, row.agent), label_of_standing(row.standing)) for row in found
+        ],
         "count": count,
         "first": start + 1,
         "last": start + len(found),
-        "heads": [(name, wanted.direction(name), heading(wanted, name)) for name in COLUMNS],
+        "heads": [
+            (name, wanted.direction(name), wanted.query(sort=wanted.sorted_by(name)))
+            for name in COLUMNS
+        ],
         "query": wanted.query(page=wanted.page),
         "earlier": wanted.query(page=start // PER_PAGE) if start else None,
         "later": wanted.query(page=start // PER_PAGE + 2) if start + PER_PAGE < count else None,
@@ -90,34 +109,11 @@ def list_context(request: HttpRequest) -> dict[str, object]:
     }
 
 
-def tabs(counts: dict[str, int]) -> list[Tab]:
-    standings = {name: read({"state": name}).standings or search.STANDINGS for name in STATES}
-    return [Tab(k, v, sum(counts[name] for name in standings[k])) for k, v in STATES.items()]
-
-
 def used_agents(request: HttpRequest, names: dict[str, str]) -> list[tuple[str, str]]:
     """The agents that have plans, also those that were deleted since."""
-    mine = Plan.objects.filter(conversation__owner_id=request.user.pk)
-    used = mine.order_by().values_list("conversation__agent_id", flat=True).distinct()
+    own = Plan.objects.filter(conversation__owner_id=request.user.pk)
+    used = own.order_by().values_list("conversation__agent_id", flat=True).distinct()
     return sorted(((id, names.get(id, id)) for id in used), key=lambda agent: agent[1].casefold())
-
-
-def mark_of(row: search.Row) -> StatusLabel:
-    return label_of_standing(row.standing)
-
-
-def heading(wanted: Filter, column: str) -> str:
-    return wanted.query(sort=wanted.sorted_by(column))
-
-
-def swapped(request: HttpRequest, context: dict[str, object]) -> str:
-    """The table alone, and the numbers beside the filters."""
-    table = render_to_string("plans/_found.html", context, request)
-    pieces = [replace_text("plans-found", table)]
-    tabs = context["tabs"]
-    assert isinstance(tabs, list)
-    pieces += [replace_text(f"count-{tab.value or 'all'}", str(tab.count)) for tab in tabs]
-    return "".join([*pieces, replace_text("count-needs-me", str(context["needs_me"]))])
 
 
 # One plan
@@ -127,11 +123,6 @@ def plan_of(request: HttpRequest, pk: int) -> Plan:
     """The person's own; what is someone else's does not exist."""
     rows = Plan.objects.select_related("conversation__owner", "conversation__parent_call__turn")
     return get_object_or_404(rows, pk=pk, conversation__owner_id=request.user.pk)
-
-
-def told(request: HttpRequest, chosen: Plan) -> str:
-    context = plan_context(request, chosen)
-    return render_to_string("plans/_page.html", context | {"chosen": chosen}, request)
 
 
 def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
@@ -144,8 +135,12 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         "plan": snapshot(chosen),
         "times": times_of_plan(chosen, attempts_of(chosen)),
         "works": works,
-        "tried": [(work, attempt_rows(work.attempts)) for work in works if work.attempts],
-        "below": below(works),
+        "tried": [
+            (work, [(each, shape_of(each), attempt_words(each)) for each in work.attempts])
+            for work in works
+            if work.attempts
+        ],
+        "below": subplans_of(works),
         "span": span,
         "lines": lines if is_all else lines[:NEWEST],
         "lines_count": len(lines),
@@ -155,16 +150,12 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
     }
 
 
-def below(works: list[SubtaskTiming]) -> dict[int, dict[str, object]]:
+def subplans_of(works: list[SubtaskTiming]) -> dict[int, dict[str, object]]:
     """By subtask: how far the plan of the agent that works for it is."""
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     plans = plans_below(turns)
     rows = {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=plans.values())}
     return {turns[turn]: rows[pk] for turn, pk in sorted(plans.items())}
-
-
-def attempt_rows(attempts: list[Attempt]) -> list[tuple[Attempt, str, str]]:
-    return [(attempt, shape_of(attempt), attempt_words(attempt)) for attempt in attempts]
 
 
 def root_of(conversation: Conversation) -> int:
@@ -182,14 +173,11 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
     root = root_of(chosen.conversation)
     if not is_htmx(request):
         return redirect(f"{reverse('conversation', args=[root])}#turn-{tried.turn_id}")
-    context = {"said": said_in(tried), "attempt": tried, "root": root}
-    html = render_to_string("plans/_said.html", context)
-    return HttpResponse(replace_text(f"attempt-{tried.pk}", html))
-
-
-def said_in(tried: Attempt) -> list[tuple[Message, list[ToolCall]]]:
     messages = Message.objects.filter(turn=tried.turn_id).prefetch_related("tool_calls")
-    return [(message, list(message.tool_calls.all())) for message in messages.order_by("seq")]
+    said = [(message, list(message.tool_calls.all())) for message in messages.order_by("seq")]
+    context = {"said": said, "attempt": tried, "root": root}
+    html = render_to_string("plans/_said.html", context)
+    return HttpResponse(replace_content(f"attempt-{tried.pk}", html))
 
 
 @require_GET
@@ -202,7 +190,7 @@ def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
         return redirect("conversation", root_of(chosen.conversation))
     compared = versions(chosen, person(request).username, n, n - 1)
     html = render_to_string("plans/_diff.html", {"versions": compared})
-    return HttpResponse(replace_text(f"version-{n}", html))
+    return HttpResponse(replace_content(f"version-{n}", html))
 
 
 @require_GET

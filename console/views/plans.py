@@ -1,57 +1,57 @@
-"""What a person does to the plan in the drawer: each view is one verb of plans.actions."""
+"""The plan in the drawer: each verb of plans.actions, its versions, and the plans beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import isfinite
 
 from django.db import transaction
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.views.decorators.http import require_GET
 
 from agents.engine.budget import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
-from console import plan_command
+from console import components, plan_command
+from console.components import replace_content
 from console.expected_version import UNNAMED, number, plan_in_form, plan_on_page
-from console.htmx import replace_text, verb
+from console.htmx import own_conversation, verb
+from console.plan_versions import versions as versions_of
+from console.status_labels import label_of_standing
 from console.views.conversations import person
 from console.views.messages import keep_typed
-from plans import actions
+from plans import actions, search
+from plans.expected_version import plan_in
 from plans.limits import why_over
-from plans.models import Plan, Subtask
+from plans.models import ActivePlan, Plan
 from plans.queries import checklist
 from plans.schemas import PlanEdit, SubtaskDraft
+
+MOST_LISTED = 200  # plans of a conversation
 
 
 @verb(alert="plan-alert")
 def approve(request: HttpRequest, conversation: Conversation) -> None:
-    """Start the version that is shown, with the text of open editors saved into it first."""
+    """Start the version that is shown, with the text of open editors saved into it first.
+
+    Each open editor is a change of its own; the first one names the version that was seen.
+    """
     by = person(request).username
+    names = ("edit_key", "edit_name", "edit_description", "edit_outcome")
+    editors = zip(*(request.POST.getlist(name) for name in names), strict=False)
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
-        actions.approve_plan(plan, save_edits(request, plan, by, version), by)
-
-
-def save_edits(request: HttpRequest, plan: Plan, by: str, version: int) -> int:
-    """Each open editor is a change of its own; the first one names the version that was seen."""
-    for key, draft in open_editors(request):
-        if key:
-            plan = actions.update_subtask(plan, key, draft.model_dump(), by, version)
-        else:
-            plan = actions.add_subtask(plan, draft, by, version)
-        version = plan.version
-    if "edit_title" in request.POST:
-        version = actions.edit_plan(plan, edit_of(request, "edit_"), by, version).version
-    return version
-
-
-def open_editors(request: HttpRequest) -> Iterator[tuple[str, SubtaskDraft]]:
-    names = ("edit_key", "edit_name", "edit_description", "edit_outcome")
-    fields = [request.POST.getlist(name) for name in names]
-    for key, name, description, outcome in zip(*fields, strict=False):
-        draft = SubtaskDraft(name=name, description=description, expected_outcome=outcome)
-        yield key, draft
+        edited = plan
+        for key, name, description, outcome in editors:
+            draft = SubtaskDraft(name=name, description=description, expected_outcome=outcome)
+            if key:
+                edited = actions.update_subtask(edited, key, draft.model_dump(), by, version)
+            else:
+                edited = actions.add_subtask(edited, draft, by, version)
+            version = edited.version
+        if "edit_title" in request.POST:
+            version = actions.edit_plan(edited, edit_of(request, "edit_"), by, version).version
+        actions.approve_plan(plan, version, by)
 
 
 def edit_of(request: HttpRequest, prefix: str = "") -> PlanEdit:
@@ -148,17 +148,14 @@ def move(request: HttpRequest, conversation: Conversation, key: str) -> None:
 
 @verb(alert="plan-alert")
 def remove(request: HttpRequest, conversation: Conversation, key: str) -> str:
-    """Without asking first: the answer offers to put it back."""
+    """Without asking first: the answer is a toast that offers to put it back where it was."""
     plan, version = plan_on_page(request, conversation)
     gone = checklist(plan).filter(key=key).first()
     plan = actions.remove_subtask(plan, key, person(request).username, version)
-    return removed(conversation, plan, gone) if gone else ""
-
-
-def removed(conversation: Conversation, plan: Plan, gone: Subtask) -> str:
-    """The toast with Undo, which puts it back where it was."""
-    toast = {"conversation": conversation, "plan": plan, "gone": gone}
-    return replace_text("toast", render_to_string("plans/_removed.html", toast))
+    if gone is None:
+        return ""
+    context = {"conversation": conversation, "plan": plan, "gone": gone}
+    return replace_content("toast", render_to_string("plans/_removed.html", context))
 
 
 @verb(alert="plan-alert")
@@ -185,9 +182,8 @@ def replan(request: HttpRequest, conversation: Conversation, key: str | None = N
 @verb(alert="budget-alert")
 def raise_budget(request: HttpRequest, conversation: Conversation) -> None:
     """Raise the limits that halted the run, and go on; limits that still halt it are not kept."""
-    limits: dict[str, object] = {
-        name: number_of(text) for name in NAMES if (text := request.POST.get(name, ""))
-    }
+    typed = {name: request.POST[name] for name in NAMES if request.POST.get(name)}
+    limits: dict[str, object] = {name: number_in(text) for name, text in typed.items()}
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
         plan = actions.raise_budget(plan, person(request).username, limits, version)
@@ -195,7 +191,7 @@ def raise_budget(request: HttpRequest, conversation: Conversation) -> None:
             raise Invalid(f"That is not enough: {still}.")
 
 
-def number_of(text: str) -> float | str:
+def number_in(text: str) -> float | str:
     """A number as it was typed; what is none goes on as it is, to be refused in words."""
     try:
         number = float(text)
@@ -204,3 +200,75 @@ def number_of(text: str) -> float | str:
     if not isfinite(number):
         return text
     return int(number) if number.is_integer() else number
+
+
+# Versions: the drawer's second face
+
+
+@require_GET
+def versions(request: HttpRequest, pk: int) -> HttpResponse:
+    """The list and the comparison of two of them, and the button that goes back."""
+    conversation = own_conversation(request, pk)
+    to, since = number(request.GET.get("to")), number(request.GET.get("from"))
+    wanted = number(request.GET.get("plan")) or 0
+    plan = Plan.objects.filter(pk=wanted, conversation=conversation).first()
+    compared = versions_of(plan, person(request).username, to, since) if plan else None
+    if compared is None:
+        raise Http404
+    context = {"versions": compared, "conversation": conversation}
+    return HttpResponse(
+        replace_content("versions", render_to_string("plans/_versions.html", context))
+        + replace_content("go-back", render_to_string("plans/_go_back.html", context))
+    )
+
+
+@verb(alert="plan-alert")
+def go_back(request: HttpRequest, conversation: Conversation) -> None:
+    """Without asking: it makes one more version."""
+    wanted = number(request.POST.get("to"))
+    if wanted is None:
+        raise Http404
+    plan, version = plan_on_page(request, conversation)
+    actions.restore_version(plan, wanted, person(request).username, version)
+
+
+# The plans of one conversation
+
+
+@require_GET
+def listed(request: HttpRequest, pk: int) -> HttpResponse:
+    return HttpResponse(draw_list(own_conversation(request, pk)))
+
+
+def draw_list(conversation: Conversation) -> str:
+    """The newest first; two queries and the drawer's pointer."""
+    newest = Plan.objects.filter(conversation=conversation).order_by("-pk")
+    ids = list(newest.values_list("pk", flat=True)[:MOST_LISTED])
+    rows = sorted(search.rows_of(ids), key=lambda row: -row.id)
+    active = ActivePlan.objects.filter(conversation=conversation).first()
+    context = {
+        "rows": [(row, label_of_standing(row.standing)) for row in rows],
+        "in_drawer": active.plan_id if active else None,
+        "conversation": conversation,
+    }
+    return replace_content("plans-here-list", render_to_string("plans/_here.html", context))
+
+
+@verb(alert="plans-here-alert")
+def activate(request: HttpRequest, conversation: Conversation, plan: int) -> str:
+    actions.activate_plan(plan_in(conversation, plan), person(request).username)
+    return draw_list(conversation)
+
+
+@verb(alert="plans-here-alert")
+def delete(request: HttpRequest, conversation: Conversation, plan: int) -> str:
+    """Its card leaves the conversation with it."""
+    gone = plan_in(conversation, plan)
+    card = gone.card_id
+    actions.delete_plan(gone, person(request).username)
+    return draw_list(conversation) + (components.remove(f"message-{card}") if card else "")
+
+
+@verb(alert="plan-alert")
+def use_again(request: HttpRequest, conversation: Conversation, plan: int) -> None:
+    actions.use_again(plan_in(conversation, plan), person(request).username)

@@ -10,14 +10,15 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import ToolSource
 from agents.tools.integrations import actions
 from console.auth.admins import demand_admin, for_admins
+from console.components import replace
 from console.form_parsing import pairs
-from console.fragments import replace
-from console.htmx import alert_partial
+from console.htmx import refusal_response
 from console.integration_schemas import shape
 from console.views.conversations import person
 
@@ -40,21 +41,23 @@ def tools(request: HttpRequest) -> HttpResponse:
 async def add(request: HttpRequest) -> HttpResponse:
     """Kept only when it could be asked what it offers."""
     try:
-        source = await sync_to_async(entered)(request)
+        source = await sync_to_async(source_from)(request)
         source = await actions.register(source, demand_admin(await request.auser()))
     except Refused as refusal:
-        return HttpResponse(alert_partial("source-new-alert", str(refusal)), status=refusal.status)
-    target = f"{reverse('tools')}?{urlencode({'source': source.name})}"
-    return HttpResponse(headers={"HX-Redirect": target})
+        return refusal_response("source-new-alert", refusal)
+    return HttpResponseClientRedirect(f"{reverse('tools')}?{urlencode({'source': source.name})}")
 
 
-def entered(request: HttpRequest) -> ToolSource:
+def source_from(request: HttpRequest) -> ToolSource:
     """The form as a source that has not been asked yet."""
     form, by = request.POST, demand_admin(request.user)
     kind, where = form.get("kind", ""), form.get("where", "").strip()
     if kind not in KINDS:
         raise Invalid("A service is an OpenAPI service or an MCP server.")
     is_command = kind == "mcp" and not where.startswith(WEB)
+    seconds = form.get("timeout_s", "").strip() or "60"
+    if not seconds.isdecimal():
+        raise Invalid("A call may take a whole number of seconds.")
     return actions.add_source(
         form.get("name", "").strip(),
         kind=KINDS[kind],
@@ -63,18 +66,10 @@ def entered(request: HttpRequest) -> ToolSource:
         spec=(form.get("spec", "").strip() or None) if kind == "openapi" else None,
         headers=pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers"),
         inject=pairs(form.get("inject", ""), "=:", "the fixed arguments"),
-        timeout_s=seconds(form.get("timeout_s", "")),
+        timeout_s=int(seconds[:9]),
         trusts_hints="trusts_hints" in form,
         by=by,
     )
-
-
-def seconds(text: str) -> int:
-    if not text.strip():
-        return 60
-    if not text.strip().isdecimal():
-        raise Invalid("A call may take a whole number of seconds.")
-    return int(text.strip()[:9])
 
 
 @require_POST
@@ -86,9 +81,7 @@ async def refresh(request: HttpRequest, name: str) -> HttpResponse:
     except NotFound as error:
         raise Http404 from error
     except Refused as refusal:
-        return HttpResponse(
-            alert_partial(f"source-{name}-alert", str(refusal)), status=refusal.status
-        )
+        return refusal_response(f"source-{name}-alert", refusal)
     context = {"source": shape(source), "is_admin": bool(by), "opened": name, "asked": True}
     html = await sync_to_async(render_to_string)("settings/_source.html", context)
     return HttpResponse(replace(f"source-{name}", html))
@@ -106,4 +99,4 @@ def trust(request: HttpRequest, by: str, name: str) -> HttpResponse:
 @for_admins("source-{name}-alert")
 def remove(request: HttpRequest, by: str, name: str) -> HttpResponse:
     actions.remove_source(name, by)
-    return HttpResponse(headers={"HX-Redirect": reverse("tools")})
+    return HttpResponseClientRedirect(reverse("tools"))
