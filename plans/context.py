@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
-from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.llm.chat_completions import CHARACTERS_PER_TOKEN
 from plans.models import Plan, Subtask
 from plans.prompts import lines_of, plan_text
 from plans.queries import checklist

@@ -16,7 +16,7 @@ from agents.engine.prompt import history
 from agents.engine.steps import Work
 from agents.engine.subagents import answer_parent
 from agents.errors import NotFound, Refused
-from agents.llm.request import ChatMessage
+from agents.llm.chat_completions import ChatMessage
 from agents.models import Lane, Turn
 from agents.telemetry import hooks
 from agents.tools import permissions

@@ -23,7 +23,7 @@ from agents.chains.schema import (
     normalize_label,
 )
 from agents.chains.template import KINDS
-from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.llm.chat_completions import CHARACTERS_PER_TOKEN
 from agents.macros import MACRO, macros_in
 
 Level = Literal["error", "warning"]
@@ -53,7 +53,7 @@ class Names:
 
 
 def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
-    """Every fault of a chain file; none means it can be used. `id` is what it has to be called."""
+    """Every fault of a chain file, errors first; `id` is what it has to be called."""
     try:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:
@@ -66,12 +66,6 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
         return faults
     except ValueError as error:
         return [Fault("$", f"This is not JSON: {error}.")]
-    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
-    return [*named, *check(chain, names)]
-
-
-def check(chain: Chain, names: Names) -> list[Fault]:
-    """Errors before warnings, each in the order of the tasks."""
     graph = Graph(chain)
     faults = list(chain_faults(graph))
     for number, task in enumerate(chain.tasks):
@@ -84,7 +78,8 @@ def check(chain: Chain, names: Names) -> list[Fault]:
             *unknown_names(task, place, names),
             *macros(graph, task, place),
         ]
-    return sorted(faults, key=lambda fault: fault.level)
+    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
+    return named + sorted(faults, key=lambda fault: fault.level)
 
 
 def chain_faults(graph: Graph) -> Iterator[Fault]:
@@ -184,21 +179,17 @@ def choosing(task: Task, place: str) -> Iterator[Fault]:
     for number, branch in enumerate(task.transition.branches):
         if not is_label(branch):
             continue
-        if other := next((each for each in earlier if takes(each, branch)), None):
-            why = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
-            yield Fault(f"{path}[{number}].when", why)
+        label = normalize_label(branch.when)
+        for other in earlier:
+            word = normalize_label(other.when)
+            # The same label asked for in the same way is left to dead_branches.
+            if word == label and other.operator == branch.operator:
+                continue
+            if word.casefold() == label.casefold() or TESTS[other.operator](label, word):
+                why = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
+                yield Fault(f"{path}[{number}].when", why)
+                break
         earlier.append(branch)
-
-
-def takes(branch: Branch, other: Branch) -> bool:
-    """Whether a route's branch holds for another's label too.
-
-    The same label asked for in the same way is left to dead_branches.
-    """
-    mine, label = normalize_label(branch.when), normalize_label(other.when)
-    if mine == label and branch.operator == other.operator:
-        return False
-    return mine.casefold() == label.casefold() or TESTS[branch.operator](label, mine)
 
 
 def unknown_names(task: Task, place: str, names: Names) -> Iterator[Fault]:

@@ -25,20 +25,20 @@ Output = dict[str, object]
 KINDS = ("var", "now", "toolservice", "chain", "edge_count")
 
 # Go writes a layout as the moment Mon Jan 2 15:04:05 MST 2006. Longer parts come first.
-GO_LAYOUT = {
+GO_LAYOUT: dict[str, str | Callable[[datetime], str]] = {
     "January": "%B",
     "Monday": "%A",
     "2006": "%Y",
-    "-07:00": "offset",
-    "Z07:00": "zulu",
+    "-07:00": lambda now: offset_of(now),
+    "Z07:00": lambda now: offset_of(now) if now.utcoffset() else "Z",
     "-0700": "%z",
     "Jan": "%b",
     "Mon": "%a",
     "MST": "%Z",
     "PM": "%p",
-    "pm": "lower",
-    ".000000": "micro",
-    ".000": "milli",
+    "pm": lambda now: f"{now:%p}".lower(),
+    ".000000": lambda now: f".{now.microsecond:06}",
+    ".000": lambda now: f".{now.microsecond // 1000:03}",
     "01": "%m",
     "02": "%d",
     "03": "%I",
@@ -46,27 +46,14 @@ GO_LAYOUT = {
     "05": "%S",
     "06": "%y",
     "15": "%H",
-    "_2": "day_space",
-    "1": "month",
-    "2": "day",
-    "3": "hour",
-    "4": "minute",
-    "5": "second",
+    "_2": lambda now: f"{now.day:2}",
+    "1": lambda now: str(now.month),
+    "2": lambda now: str(now.day),
+    "3": lambda now: str((now.hour - 1) % 12 + 1),
+    "4": lambda now: str(now.minute),
+    "5": lambda now: str(now.second),
 }
 GO_PART = re.compile("|".join(re.escape(part) for part in GO_LAYOUT))
-OWN_PARTS: dict[str, Callable[[datetime], str]] = {
-    "offset": lambda now: f"{now:%z}"[:3] + ":" + f"{now:%z}"[3:5],
-    "zulu": lambda now: "Z" if not now.utcoffset() else OWN_PARTS["offset"](now),
-    "lower": lambda now: f"{now:%p}".lower(),
-    "micro": lambda now: f".{now.microsecond:06}",
-    "milli": lambda now: f".{now.microsecond // 1000:03}",
-    "day_space": lambda now: f"{now.day:2}",
-    "month": lambda now: str(now.month),
-    "day": lambda now: str(now.day),
-    "hour": lambda now: str((now.hour - 1) % 12 + 1),
-    "minute": lambda now: str(now.minute),
-    "second": lambda now: str(now.second),
-}
 
 
 @dataclass(frozen=True)
@@ -183,6 +170,11 @@ def output_at(path: str, values: TemplateValues) -> str:
 def go_format(now: datetime, layout: str) -> str:
     def part(match: re.Match[str]) -> str:
         meaning = GO_LAYOUT[match.group()]
-        return OWN_PARTS[meaning](now) if meaning in OWN_PARTS else now.strftime(meaning)
+        return now.strftime(meaning) if isinstance(meaning, str) else meaning(now)
 
     return GO_PART.sub(part, layout)
+
+
+def offset_of(now: datetime) -> str:
+    written = f"{now:%z}"
+    return f"{written[:3]}:{written[3:5]}"

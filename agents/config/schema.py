@@ -175,17 +175,13 @@ def understand(text: str, agent_id: str) -> AgentFile:
     try:
         return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
     except ValidationError as error:
-        raise first_fault(text, error.errors(include_url=False)) from None
+        # The mistake that stands first in the text, its key written as in always_allow[0].tool.
+        found = [(json_text.line_of(text, e["loc"]), e) for e in error.errors(include_url=False)]
+        line, first = min(found, key=lambda pair: pair[0])
+        steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
+        raise Fault(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line) from None
     except RecursionError:
         raise Fault("it is nested too deeply") from None
-
-
-def first_fault(text: str, errors: list[ErrorDetails]) -> Fault:
-    """The mistake that stands first in the text, its key written as in always_allow[0].tool."""
-    lines = [json_text.line_of(text, error["loc"]) for error in errors]
-    line, first = min(zip(lines, errors, strict=True), key=lambda pair: pair[0])
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
-    return Fault(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line)
 
 
 def complaint(error: ErrorDetails) -> str:

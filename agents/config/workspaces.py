@@ -141,17 +141,14 @@ def copy_files(source: Path, target: Path) -> None:
     """Copy an agent's own files; links stay links, pipes and hard links are left out."""
 
     def left_out(folder: str, names: list[str]) -> list[str]:
-        left = []
-        for name in names:
-            found = (Path(folder) / name).lstat()
-            if stat.S_ISREG(found.st_mode):
-                # What a file with a second name holds may be another agent's.
-                is_copied = found.st_nlink == 1
-            else:
-                is_copied = stat.S_ISDIR(found.st_mode) or stat.S_ISLNK(found.st_mode)
-            if not is_copied:
-                left.append(name)
-        return left
+        """Pipes, devices, and files with a second name: what they hold may be another agent's."""
+        found = {name: (Path(folder) / name).lstat() for name in names}
+        return [
+            name
+            for name, each in found.items()
+            if not (stat.S_ISDIR(each.st_mode) or stat.S_ISLNK(each.st_mode))
+            and not (stat.S_ISREG(each.st_mode) and each.st_nlink == 1)
+        ]
 
     if (source / "files").is_dir():
         shutil.copytree(

@@ -182,17 +182,15 @@ def mended(page: str, words: str, target: str, texts: Pages, files: list[str]) -
     # What is outside the workspace, nobody here can tell.
     if wanted.startswith(".") or (is_there and (not anchor or anchor.lower() in known)):
         return None
-    file = wanted if is_there else likeliest(wanted, files)
+    file = wanted
+    if not is_there:
+        # A file of that name elsewhere, or of a name like it; other digits mean another file.
+        name, kind = splitext(basename(wanted))
+        near = [each for each in get_close_matches(wanted, files, 9, 0.5) if each.endswith(kind)]
+        names = {splitext(basename(each))[0]: each for each in near[::-1]}
+        same = [each for each in names if re.findall(r"\d", each) == re.findall(r"\d", name)]
+        file = next((names[each] for each in get_close_matches(name, same, 1)), "")
     way = "" if file in ("", page) else relpath(file, dirname(page) or ".")
     known = anchors(texts[file]) if anchor and file in texts else []
     alike = [get_close_matches(each, known, 1) for each in (anchor.lower(), slug(words))]
     return next((f"{way}#{found[0]}" for found in alike if found), way)
-
-
-def likeliest(wanted: str, files: list[str]) -> str:
-    """A file of that name elsewhere, or of a name like it; other digits mean another file."""
-    name, kind = splitext(basename(wanted))
-    near = [file for file in get_close_matches(wanted, files, 9, 0.5) if file.endswith(kind)]
-    names = {splitext(basename(file))[0]: file for file in near[::-1]}
-    same = [each for each in names if re.findall(r"\d", each) == re.findall(r"\d", name)]
-    return next((names[each] for each in get_close_matches(name, same, 1)), "")

@@ -151,19 +151,18 @@ class Changes:
         for word, number in {**WORDS["ordinals"], "last": len(self.keys)}.items():
             ordinal = rf"\b(?:the )?{word} (?:sub-?task|step|one|item)\b"
             text = re.sub(ordinal, f"step {number}", text, flags=re.IGNORECASE)
-        for clause in regex(WORDS["clauses"], "changes").split(text):
-            self.apply(regex(WORDS["courtesy"], "changes").sub("", clause).strip())
-
-    def apply(self, clause: str) -> None:
-        for kind in WORDS["kinds"]:
-            if found := regex(kind["pattern"], "changes").search(clause):
-                before = [*self.order], {**self.names}
-                facts = self.change(**found.groupdict(""))
-                if before != (self.order, self.names):
-                    self.done.append(filled(kind["done"], facts))
-                return
-        if len(clause.split()) > 2:
-            self.unclear.append(filled(WORDS["unclear"], {"words": clause}))
+        for part in regex(WORDS["clauses"], "changes").split(text):
+            clause = regex(WORDS["courtesy"], "changes").sub("", part).strip()
+            for kind in WORDS["kinds"]:
+                if found := regex(kind["pattern"], "changes").search(clause):
+                    before = [*self.order], {**self.names}
+                    facts = self.change(**found.groupdict(""))
+                    if before != (self.order, self.names):
+                        self.done.append(filled(kind["done"], facts))
+                    break
+            else:
+                if len(clause.split()) > 2:
+                    self.unclear.append(filled(WORDS["unclear"], {"words": clause}))
 
     def change(self, which: str = "", other: str = "", name: str = "", where: str = "") -> Facts:
         """Do what the clause says; the facts for its `done`."""

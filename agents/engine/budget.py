@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from agents.engine.times import times_of
-from agents.llm.request import ModelRequest
+from agents.llm.chat_completions import ModelRequest
 from agents.models import Conversation, Turn
 
 NAMES = {

@@ -8,7 +8,7 @@ from json import dumps, loads
 from typing import NamedTuple
 
 from agents.engine.handlers import Instruction, Offer
-from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
+from agents.llm.chat_completions import CHARACTERS_PER_TOKEN, ChatMessage
 from agents.models import ToolCall, Turn
 from agents.statements import fetch_all, fetch_models, places
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agents.chains.schema import Chain, Task
 from agents.chains.template import Output, text_of
-from agents.llm.request import ChatMessage
+from agents.llm.chat_completions import ChatMessage
 from agents.models import Turn
 
 

@@ -14,10 +14,11 @@ from agents import http
 from agents.decompression import PLAIN, pieces
 from agents.json_values import has_more_values
 from agents.llm import errors
-from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
-from agents.llm.reply import (
+from agents.llm.chat_completions import (
     MOST_CALLS,
+    Endpoint,
     Json,
+    ModelRequest,
     ReasoningPart,
     Reply,
     ReplyDraft,
@@ -26,7 +27,7 @@ from agents.llm.reply import (
     as_dict,
     as_text,
 )
-from agents.llm.request import Endpoint, ModelRequest, authorised
+from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
 from agents.telemetry import hooks
 
 __all__ = [
@@ -60,7 +61,7 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
         try:
             async with (
                 _answer(request) as response,
-                aclosing(_documents(response, draft)) as documents,
+                aclosing(_documents(request, response, draft)) as documents,
             ):
                 async for document in documents:
                     if document.get("error") or document.get("object") == "error":
@@ -73,10 +74,6 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
                         raise errors.endless(request, LONGEST_REPLY)
                     if draft.has_too_many_calls:
                         raise errors.too_many_calls(request, MOST_CALLS)
-        except TooLarge:
-            raise errors.too_large(request, draft.began) from None
-        except Unreadable as unreadable:
-            raise errors.unreadable(request, unreadable.body, draft.began) from None
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             if not draft.finish_reason:
                 raise errors.broke(request, error, draft.began) from error
@@ -89,7 +86,7 @@ async def list_models(endpoint: Endpoint) -> list[str]:
     """The names that the server's /models gives, sorted. Raises ModelError."""
     request = ModelRequest(endpoint, "The server", [])
     url = f"{endpoint.base_url.rstrip('/')}/models"
-    headers = {**authorised(endpoint), **PLAIN}
+    headers = {**endpoint.request_headers, **PLAIN}
     body = bytearray()
     try:
         async with (
@@ -103,27 +100,12 @@ async def list_models(endpoint: Endpoint) -> list[str]:
     if response.status_code != 200:
         beginning = text[:LONGEST_ERROR]
         raise errors.from_status(request, response.status_code, beginning, response.headers)
-    try:
-        if len(body) > LONGEST_DOCUMENT:
-            raise TooLarge
-        listed = as_dict(_json(text)).get("data")
-    except TooLarge:
-        raise errors.too_large(request, began=False) from None
+    if len(body) > LONGEST_DOCUMENT:
+        raise errors.too_large(request, began=False)
+    listed = as_dict(_json(request, text)).get("data")
     if not isinstance(listed, list):
         raise errors.unreadable(request, text, began=False)
     return sorted(filter(None, (as_text(as_dict(model).get("id")) for model in listed)))
-
-
-class TooLarge(Exception):
-    """A document of the answer is longer, or has more values, than is parsed."""
-
-
-class Unreadable(Exception):
-    """The answer is neither an event stream nor JSON."""
-
-    def __init__(self, body: str) -> None:
-        super().__init__("The answer is neither an event stream nor JSON.")
-        self.body = body
 
 
 @asynccontextmanager
@@ -149,7 +131,7 @@ class PlainerPlease(Exception):
 @asynccontextmanager
 async def _sent(request: ModelRequest, body: Json) -> AsyncIterator[httpx.Response]:
     client = http.client()
-    headers = {**request.headers(), **PLAIN}
+    headers = {**request.endpoint.request_headers, **PLAIN}
     message = client.build_request(
         "POST", request.url, json=body, headers=headers, timeout=http.timeout()
     )
@@ -182,29 +164,33 @@ async def _read_into(body: bytearray, response: httpx.Response, most: int) -> No
                 break
 
 
-async def _documents(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[Json, None]:
+async def _documents(
+    request: ModelRequest, response: httpx.Response, draft: ReplyDraft
+) -> AsyncGenerator[Json, None]:
     """Every JSON document of the answer: those of an event stream, or the one of a plain body."""
     body: list[str] = []
     length = 0
-    async with aclosing(_lines(response, draft)) as lines:
+    async with aclosing(_lines(request, response, draft)) as lines:
         async for line in lines:
             if not line.startswith("data:"):
                 if body or line[:1] in ("{", "[", "<"):
                     body.append(line)
                     length += len(line)
                 if length > LONGEST_DOCUMENT:
-                    raise TooLarge
+                    raise errors.too_large(request, draft.began)
                 continue
             if (data := line[5:].strip()) == "[DONE]":
                 draft.finish_reason = draft.finish_reason or "stop"
                 return
             if data:
-                yield _document(data)
+                yield _document(request, data, draft.began)
     if body:
-        yield _document("\n".join(body))
+        yield _document(request, "\n".join(body), draft.began)
 
 
-async def _lines(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[str, None]:
+async def _lines(
+    request: ModelRequest, response: httpx.Response, draft: ReplyDraft
+) -> AsyncGenerator[str, None]:
     """Lines cut at LF alone: httpx also cuts at U+2028, which JSON may hold."""
     rest = b""
     async with aclosing(pieces(response)) as chunks:
@@ -216,22 +202,22 @@ async def _lines(response: httpx.Response, draft: ReplyDraft) -> AsyncGenerator[
             for line in whole:
                 yield line.decode(errors="replace").strip("\r\ufeff")
             if len(rest) > LONGEST_DOCUMENT:
-                raise TooLarge
+                raise errors.too_large(request, draft.began)
             if chunk is None:
                 return
 
 
-def _document(text: str) -> Json:
-    value = _json(text)
+def _document(request: ModelRequest, text: str, began: bool) -> Json:
+    value = _json(request, text, began)
     if not isinstance(value, dict):
-        raise Unreadable(text)
+        raise errors.unreadable(request, text, began)
     return value
 
 
-def _json(text: str) -> object:
-    """What the text says; None where that is no JSON. Raises TooLarge."""
+def _json(request: ModelRequest, text: str, began: bool = False) -> object:
+    """The value of the text; None where it is no JSON."""
     if len(text) > MOST_VALUES and has_more_values(text.encode(errors="replace"), MOST_VALUES):
-        raise TooLarge
+        raise errors.too_large(request, began)
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):

@@ -24,8 +24,7 @@ from time import time
 import httpx
 from django.conf import settings
 
-from agents.llm.reply import as_dict, as_text
-from agents.llm.request import ModelRequest
+from agents.llm.chat_completions import ModelRequest, as_dict, as_text
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
 LONGEST_DOCUMENT = 4 * 1024 * 1024
@@ -55,14 +54,13 @@ class ModelError(Exception):
         detail: str,
         advice: str = "",
         *,
-        transient: bool | None = None,
         retry_after: float | None = None,
         status: int | None = None,
         began: bool = False,
     ) -> None:
         super().__init__(f"{sentence}. {detail} {advice}".strip())
         self.kind, self.sentence, self.detail, self.advice = kind, sentence, detail, advice
-        self.transient = kind in TRANSIENT if transient is None else transient
+        self.transient = kind in TRANSIENT
         self.retry_after, self.status, self.began = retry_after, status, began
 
 

@@ -22,9 +22,9 @@ from agents.config.store import AgentRecord
 from agents.db import in_db
 from agents.demo.transport import DEMO_URL
 from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
 from agents.llm.errors import ModelError
-from agents.llm.request import Endpoint
 from agents.models import Provider
 from agents.statements import fetch_one
 from agents.telemetry.redaction import register_secrets
@@ -313,20 +313,14 @@ async def probe(name: str) -> FoundModel | None:
             models = await list_models(endpoint)
     except (ModelError, Refused, TimeoutError):
         return None
-    model = best_of(models)
-    if not model:
+    fit = [name for name in models if not any(word in name.lower() for word in NOT_FOR_CHAT)]
+    if not fit:
         return None
+    known = (name for word in PREFERRED for name in fit if word in name.lower())
+    model = next(known, fit[0])
     host = urlsplit(endpoint.base_url).hostname or ""
     where = "here" if host in LOOPBACK else f"at {host}"
     sentence = f"{endpoint.label} is running {where} with {model}."
     if host.endswith("openai.com"):
         sentence = f"An OpenAI key is set, and {model} answers to it."
     return FoundModel(name, model, sentence)
-
-
-def best_of(models: Iterable[str]) -> str:
-    fit = [name for name in models if not any(word in name.lower() for word in NOT_FOR_CHAT)]
-    for word in PREFERRED:
-        if found := next((name for name in fit if word in name.lower()), ""):
-            return found
-    return fit[0] if fit else ""

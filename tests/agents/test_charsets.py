@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from agents import http
+from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
-from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
 from agents.tools.integrations.mcp.http import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from agents import http
+from agents.llm.chat_completions import MOST_CALLS, ReplyDraft
 from agents.llm.client import LONGEST_REPLY, Endpoint, ModelError, ModelRequest, list_models, stream
-from agents.llm.reply import MOST_CALLS, ReplyDraft
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
 

@@ -1,4 +1,4 @@
-"""What a model answers: pieces as they arrive, and the whole reply put together from them.
+"""The chat-completions API: what a model is asked, and the reply put together from its pieces.
 
 Servers that call themselves compatible differ most in how they stream tool calls, so the pieces
 are put together by whatever each one does tell: its index, its id, its name, or just its place.
@@ -11,14 +11,82 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from agents.llm.request import estimated_tokens
 from agents.sanitize import is_too_deep, sanitize, sanitize_text
+from agents.telemetry.redaction import redacted_url
 
 Json = dict[str, object]
+ChatMessage = dict[str, object]  # a message as the API has it
+
+CHARACTERS_PER_TOKEN = 4
 REASONING = ("reasoning_content", "reasoning")
 LONGEST_ID = 200
 MOST_CALLS = 128  # of one reply
 MOST_TOKENS = 10_000_000  # of one reply; more is a server's mistake
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server that speaks chat completions. What is secret stays out of its repr.
+
+    `prices` are {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
+    """
+
+    provider: str
+    base_url: str = field(repr=False)
+    key: str = field(default="", repr=False)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    label: str = ""
+    flags: dict[str, object] = field(default_factory=dict)
+    prices: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """The base URL as it may be shown."""
+        return redacted_url(self.base_url)
+
+    @property
+    def request_headers(self) -> dict[str, str]:
+        """An empty key makes an illegal header, so it makes none."""
+        bearer = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        return {**bearer, **self.headers}
+
+    @property
+    def secrets(self) -> list[str]:
+        """Longest first, so that none is left half when another is a part of it."""
+        known = {self.key, *self.headers.values()}
+        return sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    endpoint: Endpoint
+    model: str
+    messages: list[dict[str, object]]
+    tools: list[dict[str, object]] = field(default_factory=list)
+    temperature: float | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return f"{self.endpoint.base_url.rstrip('/')}/chat/completions"
+
+    def body(self) -> dict[str, object]:
+        body: dict[str, object] = {"model": self.model, "messages": self.messages, "stream": True}
+        if self.endpoint.flags.get("stream_options", True):
+            body["stream_options"] = {"include_usage": True}
+        if self.tools:
+            body["tools"] = self.tools
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        return body | self.extra
+
+    def estimated_tokens(self) -> int:
+        written = json.dumps([self.messages, self.tools], ensure_ascii=False, default=str)
+        return estimated_tokens(written)
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True)
@@ -119,7 +187,8 @@ class ReplyDraft:
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]:
         self.documents += 1
         self.usage = as_dict(document.get("usage")) or self.usage
-        for choice in map(as_dict, as_list(document.get("choices"))):
+        choices = document.get("choices")
+        for choice in map(as_dict, choices if isinstance(choices, list) else []):
             if choice.get("index") not in (0, None):
                 continue
             # A server that ignores `stream` sends `message` where a stream has `delta`.
@@ -201,10 +270,6 @@ def parsed(text: str) -> object:
 
 def as_dict(value: object) -> Json:
     return value if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
