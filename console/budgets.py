@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.template.defaultfilters import floatformat
 
 from agents.engine.budget import NAMES
-from plans.limits import why_over
+from plans.attempts import why_over
 from plans.models import Plan
 
 

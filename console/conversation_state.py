@@ -15,10 +15,9 @@ from console.pending_approvals import Asked, asked_by
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
 from plans.models import Attempt, Plan
-from plans.queries import active_plan_and_goal
+from plans.queries import active_plan_and_goal, question_call
 from plans.queries import requested_by as asking_message
 from plans.snapshot import document, open_turns_of
-from plans.subplan_queries import question_call
 from plans.subplans import standing
 
 LEGS = """

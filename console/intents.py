@@ -11,11 +11,10 @@ from agents.models import Conversation
 from console.chat_results import ChatResult, typed, with_notice, with_refusal
 from console.plan_command import ask
 from plans import actions, approval_phrases
-from plans.actions.request import bind, join
+from plans.actions.create import bind, join
 from plans.expected_version import NOT_STARTED, Expected, VersionConflict
 from plans.models import Plan, Run
-from plans.queries import active_plan_and_goal, closed, requested_by
-from plans.subplan_queries import asking_plan, question_call
+from plans.queries import active_plan_and_goal, asking_plan, closed, question_call, requested_by
 
 NEARLY = "Say yes, or press Start plan. Nothing has started."
 NOT_CANCELLED = "Nothing was cancelled."

@@ -11,8 +11,8 @@ from django.db.models import Exists, OuterRef, Q
 from agents.models import ToolCall, Turn, TurnState
 from agents.tools.run_agent import DEEPEST
 from plans.models import Plan, State
+from plans.queries import asking_plan, plans_below
 from plans.snapshot import asked_calls
-from plans.subplan_queries import asking_plan, plans_below
 
 UP = "conversation__parent_call__turn__"
 

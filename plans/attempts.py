@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from agents.engine import budget
 from agents.engine.times import Times, counts_from, times_of
 from agents.models import Turn
 from agents.statements import fetch_models
 from plans.models import Attempt, Plan
-from plans.queries import backoff_seconds
-from plans.subplan_queries import plans_below
+from plans.queries import backoff_seconds, plans_below, turns_of
 
 Document = dict[str, object]
 
@@ -48,18 +48,14 @@ class Cost:
         if turn.cost is not None:
             self.cost = (self.cost or Decimal(0)) + turn.cost
 
-    @property
-    def counts_from(self) -> datetime | None:
-        """While a turn works: when the work would have begun had it never rested."""
-        return self.counted_at - self.worked if self.counted_at else None
-
     def document(self) -> Document:
         """`cost` is in US dollars, null where no price is known.
 
-        `seconds` is work alone; a clock that runs counts from `counts_from`.
+        `seconds` is work alone; a clock that runs counts from `counts_from`, which is when the
+        work would have begun had it never rested.
         """
         cost = None if self.cost is None else float(self.cost)
-        began = self.counts_from.isoformat() if self.counts_from else None
+        began = (self.counted_at - self.worked).isoformat() if self.counted_at else None
         seconds = round(self.times.worked, 3)
         return {"seconds": seconds, "counts_from": began, "tokens": self.tokens, "cost": cost}
 
@@ -78,7 +74,8 @@ class AttemptSummary:
 
 
 def attempts_of(plan: Plan) -> defaultdict[int, AttemptSummary]:
-    tries: defaultdict[int, AttemptSummary] = defaultdict(AttemptSummary)
+    """By subtask."""
+    summaries: defaultdict[int, AttemptSummary] = defaultdict(AttemptSummary)
     attempts = fetch_models(Attempt, ATTEMPTS, [plan.pk])
     turns = {turn.pk: turn for turn in fetch_models(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
     below = plans_below(turns)
@@ -86,24 +83,29 @@ def attempts_of(plan: Plan) -> defaultdict[int, AttemptSummary]:
         if attempt.turn_id not in turns:  # deleted while this was read
             continue
         attempt.turn = turns[attempt.turn_id]
-        each = tries[attempt.subtask_id]
+        each = summaries[attempt.subtask_id]
         each.attempts.append(attempt)
         each.used.add(attempt.turn)
         each.below = below.get(attempt.turn_id, each.below)
-    return tries
+    return summaries
 
 
-def used_by(tries: dict[int, AttemptSummary]) -> Cost:
+def used_by(summaries: dict[int, AttemptSummary]) -> Cost:
     """What all attempts have used together."""
     total = Cost()
-    for each in tries.values():
+    for each in summaries.values():
         for attempt in each.attempts:
             total.add(attempt.turn)
     return total
 
 
-def times_of_plan(plan: Plan, tries: dict[int, AttemptSummary]) -> Times:
+def times_of_plan(plan: Plan, summaries: dict[int, AttemptSummary]) -> Times:
     """What its attempts worked, waited and were paused, and its rests between two of them."""
     waited, paused = backoff_seconds(plan)
     rests = Times(0.0, waited.total_seconds(), paused.total_seconds())
-    return used_by(tries).times + rests
+    return used_by(summaries).times + rests
+
+
+def why_over(plan: Plan) -> str:
+    """The limit of its budget that is used up, in words; nothing while there is room."""
+    return budget.reached(plan.budget, budget.used_by(turns_of(plan)))

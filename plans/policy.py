@@ -1,10 +1,12 @@
-"""The gate at work: rows in, offer out. agents asks at each listing and at each call."""
+"""The gate at work: rows in, offer out. agents asks at each listing and at each call.
+
+Nothing is written here; that a turn has met row 1 or 2 is noted by plans.turn_handlers.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from agents.engine import persistence
 from agents.engine.handlers import Instruction, Offer
 from agents.models import Turn
 from agents.statements import by_key
@@ -47,47 +49,23 @@ AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
 }
 
 
-def offer_for(turn: Turn) -> Offer:
-    """What this turn may do now. Meeting row 1 or 2 is remembered on the turn, for good."""
-    asked, plan = situation_rows(turn)
-    row = row_of(situation(turn, asked, plan))
-    if row in GATED and not turn.checkpoint.get("gated"):
-        persistence.checkpoint(turn, gated=True)
-    config = turn.config.get("plan") or {}
-    tools = PlanTools(turn, plan, str(config.get("template") or ""))
-    names = allowed(row, config, turn)
-    return Offer(
-        role=ROLES.get(row, "chat"),
-        tools=tools.named(names),
-        agent_tools=AGENT_TOOLS.get(row, "none"),
-        instructions=instructions(row, plan, turn, names),
-        refusal=REFUSALS.get(row, ""),
-        lifted=lifted(row, plan),
-    )
+def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
+    """The turn's row of the gate, and the plan that it is about.
 
-
-def lifted(row: Row, plan: Plan | None) -> tuple[str, ...]:
-    """What the person allowed for this run, read from its row: it ends with the run."""
-    if plan is None or row not in (Row.ATTEMPT, Row.CLOSING):
-        return ()
-    return tuple(str(name) for name in plan.run_options.get("allow") or ())
-
-
-def situation_rows(turn: Turn) -> tuple[bool, Plan | None]:
-    """A run's turn is about its own plan, whatever is in the drawer meanwhile.
-
-    So is one that has made a plan; and a plan is asked of those who were asked for it.
+    A run's turn is about its own plan, whatever is in the drawer meanwhile. So is one that has
+    made a plan; and a plan is asked of those who were asked for it.
     """
+    asked = False
+    plan: Plan | None
     if own := turn.checkpoint.get("plan"):
-        return False, get_plan(int(own))
-    if made := turn.checkpoint.get("made"):
-        return False, by_key(Plan, made)
-    plan, goal = active_plan_and_goal(turn.conversation_id)
-    return bool(goal) and turn.checkpoint.get("asked") == requested_by(turn.conversation_id), plan
-
-
-def situation(turn: Turn, asked: bool, plan: Plan | None) -> Situation:
-    return Situation(
+        plan = get_plan(int(own))
+    elif made := turn.checkpoint.get("made"):
+        plan = by_key(Plan, made)
+    else:
+        plan, goal = active_plan_and_goal(turn.conversation_id)
+        asking = requested_by(turn.conversation_id) if goal else None
+        asked = bool(goal) and turn.checkpoint.get("asked") == asking
+    now = Situation(
         kind=turn.kind,
         asked=asked,
         open_plan=plan is not None and plan.is_open,
@@ -95,9 +73,29 @@ def situation(turn: Turn, asked: bool, plan: Plan | None) -> Situation:
         live=plan is not None and plan.is_live,
         gated=bool(turn.checkpoint.get("gated")),
     )
+    return row_of(now), plan
 
 
-def allowed(row: Row, config: dict[str, object], turn: Turn) -> tuple[str, ...]:
+def offer_for(turn: Turn, row: Row, plan: Plan | None) -> Offer:
+    """What a turn in this row may do now.
+
+    What the person allowed for a run is read from the plan's row: it ends with the run.
+    """
+    config = turn.config.get("plan") or {}
+    tools = PlanTools(turn, plan, str(config.get("template") or ""))
+    names = plan_tools(row, config, turn)
+    of_run = plan.run_options if plan is not None and row in (Row.ATTEMPT, Row.CLOSING) else {}
+    return Offer(
+        role=ROLES.get(row, "chat"),
+        tools=tools.named(names),
+        agent_tools=AGENT_TOOLS.get(row, "none"),
+        instructions=instructions(row, plan, turn, names),
+        refusal=REFUSALS.get(row, ""),
+        lifted=tuple(str(name) for name in of_run.get("allow") or ()),
+    )
+
+
+def plan_tools(row: Row, config: dict[str, object], turn: Turn) -> tuple[str, ...]:
     """The row's plan tools, less what agent.json takes away.
 
     An agent called by another agent has nobody to say yes to a plan.
@@ -120,23 +118,20 @@ def instructions(
     """How to behave in this row, the format of a plan to be made, and the plan as it stands."""
     config = turn.config.get("plan") or {}
     template = str(config.get("template") or "").strip()
-    said = (
-        [Instruction(95 if row in GATED else 90, words)]
-        if (words := behaviour(row, turn, names))
-        else []
-    )
+    wanted: list[Instruction | None] = []
+    if behaviour := behaviour_in(row, turn, names):
+        wanted.append(Instruction(95 if row in GATED else 90, behaviour))
     if template and "create_plan" in names:
-        said.append(Instruction(90, f"{FORMAT}\n{template}"))
+        wanted.append(Instruction(90, f"{FORMAT}\n{template}"))
     if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
-        shown = in_prompt(row, plan, config, readable="get_plan" in names)
-        said.extend([shown] if shown else [])
-    return tuple(said)
+        wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
+    return tuple(each for each in wanted if each)
 
 
-def behaviour(row: Row, turn: Turn, names: tuple[str, ...]) -> str:
-    anew = turn.checkpoint.get("replan")
+def behaviour_in(row: Row, turn: Turn, names: tuple[str, ...]) -> str:
     if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and names == ("get_plan",):
         return READ_ONLY
+    anew = turn.checkpoint.get("replan")
     by_output = turn.checkpoint.get("by_output")
     replanning = REPLAN_AS_TEXT if by_output else REPLAN
     return {
@@ -148,7 +143,7 @@ def behaviour(row: Row, turn: Turn, names: tuple[str, ...]) -> str:
     }.get(row, "")
 
 
-def in_prompt(
+def plan_in_prompt(
     row: Row, plan: Plan, config: dict[str, object], readable: bool
 ) -> Instruction | None:
     """The plan as agent.json wants it shown.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.db.models import QuerySet
@@ -15,8 +16,8 @@ from agents.actors import SYSTEM as SYSTEM
 from agents.db import clock, lock_conversation
 from agents.engine.persistence import TOUCH
 from agents.errors import Conflict, Invalid, NotFound
-from agents.models import Conversation, Lane, Turn
-from agents.statements import by_key, execute, fetch_all, fetch_one, for_update
+from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.statements import by_key, execute, fetch_all, fetch_one, for_update, places
 from plans.expected_version import VersionConflict
 from plans.models import (
     PLAN_TEXT,
@@ -46,9 +47,25 @@ STARTED = (
     " WHERE plan_id = %s AND position IS NOT NULL AND state <> 'todo' LIMIT 1"
 )
 
+# The plans by which other agents work for what turns do, the newest last.
+BELOW = """
+SELECT c.turn_id, p.id FROM plans_plan p
+JOIN agents_conversation child ON child.id = p.conversation_id
+JOIN agents_toolcall c ON c.id = child.parent_call_id
+WHERE c.turn_id IN ({}) ORDER BY p.id
+"""
+
 CHILD = """\
 The plan of an agent that works for a subtask cannot be changed by hand: change the plan it works \
 for."""
+
+WIDTH = 1  # subtasks of one plan that are worked on side by side
+
+PAUSE_REASONS: dict[str, str] = {
+    Turn.WaitingFor.PAUSE: Plan.PauseReason.USER,
+    Turn.WaitingFor.QUESTION: Plan.PauseReason.QUESTION,
+    Turn.WaitingFor.APPROVAL: Plan.PauseReason.APPROVAL,
+}
 
 # How an abandoned plan is spoken of, by its reason; any other reason was a cancelling.
 CLOSED = {"superseded": "replaced by a newer one", "cleared": "cleared away"}
@@ -105,16 +122,16 @@ def demand_open(plan: Plan) -> None:
         raise VersionConflict(sentence, plan.pk, plan.version)
 
 
-def demand_no_child(conversation: Conversation, by: Actor) -> None:
-    """What serves a subtask is the called agent's own: the system says yes to nobody else's."""
-    if conversation.parent_call_id is not None and kind_of(by) == PERSON:
-        raise Conflict(CHILD)
-
-
 def closed(plan: Plan) -> str:
     """How a plan came to its end, in one sentence."""
     word = "finished" if plan.state == State.DONE else CLOSED.get(plan.reason, "cancelled")
     return f"This plan is {word}."
+
+
+def demand_no_child(conversation: Conversation, by: Actor) -> None:
+    """What serves a subtask is the called agent's own: the system says yes to nobody else's."""
+    if conversation.parent_call_id is not None and kind_of(by) == PERSON:
+        raise Conflict(CHILD)
 
 
 def checklist(plan: Plan) -> QuerySet[Subtask]:
@@ -122,8 +139,13 @@ def checklist(plan: Plan) -> QuerySet[Subtask]:
     return plan.subtasks.filter(position__isnull=False).order_by("position")
 
 
-def next_todo(plan: Plan) -> Subtask | None:
-    return checklist(plan).filter(state=State.TODO).first()
+def ready(plan: Plan) -> list[Subtask]:
+    """The subtasks that may begin next, in the checklist's order; nobody else chooses them."""
+    return list(checklist(plan).filter(state=State.TODO)[:WIDTH])
+
+
+def has_work_left(plan: Plan) -> bool:
+    return checklist(plan).filter(state=State.TODO).exists()
 
 
 def new_keys(plan: Plan, count: int) -> list[str]:
@@ -133,19 +155,68 @@ def new_keys(plan: Plan, count: int) -> list[str]:
     return [f"s{number}" for number in range(first, first + count)]
 
 
-def run_turn_of(plan: Plan) -> Turn | None:
-    """The open turn of the plan's run, locked; there is at most one that runs or waits."""
-    turns = Turn.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
-    return (
-        turns.filter(
-            conversation_id=plan.conversation_id,
-            lane=Lane.RUN,
-            state__in=Turn.OPEN_STATES,
-            checkpoint__plan=plan.pk,
-        )
-        .order_by("pk")
-        .first()
+# The run: its turns, what they are on, and how it stands by them
+
+
+def turns_of(plan: Plan) -> QuerySet[Turn]:
+    """All turns of the plan's run, ended ones too."""
+    return Turn.objects.filter(
+        conversation_id=plan.conversation_id, lane=Lane.RUN, checkpoint__plan=plan.pk
     )
+
+
+def run_turns_of(plan: Plan) -> list[Turn]:
+    """The open turns of the plan's run, locked, in the order in which they were queued."""
+    turns = turns_of(plan).filter(state__in=Turn.OPEN_STATES).select_related("conversation")
+    return list(turns.select_for_update(no_key=True, of=("self",)).order_by("pk"))
+
+
+def assign_subtasks(plan: Plan) -> None:
+    """After what is ready has changed: turns whose attempt has not begun are for that now."""
+    turns = [turn for turn in run_turns_of(plan) if turn.kind == "subtask"]
+    begun = set(Attempt.objects.filter(turn__in=turns).values_list("turn", flat=True))
+    subtasks = iter(ready(plan))
+    for turn in turns:
+        if turn.pk not in begun:
+            subtask = next(subtasks, None)
+            turn.checkpoint = {**turn.checkpoint, "subtask": subtask.key if subtask else None}
+            turn.save(update_fields=["checkpoint"])
+
+
+def assigned_subtask(plan: Plan, turn: Turn) -> Subtask | None:
+    """The subtask that the turn was queued for, if it is still to do."""
+    checkpoints = Turn.objects.filter(pk=turn.pk).values_list("checkpoint", flat=True)
+    kept = checkpoints.get()  # it may have been assigned another one since it was claimed
+    if "subtask" not in kept:  # queued by an older Planside, in which the claim chose
+        assign_subtasks(plan)
+        kept = checkpoints.get()
+    turn.checkpoint["subtask"] = kept.get("subtask")
+    return checklist(plan).filter(state=State.TODO, key=kept.get("subtask")).first()
+
+
+def settle_run(plan: Plan, otherwise: str = Run.IDLE, reason: str = "") -> None:
+    """How the run stands by all its open turns; without any, `otherwise` for that reason.
+
+    It goes on while one of them works, is queued or waits for another agent. When all wait for a
+    person it is paused, for what the first of them waits for.
+    """
+    turns = run_turns_of(plan)
+    reasons = [pause_reason(turn) for turn in turns]
+    if not turns:
+        save_run(plan, otherwise, reason)
+    elif all(reasons):
+        save_run(plan, Run.PAUSED, reasons[0])
+    elif plan.run not in (Run.PAUSING, Run.STOPPING):  # a person's wish holds for what still works
+        is_running = any(turn.state == TurnState.RUNNING for turn in turns)
+        save_run(plan, Run.RUNNING if is_running else Run.QUEUED)
+
+
+def pause_reason(turn: Turn) -> str:
+    """What a waiting turn needs a person for; empty for one that does not."""
+    because = str(turn.checkpoint.get("because") or "")
+    if turn.waiting_for == Turn.WaitingFor.PAUSE and because.startswith("budget"):
+        return Plan.PauseReason.BUDGET
+    return PAUSE_REASONS.get(turn.waiting_for, "")
 
 
 def save_run(plan: Plan, now: str, reason: str = "") -> None:
@@ -155,7 +226,8 @@ def save_run(plan: Plan, now: str, reason: str = "") -> None:
     """
     plan.waited, plan.paused = backoff_seconds(plan)
     plan.run, plan.pause_reason = now, reason
-    rests = now == Run.PAUSED and not is_under_way(plan)
+    under_way = Attempt.objects.filter(subtask__plan=plan, turn__finished_at=None)
+    rests = now == Run.PAUSED and not under_way.exists()
     plan.rests_since = clock() if rests else None
     fields = ["run", "pause_reason", "updated_at", "rests_since", "waited", "paused"]
     if now == Run.IDLE:
@@ -163,12 +235,6 @@ def save_run(plan: Plan, now: str, reason: str = "") -> None:
         plan.run_options = {k: v for k, v in plan.run_options.items() if k in kept}
         fields.append("run_options")
     plan.save(update_fields=fields)
-
-
-def is_under_way(plan: Plan) -> bool:
-    """Whether an attempt has begun that is not over."""
-    attempts = Attempt.objects.filter(subtask__plan=plan, turn__finished_at=None)
-    return attempts.exists()
 
 
 def backoff_seconds(plan: Plan) -> tuple[timedelta, timedelta]:
@@ -197,19 +263,15 @@ def snapshot_text(plan: Plan) -> dict[str, object]:
     return {**{field: getattr(plan, field) for field in PLAN_TEXT}, "subtasks": subtasks}
 
 
-def demand_length(text: dict[str, object]) -> None:
-    """A plan that is drawn, compared and kept whole is not without end."""
+def save_version(plan: Plan, by: Actor, explanation: str) -> None:
+    """Keep the text as it is now; a plan that is drawn and compared whole is not without end."""
+    text = snapshot_text(plan)
     length = len(json.dumps(text, ensure_ascii=False))
     if length > LONGEST_PLAN:
         raise Invalid(
             f"A plan has at most {LONGEST_PLAN:,} characters with all its subtasks; "
             f"this one would have {length:,}."
         )
-
-
-def save_version(plan: Plan, by: Actor, explanation: str) -> None:
-    text = snapshot_text(plan)
-    demand_length(text)
     PlanVersion.objects.create(
         plan=plan,
         version=plan.version,
@@ -237,3 +299,40 @@ def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str =
     subtask.state, subtask.reason, subtask.outcome = state, reason, outcome or subtask.outcome
     subtask.finished_at = timezone.now()
     subtask.save(update_fields=["state", "reason", "outcome", "finished_at"])
+
+
+# Plans below a plan: those by which other agents work for its subtasks
+
+
+def plans_below(turns: Iterable[int]) -> dict[int, int]:
+    """By the turn that called: the newest plan of an agent it called."""
+    callers = list(turns)
+    return dict(fetch_all(BELOW.format(places(callers)), callers)) if callers else {}
+
+
+def asking_plan(plan: Plan) -> Plan | None:
+    """The plan whose question waits for the person: this one's own, or one below it."""
+    if plan.question:
+        return plan
+    waiting = Turn.objects.filter(
+        conversation_id=plan.conversation_id,
+        checkpoint__plan=plan.pk,
+        state=TurnState.WAITING,
+        waiting_for=Turn.WaitingFor.CHILD,
+    )
+    below = plans_below(waiting.values_list("pk", flat=True))
+    for child in Plan.objects.filter(pk__in=below.values()):
+        if asking := asking_plan(child):
+            return asking
+    return None
+
+
+def question_call(plan: Plan) -> int:
+    """The call with which this plan, or one below it, asks the person; 0 while none does."""
+    asking = asking_plan(plan)
+    if asking is None:
+        return 0
+    asked = ToolCall.objects.filter(
+        turn__conversation_id=asking.conversation_id, tool="ask_user", state=ToolCall.State.ASKED
+    )
+    return asked.order_by("-pk").values_list("pk", flat=True).first() or 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from datetime import datetime
 
 from django.utils import timezone
@@ -12,9 +11,8 @@ from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import fetch_models, fetch_one
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
 from plans.models import Plan, State, Subtask
-from plans.queries import active_plan_and_goal, reload
+from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
-from plans.subplan_queries import asking_plan
 
 Document = dict[str, object]
 
@@ -54,12 +52,17 @@ def open_turns_of(conversation_id: int) -> list[Turn]:
 def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
     subtasks = fetch_models(Subtask, CHECKLIST, [plan.pk])
-    tries = attempts_of(plan)
-    turn = open_run_turn(plan, open_turns)
-    approvals = list(asked_calls(turn))
-    question = question_of(plan, turn)
-    used = used_by(tries).document()
-    told: Document = {
+    attempts = attempts_of(plan)
+    turns = [
+        turn
+        for turn in open_turns
+        if turn.lane == Lane.RUN and turn.checkpoint.get("plan") == plan.pk
+    ]
+    approvals = [call for turn in turns for call in asked_calls(turn)]
+    question = question_of(plan, turns)
+    failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
+    retries = [turn.not_before for turn in turns if turn.not_before]
+    facts: Document = {
         "id": plan.pk,
         "conversation": plan.conversation_id,
         "active": fetch_one(ACTIVE, [plan.pk]) is not None,
@@ -73,27 +76,29 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "run_mode": plan.run_options.get("mode"),
         "halted": bool(plan.run_options.get("halted")),
         "pause_reason": plan.pause_reason,
-        "retry_at": iso(turn.not_before) if turn else None,
-        "attention": attention(plan, subtasks, tries, bool(approvals), question),
+        "retry_at": iso(min(retries, default=None)),
+        "attention": attention_of(
+            plan, failed=failed, approvals=bool(approvals), question=bool(question)
+        ),
         "question": question,
         "approvals": [approval(call) for call in approvals],
-        "activity": activity(plan, turn),
+        "activity": activity(plan, turns),
         "progress": progress(plan, subtasks),
-        **used,
-        "seconds": times_of_plan(plan, tries).document(),
+        **used_by(attempts).document(),
+        "seconds": times_of_plan(plan, attempts).document(),
         "budget": plan.budget,
         "metadata": plan.metadata,
-        "subtasks": [subtask_document(each, tries[each.pk]) for each in subtasks],
+        "subtasks": [subtask_document(each, attempts[each.pk]) for each in subtasks],
         "created_at": iso(plan.created_at),
         "updated_at": iso(plan.updated_at),
         "finished_at": iso(plan.finished_at),
     }
-    return told | {"standing": of_document(told).word}
+    return facts | {"standing": of_document(facts).word}
 
 
-def question_of(plan: Plan, turn: Turn | None) -> str:
+def question_of(plan: Plan, turns: list[Turn]) -> str:
     """Its own, or that of a plan below it, for whose agent the run waits."""
-    waits = turn is not None and turn.waiting_for == Turn.WaitingFor.CHILD
+    waits = any(turn.waiting_for == Turn.WaitingFor.CHILD for turn in turns)
     if not plan.is_open or not (plan.question or waits):
         return ""
     asking = asking_plan(plan)
@@ -104,14 +109,9 @@ def iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def open_run_turn(plan: Plan, open_turns: list[Turn]) -> Turn | None:
-    mine = (turn for turn in open_turns if turn.checkpoint.get("plan") == plan.pk)
-    return next((turn for turn in mine if turn.lane == Lane.RUN), None)
-
-
-def asked_calls(turn: Turn | None) -> list[ToolCall]:
+def asked_calls(turn: Turn) -> list[ToolCall]:
     """Calls that wait for a person's leave; a question is not one of them."""
-    if turn is None or turn.state != TurnState.WAITING:
+    if turn.state != TurnState.WAITING:
         return []
     waiting = [turn, *(descendants(turn) if turn.waiting_for == "child" else [])]
     asked = ToolCall.objects.filter(turn__in=waiting, state=ToolCall.State.ASKED, decision="")
@@ -127,19 +127,8 @@ def approval(call: ToolCall) -> Document:
     }
 
 
-def attention(
-    plan: Plan,
-    subtasks: list[Subtask],
-    tries: defaultdict[int, AttemptSummary],
-    approvals: bool,
-    question: str,
-) -> str:
-    failed = any(is_failed(each, tries[each.pk]) for each in subtasks)
-    return attention_of(plan, failed=failed, approvals=approvals, question=bool(question))
-
-
-def is_failed(subtask: Subtask, tries: AttemptSummary) -> bool:
-    return subtask.state == State.TODO and bool(tries.last_error)
+def is_failed(subtask: Subtask, summary: AttemptSummary) -> bool:
+    return subtask.state == State.TODO and bool(summary.last_error)
 
 
 def progress(plan: Plan, subtasks: list[Subtask]) -> Document:
@@ -152,9 +141,10 @@ def progress(plan: Plan, subtasks: list[Subtask]) -> Document:
     return {"done": done, "abandoned": abandoned, "total": total, "percent": percent}
 
 
-def activity(plan: Plan, turn: Turn | None) -> Document | None:
+def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     """What happens now: the tool that runs, since when, and when something last happened."""
-    if turn is None or turn.state != TurnState.RUNNING or not plan.is_live:
+    turn = next((turn for turn in turns if turn.state == TurnState.RUNNING), None)
+    if turn is None or not plan.is_live:
         return None
     last = next(iter(fetch_models(ToolCall, LAST_CALL, [turn.pk])), None)
     running = last is not None and last.state == ToolCall.State.RUNNING
@@ -171,16 +161,16 @@ def activity(plan: Plan, turn: Turn | None) -> Document | None:
     }
 
 
-def subtask_document(subtask: Subtask, tries: AttemptSummary) -> Document:
-    failed = is_failed(subtask, tries)
+def subtask_document(subtask: Subtask, summary: AttemptSummary) -> Document:
+    failed = is_failed(subtask, summary)
     names = ("key", "position", "name", "description", "expected_outcome", "state", "reason")
     return {
         **{name: getattr(subtask, name) for name in (*names, "progress", "outcome", "result")},
-        "error": tries.last_error if failed else "",
+        "error": summary.last_error if failed else "",
         "failed": failed,
-        "attempts": len(tries.attempts),
-        "plan": tries.below,
+        "attempts": len(summary.attempts),
+        "plan": summary.below,
         "started_at": iso(subtask.started_at),
         "finished_at": iso(subtask.finished_at),
-        **tries.used.document(),
+        **summary.used.document(),
     }

@@ -6,28 +6,40 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from django.db import transaction
 
 from agents.db import AWAY
+from agents.engine import persistence
 from agents.engine.chat import check_chat, prepare_chat
-from agents.engine.handlers import TurnHandler, chain_of, handlers, register_handler
+from agents.engine.handlers import Offer, TurnHandler, chain_of, handlers, register_handler
 from agents.engine.prompt import history
 from agents.engine.steps import Work
 from agents.engine.subagents import answer_parent
 from agents.errors import NotFound, Refused
 from agents.llm.chat_completions import ChatMessage
-from agents.models import Lane, Turn
+from agents.models import Turn
 from agents.telemetry import hooks
 from agents.tools import permissions
-from agents.turn_exceptions import NothingToDo
+from agents.turn_exceptions import NothingToDo, TurnWaits
 from plans import actions, prompts, subplans
 from plans.actions.attempts import plan_of
-from plans.actions.budget import check_budget
 from plans.actions.run import demand_free_lane, queue_next
+from plans.attempts import why_over
+from plans.gate import GATED
 from plans.models import LIVE, Plan, Run, State
-from plans.policy import offer_for
-from plans.queries import checklist, lock_plan, record_event, run_turn_of, save_run
+from plans.policy import offer_for, situation_of
+from plans.queries import (
+    checklist,
+    lock_plan,
+    record_event,
+    reload,
+    run_turns_of,
+    save_run,
+    settle_run,
+    turns_of,
+)
 from plans.text_plans import accept_text_plan
 
 log = logging.getLogger(__name__)
@@ -58,28 +70,34 @@ def prepare_closing(turn: Turn) -> Work:
     return Work(chain, [task])
 
 
+def offer(turn: Turn) -> Offer:
+    """What the gate lets this turn do now. Meeting row 1 or 2 is marked on the turn, for good."""
+    row, plan = situation_of(turn)
+    if row in GATED and not turn.checkpoint.get("gated"):
+        persistence.checkpoint(turn, gated=True)
+    return offer_for(turn, row, plan)
+
+
+def check_budget(turn: Turn) -> None:
+    """Before a model call of a run: a budget that is used up pauses it."""
+    plan = reload(Plan(pk=turn.checkpoint["plan"]))
+    if plan.budget and (what := why_over(plan)):
+        raise TurnWaits(Turn.WaitingFor.PAUSE, because=f"budget: {what}")
+
+
 def settle_planning(turn: Turn) -> None:
     accept_text_plan(turn)
     subplans.settle_planning(turn)
 
 
-def settle_subtask(turn: Turn) -> None:
-    settle(turn, actions.settle_subtask)
-
-
-def resume_subtask(turn: Turn) -> None:
+def resume_run(turn: Turn) -> None:
     """Its call was decided: the run goes on from now, not only when a worker takes the turn."""
     plan = Plan.objects.filter(pk=turn.checkpoint["plan"]).first()
-    waited = plan and plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.APPROVAL
-    if plan and waited:
-        save_run(plan, Run.QUEUED)
+    if plan and plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.APPROVAL:
+        settle_run(plan)
 
 
-def settle_closing(turn: Turn) -> None:
-    settle(turn, actions.settle_closing)
-
-
-def settle(turn: Turn, settle_plan: Callable[[Turn], None]) -> None:
+def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
     """Whatever the turn was about may be gone, or broken, by now; the turn ends all the same."""
     if not Plan.objects.filter(pk=turn.checkpoint["plan"]).exists():
         answer_parent(turn)
@@ -100,38 +118,29 @@ def settle(turn: Turn, settle_plan: Callable[[Turn], None]) -> None:
 def repair() -> None:
     """A run that is marked live without a turn that could move it gets one, or comes to rest."""
     for plan in Plan.objects.filter(run__in=LIVE):
-        if not has_open_turn(plan):
+        if not turns_of(plan).filter(state__in=Turn.OPEN_STATES).exists():
             with suppress(NotFound):  # deleted meanwhile
                 repair_one(plan)
-
-
-def has_open_turn(plan: Plan) -> bool:
-    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
-    return turns.filter(state__in=Turn.OPEN_STATES, checkpoint__plan=plan.pk).exists()
-
-
-def last_turn_of(plan: Plan) -> Turn | None:
-    turns = Turn.objects.filter(conversation_id=plan.conversation_id, lane=Lane.RUN)
-    return turns.filter(checkpoint__plan=plan.pk).order_by("pk").last()
 
 
 @transaction.atomic
 def repair_one(plan: Plan) -> None:
     plan = lock_plan(plan)
-    if not plan.is_live or run_turn_of(plan):
+    if not plan.is_live or run_turns_of(plan):
         return
     checklist(plan).filter(state=State.IN_PROGRESS).update(state=State.TODO)
     wanted = plan.is_open and plan.is_confirmed and plan.run in (Run.QUEUED, Run.RUNNING)
-    if not (wanted and is_under_way(plan)):
+    if not (wanted and queues_again(plan)):
         save_run(plan, Run.IDLE)
     record_event(plan, "run.repaired")
 
 
-def is_under_way(plan: Plan) -> bool:
+def queues_again(plan: Plan) -> bool:
     """Queue its next turn; False for a run that never had one, of an agent that is gone."""
+    newest = turns_of(plan).order_by("pk").last()
     try:
         demand_free_lane(plan)
-        queue_next(plan, after=last_turn_of(plan))
+        queue_next(plan, after=newest)
     except Refused:
         return False
     return True
@@ -139,14 +148,17 @@ def is_under_way(plan: Plan) -> bool:
 
 def register() -> None:
     """What the gate offers goes into every turn; a called agent may begin with a plan."""
-    chat = handlers()["chat"]
-    planning = TurnHandler(
-        prepare_chat, settle_planning, check_chat, open_child=subplans.open_with_plan
-    )
-    attempt = TurnHandler(
-        prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_subtask
-    )
-    closing = TurnHandler(prepare_closing, settle_closing, check_budget)
-    kinds = {"chat": chat, "plan": planning, "subtask": attempt, "closing": closing}
+    settle_subtask = partial(settle, actions.settle_subtask)
+    settle_closing = partial(settle, actions.settle_closing)
+    kinds = {
+        "chat": handlers()["chat"],
+        "plan": TurnHandler(
+            prepare_chat, settle_planning, check_chat, open_child=subplans.open_with_plan
+        ),
+        "subtask": TurnHandler(
+            prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run
+        ),
+        "closing": TurnHandler(prepare_closing, settle_closing, check_budget),
+    }
     for kind, handler in kinds.items():
-        register_handler(kind, replace(handler, offer=offer_for))
+        register_handler(kind, replace(handler, offer=offer))

@@ -40,6 +40,7 @@ class Checkpoint(Retrying, total=False):
 
     # Plans
     plan: int  # the plan that a run's turn works for
+    subtask: str | None  # the key of the subtask that it was queued for
     about: int | None  # the plan that the person's words were about
     asked: int  # the message that asked for a plan
     made: int  # the plan that this turn has made

@@ -33,7 +33,7 @@ from console.api.plan_shapes import (
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
-from plans.actions.request import bind
+from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
 from plans.schemas import PlanDraft, PlanEdit

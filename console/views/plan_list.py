@@ -24,8 +24,8 @@ from plans import search
 from plans.attempts import attempts_of, times_of_plan
 from plans.export import as_markdown
 from plans.models import Attempt, Plan
+from plans.queries import plans_below
 from plans.snapshot import snapshot
-from plans.subplan_queries import plans_below
 from plans.subplans import standing
 
 PER_PAGE = 50

@@ -21,8 +21,8 @@ from console.status_labels import label_of_standing
 from console.views.conversations import person
 from console.views.messages import keep_typed
 from plans import actions, search
+from plans.attempts import why_over
 from plans.expected_version import plan_in
-from plans.limits import why_over
 from plans.models import ActivePlan, Plan
 from plans.queries import checklist
 from plans.schemas import PlanEdit, SubtaskDraft

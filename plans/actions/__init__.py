@@ -4,32 +4,38 @@ View, API, command and tool call these and nothing else; a refusal is agents.err
 one sentence. `by` is who did it: a username, "agent" or "system".
 """
 
-from plans.actions.activate import activate_plan, delete_plan, use_again
 from plans.actions.approve import approve_plan
 from plans.actions.attempts import (
     answer_question,
     ask_question,
     claim_subtask,
+    interrupt_attempt,
     report_progress,
+    settle_closing,
+    settle_subtask,
 )
-from plans.actions.budget import raise_budget
-from plans.actions.close import cancel_plan, clear, end_open_plans, finish_plan
-from plans.actions.complete import interrupt_attempt, settle_closing, settle_subtask
-from plans.actions.create import create_plan
+from plans.actions.close import (
+    cancel_plan,
+    cancel_request,
+    clear,
+    delete_plan,
+    end_open_plans,
+    finish_plan,
+)
+from plans.actions.create import activate_plan, create_plan, request_plan, use_again
 from plans.actions.edit import (
     add_subtask,
     edit_plan,
     move_subtask,
     remove_subtask,
     restore_subtask,
+    restore_version,
     update_subtask,
 )
-from plans.actions.replan import replace_rest, replan_rest
-from plans.actions.request import cancel_request, request_plan
-from plans.actions.restore import restore_version
-from plans.actions.revise import revise_plan
+from plans.actions.revise import replace_rest, replan_rest, revise_plan
 from plans.actions.run import (
     pause_plan,
+    raise_budget,
     resume_plan,
     retry_subtask,
     run_plan,

@@ -14,6 +14,8 @@ from plans.models import Attempt, Plan, Run, State
 from plans.queries import checklist, demand_open, lock_plan, record_event
 from plans.tracing import operation
 
+APPROVED = "v{} is approved already. The plan is"
+
 
 @operation("approve")
 @transaction.atomic
@@ -32,38 +34,22 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
     demand_open(plan)
     demand_version(plan, version, NOT_STARTED)
     if not plan.is_confirmed:
-        record_approval(plan, version, by)
+        approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
+        # One compare-and-set, so that two people cannot approve two different things.
+        same = Plan.objects.filter(pk=plan.pk, version=version)
+        if not same.update(**approval, approved_at=timezone.now()):
+            raise VersionConflict("The plan has just changed. Nothing was started.", plan.pk, None)
+        plan.refresh_from_db(fields=[*approval, "approved_at"])
+        record_event(plan, "plan.approved", by, version=version)
         if not checklist(plan).exists():  # a document: there is nothing to run
             return finish_plan(plan, f"Approved as v{version}.", by)
     elif plan.is_live or run == "no":
         return plan
-    else:
-        demand_untried(plan)
+    # A late double click must not start a run again that has failed or was stopped since.
+    elif plan.run == Run.PAUSED:
+        raise Conflict(f"{APPROVED.format(version)} paused: resume it.", version)
+    elif Attempt.objects.filter(subtask__plan=plan, version=version).exists():
+        raise Conflict(f"{APPROVED.format(version)} not running any more: run it.", version)
     if run != "no":
         start_run(plan, by, run, {})
     return plan
-
-
-def record_approval(plan: Plan, version: int, by: str) -> None:
-    """One compare-and-set, so that two people cannot approve two different things."""
-    approved = Plan.objects.filter(pk=plan.pk, version=version).update(
-        approved_version=version,
-        approved_by=by,
-        approved_kind=PERSON,
-        approved_at=timezone.now(),
-    )
-    if not approved:
-        raise VersionConflict("The plan has just changed. Nothing was started.", plan.pk, None)
-    plan.refresh_from_db(fields=["approved_version", "approved_by", "approved_kind", "approved_at"])
-    record_event(plan, "plan.approved", by, version=version)
-
-
-def demand_untried(plan: Plan) -> None:
-    """A late double click must not start a run again that has failed or was stopped since."""
-    if plan.run == Run.PAUSED:
-        how = "paused: resume it"
-    elif Attempt.objects.filter(subtask__plan=plan, version=plan.version).exists():
-        how = "not running any more: run it"
-    else:
-        return
-    raise Conflict(f"v{plan.version} is approved already. The plan is {how}.", plan.version)

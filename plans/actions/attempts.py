@@ -1,28 +1,41 @@
-"""What the runner does to a plan: it claims a subtask, and settles it by what really happened."""
+"""What the runner does to a plan: an attempt begins, and its subtask moves by what really happened.
+
+The end of a turn decides whether the run goes on, tries again, or rests.
+"""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from agents.actors import Actor
 from agents.engine import persistence
-from agents.engine.lifecycle import requeue
+from agents.engine.lifecycle import LONGEST_WAIT, requeue, reset_retries
+from agents.engine.results import last_text, result_of
 from agents.engine.subagents import add_message_at_top, parent_waits
 from agents.errors import Conflict
-from agents.models import Message, ToolCall, Turn
+from agents.models import Message, ToolCall, Turn, TurnState
 from agents.turn_exceptions import NothingToDo
+from plans.actions.close import finish_plan
+from plans.actions.run import queue_next
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
+    AGENT,
     SYSTEM,
+    assigned_subtask,
+    checklist,
+    close_subtask,
+    has_work_left,
     lock_plan,
-    next_todo,
     record_event,
     refresh_state,
-    run_turn_of,
+    run_turns_of,
     save_run,
+    settle_run,
 )
+from plans.schemas import LONGEST_TEXT, plain
 from plans.tracing import operation
 
 
@@ -38,7 +51,7 @@ def attempt_of(turn: Turn) -> Attempt | None:
 @operation("claim_subtask")
 @transaction.atomic
 def claim_subtask(turn: Turn) -> Attempt:
-    """The turn's attempt: the one it has already, or a new one at the next subtask.
+    """The turn's attempt: the one it has already, or a new one at the subtask it was queued for.
 
     Here the gate stands: an attempt begins only while the approved version is the current one.
     """
@@ -48,11 +61,17 @@ def claim_subtask(turn: Turn) -> Attempt:
             save_run(plan, Run.RUNNING)
             record_event(plan, "run.resumed", SYSTEM, subtask=attempt.subtask.key)
         return attempt
-    subtask = next_todo(plan)
+    subtask = assigned_subtask(plan, turn)
     serves_nobody = plan.conversation.parent_call_id and not parent_waits(plan.conversation)
     if not plan.is_open or not plan.is_confirmed or subtask is None or serves_nobody:
         raise NothingToDo
-    attempt = start_attempt(plan, subtask, turn)
+    subtask.state, subtask.progress = State.IN_PROGRESS, ""
+    subtask.started_at, subtask.finished_at = timezone.now(), None
+    subtask.save(update_fields=["state", "started_at", "finished_at", "progress"])
+    number = 1 + (subtask.attempts.aggregate(last=Max("number"))["last"] or 0)
+    attempt = Attempt.objects.create(
+        subtask=subtask, number=number, version=plan.version, turn=turn
+    )
     if plan.run != Run.PAUSING:
         save_run(plan, Run.RUNNING)
     refresh_state(plan)
@@ -60,26 +79,16 @@ def claim_subtask(turn: Turn) -> Attempt:
     return attempt
 
 
-def start_attempt(plan: Plan, subtask: Subtask, turn: Turn) -> Attempt:
-    subtask.state = State.IN_PROGRESS
-    subtask.started_at, subtask.finished_at = timezone.now(), None
-    subtask.progress = ""
-    subtask.save(update_fields=["state", "started_at", "finished_at", "progress"])
-    last = subtask.attempts.aggregate(last=Max("number"))["last"] or 0
-    return Attempt.objects.create(subtask=subtask, number=last + 1, version=plan.version, turn=turn)
-
-
 @operation("report_progress")
 @transaction.atomic
 def report_progress(turn: Turn, text: str, by: Actor) -> None:
     """What the model says of its own progress: shown as its words, never taken as the state."""
+    plan = plan_of(turn)
     attempt = attempt_of(turn)
     if attempt is None:
         raise Conflict("There is no subtask to report on.")
     Subtask.objects.filter(pk=attempt.subtask_id).update(progress=text)
-    record_event(
-        plan_of(turn), "plan.updated", by, subtask=attempt.subtask.key, progress=text[:500]
-    )
+    record_event(plan, "plan.updated", by, subtask=attempt.subtask.key, progress=text[:500])
 
 
 @operation("ask_question")
@@ -101,14 +110,195 @@ def ask_question(turn: Turn, question: str, by: Actor) -> None:
 def answer_question(plan: Plan, text: str, by: Actor) -> Plan:
     """The person's answer becomes the result of the call that asked; the turn goes on."""
     plan = lock_plan(plan)
-    turn = run_turn_of(plan)
-    if not plan.question or turn is None or turn.waiting_for != Turn.WaitingFor.QUESTION:
+    asking = [t for t in run_turns_of(plan) if t.waiting_for == Turn.WaitingFor.QUESTION]
+    if not plan.question or not asking:
         raise Conflict("The plan has no open question.")
-    for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
-        persistence.close_call(call, ToolCall.State.DONE, f"The person answered: {text}")
+    for turn in asking:
+        for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
+            persistence.close_call(call, ToolCall.State.DONE, f"The person answered: {text}")
     plan.question = ""
     plan.save(update_fields=["question"])
-    requeue(turn)
+    for turn in asking:
+        requeue(turn)
     save_run(plan, Run.QUEUED)
     record_event(plan, "run.resumed", by)
     return plan
+
+
+# The end of a turn
+
+
+@operation("settle_subtask")
+def settle_subtask(turn: Turn) -> None:
+    """The turn of an attempt has left `running`: move the subtask by what really happened."""
+    plan = plan_of(turn)
+    if turn.state == TurnState.WAITING:
+        pause_while_waiting(plan, turn)
+        return
+    if turn.state == TurnState.QUEUED:  # held until the model's next try
+        record_event(plan, "plan.updated", SYSTEM, held=True)
+        return
+    if plan.question:
+        plan.question = ""
+        plan.save(update_fields=["question"])
+    attempt = attempt_of(turn)
+    if attempt is not None:
+        close_attempt(plan, turn, attempt)
+    refresh_state(plan)
+    continue_run(plan, turn, attempt)
+
+
+def pause_while_waiting(plan: Plan, turn: Turn) -> None:
+    """For a person the run is paused; for another agent it goes on."""
+    if turn.waiting_for == Turn.WaitingFor.CHILD:
+        record_event(plan, "plan.updated", SYSTEM, waiting="child")
+        return
+    settle_run(plan)
+    because = str(turn.checkpoint.get("because") or "")
+    record_event(plan, "run.paused", SYSTEM, reason=plan.pause_reason, because=because)
+
+
+def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
+    """Done by the call that said so, or by the output of a chain that cannot call; else failed."""
+    subtask = attempt.subtask
+    ending = turn.tool_calls.filter(tool__in=["finish_subtask", "fail_subtask"], state="done")
+    claim = ending.order_by("pk").last()
+    is_done = turn.state == TurnState.DONE
+    output = ""
+    if claim is None and is_done and turn.checkpoint.get("by_output"):
+        output = plain(result_of(turn))[:LONGEST_TEXT]
+    if plan.is_open and is_done and claim is not None and claim.tool == "finish_subtask":
+        subtask.result = claim.arguments.get("result")
+        subtask.save(update_fields=["result"])
+        close_subtask(subtask, State.DONE, outcome=str(claim.arguments.get("outcome") or ""))
+    elif plan.is_open and output:
+        close_subtask(subtask, State.DONE, outcome=output)
+    else:
+        record_failure(turn, attempt, claim)
+        put_back(subtask)
+    by = AGENT if claim is not None and is_done else SYSTEM
+    moved = {"state": subtask.state, "error": attempt.error}
+    record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)
+
+
+def record_failure(turn: Turn, attempt: Attempt, claim: ToolCall | None) -> None:
+    """`claim` is the call by which the model gave up, if it did."""
+    if turn.state == TurnState.STOPPED:
+        attempt.failure_class = Attempt.FailureClass.INTERRUPTED
+    elif claim is not None:
+        attempt.failure_class = Attempt.FailureClass.LOGIC
+        attempt.error = str(claim.arguments.get("error") or "The agent gave up on it.")
+    else:
+        attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
+        attempt.error = turn.error or "It ended without a result."
+    attempt.save(update_fields=["failure_class", "error"])
+
+
+def put_back(subtask: Subtask) -> None:
+    """What an attempt has not finished is to do again."""
+    if subtask.state == State.IN_PROGRESS:
+        subtask.state = State.TODO
+        subtask.save(update_fields=["state"])
+
+
+def continue_run(plan: Plan, turn: Turn, attempt: Attempt | None) -> None:
+    """After an attempt: on to the next, another try, or a halt with its reason."""
+    failed = attempt if attempt is not None and attempt.error else None
+    stopped = turn.state == TurnState.STOPPED
+    if not plan.is_open:
+        settle_run(plan)
+    elif plan.run == Run.STOPPING:
+        halt(plan, "run.stopped")
+    elif not plan.is_confirmed:
+        settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
+        record_event(plan, "run.paused", SYSTEM, reason="confirm")
+    elif plan.run == Run.PAUSING and stopped:
+        pause_before_next(plan)  # set aside for another plan
+    elif stopped or (attempt is None and has_work_left(plan)):
+        halt(plan, "run.stopped")  # stopped, or nothing could be claimed though there is work
+    elif failed and not may_try_again(plan, turn, failed):
+        halt(plan, "run.failed")
+    elif plan.run == Run.PAUSING:
+        pause_before_next(plan)
+    elif failed:
+        reset_retries(turn)  # it is tried again: one failure is one card, the last
+        queue_next(plan, backoff(failed), after=turn)
+    elif plan.run_options.get("mode") == "next" and has_work_left(plan):
+        halt(plan, "run.halted")
+    else:
+        queue_next(plan, after=turn)
+
+
+def backoff(failed: Attempt) -> float:
+    """Seconds: a model that was not to be had is given time, the longer the more it failed."""
+    if failed.failure_class not in (Attempt.FailureClass.TRANSIENT, Attempt.FailureClass.CAPACITY):
+        return 0
+    return min(float(settings.MODEL_RETRY_BASE) * 5 * 2.0**failed.number, LONGEST_WAIT)
+
+
+def may_try_again(plan: Plan, turn: Turn, attempt: Attempt) -> bool:
+    """Up to `plan.max_attempts` attempts since a person last started the run.
+
+    What no repetition mends (a refused key, an unknown model, a context too long) fails at once.
+    """
+    if turn.checkpoint.get("final"):
+        return False
+    allowed = int((turn.config.get("plan") or {}).get("max_attempts") or 3)
+    tried = Attempt.objects.filter(
+        subtask=attempt.subtask_id, pk__gt=int(plan.run_options.get("tried") or 0)
+    )
+    return tried.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count() < allowed
+
+
+def halt(plan: Plan, type: str) -> None:
+    plan.run_options = {**plan.run_options, "halted": type == "run.halted"}
+    settle_run(plan)
+    record_event(plan, type, SYSTEM)
+
+
+def pause_before_next(plan: Plan) -> None:
+    """The person's pause came with the last call of the attempt: the next one does not begin."""
+    settle_run(plan, Run.PAUSED, Plan.PauseReason.USER)
+    record_event(plan, "run.paused", SYSTEM, reason="user")
+
+
+@operation("break_off")
+def interrupt_attempt(turn: Turn) -> None:
+    """The last resort, where a turn could not be settled: its subtask is to do again."""
+    plan = plan_of(turn)
+    attempt = attempt_of(turn)
+    if attempt is not None:
+        Attempt.objects.filter(pk=attempt.pk, error="").update(
+            failure_class=turn.error_class or Attempt.FailureClass.LOGIC,
+            error=turn.error or "Its end could not be recorded.",
+        )
+        put_back(attempt.subtask)
+    refresh_state(plan)
+    halt(plan, "run.failed")
+
+
+@operation("settle_closing")
+def settle_closing(turn: Turn) -> None:
+    """The closing turn is over: the plan is done with an outcome, whatever the model did."""
+    plan = plan_of(turn)
+    if turn.state == TurnState.WAITING:
+        pause_while_waiting(plan, turn)
+        return
+    if turn.state == TurnState.QUEUED:
+        return
+    if not plan.is_open:
+        settle_run(plan)  # cancelled meanwhile, or finished by the model
+    elif turn.state == TurnState.STOPPED:
+        halt(plan, "run.stopped")
+    elif has_work_left(plan):  # a revision came meanwhile
+        settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
+    else:
+        said = last_text(turn)
+        finish_plan(plan, said or combined_outcome(plan), SYSTEM, said=bool(said))
+
+
+def combined_outcome(plan: Plan) -> str:
+    """An outcome from the subtasks' own, as a markdown list, for a model that gave none."""
+    done = checklist(plan).filter(state=State.DONE).values_list("name", "outcome")
+    texts = ((name, (outcome or "done").strip()) for name, outcome in done)
+    return "\n".join(f"- {name}: {text}".replace("\n", "\n  ") for name, text in texts)

@@ -1,4 +1,4 @@
-"""How a plan ends: done, cancelled, superseded or cleared."""
+"""How a plan ends: done, cancelled, superseded, cleared, deleted. So does the asking for one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import events
-from agents.actions import add_message, drop_queued, open_turns
+from agents.actions import add_message, drop_queued, keep_unsent, open_turns
 from agents.actors import Actor
+from agents.db import lock_conversation
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict
 from agents.models import Conversation, Lane, Message, TurnState
-from plans.actions.request import cancel_request
 from plans.actions.run import stop_plan
-from plans.models import OPEN, Plan, Run, State
+from plans.models import OPEN, ActivePlan, Plan, Run, State
 from plans.queries import (
     checklist,
     close_subtask,
@@ -21,6 +21,7 @@ from plans.queries import (
     lock_active_plan,
     lock_plan,
     record_event,
+    run_turns_of,
     save_run,
 )
 from plans.tracing import operation
@@ -83,6 +84,21 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, said: bool = False) -> Plan
     return plan
 
 
+@operation("delete_plan")
+@transaction.atomic
+def delete_plan(plan: Plan, by: Actor) -> None:
+    """Gone, with its versions, attempts and events' details; the conversation's text stays."""
+    plan = lock_plan(plan)
+    if plan.is_live:
+        raise Conflict("The plan is running: stop it first.", plan.version)
+    for turn in run_turns_of(plan):  # paused: what waits ends with it
+        request_stop(turn, by)
+    record_event(plan, "plan.deleted", by, title=plan.title)
+    if plan.card is not None:
+        plan.card.delete()
+    plan.delete()
+
+
 @operation("clear")
 @transaction.atomic
 def clear(conversation: Conversation, by: Actor) -> list[Plan]:
@@ -91,13 +107,11 @@ def clear(conversation: Conversation, by: Actor) -> list[Plan]:
 
     A finished plan only leaves the drawer. Nothing is deleted but what was never sent.
     """
-    stop_everything(conversation, by)
-    pointer = lock_active_plan(conversation)
-    shown = pointer.plan
-    ended = give_up_all(conversation, by)
+    pointer, ended = end_everything(conversation, by)
+    subject = f"plan:{pointer.plan_id}" if pointer.plan_id else ""
     pointer.plan = None
     pointer.save()
-    events.record(conversation, "plan.cleared", f"plan:{shown.pk}" if shown else "", by)
+    events.record(conversation, "plan.cleared", subject, by)
     return ended
 
 
@@ -105,9 +119,7 @@ def clear(conversation: Conversation, by: Actor) -> list[Plan]:
 @transaction.atomic
 def end_open_plans(conversation: Conversation, by: Actor) -> list[Plan]:
     """Leave for another conversation: as clearing, but a finished plan stays in the drawer."""
-    stop_everything(conversation, by)
-    pointer = lock_active_plan(conversation)
-    ended = give_up_all(conversation, by)
+    pointer, ended = end_everything(conversation, by)
     if pointer.plan in ended:
         events.record(conversation, "plan.cleared", f"plan:{pointer.plan_id}", by)
         pointer.plan = None
@@ -115,16 +127,61 @@ def end_open_plans(conversation: Conversation, by: Actor) -> list[Plan]:
     return ended
 
 
-def give_up_all(conversation: Conversation, by: Actor) -> list[Plan]:
-    """Those beside the one in the drawer too: nothing would show them there any more."""
-    open_ones = Plan.objects.filter(conversation=conversation, state__in=OPEN).order_by("pk")
-    return [cancel_plan(plan, by, reason="cleared") for plan in open_ones]
-
-
-def stop_everything(conversation: Conversation, by: Actor) -> None:
+def end_everything(conversation: Conversation, by: Actor) -> tuple[ActivePlan, list[Plan]]:
+    """Every open plan, those beside the one in the drawer too: nothing would show them any more."""
+    lock_conversation(conversation.pk)
     for turn in open_turns(conversation, Lane.CHAT):
         if turn.state == TurnState.QUEUED and not turn.started_at:
             drop_queued(turn)
         else:
             request_stop(turn, by)
     cancel_request(conversation, by)
+    pointer = lock_active_plan(conversation)
+    open_ones = Plan.objects.filter(conversation=conversation, state__in=OPEN).order_by("pk")
+    return pointer, [cancel_plan(plan, by, reason="cleared") for plan in open_ones]
+
+
+@operation("cancel_asking")
+@transaction.atomic
+def cancel_request(conversation: Conversation, by: Actor, asking: int | None = None) -> bool:
+    """No plan is asked for any more, and whoever is making it stops; False if none was.
+
+    `asking` is the message with which the asking that the person saw began; another is left alone.
+    """
+    pointer = lock_active_plan(conversation)
+    if not pointer.asked:
+        return False
+    if asking is not None and asking != pointer.asked_message_id:
+        raise Conflict("Another plan is asked for now. Nothing was cancelled.")
+    asked = pointer.asked_message
+    pointer.asked_goal, pointer.asked_message = "", None
+    pointer.save()
+    stop_planning(conversation, asked.turn_id if asked else None, by)
+    events.record(conversation, "plan.asking_cancelled", "", by)
+    return True
+
+
+def stop_planning(
+    conversation: Conversation, asking: int | None, by: Actor, before: int | None = None
+) -> None:
+    """End the turn that asks for the plan; what was said behind it goes back to the composer.
+
+    `asking` is the turn of the message with which the plan was asked for, `before` that of a later
+    asking, which goes on.
+    """
+    planning = [
+        turn
+        for turn in open_turns(conversation, Lane.CHAT)
+        if turn.kind == "plan" and turn.pk >= (asking or 0) and (before is None or turn.pk < before)
+    ]
+    not_begun = [
+        turn
+        for turn in planning
+        if turn.state == TurnState.QUEUED
+        and turn.pk != asking
+        and set(turn.checkpoint) <= {"asked", "about"}
+    ]
+    keep_unsent(conversation, not_begun)
+    for turn in planning:
+        if turn not in not_begun:
+            request_stop(turn, by)

@@ -1,23 +1,29 @@
-"""A new plan."""
+"""Asking for a plan, making it, and which one of a conversation's plans is in the drawer.
+
+An asking belongs to the message and the turn it began with: only turns of that asking may answer
+it.
+"""
 
 from __future__ import annotations
 
 from django.db import transaction
 
+from agents import events
 from agents.actions import add_message
 from agents.actors import Actor
+from agents.config.store import read_agent
 from agents.engine import persistence
-from agents.errors import Conflict, Invalid
+from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Message, Turn
-from plans.actions.budget import first_budget
-from plans.actions.close import cancel_plan
-from plans.actions.request import request_of
-from plans.actions.run import stop_work
-from plans.models import ActivePlan, Plan, State, Subtask
+from plans.actions.close import cancel_plan, stop_planning
+from plans.actions.run import set_aside
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import (
     AGENT,
+    checklist,
     demand_no_child,
     lock_active_plan,
+    lock_plan,
     new_keys,
     record_event,
     redraw_card,
@@ -27,6 +33,51 @@ from plans.schemas import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
 from plans.tracing import operation
 
 SUPERSEDED = "superseded"
+
+
+@operation("ask_for_plan")
+@transaction.atomic
+def request_plan(
+    conversation: Conversation, goal: str, by: Actor, message: Message, *, beside: bool = False
+) -> None:
+    """From now on, until a plan exists, `message` and what follows it may only plan.
+
+    The goal is kept word for word. An earlier asking is given up, and says so. An older open plan
+    stays active until the new one exists; its run rests meanwhile, unless the new plan is to stand
+    `beside` it.
+    """
+    if not goal.strip():
+        raise Invalid("Say what you want after /plan.")
+    pointer = lock_active_plan(conversation)
+    if pointer.asked:
+        earlier = pointer.asked_message
+        stop_planning(conversation, earlier.turn_id if earlier else None, by, message.turn_id)
+        first, *more = pointer.asked_goal.strip().splitlines()
+        short = f"{first[:80]}…" if more or len(first) > 80 else first
+        notice = f"“{short}” is not planned any more: another plan was asked for."
+        add_message(conversation, Message.Kind.NOTICE, notice)
+    if not beside and pointer.plan is not None:
+        set_aside(pointer.plan, by)
+    pointer.asked_goal, pointer.asked_message = goal, message
+    pointer.save()
+    if beside:
+        message.meta = {**message.meta, "beside": True}
+        message.save(update_fields=["meta"])
+    if message.turn is not None:
+        join(message.turn, message.pk)
+    events.record(conversation, "plan.asked", "", by, goal=goal[:500])
+
+
+def join(turn: Turn, asking: int) -> None:
+    """The turn is about this request (its message's id), so it may answer it."""
+    turn.checkpoint = {**turn.checkpoint, "asked": asking}
+    turn.save(update_fields=["checkpoint"])
+
+
+def bind(turn: Turn, plan_id: int) -> None:
+    """The turn answers words about this plan: it changes that one or none."""
+    turn.checkpoint = {**turn.checkpoint, "about": plan_id}
+    turn.save(update_fields=["checkpoint"])
 
 
 @operation("create_plan")
@@ -49,36 +100,38 @@ def create_plan(
     demand_substance(draft)
     demand_no_child(conversation, by)
     pointer = lock_active_plan(conversation)
-    demand_not_stopped(turn)
+    # Read again under the lock: a person may have cancelled between the call and its effect.
+    if turn is not None and Turn.objects.filter(pk=turn.pk, stop_requested=True).exists():
+        raise Conflict("The planning was cancelled: no plan was made.")
     asked = request_of(turn, pointer)
     beside = beside or bool(asked and asked.meta.get("beside"))
-    over = started_over(turn)
+    over = thrown_away_by(turn)
     before = pointer.plan
-    old = over or make_room(before, by, beside)
     plan = Plan.objects.create(
         conversation=conversation,
         goal=pointer.asked_goal if asked else over.goal if over else goal,
-        title=draft.title,
-        content=draft.content,
-        expected_outcome=draft.expected_outcome,
-        replaces=old,
-        budget=first_budget(conversation),
+        **{field: getattr(draft, field) for field in PLAN_TEXT},
+        replaces=over or make_room(before, by, beside),
+        budget=agents_budget(conversation),
     )
-    insert_subtasks(plan, draft.subtasks)
+    numbered = enumerate(zip(new_keys(plan, len(draft.subtasks)), draft.subtasks, strict=True), 1)
+    Subtask.objects.bulk_create(
+        Subtask(plan=plan, key=key, position=position, **each.model_dump(include=set(SUBTASK_TEXT)))
+        for position, (key, each) in numbered
+    )
     save_version(plan, by, "")
-    put_first(pointer, plan, answers=asked is not None, stays=beside and is_running(before))
+    if not (beside and before is not None and before.is_live):
+        pointer.plan = plan
+    if asked is not None:
+        pointer.asked_goal, pointer.asked_message = "", None
+    pointer.save()
     if turn is not None:
         persistence.checkpoint(turn, made=plan.pk)
-    show(plan, turn)
+    meta: dict[str, object] = {"plan": plan.pk}
+    plan.card = add_message(conversation, Message.Kind.PLAN, plan.title, "assistant", turn, meta)
+    plan.save(update_fields=["card"])
     redraw_card(before, record_event(plan, "plan.created", by, version=1))
     return plan
-
-
-def demand_not_stopped(turn: Turn | None) -> None:
-    """Read again under the lock: a person may have cancelled between the call and its effect."""
-    stopped = turn is not None and Turn.objects.filter(pk=turn.pk, stop_requested=True).exists()
-    if stopped:
-        raise Conflict("The planning was cancelled: no plan was made.")
 
 
 def demand_substance(draft: PlanDraft) -> None:
@@ -90,33 +143,20 @@ def demand_substance(draft: PlanDraft) -> None:
         raise Invalid(f"A plan has at most {MOST_SUBTASKS} subtasks; this one has {count:,}.")
 
 
-def insert_subtasks(plan: Plan, drafts: list[SubtaskDraft]) -> None:
-    keys = new_keys(plan, len(drafts))
-    Subtask.objects.bulk_create(
-        Subtask(
-            plan=plan,
-            key=key,
-            position=position,
-            name=draft.name,
-            description=draft.description,
-            expected_outcome=draft.expected_outcome,
-        )
-        for position, (key, draft) in enumerate(zip(keys, drafts, strict=True), 1)
-    )
-
-
-def make_room(old: Plan | None, by: Actor, beside: bool) -> Plan | None:
-    """The plan that the new one replaces, abandoned by that; one that was approved is kept."""
-    if old is None or not old.is_open or beside:
+def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
+    """What the turn was asked to plan; refused when that is not asked for any more."""
+    asking = turn.checkpoint.get("asked") if turn is not None else None
+    if turn is None or asking is None or turn.checkpoint.get("made"):
         return None
-    if old.approved_version is not None:
-        stop_work(old, by)
-        return None
-    return cancel_plan(old, by, reason=SUPERSEDED)
+    if pointer.asked and asking == pointer.asked_message_id:
+        return pointer.asked_message
+    if turn.checkpoint.get("gated"):
+        raise Conflict("This plan is not asked for any more: no plan was made.")
+    return None  # another turn has answered it: this one is like any other
 
 
-def started_over(turn: Turn | None) -> Plan | None:
-    """The plan that this turn has thrown away to make it anew: it was superseded, then."""
+def thrown_away_by(turn: Turn | None) -> Plan | None:
+    """The plan that this turn has abandoned to make it anew: it was superseded, then."""
     thrown = turn.checkpoint.get("threw_away") if turn is not None else None
     old = Plan.objects.filter(pk=thrown, state=State.ABANDONED).first() if thrown else None
     if old is None:
@@ -128,23 +168,50 @@ def started_over(turn: Turn | None) -> Plan | None:
     return old
 
 
-def is_running(plan: Plan | None) -> bool:
-    return plan is not None and plan.is_live
+def make_room(old: Plan | None, by: Actor, beside: bool) -> Plan | None:
+    """The plan that the new one replaces, abandoned by that; one that was approved is kept."""
+    if old is None or not old.is_open or beside:
+        return None
+    if old.approved_version is not None:
+        set_aside(old, by)
+        return None
+    return cancel_plan(old, by, reason=SUPERSEDED)
 
 
-def put_first(pointer: ActivePlan, plan: Plan, *, answers: bool, stays: bool) -> None:
-    """Into the drawer, unless what is there `stays`; what it `answers` is not asked any more."""
-    if not stays:
-        pointer.plan = plan
-    if answers:
-        pointer.asked_goal, pointer.asked_message = "", None
+def agents_budget(conversation: Conversation) -> dict[str, object]:
+    """What agent.json sets for each of the agent's plans."""
+    try:
+        limits = read_agent(conversation.agent_id).file.budget.model_dump()
+    except NotFound:
+        return {}
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+@operation("activate")
+@transaction.atomic
+def activate_plan(plan: Plan, by: Actor) -> Plan:
+    """Put this plan into the drawer; the one that was there stays open. Not while one runs."""
+    plan = lock_plan(plan)
+    demand_no_child(plan.conversation, by)
+    pointer = lock_active_plan(plan.conversation)
+    if pointer.plan_id == plan.pk:
+        return plan
+    if pointer.plan is not None and pointer.plan.is_live:
+        raise Conflict("A plan is running in this conversation: stop or pause it first.")
+    before, pointer.plan = pointer.plan, plan
     pointer.save()
+    redraw_card(before, record_event(plan, "plan.activated", by))
+    return plan
 
 
-def show(plan: Plan, turn: Turn | None) -> None:
-    """The card in the conversation that shows the same checklist as the drawer."""
-    meta: dict[str, object] = {"plan": plan.pk}
-    plan.card = add_message(
-        plan.conversation, Message.Kind.PLAN, plan.title, "assistant", turn, meta
+@operation("use_again")
+@transaction.atomic
+def use_again(plan: Plan, by: Actor) -> Plan:
+    """A new plan with the same text, waiting for a new yes. All others stay as they are."""
+    plan = lock_plan(plan)
+    rows = checklist(plan).values(*SUBTASK_TEXT)
+    draft = PlanDraft.model_construct(
+        **{field: getattr(plan, field) for field in PLAN_TEXT},
+        subtasks=[SubtaskDraft.model_construct(**row) for row in rows],
     )
-    plan.save(update_fields=["card"])
+    return create_plan(plan.conversation, draft, by, goal=plan.goal, beside=True)

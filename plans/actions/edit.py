@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from agents.actors import Actor
-from agents.errors import Invalid
-from plans.actions.ordering import (
-    demand_unstarted,
+from agents.errors import Invalid, NotFound
+from plans.actions.versions import (
+    changed_text,
     find,
+    find_unstarted,
     new_subtasks,
     order_subtasks,
     rewrite,
     unstarted,
 )
-from plans.actions.versions import changed_text
-from plans.models import SUBTASK_TEXT, Plan, Subtask
+from plans.diff import PlanText, words_of
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, State, Subtask
 from plans.queries import checklist, record_event
 from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit
 from plans.tracing import operation
@@ -21,35 +22,33 @@ from plans.tracing import operation
 
 @operation("edit_plan")
 def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Plan:
-    """Title, content, expected outcome, and the whole list of what has not started."""
+    """Title, content, expected outcome, and the whole list of what has not started.
+
+    Metadata is no text: it makes no version and leaves the approval as it is.
+    """
     with changed_text(plan, by, version) as change:
         plan = change.plan
         change.set_text(edit)
-        if edit.metadata is not None:
-            set_metadata(plan, edit.metadata, by)
+        metadata = merge_patch(plan.metadata, edit.metadata or {})
+        if metadata != plan.metadata:
+            plan.metadata = metadata
+            plan.save(update_fields=["metadata"])
+            what = "Metadata changed"
+            record_event(plan, "plan.updated", by, version=plan.version, explanation=what)
         if edit.subtasks is not None:
             order_subtasks(plan, rewritten(plan, edit.subtasks))
         change.explanation = "Edited by hand"
     return plan
 
 
-def set_metadata(plan: Plan, patch: dict[str, object], by: Actor) -> None:
-    """Metadata is no text: it makes no version and leaves the approval as it is."""
-    metadata = merged(plan.metadata, patch)
-    if metadata != plan.metadata:
-        plan.metadata = metadata
-        plan.save(update_fields=["metadata"])
-        record_event(plan, "plan.updated", by, version=plan.version, explanation="Metadata changed")
-
-
-def merged(old: object, patch: dict[str, object]) -> dict[str, object]:
+def merge_patch(old: object, patch: dict[str, object]) -> dict[str, object]:
     """RFC 7396: null removes a key, an object merges, anything else replaces."""
     result = dict(old) if isinstance(old, dict) else {}
     for key, value in patch.items():
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), value) if isinstance(value, dict) else value
+            result[key] = merge_patch(result.get(key), value) if isinstance(value, dict) else value
     return result
 
 
@@ -60,10 +59,10 @@ def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
     for edit in edits:
         if edit.key is None:
             order.append(next(fresh))
-            continue
-        subtask = demand_unstarted(find(plan, edit.key))
-        rewrite(subtask, edit.model_dump(include=edit.model_fields_set))
-        order.append(subtask)
+        else:
+            subtask = find_unstarted(plan, edit.key)
+            rewrite(subtask, edit.model_dump(include=edit.model_fields_set))
+            order.append(subtask)
     if len({subtask.key for subtask in order}) != len(order):
         raise Invalid("The same subtask stands in the list twice.")
     return order
@@ -81,21 +80,16 @@ def add_subtask(
     with changed_text(plan, by, version) as change:
         plan = change.plan
         order = unstarted(plan)
-        order.insert(place_after(plan, order, after), *new_subtasks(plan, [fields]))
+        place = len(order) if after is None else place_behind(order, find(plan, after).position)
+        order.insert(place, *new_subtasks(plan, [fields]))
         order_subtasks(plan, order)
         change.explanation = f"Added “{fields.name}”"
     return plan
 
 
-def place_after(plan: Plan, order: list[Subtask], after: str | None) -> int:
-    """The index among the unstarted ones that follows the subtask `after`."""
-    if after is None:
-        return len(order)
-    return place_behind(order, find(plan, after).position or 0)
-
-
-def place_behind(order: list[Subtask], position: int) -> int:
-    return sum(1 for subtask in order if (subtask.position or 0) <= position)
+def place_behind(order: list[Subtask], position: int | None) -> int:
+    """The index among the unstarted ones that follows a place in the checklist."""
+    return sum(1 for subtask in order if (subtask.position or 0) <= (position or 0))
 
 
 @operation("update_subtask")
@@ -103,17 +97,13 @@ def update_subtask(
     plan: Plan, key: str, changes: dict[str, object], by: Actor, version: int | None = None
 ) -> Plan:
     with changed_text(plan, by, version) as change:
-        subtask = demand_unstarted(find(change.plan, key))
+        subtask = find_unstarted(change.plan, key)
         before = subtask.name
         rewrite(subtask, dict(SubtaskEdit.model_validate({"name": before, **changes})))
-        change.explanation = say_changed(before, subtask)
+        change.explanation = f"Changed “{subtask.name}”"
+        if subtask.name != before:
+            change.explanation = f"Renamed “{before}” to “{subtask.name}”"
     return change.plan
-
-
-def say_changed(before: str, subtask: Subtask) -> str:
-    if subtask.name != before:
-        return f"Renamed “{before}” to “{subtask.name}”"
-    return f"Changed “{subtask.name}”"
 
 
 @operation("move_subtask")
@@ -123,11 +113,11 @@ def move_subtask(
     """To a place (1 is the first) in the checklist, as far as what has started allows."""
     with changed_text(plan, by, version) as change:
         plan = change.plan
-        subtask = demand_unstarted(find(plan, key))
+        subtask = find_unstarted(plan, key)
         others = [each for each in unstarted(plan) if each.key != key]
-        back = to_position > (subtask.position or 0)
-        limit = to_position if back else to_position - 1
-        others.insert(sum(1 for each in others if (each.position or 0) <= limit), subtask)
+        goes_down = to_position > (subtask.position or 0)
+        place = place_behind(others, to_position if goes_down else to_position - 1)
+        others.insert(place, subtask)
         order_subtasks(plan, others)
         change.explanation = f"Moved “{subtask.name}”"
     return plan
@@ -137,7 +127,7 @@ def move_subtask(
 def remove_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
     with changed_text(plan, by, version) as change:
         plan = change.plan
-        subtask = demand_unstarted(find(plan, key))
+        subtask = find_unstarted(plan, key)
         order_subtasks(plan, [each for each in unstarted(plan) if each.key != key])
         change.explanation = f"Removed “{subtask.name}”"
     return plan
@@ -151,10 +141,10 @@ def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None)
         gone = plan.subtasks.filter(key=key, position=None).first()
         if gone is None:
             raise Invalid(f"There is no removed subtask {key[:20]} in this plan.")
-        words = {field: getattr(gone, field) for field in SUBTASK_TEXT}
+        text = {field: getattr(gone, field) for field in SUBTASK_TEXT}
         order = unstarted(plan)
         place = place_behind(order, position_before(plan, key))
-        order.insert(place, *new_subtasks(plan, [SubtaskDraft.model_validate(words)]))
+        order.insert(place, *new_subtasks(plan, [SubtaskDraft.model_validate(text)]))
         order_subtasks(plan, order)
         change.explanation = f"Put back “{gone.name}”"
     return plan
@@ -169,3 +159,46 @@ def position_before(plan: Plan, key: str) -> int:
             before = [positions[each] for each in keys[: keys.index(key)] if each in positions]
             return (before[-1] or 0) if before else 0
     return 0
+
+
+@operation("go_back")
+def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None) -> Plan:
+    """Version n+1 with the text of `version`, as far as what has started allows.
+
+    What was removed since comes back under new keys; what was added since leaves the list.
+    """
+    with changed_text(plan, by, seen) as change:
+        plan = change.plan
+        row = plan.versions.filter(version=version).first()
+        if row is None:
+            raise NotFound(f"The plan has no version {version}.")
+        for field in PLAN_TEXT:
+            setattr(plan, field, row.snapshot[field])
+        plan.save(update_fields=PLAN_TEXT)
+        order_subtasks(plan, subtasks_as_in(plan, row.snapshot))
+        change.explanation = f"Went back to v{version}"
+    return plan
+
+
+def subtasks_as_in(plan: Plan, text: PlanText) -> list[Subtask]:
+    """The unstarted subtasks as they were, in the order they had; what has started stays.
+
+    One that came back before under another key needs no copy: it is found by its text.
+    """
+    here = {subtask.key: subtask for subtask in checklist(plan)}
+    todo = {key: subtask for key, subtask in here.items() if subtask.state == State.TODO}
+    wanted = [each for each in text["subtasks"] if each["key"] in todo or each["key"] not in here]
+    keys = {each["key"] for each in wanted}
+    spare = {
+        tuple(getattr(subtask, field) for field in SUBTASK_TEXT): subtask
+        for key, subtask in todo.items()
+        if key not in keys
+    }
+    order: list[Subtask | SubtaskDraft] = []
+    for each in wanted:
+        subtask = todo.get(each["key"]) or spare.pop(words_of(each), None)
+        if subtask is not None:
+            rewrite(subtask, dict(each))
+        order.append(subtask or SubtaskDraft.model_validate(each))
+    fresh = iter(new_subtasks(plan, [each for each in order if isinstance(each, SubtaskDraft)]))
+    return [each if isinstance(each, Subtask) else next(fresh) for each in order]

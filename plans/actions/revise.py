@@ -1,14 +1,29 @@
-"""A model changes the text: a patch, in which what is not mentioned keeps its place."""
+"""A model changes the text by a patch, and replans the rest in place where a person asks for that.
+
+What a patch does not mention keeps its place; what is done stays word for word.
+"""
 
 from __future__ import annotations
 
+from django.db import transaction
+
+from agents.actions import open_turns, start_turn
 from agents.actors import Actor
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid
-from plans.actions.ordering import find, new_subtasks, order_subtasks, rewrite, unstarted
-from plans.actions.versions import changed_text
-from plans.models import Plan, State, Subtask
-from plans.queries import run_turn_of
+from agents.models import Lane, Turn
+from plans.actions.run import stop_plan
+from plans.actions.versions import (
+    changed_text,
+    find,
+    new_subtasks,
+    order_subtasks,
+    rewrite,
+    unstarted,
+)
+from plans.expected_version import demand_active, demand_version
+from plans.models import OPEN, Plan, State, Subtask
+from plans.queries import checklist, demand_no_child, demand_open, lock_plan, record_event
 from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
 from plans.tracing import operation
 
@@ -28,52 +43,27 @@ def revise_plan(plan: Plan, revision: Revision, by: Actor) -> Plan:
     return plan
 
 
-def revised(plan: Plan, words: list[SubtaskRevision], by: Actor) -> list[Subtask]:
-    """The unstarted subtasks in their new order."""
-    known = {word.key: find(plan, word.key) for word in words if word.key}
-    for word in words:
-        if word.key:
-            change_one(plan, known[word.key], word, by)
-    gone = {word.key for word in words if word.remove}
-    order = [subtask for subtask in unstarted(plan) if subtask.key not in gone]
-    mentioned = list(dict.fromkeys(word.key for word in words if word.key))
-    return with_new_ones(plan, reordered(order, mentioned), words)
+def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subtask]:
+    """The unstarted subtasks in their new order.
 
+    Those that are mentioned change places among themselves, in the order they are mentioned in. A
+    new one follows the one mentioned before it; without one, it goes to the end.
+    """
+    known = {change.key: find(plan, change.key) for change in changes if change.key}
+    for change in changes:
+        if change.key:
+            change_subtask(plan, known[change.key], change, by)
+    removed = {change.key for change in changes if change.remove}
+    kept = {each.key: each for each in unstarted(plan) if each.key not in removed}
+    mentioned = dict.fromkeys(each.key for each in changes if each.key and each.key in kept)
+    moving = iter([kept[key] for key in mentioned])
+    order = [next(moving) if key in mentioned else each for key, each in kept.items()]
 
-def change_one(plan: Plan, subtask: Subtask, word: SubtaskRevision, by: Actor) -> None:
-    if subtask.is_settled:
-        raise Conflict(
-            f"{subtask.key} is {subtask.state} and cannot change any more.", plan.version
-        )
-    changed = rewrite(subtask, word.model_dump(include=word.model_fields_set))
-    if subtask.state == State.IN_PROGRESS and (changed or word.remove):
-        give_up_attempt(plan, subtask, by)
-
-
-def give_up_attempt(plan: Plan, subtask: Subtask, by: Actor) -> None:
-    """The running subtask is another one now: its attempt ends here and does not count."""
-    if turn := run_turn_of(plan):
-        request_stop(turn, by)
-    subtask.state, subtask.started_at = State.TODO, None
-    subtask.save(update_fields=["state", "started_at"])
-
-
-def reordered(order: list[Subtask], mentioned: list[str]) -> list[Subtask]:
-    """The mentioned ones change places among themselves, in the order they are mentioned in."""
-    by_key = {subtask.key: subtask for subtask in order}
-    moving = iter([by_key[key] for key in mentioned if key in by_key])
-    names = set(mentioned) & set(by_key)
-    return [next(moving) if subtask.key in names else subtask for subtask in order]
-
-
-def with_new_ones(plan: Plan, order: list[Subtask], words: list[SubtaskRevision]) -> list[Subtask]:
-    """A new subtask follows the one mentioned before it; without one, it goes to the end."""
-    drafts = [draft_of(word) for word in words if not word.key]
-    fresh = iter(new_subtasks(plan, drafts))
+    fresh = iter(new_subtasks(plan, [draft_of(change) for change in changes if not change.key]))
     previous: str | None = None
-    for word in words:
-        if word.key:
-            previous = word.key
+    for change in changes:
+        if change.key:
+            previous = change.key
             continue
         subtask = next(fresh)
         keys = [each.key for each in order]
@@ -82,11 +72,100 @@ def with_new_ones(plan: Plan, order: list[Subtask], words: list[SubtaskRevision]
     return order
 
 
-def draft_of(word: SubtaskRevision) -> SubtaskDraft:
-    if not word.name:
+def change_subtask(plan: Plan, subtask: Subtask, change: SubtaskRevision, by: Actor) -> None:
+    if subtask.is_settled:
+        sentence = f"{subtask.key} is {subtask.state} and cannot change any more."
+        raise Conflict(sentence, plan.version)
+    changed = rewrite(subtask, change.model_dump(include=change.model_fields_set))
+    if subtask.state == State.IN_PROGRESS and (changed or change.remove):
+        give_up_attempt(subtask, by)
+
+
+def give_up_attempt(subtask: Subtask, by: Actor) -> None:
+    """The running subtask is another one now: its attempt ends here and does not count."""
+    for turn in Turn.objects.filter(attempt__subtask=subtask, state__in=Turn.OPEN_STATES):
+        request_stop(turn, by)
+    subtask.state, subtask.started_at = State.TODO, None
+    subtask.save(update_fields=["state", "started_at"])
+
+
+def draft_of(change: SubtaskRevision) -> SubtaskDraft:
+    if not change.name:
         raise Invalid("Give each new subtask a name.")
     return SubtaskDraft(
-        name=word.name,
-        description=word.description or "",
-        expected_outcome=word.expected_outcome or "",
+        name=change.name,
+        description=change.description or "",
+        expected_outcome=change.expected_outcome or "",
     )
+
+
+@operation("replan")
+@transaction.atomic
+def replan_rest(
+    plan: Plan, by: Actor, from_key: str | None = None, hint: str = "", version: int | None = None
+) -> Turn:
+    """Ask the planner for another way from a subtask on (the first open one without a key).
+
+    A run stops first. Nothing is superseded before the new subtasks are there.
+    """
+    plan = lock_plan(plan)
+    demand_open(plan)
+    demand_no_child(plan.conversation, by)
+    demand_active(plan)
+    demand_version(plan, version)
+    open_ones = checklist(plan).filter(state__in=OPEN)
+    start = find(plan, from_key) if from_key else open_ones.first()
+    if start is None or start.is_settled:
+        raise Conflict("What is done stays as it is: there is nothing left to replan.")
+    # Two at once would each put their subtasks where the other's are.
+    if any(turn.checkpoint.get("replan") for turn in open_turns(plan.conversation, Lane.CHAT)):
+        raise Conflict("It is being replanned already.", plan.version)
+    if plan.is_live:
+        plan = stop_plan(plan, by)
+    text = f"Replan the rest, from subtask {start.position} on. {hint}".strip()
+    meta: dict[str, object] = {"command": "replan", "from": start.key}
+    _, turn = start_turn(plan.conversation, text, by, "plan", meta=meta)
+    turn.checkpoint = {"gated": True, "replan": start.key, "replans": plan.pk}
+    turn.save(update_fields=["checkpoint"])
+    record_event(plan, "plan.replanning", by, subtask=start.key, hint=hint[:500])
+    return turn
+
+
+@operation("replace_rest")
+def replace_rest(plan: Plan, from_key: str, revision: Revision, by: Actor) -> Plan:
+    """Put the new subtasks where the open ones from `from_key` on were.
+
+    Those the revision names by key stay, with its changes; the others are superseded. Keys are
+    never reused.
+    """
+    with changed_text(plan, by) as change:
+        plan = change.plan
+        change.set_text(revision)
+        start = plan.subtasks.filter(key=from_key).first()
+        first = start.position if start and start.position else 1
+        rest = list(checklist(plan).filter(state__in=OPEN, position__gte=first))
+        for subtask in rest:
+            if subtask.state == State.IN_PROGRESS:
+                give_up_attempt(subtask, by)
+        keys = {subtask.key for subtask in rest}
+        before = [each for each in unstarted(plan) if each.key not in keys]
+        order = [*before, *replacements(plan, rest, revision)]
+        order_subtasks(plan, order, reason="superseded")
+        change.explanation = revision.explanation or "Replanned"
+    return plan
+
+
+def replacements(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Subtask]:
+    """What the revision puts in the place of the rest; one it names twice has one place."""
+    by_key = {subtask.key: subtask for subtask in rest}
+    changes = [change for change in revision.subtasks if not change.remove]
+    new = [draft_of(change) for change in changes if change.key not in by_key]
+    fresh = iter(new_subtasks(plan, new))
+    named = [by_key[each.key] if each.key in by_key else next(fresh) for each in changes]
+    order = list({subtask.key: subtask for subtask in named}.values())
+    if not order:
+        raise Invalid("Give the subtasks that take the place of the open ones.")
+    for change in changes:
+        if change.key in by_key:
+            rewrite(by_key[change.key], change.model_dump(include=change.model_fields_set))
+    return order

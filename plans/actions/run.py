@@ -12,29 +12,34 @@ from agents.actions import queue_turn, retry_now
 from agents.actors import Actor
 from agents.chains.store import load_chain
 from agents.db import clock
+from agents.engine.budget import NAMES
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import parent_waits
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn, TurnState
+from agents.models.checkpoint import Checkpoint
 from agents.tools import permissions
 from agents.wakeup import wake_after_commit
-from plans.actions.ordering import find
+from plans.actions.versions import find
+from plans.attempts import why_over
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_active, demand_version
-from plans.limits import demand_room
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
+    assign_subtasks,
     close_subtask,
     demand_open,
+    has_work_left,
     lock_plan,
-    next_todo,
+    ready,
     record_event,
     refresh_state,
-    run_turn_of,
+    run_turns_of,
     save_run,
 )
 from plans.tracing import operation
 
 NOT_YET = "Nothing runs without your yes: start v{version} first."
+Options = dict[str, object]
 
 
 @operation("run_plan")
@@ -43,7 +48,7 @@ def run_plan(
     plan: Plan,
     by: Actor,
     mode: str = "",
-    options: dict[str, object] | None = None,
+    options: Options | None = None,
     version: int | None = None,
 ) -> Plan:
     """Start or go on: the next subtask only, or all until the end or a failure.
@@ -64,7 +69,7 @@ def run_plan(
     return plan
 
 
-def checked_options(plan: Plan, options: dict[str, object]) -> dict[str, object]:
+def checked_options(plan: Plan, options: Options) -> Options:
     """No more than the person may grant; refused before anything starts."""
     allow = [str(name) for name in cast(list[str], options.get("allow") or [])]
     executor = str(options.get("executor") or "")
@@ -82,49 +87,50 @@ def demand_confirmed(plan: Plan) -> None:
         raise VersionConflict(NOT_YET.format(version=plan.version), plan.pk, plan.version)
 
 
-def start_run(
-    plan: Plan, by: Actor, mode: str = "", options: dict[str, object] | None = None
-) -> None:
-    """Queue the next turn of the run, or let the one that waits go on.
+def demand_room(plan: Plan) -> None:
+    """A run that rests at a limit would only rest again: the limit is raised first."""
+    halted = plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.BUDGET
+    if halted and (what := why_over(plan)):
+        raise Conflict(
+            f"The budget is used up: {what}. {NOT_STARTED} Raise the limit in the drawer, "
+            f"or with POST /api/plans/{plan.pk}/budget."
+        )
 
-    Without `mode` that of the run so far holds on; without `options` theirs do too, which is
-    right only where the same run goes on.
+
+def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = None) -> None:
+    """Queue the next turn of the run, or let those that wait go on.
+
+    Without `mode` that of the run so far holds on, which is to the end unless a person said
+    otherwise; without `options` theirs do too, which is right only where the same run goes on.
     """
     demand_startable(plan)
     kept = plan.run_options if options is None else options
-    mode = mode or mode_of(plan)
-    plan.run_options = {**kept, "mode": mode, "tried": last_attempt(plan), "halted": False}
+    mode = mode or str(plan.run_options.get("mode") or "all")
+    # A person's start begins the count of attempts anew.
+    newest = Attempt.objects.filter(subtask__plan=plan).aggregate(last=Max("pk"))["last"]
+    plan.run_options = {**kept, "mode": mode, "tried": newest or 0, "halted": False}
     plan.save(update_fields=["run_options"])
-    turn = run_turn_of(plan)
-    if turn is None:
+    turns = run_turns_of(plan)
+    if not turns:
         queue_next(plan)
-    elif turn.waiting_for == Turn.WaitingFor.PAUSE:
-        requeue(turn)
-        save_run(plan, Run.QUEUED)
-    elif turn.state == TurnState.RUNNING:
-        Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
-        save_run(plan, Run.RUNNING)
-    elif turn.state == TurnState.QUEUED:
-        save_run(plan, Run.QUEUED)
+    for turn in turns:
+        if turn.waiting_for == Turn.WaitingFor.PAUSE:
+            requeue(turn)
+            save_run(plan, Run.QUEUED)
+        elif turn.state == TurnState.RUNNING:
+            Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
+            save_run(plan, Run.RUNNING)
+        elif turn.state == TurnState.QUEUED:
+            save_run(plan, Run.QUEUED)
     record_event(plan, "run.started", by, mode=mode)
-
-
-def mode_of(plan: Plan) -> str:
-    """How far a person lets it run at once: to the end, unless they last said otherwise."""
-    return str(plan.run_options.get("mode") or "all")
 
 
 def demand_startable(plan: Plan) -> None:
     """Refuse to queue a turn that nothing would ever claim, or whose plan nobody sees."""
     demand_active(plan, NOT_STARTED)
-    demand_purpose(plan)
-    demand_free_lane(plan)
-
-
-def demand_purpose(plan: Plan) -> None:
-    """A plan below a subtask works for it; when that attempt is over, so is its purpose."""
     if plan.conversation.parent_call_id and not parent_waits(plan.conversation):
         raise Conflict("The subtask this plan worked for does not wait for it any more.")
+    demand_free_lane(plan)
 
 
 def demand_free_lane(plan: Plan) -> None:
@@ -138,24 +144,19 @@ def demand_free_lane(plan: Plan) -> None:
         raise Conflict(f"“{title}” is paused in the midst of a subtask: stop it first.")
 
 
-def last_attempt(plan: Plan) -> int:
-    """A person's start begins the count of attempts anew."""
-    newest = Attempt.objects.filter(subtask__plan=plan).aggregate(last=Max("pk"))["last"]
-    return int(newest or 0)
-
-
 def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
-    """The next turn of the run: a subtask's, or the closing one when every subtask is closed.
+    """A turn for each subtask that may begin, or the closing one when every subtask is closed.
 
     `wait`, in seconds, holds it back. `after` is the turn that ends by this.
     """
-    kind = "subtask" if next_todo(plan) else "closing"
-    options = plan.run_options
-    chain = str(options.get("executor") or "")
-    turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, {"plan": plan.pk}, after=after)
-    if wait:
-        not_before = clock() + timedelta(seconds=wait)
-        Turn.objects.filter(pk=turn.pk).update(not_before=not_before)
+    chain = str(plan.run_options.get("executor") or "")
+    works: list[Checkpoint] = [{"plan": plan.pk, "subtask": each.key} for each in ready(plan)]
+    kind = "subtask" if works else "closing"
+    for work in works or [Checkpoint(plan=plan.pk)]:
+        turn = queue_turn(plan.conversation, kind, Lane.RUN, chain, work, after=after)
+        if wait:
+            not_before = clock() + timedelta(seconds=wait)
+            Turn.objects.filter(pk=turn.pk).update(not_before=not_before)
     save_run(plan, Run.QUEUED)
 
 
@@ -167,15 +168,16 @@ def pause_plan(plan: Plan, by: Actor) -> Plan:
     demand_open(plan)
     if plan.run in (Run.PAUSED, Run.PAUSING):
         return plan
-    turn = run_turn_of(plan)
-    if turn is None or plan.run not in (Run.QUEUED, Run.RUNNING):
+    turns = run_turns_of(plan)
+    if not turns or plan.run not in (Run.QUEUED, Run.RUNNING):
         raise Conflict("The plan is not running.")
-    if turn.state == TurnState.RUNNING:
-        Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
-        save_run(plan, Run.PAUSING, Plan.PauseReason.USER)
-    else:
-        wait_in_place(turn)
-        save_run(plan, Run.PAUSED, Plan.PauseReason.USER)
+    for turn in turns:
+        if turn.state == TurnState.RUNNING:
+            Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
+        elif turn.state == TurnState.QUEUED:
+            wait_in_place(turn)
+    is_running = any(turn.state == TurnState.RUNNING for turn in turns)
+    save_run(plan, Run.PAUSING if is_running else Run.PAUSED, Plan.PauseReason.USER)
     record_event(plan, "run.paused", by, reason="user")
     return plan
 
@@ -191,6 +193,7 @@ def wait_in_place(turn: Turn) -> None:
         waiting_for=Turn.WaitingFor.PAUSE,
         not_before=None,
         counted_at=clock() if has_begun else None,
+        checkpoint={**turn.checkpoint, "because": ""},
     )
 
 
@@ -206,8 +209,9 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
         return plan
     if plan.run not in (Run.PAUSED, Run.PAUSING):
         raise Conflict("The plan is not paused.")
-    turn = run_turn_of(plan)
-    if turn and turn.waiting_for in (Turn.WaitingFor.QUESTION, Turn.WaitingFor.APPROVAL):
+    answered = (Turn.WaitingFor.QUESTION, Turn.WaitingFor.APPROVAL)
+    turns = run_turns_of(plan)
+    if turns and all(turn.waiting_for in answered for turn in turns):
         raise Conflict("The plan waits for your answer, not for a resume.")
     demand_room(plan)
     start_run(plan, by)
@@ -219,33 +223,33 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
 def stop_plan(plan: Plan, by: Actor) -> Plan:
     """End the run: the subtask is todo again, its attempt does not count."""
     plan = lock_plan(plan)
-    turn = run_turn_of(plan)
-    if turn is None:
-        if plan.run != Run.IDLE:
-            save_run(plan, Run.IDLE)
-            record_event(plan, "run.stopped", by)
-        return plan
-    plan.question = ""
-    plan.save(update_fields=["question"])
-    save_run(plan, Run.STOPPING)
-    record_event(plan, "run.stopping", by)
-    request_stop(turn, by)
-    wake_after_commit()
-    plan.refresh_from_db()
+    turns = run_turns_of(plan)
+    if turns:
+        stop_turns(plan, turns, by, Run.STOPPING)
+        plan.refresh_from_db()
+    elif plan.run != Run.IDLE:
+        save_run(plan, Run.IDLE)
+        record_event(plan, "run.stopped", by)
     return plan
 
 
-def stop_work(plan: Plan, by: Actor) -> None:
+def set_aside(plan: Plan, by: Actor) -> None:
     """Another plan gets the drawer and the lane: the run pauses, its subtask is to do again."""
     plan = lock_plan(plan)
-    turn = run_turn_of(plan)
-    if turn is None or plan.run == Run.STOPPING:
-        return
+    turns = run_turns_of(plan)
+    if turns and plan.run != Run.STOPPING:
+        stop_turns(plan, turns, by, Run.PAUSING, Plan.PauseReason.USER)
+
+
+def stop_turns(plan: Plan, turns: list[Turn], by: Actor, run: str, reason: str = "") -> None:
+    """What the run is while its turns end, and how it goes on is decided when they have."""
     plan.question = ""
     plan.save(update_fields=["question"])
-    save_run(plan, Run.PAUSING, Plan.PauseReason.USER)
-    record_event(plan, "run.paused", by, reason="user")
-    request_stop(turn, by)
+    save_run(plan, run, reason)
+    type = "run.stopping" if run == Run.STOPPING else "run.paused"
+    record_event(plan, type, by, **({"reason": reason} if reason else {}))
+    for turn in turns:
+        request_stop(turn, by)
     wake_after_commit()
 
 
@@ -258,21 +262,23 @@ def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -
     demand_version(plan, version, NOT_STARTED)
     demand_confirmed(plan)
     subtask = find_todo(plan, key)
-    first = next_todo(plan)
-    if first is None or first.pk != subtask.pk:
-        raise Conflict(f"{key} comes later: the next one is {first.key if first else 'none'}.")
+    next_ones = ready(plan)
+    if subtask not in next_ones:
+        raise Conflict(f"{key} comes later: the next one is {next_ones[0].key}.")
     if plan.run not in (Run.QUEUED, Run.RUNNING):
         start_run(plan, by, options={})
     else:
-        end_backoff(plan, by)
+        end_backoff(plan, subtask, by)
     return plan
 
 
-def end_backoff(plan: Plan, by: Actor) -> None:
-    """The next attempt, if it waits for its time, goes at once."""
-    turn = run_turn_of(plan)
-    if turn is not None and turn.state == TurnState.QUEUED and turn.not_before:
-        retry_now(turn, by)
+def end_backoff(plan: Plan, subtask: Subtask, by: Actor) -> None:
+    """The next attempt at a subtask, if it waits for its time, goes at once."""
+    for turn in run_turns_of(plan):
+        # Of turns that an older Planside queued it is not said; there was one at a time.
+        is_for_it = turn.checkpoint.get("subtask", subtask.key) == subtask.key
+        if is_for_it and turn.state == TurnState.QUEUED and turn.not_before:
+            retry_now(turn, by)
 
 
 @operation("skip_subtask")
@@ -288,13 +294,13 @@ def skip_subtask(
     demand_open(plan)
     demand_version(plan, version)
     subtask = find_todo(plan, key)
-    if subtask == next_todo(plan):
-        end_backoff(plan, by)
+    end_backoff(plan, subtask, by)
     words = " ".join(reason.split())[:400]
     close_subtask(subtask, State.ABANDONED, f"skipped: {words}" if words else "skipped")
+    assign_subtasks(plan)
     refresh_state(plan)
     record_event(plan, "plan.updated", by, subtask=key, state=State.ABANDONED, reason=words)
-    if plan.is_confirmed and plan.run == Run.IDLE and next_todo(plan) is None:
+    if plan.is_confirmed and plan.run == Run.IDLE and not has_work_left(plan):
         demand_startable(plan)
         queue_next(plan)  # nothing is left but to say what came of it
     return plan
@@ -305,3 +311,27 @@ def find_todo(plan: Plan, key: str) -> Subtask:
     if subtask.state != State.TODO:
         raise Conflict(f"{key} is {subtask.get_state_display().lower()}, not waiting to be done.")
     return subtask
+
+
+@operation("raise_budget")
+@transaction.atomic
+def raise_budget(
+    plan: Plan, by: Actor, limits: dict[str, object], version: int | None = None
+) -> Plan:
+    """Set new limits (None = none any more) and go on, if the old ones had halted the run."""
+    plan = lock_plan(plan)
+    demand_open(plan)
+    demand_version(plan, version)
+    for name, limit in limits.items():
+        is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
+        is_positive = is_number and cast(float, limit) > 0
+        if name not in NAMES or not (limit is None or is_positive):
+            raise Invalid(f"A budget is a positive number of {', '.join(NAMES)}.")
+    budget = {**plan.budget, **limits}
+    plan.budget = {name: limit for name, limit in budget.items() if limit is not None}
+    plan.save(update_fields=["budget"])
+    record_event(plan, "plan.updated", by, budget=plan.budget)
+    halted = plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.BUDGET
+    if halted and plan.is_confirmed and not why_over(plan):
+        start_run(plan, by)
+    return plan

@@ -1,30 +1,36 @@
-"""A change of text makes version n+1; with it the approval is void."""
+"""A change of text makes version n+1; with it the approval is void.
+
+What has started keeps its place in the checklist whatever is changed around it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db import transaction
 
 from agents.actors import Actor
 from agents.config.store import read_agent
-from agents.errors import Invalid, NotFound
+from agents.errors import Conflict, Invalid, NotFound
 from plans.expected_version import demand_version
-from plans.models import PLAN_TEXT, Plan, Run
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
     SYSTEM,
+    assign_subtasks,
+    checklist,
     demand_no_child,
     demand_open,
     lock_plan,
+    new_keys,
     record_event,
     refresh_state,
     save_run,
     save_version,
     snapshot_text,
 )
-from plans.schemas import NOTHING, PlanEdit, Revision
+from plans.schemas import MOST_SUBTASKS, NOTHING, PlanEdit, Revision, SubtaskDraft
 
 
 class Change:
@@ -64,18 +70,19 @@ def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[
 
 
 def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
-    keeps_yes = plan.is_confirmed and needs_no_new_yes(plan, by)
+    keeps_approval = plan.is_confirmed and needs_no_new_yes(plan, by)
     plan.version += 1
-    if keeps_yes:
+    if keeps_approval:
         plan.approved_version = plan.version
     plan.save(update_fields=["version", "approved_version", "updated_at"])
     plan.refresh_from_db()  # giving up an attempt has moved the run
     save_version(plan, by, explanation)
+    assign_subtasks(plan)
     refresh_state(plan)
-    if not keeps_yes and plan.run in (Run.QUEUED, Run.RUNNING):
+    if not keeps_approval and plan.run in (Run.QUEUED, Run.RUNNING):
         save_run(plan, Run.PAUSING, Plan.PauseReason.CONFIRM)
     record_event(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
-    if keeps_yes:
+    if keeps_approval:
         record_event(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
 
 
@@ -90,3 +97,79 @@ def needs_no_new_yes(plan: Plan, by: Actor) -> bool:
     except NotFound:
         return False
     return confirm == "never" or (confirm == "create" and by is AGENT)
+
+
+# The checklist
+
+
+def find(plan: Plan, key: str) -> Subtask:
+    """A subtask of the checklist. Raises Invalid where there is none of that key."""
+    subtask = checklist(plan).filter(key=key).first()
+    if subtask is None:
+        raise Invalid(f"There is no subtask {key[:20]} in this plan.")
+    return subtask
+
+
+def find_unstarted(plan: Plan, key: str) -> Subtask:
+    subtask = find(plan, key)
+    if subtask.state != State.TODO:
+        raise Conflict("Only subtasks that have not started can change.", plan.version)
+    return subtask
+
+
+def unstarted(plan: Plan) -> list[Subtask]:
+    return list(checklist(plan).filter(state=State.TODO))
+
+
+def new_subtasks(plan: Plan, drafts: Sequence[SubtaskDraft]) -> list[Subtask]:
+    """Rows with fresh keys, not saved yet: order_subtasks gives them their place."""
+    return [
+        Subtask(plan=plan, key=key, **draft.model_dump(include=set(SUBTASK_TEXT)))
+        for key, draft in zip(new_keys(plan, len(drafts)), drafts, strict=True)
+    ]
+
+
+def rewrite(subtask: Subtask, changes: dict[str, object]) -> bool:
+    """Set the text fields that are given; True if anything is different now."""
+    before = [getattr(subtask, field) for field in SUBTASK_TEXT]
+    for field in SUBTASK_TEXT:
+        if (value := changes.get(field)) is not None:
+            setattr(subtask, field, value)
+    if not subtask.name:
+        raise Invalid("Give the subtask a name.")
+    changed = before != [getattr(subtask, field) for field in SUBTASK_TEXT]
+    if changed and subtask.pk:
+        subtask.save(update_fields=SUBTASK_TEXT)
+    return changed
+
+
+def order_subtasks(plan: Plan, order: Sequence[Subtask], reason: str = "removed") -> None:
+    """Give the unstarted subtasks in `order` the places between those that have started.
+
+    Unstarted ones that are not in `order` leave the checklist, for that reason; they live on in
+    versions and timeline. Positions become 1..n.
+    """
+    todo = iter(order)
+    after: list[Subtask] = []
+    before = list(checklist(plan))
+    for subtask in before:
+        if subtask.state != State.TODO:
+            after.append(subtask)
+        elif (following := next(todo, None)) is not None:
+            after.append(following)
+    after.extend(todo)
+    if not after and before:  # a plan may be made without subtasks; one that has some keeps one
+        raise Invalid("A plan needs at least one subtask.")
+    if len(after) > MOST_SUBTASKS:
+        raise Invalid(
+            f"A plan has at most {MOST_SUBTASKS} subtasks; this one would have {len(after):,}."
+        )
+    kept = {subtask.pk for subtask in after if subtask.pk}
+    for subtask in before:
+        if subtask.pk not in kept:
+            subtask.position, subtask.state, subtask.reason = None, State.ABANDONED, reason
+            subtask.save(update_fields=["position", "state", "reason"])
+    for position, subtask in enumerate(after, 1):
+        if subtask.pk is None or subtask.position != position:
+            subtask.position = position
+            subtask.save()

@@ -31,9 +31,8 @@ from agents.queue.leases import put_back_orphans
 from agents.turn_exceptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, State, Subtask
-from plans.queries import active_plan, checklist, snapshot_text
+from plans.queries import active_plan, checklist, ready, snapshot_text, turns_of
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft, SubtaskEdit
-from plans.turn_handlers import has_open_turn
 from tests.world import conversation
 
 WALKS = int(os.environ.get("PLANSIDE_WALKS", 0))
@@ -61,6 +60,10 @@ word_lists = st.lists(words, max_size=4)
 
 
 works = st.lists(st.sampled_from(["done", "done", "failed", "question"]), min_size=1, max_size=4)
+
+
+def open_run_turns(plan):
+    return turns_of(plan).filter(state__in=Turn.OPEN_STATES)
 
 
 def everything():
@@ -424,6 +427,7 @@ class Planning(RuleBasedStateMachine):
             self.one_thing_at_a_time,
             self.a_live_run_has_a_turn_that_moves_it,
             self.a_runs_turn_has_its_plan,
+            self.a_turn_that_has_not_begun_is_for_what_is_ready,
             self.events_are_numbered_without_gaps,
             self.what_has_ended_has_nothing_open,
         ):
@@ -482,11 +486,17 @@ class Planning(RuleBasedStateMachine):
 
     def a_live_run_has_a_turn_that_moves_it(self):
         for plan in Plan.objects.all():
-            assert not plan.is_live or has_open_turn(plan), f"{plan.run} without a turn"
+            assert not plan.is_live or open_run_turns(plan), f"{plan.run} without a turn"
 
     def a_runs_turn_has_its_plan(self):
         for turn in Turn.objects.filter(lane="run", state__in=["queued", "running", "waiting"]):
             assert Plan.objects.filter(pk=turn.checkpoint["plan"]).exists()
+
+    def a_turn_that_has_not_begun_is_for_what_is_ready(self):
+        for plan in Plan.objects.filter(state__in=[State.TODO, State.IN_PROGRESS]):
+            keys = [subtask.key for subtask in ready(plan)] or [None]
+            waiting = open_run_turns(plan).filter(kind="subtask", attempt=None)
+            assert [turn.checkpoint["subtask"] for turn in waiting] in ([], keys)
 
     def events_are_numbered_without_gaps(self):
         numbers = list(Event.objects.order_by("pk").values_list("seq", flat=True))

@@ -1,0 +1,203 @@
+"""One subtask at a time is all there is; nothing in the code stands against several."""
+
+import ast
+import inspect
+import re
+import textwrap
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from agents.db import in_db
+from agents.models import Turn
+from plans import actions
+from plans.models import Run
+from plans.queries import ready, run_turns_of, settle_run, turns_of
+from plans.schemas import Revision
+from tests.fake_model import call, say, silent
+from tests.world import drive, eventually, happening, plan_of, proposed, scripted, states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).parents[2]
+SOURCES = [
+    path for path in sorted((ROOT / "plans").rglob("*.py")) if "migrations" not in path.parts
+]
+LOCKS = {"lock_plan", "plan_of", "lock_active_plan", "lock_conversation", "changed_text"}
+# What a verb may do before: look at its arguments, or call another verb, which locks.
+CHECKS = {"demand_substance", "demand_no_child", "end_everything", "settle", "interrupt_attempt"}
+
+
+def calls_in(source):
+    """The names of all functions that are called, in the order in which they stand."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls.sort(key=lambda node: (node.lineno, node.col_offset))
+    return [ast.unparse(node.func) for node in calls]
+
+
+def approved(*names, run="all", **values):
+    c = proposed(*names, **values)
+    actions.approve_plan(plan_of(c), 1, "alice", run=run)
+    return c
+
+
+def subtasks_of_turns(c):
+    turns = turns_of(plan_of(c)).filter(state__in=Turn.OPEN_STATES)
+    return [turn.checkpoint.get("subtask") for turn in turns.order_by("pk")]
+
+
+def test_one_function_says_what_may_begin():
+    by_position = re.compile(r"State\.TODO\)[\s)]*(\.order_by\([^)]*\))?\.(first|last)\(|next_todo")
+    chosen = [path.name for path in SOURCES if by_position.search(path.read_text())]
+    assert chosen == []
+    places = [path.name for path in SOURCES if "[:WIDTH]" in path.read_text()]
+    assert places == ["queries.py"]
+
+
+def test_no_function_takes_the_first_turn_of_a_run():
+    first_of_run = re.compile(r"run_turns_of\([^)]*\)(\[0\]|\.first)|Lane\.RUN[^\n]*\.first\(\)")
+    assert [path.name for path in SOURCES if first_of_run.search(path.read_text())] == []
+    assert inspect.signature(run_turns_of).return_annotation == "list[Turn]"
+
+
+@pytest.mark.parametrize("name", actions.__all__)
+def test_a_verb_locks_the_conversation_before_it_reads(name):
+    source = textwrap.dedent(inspect.getsource(inspect.unwrap(getattr(actions, name))))
+    body = source[source.index("def ") :]
+    called = [each for each in calls_in(body) if each.split(".")[0] not in ("Invalid", "Conflict")]
+    reads = [each for each in called if each in LOCKS | CHECKS or "objects" in each]
+    assert reads and (reads[0] in LOCKS or reads[0] in CHECKS), reads[:3]
+
+
+def test_a_subtask_is_on_its_turn_when_the_turn_is_queued():
+    c = approved("Read", "Write")
+    assert subtasks_of_turns(c) == ["s1"]
+    scripted(call("finish_subtask", outcome="read"), call("fail_subtask", error="no"), say("?"))
+    drive()
+    kinds = turns_of(plan_of(c)).order_by("pk").values_list("kind", "checkpoint__subtask")
+    assert list(kinds) == [("subtask", "s1"), ("subtask", "s2")]
+
+
+def test_a_claim_takes_the_subtask_of_its_turn_and_no_other():
+    c = approved("Read", "Write")
+    turn = run_turns_in_a_transaction(c)[0]
+    turn.checkpoint["subtask"] = "s2"
+    turn.save()
+    scripted(call("finish_subtask", outcome="written"), say("?"), call("finish_subtask"))
+    actions.claim_subtask(turn)
+    assert states(c) == ["todo", "in_progress"]
+
+
+def run_turns_in_a_transaction(c):
+    with transaction.atomic():
+        return run_turns_of(plan_of(c))
+
+
+@pytest.mark.parametrize(
+    ("change", "then"),
+    [
+        (lambda plan: actions.move_subtask(plan, "s3", 1, "alice"), "s3"),
+        (lambda plan: actions.remove_subtask(plan, "s1", "alice"), "s2"),
+        (lambda plan: actions.skip_subtask(plan, "s1", "alice"), "s2"),
+        (lambda plan: actions.update_subtask(plan, "s1", {"name": "Look"}, "alice"), "s1"),
+    ],
+)
+def test_a_turn_that_has_not_begun_goes_along_with_a_change(change, then):
+    c = approved("Read", "Write", "Check")
+    actions.pause_plan(plan_of(c), "alice")
+    change(plan_of(c))
+    assert subtasks_of_turns(c) == [then]
+    assert [subtask.key for subtask in ready(plan_of(c))] == [then]
+
+
+def test_a_turn_that_an_older_planside_queued_takes_what_is_ready():
+    c = approved("Read", "Write")
+    for turn in Turn.objects.filter(kind="subtask"):
+        turn.checkpoint.pop("subtask")
+        turn.save()
+    done = call("finish_subtask", outcome="good")
+    scripted(done, done, call("finish_plan", outcome="fine"))
+    drive()
+    assert states(c) == ["done", "done"]
+
+
+def test_giving_up_an_attempt_stops_the_subtasks_own_turn_alone():
+    c = approved("Read", "Write")
+    scripted(silent(until=5))
+
+    # The second turn stands for one that works beside the first.
+    def beside(c):
+        Turn.objects.create(
+            conversation=c,
+            lane="run",
+            kind="subtask",
+            checkpoint={"plan": plan_of(c).pk, "subtask": "s2"},
+            not_before=timezone.now() + timedelta(minutes=1),
+        )
+
+    plan = plan_of(c)
+
+    async def story(worker):
+        await eventually(lambda: states(c) == ["in_progress", "todo"])
+        await in_db(beside, c)
+        revision = Revision.model_validate({"subtasks": [{"key": "s1", "name": "Read twice"}]})
+        await in_db(actions.revise_plan, plan, revision, "agent")
+        await eventually(lambda: Turn.objects.get(attempt__subtask__key="s1").state == "stopped")
+
+    happening(story)
+    other = Turn.objects.filter(kind="subtask").last()
+    assert (other.state, other.stop_requested) == ("queued", False)
+
+
+@pytest.mark.parametrize(
+    ("turns", "run", "reason"),
+    [
+        ([], Run.IDLE, ""),
+        ([("waiting", "question")], Run.PAUSED, "question"),
+        ([("waiting", "approval"), ("queued", "")], Run.QUEUED, ""),
+        ([("running", ""), ("queued", "")], Run.RUNNING, ""),
+        ([("waiting", "child"), ("queued", "")], Run.QUEUED, ""),
+    ],
+)
+def test_one_function_says_by_all_open_turns_how_the_run_stands(turns, run, reason):
+    c = proposed("Read", "Write")
+    plan = plan_of(c)
+    for state, waiting_for in turns:
+        Turn.objects.create(
+            conversation=c,
+            lane="run",
+            kind="subtask",
+            state=state,
+            waiting_for=waiting_for,
+            checkpoint={"plan": plan.pk},
+        )
+    with transaction.atomic():
+        settle_run(plan)
+    plan.refresh_from_db()
+    assert (plan.run, plan.pause_reason) == (run, reason)
+
+
+def test_the_ids_within_a_subtask_carry_its_key():
+    parts, todo = set(), {"_subtask.html"}
+    while todo:
+        name = todo.pop()
+        parts.add(name)
+        text = (ROOT / "templates" / "plans" / name).read_text()
+        included = set(re.findall(r'include "plans/(\w+\.html)"', text))
+        todo |= included - parts
+        for id in re.findall(r'\bid="([^"]*)"', text):
+            assert "row.key" in id, f"{name}: {id}"
+    assert {"_activity.html", "_failed.html", "_row.html"} <= parts
+
+
+def test_the_gate_is_a_pure_function():
+    """It imports nothing of ours; marking a turn as gated is its caller's."""
+    tree = ast.parse((ROOT / "plans" / "gate.py").read_text())
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert modules == ["__future__", "dataclasses", "enum"]
+    policy = calls_in((ROOT / "plans" / "policy.py").read_text())
+    writes = ("save", "checkpoint", "update", "create", "store", "execute")
+    assert [each for each in policy if each.split(".")[-1] in writes] == []
