@@ -1,4 +1,4 @@
-"""The few environment variables Planside reads, each loud when it is wrong."""
+"""The environment variables Planside reads, each refused in one sentence when it is wrong."""
 
 from __future__ import annotations
 
@@ -119,24 +119,23 @@ def postgres(url: str) -> dict[str, object]:
 
 
 def lease_seconds() -> int:
-    """How long a turn stays with a worker that no longer says a word, its locks included."""
-    value = number("PLANSIDE_LEASE_SECONDS", 30)
-    if value != int(value) or value < 1:
-        raise ImproperlyConfigured("PLANSIDE_LEASE_SECONDS must be a whole number from 1 on.")
-    return int(value)
+    """How long a turn stays with a worker that is silent, its locks included."""
+    return limit("PLANSIDE_LEASE_SECONDS", 30)
 
 
 def fingerprint(folder: Path) -> str:
-    """Of what all files in the folder contain, and their names."""
-    whole = sha256()
+    """A hash of the names and contents of all files in the folder."""
+    digest = sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        whole.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return whole.hexdigest()[:12]
+        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def channel_layer(key: str) -> dict[str, object]:
-    """REDIS_URL as a channel layer. Redis has one space for all that is said on it, whatever the
-    database's number: the key keeps Planside and another one apart.
+    """REDIS_URL as a channel layer; without it, one in memory.
+
+    Redis has one namespace for all channels, whatever the database's number: the key keeps two
+    installations apart.
     """
     url = text("REDIS_URL")
     if not url:
@@ -156,33 +155,25 @@ made_key = False  # whether this process has made the key: then nothing was lost
 
 
 def secret_key(home: Path) -> str:
-    """The key beside the database, made at first start and readable by its owner alone."""
+    """The key beside the database, made at first start and readable by its owner alone.
+
+    A key that was cut short is refused: sessions could be forged with it.
+    """
     global made_key
     path = home / "secret.key"
     try:
         if not path.exists():
-            make_key(path)
+            from django.core.management.utils import get_random_secret_key
+
+            home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_once(path, get_random_secret_key())
             made_key = True
-        return read_key(path)
+        with path.open("rb") as file:
+            key = file.read(LONGEST_KEY).strip()
     except OSError as error:
-        where = (
-            f"{path} cannot be read" if path.exists() else f"PLANSIDE_HOME {home} cannot be used"
-        )
-        reason = os.strerror(error.errno or 0)
-        raise ImproperlyConfigured(f"{where}: {reason}.") from None
-
-
-def make_key(path: Path) -> None:
-    from django.core.management.utils import get_random_secret_key
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_once(path, get_random_secret_key())
-
-
-def read_key(path: Path) -> str:
-    """A key that was cut short is refused: sessions could be forged with it."""
-    with path.open("rb") as file:
-        key = file.read(LONGEST_KEY).strip()
+        unusable = f"PLANSIDE_HOME {home} cannot be used"
+        problem = f"{path} cannot be read" if path.exists() else unusable
+        raise ImproperlyConfigured(f"{problem}: {os.strerror(error.errno or 0)}.") from None
     if len(key) < SHORTEST_KEY or not key.isascii() or not key.decode().isprintable():
         raise ImproperlyConfigured(
             f"The key in {path} is damaged. Put it back from a backup; or move it away to get a "
@@ -205,10 +196,10 @@ def write_once(path: Path, text: str) -> None:
 
 
 def secrets() -> list[str]:
-    """What is secret among all this, to be kept out of the logs."""
+    """What must be kept out of the logs."""
     from django.conf import settings
 
     urls = [urlsplit(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
-    passwords = [word for url in urls for word in (url.password, unquote(url.password or ""))]
-    known = [settings.SECRET_KEY, settings.OPENAI_API_KEY, settings.PLANSIDE_METRICS_TOKEN]
-    return [word for word in (*known, *passwords) if word]
+    passwords = [each for url in urls for each in (url.password, unquote(url.password or ""))]
+    keys = [settings.SECRET_KEY, settings.OPENAI_API_KEY, settings.PLANSIDE_METRICS_TOKEN]
+    return [each for each in (*keys, *passwords) if each]

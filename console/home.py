@@ -1,4 +1,6 @@
-"""The home folder at the start: private, whole, and never silently a new one."""
+"""The home folder: at the start private, whole and never silently a new one; and where a browser
+finds the server that holds it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from agents.config.workspaces import agent_ids, prepare_home
+from agents.config.workspaces import agent_ids, prepare_home, write_atomically
 from agents.errors import Conflict
 from console import env
 from console.serving.migrating import migrate
@@ -31,8 +33,8 @@ def make_ready(*, new_database: bool = False) -> None:
     """The database first and the sample agent last, so agents without a database are a loss."""
     try:
         with database_in_words():
-            if not new_database:
-                must_have_its_database()
+            if not new_database and is_lost():
+                raise Conflict(f"{LOST.format(database_file())} {BEGIN_ANEW}")
             migrate()
         prepare_home()
     except OSError as error:
@@ -40,13 +42,8 @@ def make_ready(*, new_database: bool = False) -> None:
         raise Conflict(f"{where} cannot be used: {os.strerror(error.errno or 0)}.") from None
 
 
-def must_have_its_database() -> None:
-    """Raises Conflict where agents and a key lie beside none."""
-    if is_lost():
-        raise Conflict(f"{LOST.format(database_file())} {BEGIN_ANEW}")
-
-
 def is_lost() -> bool:
+    """Whether agents and a key lie beside no database."""
     return not env.made_key and bool(agent_ids()) and not has_database()
 
 
@@ -69,24 +66,22 @@ def database_file() -> Path | None:
 
 @contextmanager
 def database_in_words() -> Iterator[None]:
-    """What is wrong with the file, as one sentence; nothing has been written over it."""
+    """What is wrong with SQLite's file becomes one sentence; nothing has been written over it.
+
+    A server's error, or one that only a programmer understands, stays as it is.
+    """
     try:
         yield
     except DatabaseError as error:
-        if sentence := sentence_on(error):
-            raise Conflict(sentence) from None
+        code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
+        if code in DAMAGED:
+            raise Conflict(
+                f"The database {database_file()} is damaged ({error}). "
+                "Put it back from a backup; Planside leaves the damaged file as it is."
+            ) from None
+        if code in OUT_OF_REACH:
+            raise Conflict(f"The database {database_file()} cannot be used: {error}.") from None
         raise
-
-
-def sentence_on(error: DatabaseError) -> str:
-    """Nothing for a server's error, or one that only a programmer understands."""
-    code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
-    if code in DAMAGED:
-        return (
-            f"The database {database_file()} is damaged ({error}). "
-            "Put it back from a backup; Planside leaves the damaged file as it is."
-        )
-    return f"The database {database_file()} cannot be used: {error}." * (code in OUT_OF_REACH)
 
 
 def warnings() -> Iterator[str]:
@@ -103,3 +98,21 @@ def warnings() -> Iterator[str]:
 
 def remedy() -> str:
     return f"chmod -R go= {settings.PLANSIDE_HOME}"
+
+
+def keep_address(address: str) -> None:
+    """For commands beside the server: its port may have been any that was free."""
+    write_atomically(address_file(), address.encode())
+
+
+def public_address() -> str:
+    """Where a browser finds the server."""
+    if not settings.PLANSIDE_IS_LOCAL:
+        return f"https://{settings.PLANSIDE_ALLOWED_HOSTS[0]}"
+    if address_file().is_file():
+        return address_file().read_text()
+    return f"http://{settings.PLANSIDE_HOST}:{settings.PLANSIDE_PORT}"
+
+
+def address_file() -> Path:
+    return Path(settings.PLANSIDE_HOME) / ".address"

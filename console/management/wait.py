@@ -1,7 +1,7 @@
 """Waiting for turns from the command line: beside a running server, or by running them here.
 
-A command that runs turns itself takes only those of its own conversation. Told to end (Ctrl-C,
-SIGTERM, nobody reads what it prints), it leaves the work to the server that has it, or stops it.
+A command that runs turns itself takes only those of its own conversation. Ended by Ctrl-C, SIGTERM
+or because nobody reads what it prints, it leaves the work to the server that has it, or stops it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def run_until(is_over: Check, worker: Worker, give_up: Callable[[], object
     try:
         await wait_until(is_over)
     except (Interrupted, BrokenPipeError) as end:
-        goes_on = await in_db(others_work)
+        goes_on = await in_db(lambda: (runners() or 0) > 1)  # this process listens too
         if not goes_on:
             await in_db(give_up)
             await wait_for_rest(worker.within or 0)
@@ -79,7 +79,7 @@ async def run_until(is_over: Check, worker: Worker, give_up: Callable[[], object
 async def wait_beside(is_over: Check, conversation: int, give_up: Callable[[], object]) -> None:
     """Until another process has done it, or is gone and this one may take its place."""
     try:
-        await wait_until(lambda: is_over() or is_free(), TAKE_OVER / 10)
+        await wait_until(lambda: is_over() or nobody_runs(), TAKE_OVER / 10)
     except (Interrupted, BrokenPipeError) as end:
         goes_on = not a_command_runs()
         if not goes_on:
@@ -94,13 +94,8 @@ def interrupted(end: Exception, goes_on: bool) -> Interrupted:
     return Interrupted(number, goes_on)
 
 
-def others_work() -> bool:
-    """Whether another process runs turns; this one listens too."""
-    return (runners() or 0) > 1
-
-
-def is_free() -> bool:
-    """Nobody runs the turns of this home."""
+def nobody_runs() -> bool:
+    """Whether the turns of this home (SQLite) have no process that runs them."""
     try:
         home_lock().release()
     except Conflict:
@@ -109,8 +104,8 @@ def is_free() -> bool:
 
 
 def has_no_worker() -> bool:
-    """Whether what is said to run has nobody who runs it: the command that did was killed."""
-    return not runners() if connection.vendor == "postgresql" else is_free()
+    """Whether a live run has no process that runs it: the command that did was killed."""
+    return not runners() if connection.vendor == "postgresql" else nobody_runs()
 
 
 async def wait_for_rest(conversation: int) -> None:
@@ -135,7 +130,7 @@ async def release() -> None:
 
 async def wait_until(is_over: Check, pause: float = LOOK_AGAIN) -> None:
     """It may come true in another process. Raises Interrupted when a signal comes first."""
-    with told_to_end() as signalled:
+    with signals_to_end() as signalled:
         while not await in_db(is_over):
             await asyncio.wait([signalled], timeout=pause)
             if signalled.done():
@@ -143,24 +138,24 @@ async def wait_until(is_over: Check, pause: float = LOOK_AGAIN) -> None:
 
 
 @contextmanager
-def told_to_end() -> Iterator[asyncio.Future[int]]:
+def signals_to_end() -> Iterator[asyncio.Future[int]]:
     """Done with the number of the first signal; a second one ends the process as ever."""
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
 
-    def tell(number: int) -> None:
-        forget()
+    def receive(number: int) -> None:
+        remove()
         if not signalled.done():
             signalled.set_result(number)
 
-    def forget() -> None:
+    def remove() -> None:
         for each in SIGNALS:
             loop.remove_signal_handler(each)
 
     with suppress(ValueError, RuntimeError):  # not in the main thread
         for each in SIGNALS:
-            loop.add_signal_handler(each, tell, each)
+            loop.add_signal_handler(each, receive, each)
     try:
         yield signalled
     finally:
-        forget()
+        remove()

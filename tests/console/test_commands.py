@@ -14,9 +14,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from agents.errors import Conflict, NotFound
-from console.address import keep_address, kept
 from console.auth.signin import SPENT, signin_path
 from console.auth.users import local_owner
+from console.home import address_file, keep_address
 from tests.console.serving import ROOT, surroundings
 
 IMPORTING = """
@@ -68,7 +68,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, words):
 
 @pytest.fixture(autouse=True)
 def _no_server_is_known():
-    kept().unlink(missing_ok=True)
+    address_file().unlink(missing_ok=True)
 
 
 def printed(*words):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
 from agents import run_once
-from agents.chains.schema import Chain
 from agents.chains.store import (
     chain_in,
     delete_chain,
@@ -28,7 +28,7 @@ from agents.llm.providers import default_model
 from agents.models import Turn, TurnState
 from agents.tools import permissions
 from console.auth.users import local_owner
-from console.management.plain_errors import PlainCommand
+from console.management.base import PlainCommand
 from console.management.wait import release
 
 
@@ -60,7 +60,8 @@ class Command(PlainCommand):
     def run_chain(
         self, *, chain: str, agent: str, allow: list[str], input: str, json: bool, **_: object
     ) -> None:
-        document = named(chain)
+        path = file_of(chain)
+        document = chain_in(path) if path else load_chain(chain)
         if agent:
             record = agent_of(local_owner(), agent)
             now = permissions.of_agent(record)
@@ -70,7 +71,7 @@ class Command(PlainCommand):
             permissions.check_known(allow, local_owner().pk)
             config = run_once.in_folder(document, Path.cwd(), allow, default_model())
         with run_once.own_turn(local_owner(), input, config, agent) as turn:
-            outcome = asyncio.run(carry_out(turn, quiet=json))
+            outcome = asyncio.run(carry_out(turn, print_text if not json else lambda event: None))
         if not agent:
             turn.conversation.delete()
         if json:
@@ -80,7 +81,8 @@ class Command(PlainCommand):
         run_once.demand_done(outcome)
 
     def check_chain(self, *, file: str, json: bool, **_: object) -> None:
-        faults = lint(text_of(file))
+        path = file_of(file)
+        faults = lint(text_in(path) if path else read_text(file))
         if json:
             self.print_json([asdict(fault) for fault in faults])
         for fault in [] if json else faults:
@@ -112,29 +114,17 @@ class Command(PlainCommand):
         change_agent(agent, {"chains": {"chat": chain}})
 
 
-def is_file(chain: str) -> bool:
-    """A file where there is one, else a chain of the home folder is meant."""
+def file_of(chain: str) -> Path | None:
+    """A file where there is one; None where a chain of the home folder is meant."""
     path = Path(chain).expanduser()
-    return path.suffix == ".json" or path.exists()
+    return path if path.suffix == ".json" or path.exists() else None
 
 
-def named(chain: str) -> Chain:
-    return chain_in(Path(chain).expanduser()) if is_file(chain) else load_chain(chain)
-
-
-def text_of(chain: str) -> str:
-    return text_in(Path(chain).expanduser()) if is_file(chain) else read_text(chain)
-
-
-async def carry_out(turn: Turn, quiet: bool) -> run_once.Outcome:
+async def carry_out(turn: Turn, on_event: Callable[[ChainEvent], None]) -> run_once.Outcome:
     try:
-        return await run_once.carry_out(turn, ignore if quiet else print_text)
+        return await run_once.carry_out(turn, on_event)
     finally:
         await release()
-
-
-def ignore(event: ChainEvent) -> None:
-    pass
 
 
 def print_text(event: ChainEvent) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from agents.errors import Conflict
-from console.management.plain_errors import PlainCommand
-from console.ops.doctor import Finding, findings
+from console.management.base import PlainCommand
+from console.ops.doctor import findings
 
 MARKS = {"fine": "ok  ", "note": "note", "wrong": "FIX "}
 
@@ -22,12 +22,9 @@ class Command(PlainCommand):
         if json:
             self.print_json([finding._asdict() for finding in found])
         for finding in [] if json else found:
-            self.stdout.write(line(finding))
+            advice = f" {finding.advice}" if finding.advice else ""
+            line = f"{MARKS[finding.grade]}  {finding.about}: {finding.sentence}{advice}"
+            self.stdout.write(line)
         wrong = sum(finding.grade == "wrong" for finding in found)
         if wrong:
             raise Conflict(f"{wrong} of {len(found)} need fixing.")
-
-
-def line(finding: Finding) -> str:
-    advice = f" {finding.advice}" if finding.advice else ""
-    return f"{MARKS[finding.grade]}  {finding.about}: {finding.sentence}{advice}"

@@ -8,28 +8,27 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from django.contrib.auth.models import User
+from django.db.models import F
 
 from agents.actions import create_conversation
 from agents.config.ownership import agent_of, agents_of
-from agents.config.store import AgentRecord
 from agents.engine.lifecycle import request_stop
 from agents.engine.results import last_text
 from agents.errors import Conflict, NotFound
-from agents.models import Conversation, Turn
+from agents.models import Turn
 from console import plan_command
 from console.auth.users import local_owner
-from console.management.plain_errors import Ended, PlainCommand
-from console.management.plan_choice import plan_named
-from console.management.plan_listing import active_among, lines_of
+from console.management.base import Ended, PlainCommand
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
 from plans.export import as_markdown
-from plans.models import LIVE, SETTLED, Plan
+from plans.models import LIVE, OPEN, SETTLED, ActivePlan, Plan
 from plans.queries import checklist, reload
+from plans.search import rows_of
 from plans.snapshot import snapshot
 
+MOST = 20  # plans listed where one has to be named
 MARKS = {"todo": " ", "in_progress": ">", "done": "x", "abandoned": "-"}
 
 
@@ -67,13 +66,26 @@ class Command(PlainCommand):
         self, *, goal: str, agent: str, planner: str, beside: bool, json: bool, **_: object
     ) -> None:
         """In a conversation of its own, or beside another; other plans are left alone."""
-        conversation = plan_named(None).conversation if beside else new_conversation(agent)
-        said = plan_command.plan(conversation, f"/plan {goal}", goal, by(), planner, beside=True)
-        if said.turn is None:
+        if beside:
+            conversation = plan_named(None).conversation
+        else:
+            owner = local_owner()
+            chosen = agent_of(owner, agent) if agent else next(iter(agents_of(owner)), None)
+            if chosen is None:
+                raise NotFound("There is no agent yet.")
+            conversation = create_conversation(owner, chosen.id)
+        turn = plan_command.plan(
+            conversation, f"/plan {goal}", goal, by(), planner, beside=True
+        ).turn
+        if turn is None:
             raise Conflict(f"Plan mode is off for {conversation.agent_id}.")
-        turn = said.turn
+
+        def give_up() -> None:  # a plan that was never made is not asked for any more
+            if not actions.cancel_request(conversation, by()):
+                request_stop(turn, by())
+
         with left_to_server("It goes on with it there.", "No plan was made."):
-            follow(is_through(turn), conversation.pk, lambda: stop_asking(turn))
+            follow(is_through(turn), conversation.pk, give_up)
         turn.refresh_from_db()
         plan = Plan.objects.filter(pk=turn.checkpoint.get("made", 0)).first()
         if plan is None:
@@ -82,30 +94,35 @@ class Command(PlainCommand):
 
     def list_plan(self, *, json: bool, **_: object) -> None:
         plans = list(Plan.objects.filter(conversation__owner=local_owner()).order_by("-pk"))
+        pointers = ActivePlan.objects.filter(plan__in=[plan.pk for plan in plans])
+        active = set(pointers.values_list("plan_id", flat=True))
         if json:
-            active = active_among(plans)
             self.print_json([{**snapshot(plan), "active": plan.pk in active} for plan in plans])
-        for line in [] if json else lines_of(plans):
-            self.stdout.write(line)
+            return
+        rows = {row.id: row for row in rows_of([plan.pk for plan in plans])}
+        for plan in plans:
+            if row := rows.get(plan.pk):
+                mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
+                line = f"{row.id}  {row.standing.word:28}  {settled:>7}  {mark} {row.title}"
+                self.stdout.write(line)
 
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
         self.show(plan_named(id, to_read=True), json)
 
     def approve_plan(self, *, id: int | None, version: int | None, json: bool, **_: object) -> None:
-        """Only says yes; `plan run` runs it. What is not named by ID and version is shown first."""
+        """Only says yes; `plan run` runs it.
+
+        What is not named by ID and version is shown whole first; at a terminal the yes follows it.
+        """
         plan = plan_named(id)
         wanted = plan.version if version is None else version
         if id is None or version is None:
-            self.show_before(plan, json)
+            if not json:
+                self.stdout.write(as_markdown(plan))
+            question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
+            if sys.stdin.isatty() and input(question).strip().casefold() not in ("y", "yes"):
+                raise Conflict("Nothing was approved.")
         self.show(actions.approve_plan(plan, wanted, by(), run="no"), json)
-
-    def show_before(self, plan: Plan, json: bool) -> None:
-        """The plan whole, as it was read here; at a terminal the yes follows on it."""
-        if not json:
-            self.stdout.write(as_markdown(plan))
-        question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
-        if sys.stdin.isatty() and not is_yes(input(question)):
-            raise Conflict("Nothing was approved.")
 
     def run_plan(
         self,
@@ -272,45 +289,52 @@ STOPS = {
 
 @contextmanager
 def left_to_server(there: str, here: str) -> Iterator[None]:
-    """Told to end, the command says in a sentence who has the work now, and exits as told."""
+    """When a signal ends the command, one sentence says who has the work now.
+
+    `there`: a server goes on with it; `here`: it was stopped.
+    """
     try:
         yield
     except Interrupted as end:
         if end.code == 128 + signal.SIGPIPE:
             raise BrokenPipeError from None
-        said = f"Planside goes on with it. {there}" if end.goes_on else f"Stopped. {here}"
-        raise Ended(said, end.code) from None
+        sentence = f"Planside goes on with it. {there}" if end.goes_on else f"Stopped. {here}"
+        raise Ended(sentence, end.code) from None
 
 
 def is_through(turn: Turn) -> Callable[[], bool]:
     return lambda: not Turn.objects.get(pk=turn.pk).is_open
 
 
-def stop_asking(turn: Turn) -> None:
-    """A plan that was never made is not asked for any more."""
-    if not actions.cancel_request(turn.conversation, by()):
-        request_stop(turn, by())
-
-
-def is_yes(answer: str) -> bool:
-    return answer.strip().casefold() in ("y", "yes")
-
-
 def by() -> str:
     return str(local_owner().username)
 
 
-def new_conversation(agent: str) -> Conversation:
-    owner = local_owner()
-    chosen = agent_of(owner, agent) if agent else first_agent(owner)
-    return create_conversation(owner, chosen.id)
+def plan_named(id: int | None, *, to_read: bool = False) -> Plan:
+    """The plan with this number; without one, the only open plan in a drawer.
 
-
-def first_agent(owner: User) -> AgentRecord:
-    agents = agents_of(owner)
-    if not agents:
-        raise NotFound("There is no agent yet.")
-    return agents[0]
+    To read one, any plan does if there is only one.
+    """
+    plans = Plan.objects.filter(conversation__owner=local_owner())
+    if id is not None:
+        plan = plans.filter(pk=id).first()
+        if plan is None:
+            raise NotFound(f"There is no plan {id}.")
+        return plan
+    mine = list(plans.filter(conversation__parent_call=None).order_by("pk"))
+    in_drawers = plans.filter(conversation__active_plan__plan__pk=F("pk"), state__in=OPEN)
+    possible = list(in_drawers.filter(conversation__parent_call=None).order_by("pk"))
+    if not possible and to_read:
+        possible = mine
+    if len(possible) == 1:
+        return possible[0]
+    if not mine:
+        raise NotFound("There is no plan yet.")
+    if not possible:
+        last = mine[-1]
+        raise Conflict(f"No plan is open. Name one by its ID, such as {last.pk} “{last.title}”.")
+    listed = "; ".join(f"{each.pk} “{each.title}” (v{each.version})" for each in possible[-MOST:])
+    raise Conflict(f"{len(possible)} plans are possible: name one by its ID. {listed}.")
 
 
 def why_none(turn: Turn, result: str = "No plan was made.") -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from functools import partial
 
 from django.conf import settings
 from django.db import connection
@@ -12,11 +12,10 @@ from django.db import connection
 from agents.errors import Conflict
 from agents.queue.ownership import home_lock
 from agents.queue.worker import Worker
-from console.address import keep_address, public_address
 from console.auth.signin import signin_path
 from console.auth.users import local_owner
-from console.home import make_ready, warnings
-from console.management.plain_errors import PlainCommand, leave
+from console.home import keep_address, make_ready, public_address, warnings
+from console.management.base import PlainCommand, leave
 from console.serving import server
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
 from console.serving.static_files import collect
@@ -37,46 +36,29 @@ class Command(PlainCommand):
             use_one_malloc_arena()
             for line in warnings():
                 self.stderr.write(line)
-            with lock():
+            # One process runs the turns of a home; PostgreSQL lets many, each turn leased.
+            alone = connection.vendor == "sqlite"
+            runs_turns = settings.PLANSIDE_WORKERS != "external"
+            with home_lock() if alone and runs_turns else nullcontext():
                 make_ready(new_database=new_database)
                 collect()
-                run()
+                run(Worker(alone=alone) if runs_turns else None)
         except KeyboardInterrupt:
             pass  # before the reactor listened to Ctrl-C
         leave()
 
 
-def lock() -> AbstractContextManager[object]:
-    """One process runs the turns of a home; PostgreSQL lets many, each turn leased."""
-    alone = connection.vendor == "sqlite" and runs_turns()
-    return home_lock() if alone else nullcontext()
-
-
-def runs_turns() -> bool:
-    return settings.PLANSIDE_WORKERS != "external"
-
-
-def run() -> None:
+def run(worker: Worker | None) -> None:
     listener = server.listen(settings.PLANSIDE_HOST, settings.PLANSIDE_PORT)
     address = server.address_of(listener)
     keep_address(address)
-    line = f"Planside is ready: {front_door(address)}"
-    worker = Worker(alone=connection.vendor == "sqlite") if runs_turns() else None
-    running = server.Server(listener, worker, on_ready=lambda: say(line))
+    # On this machine a link that signs in; on a server the page that asks for a password.
+    is_local = settings.PLANSIDE_IS_LOCAL
+    door = address + signin_path(local_owner()) if is_local else f"{public_address()}/signin/"
+    # Flushed, since whoever started this may read it through a pipe.
+    ready = partial(print, f"Planside is ready: {door}", flush=True)
+    running = server.Server(listener, worker, on_ready=ready)
     freeze_loaded_code()
     running.run()
     if running.is_broken:
         raise Conflict("Planside stopped because the part that runs turns broke; see above.")
-
-
-def say(line: str) -> None:
-    """Flushed, since whoever started this may read it through a pipe."""
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def front_door(address: str) -> str:
-    """On this machine a link that signs in; on a server the page that asks for a password."""
-    if settings.PLANSIDE_IS_LOCAL:
-        return address + signin_path(local_owner())
-    return f"{public_address()}/signin/"

@@ -7,10 +7,10 @@ from argparse import ArgumentParser
 from django.contrib.auth.models import User
 
 from agents.errors import Conflict, NotFound
-from console.address import public_address
 from console.auth.signin import signin_path
 from console.auth.users import OWNER, local_owner
-from console.management.plain_errors import PlainCommand
+from console.home import public_address
+from console.management.base import PlainCommand
 
 
 class Command(PlainCommand):
@@ -22,14 +22,10 @@ class Command(PlainCommand):
 
     def handle(self, *, name: str, json: bool, **_: object) -> None:
         self.prepare()
-        link = public_address() + signin_path(person(name))
+        user = local_owner() if name == OWNER else User.objects.filter(username=name).first()
+        if user is None:
+            raise NotFound(f"There is no person named {name!r}.")
+        if not user.is_active:
+            raise Conflict(f"{name} is deactivated: manage.py user activate {name}")
+        link = public_address() + signin_path(user)
         self.print_json({"user": name, "link": link}) if json else self.stdout.write(link)
-
-
-def person(name: str) -> User:
-    user = local_owner() if name == OWNER else User.objects.filter(username=name).first()
-    if user is None:
-        raise NotFound(f"There is no person named {name!r}.")
-    if not user.is_active:
-        raise Conflict(f"{name} is deactivated: manage.py user activate {name}")
-    return user

@@ -7,10 +7,9 @@ from argparse import ArgumentParser
 from django.contrib.auth.models import User
 
 from agents.errors import NotFound
-from agents.models import ApiToken
 from console.auth.tokens import create_token, live_tokens, revoke_token
 from console.auth.users import OWNER, local_owner
-from console.management.plain_errors import PlainCommand
+from console.management.base import PlainCommand
 
 
 class Command(PlainCommand):
@@ -37,12 +36,22 @@ class Command(PlainCommand):
 
     def list_tokens(self, user: str, as_json: bool) -> None:
         tokens = live_tokens().filter(user=person(user)) if user else live_tokens()
-        rows = [row(token) for token in tokens.order_by("user__username", "name")]
+        rows = []
+        for token in tokens.order_by("user__username", "name"):
+            last = token.last_used_at
+            rows.append(
+                {
+                    "name": token.name,
+                    "user": token.user.username,
+                    "created_at": token.created_at.isoformat(timespec="seconds"),
+                    "last_used_at": last.isoformat(timespec="seconds") if last else None,
+                }
+            )
         if as_json:
             self.print_json(rows)
-        for shown in [] if as_json else rows:
-            used = f"last used {shown['last_used_at']}" if shown["last_used_at"] else "never used"
-            self.stdout.write(f"{shown['name']}  ({shown['user']}, {used})")
+        for row in [] if as_json else rows:
+            used = f"last used {row['last_used_at']}" if row["last_used_at"] else "never used"
+            self.stdout.write(f"{row['name']}  ({row['user']}, {used})")
 
 
 VERBS = {
@@ -60,13 +69,3 @@ def person(username: str) -> User:
     if user is None:
         raise NotFound(f"There is no user named {username!r}.")
     return user
-
-
-def row(token: ApiToken) -> dict[str, str | None]:
-    used = token.last_used_at
-    return {
-        "name": token.name,
-        "user": token.user.username,
-        "created_at": token.created_at.isoformat(timespec="seconds"),
-        "last_used_at": used.isoformat(timespec="seconds") if used else None,
-    }

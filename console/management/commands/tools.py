@@ -14,7 +14,7 @@ from agents.tools.integrations import actions, mcp
 from agents.tools.integrations.openapi.operations import document_in
 from console.auth.users import OWNER
 from console.integration_schemas import SourceShape, shape
-from console.management.plain_errors import PlainCommand
+from console.management.base import PlainCommand
 
 WEB = ("http://", "https://")
 
@@ -41,7 +41,11 @@ class Command(PlainCommand):
         elif verb in TRUST:
             self.show(actions.trust_hints(name, TRUST[verb], OWNER), json)
         else:
-            self.show(add(name, options) if verb == "add" else test(name), json)
+            if verb == "add":
+                asking = actions.register(added(name, options), OWNER)
+            else:
+                asking = actions.refresh_source(actions.source_named(name))
+            self.show(answered(asking), json)
 
     def list_sources(self, as_json: bool) -> None:
         rows = [shape(source) for source in actions.list_sources()]
@@ -103,53 +107,46 @@ def add_where(arguments: ArgumentParser) -> None:
     )
 
 
-def add(name: str, options: dict[str, object]) -> ToolSource:
-    """Kept only when it could be asked."""
-    where = str(options["mcp"] or options["openapi"])
+def added(name: str, options: dict[str, object]) -> ToolSource:
+    """The service as it was described; `actions.register` keeps it only when it could be asked."""
+    where, spec = str(options["mcp"] or options["openapi"]), options["spec"]
     is_command = bool(options["mcp"]) and not where.startswith(WEB)
-    source = actions.add_source(
+    if spec and not str(spec).startswith(WEB):  # a file: the document in it
+        try:
+            spec = document_in(Path(str(spec)).read_bytes(), str(spec))
+        except OSError as error:
+            raise Invalid(f"{spec} cannot be read: {error.strerror}.") from None
+    return actions.add_source(
         name,
         kind=ToolSource.Kind.MCP if options["mcp"] else ToolSource.Kind.OPENAPI,
         url="" if is_command else where,
         command=where if is_command else "",
-        spec=spec_of(options["spec"]),
+        spec=spec or None,
         headers=pairs(options["header"], "=:" if is_command else ":", "A header is --header"),
         inject=pairs(options["inject"], "=", "An injected argument is --inject"),
         timeout_s=int(str(options["timeout"])),
         trusts_hints=bool(options["trust_hints"]),
         by=OWNER,
     )
-    return run(actions.register(source, OWNER))
 
 
-def test(name: str) -> ToolSource:
-    return run(actions.refresh_source(actions.source_named(name)))
-
-
-def run(asking: Awaitable[ToolSource]) -> ToolSource:
+def answered(asking: Awaitable[ToolSource]) -> ToolSource:
     """Ask, and end whatever was started for it."""
 
-    async def story() -> ToolSource:
+    async def ask() -> ToolSource:
         try:
             return await asking
         finally:
             await mcp.aclose_all()
 
-    return async_to_sync(story)()
-
-
-def spec_of(spec: object) -> object:
-    """A URL as it is, a file as the document in it."""
-    if not spec or str(spec).startswith(WEB):
-        return spec or None
-    try:
-        return document_in(Path(str(spec)).read_bytes(), str(spec))
-    except OSError as error:
-        raise Invalid(f"{spec} cannot be read: {error.strerror}.") from None
+    return async_to_sync(ask)()
 
 
 def pairs(texts: object, signs: str, what: str) -> dict[str, str]:
-    """`name: value` or `name=value`, cut at the first of the signs. A value is never said."""
+    """`name: value` or `name=value`, cut at the first of the signs.
+
+    A value may be a secret: no sentence repeats one.
+    """
     found: dict[str, str] = {}
     for text in texts if isinstance(texts, list) else []:
         places = [text.index(sign) for sign in signs if sign in text]
@@ -160,5 +157,5 @@ def pairs(texts: object, signs: str, what: str) -> dict[str, str]:
 
 
 def line(row: SourceShape) -> str:
-    told = f"{row.name}  {row.kind}  {row.command or row.url}  {len(row.tools):,} tools"
-    return f"{told}  {row.error}" if row.error else told
+    summary = f"{row.name}  {row.kind}  {row.command or row.url}  {len(row.tools):,} tools"
+    return f"{summary}  {row.error}" if row.error else summary

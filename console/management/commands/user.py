@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from agents.errors import Invalid, NotFound
 from agents.removal import stop_work_of
 from console.auth.users import known_username, new_username
-from console.management.plain_errors import PlainCommand
+from console.management.base import PlainCommand
 
 VERBS = {
     "add": "a new person; the password is asked for, or read from a pipe",
@@ -45,35 +45,38 @@ class Command(PlainCommand):
         if verb == "list":
             self.list_people(json)
         elif verb == "add":
-            add(name, entered_password(), is_admin=admin)
+            user = User(username=new_username(name), is_staff=admin, is_superuser=admin)
+            set_password(user)
         elif verb == "password":
-            set_password(person(name), entered_password())
+            set_password(person(name))
         else:
-            self.let_in(person(name), verb == "activate")
-
-    def let_in(self, user: User, may: bool) -> None:
-        """What works for a person who may not come in any more is stopped."""
-        User.objects.filter(pk=user.pk).update(is_active=may)
-        if not may and (stopped := stop_work_of(user)):
-            self.stdout.write(f"Stopped what was under way: {stopped}.")
+            user, may = person(name), verb == "activate"
+            User.objects.filter(pk=user.pk).update(is_active=may)
+            if not may and (stopped := stop_work_of(user)):
+                self.stdout.write(f"Stopped what was under way: {stopped}.")
 
     def list_people(self, as_json: bool) -> None:
-        rows = [row(user) for user in User.objects.order_by("username")]
+        rows: list[dict[str, object]] = []
+        for user in User.objects.order_by("username"):
+            last = user.last_login.isoformat(timespec="seconds") if user.last_login else None
+            rows.append(
+                {
+                    "name": user.username,
+                    "admin": user.is_superuser,
+                    "active": user.is_active,
+                    "last_sign_in": last,
+                }
+            )
         if as_json:
             self.print_json(rows)
-        for shown in [] if as_json else rows:
-            words = ["admin" if shown["admin"] else "", "" if shown["active"] else "deactivated"]
-            told = ", ".join(filter(None, words))
-            self.stdout.write(f"{shown['name']}  ({told})" if told else str(shown["name"]))
+        for row in [] if as_json else rows:
+            words = ["admin" if row["admin"] else "", "" if row["active"] else "deactivated"]
+            notes = ", ".join(filter(None, words))
+            self.stdout.write(f"{row['name']}  ({notes})" if notes else str(row["name"]))
 
 
-def add(name: str, password: str, *, is_admin: bool) -> User:
-    user = User(username=new_username(name), is_staff=is_admin, is_superuser=is_admin)
-    set_password(user, password)
-    return user
-
-
-def set_password(user: User, password: str) -> None:
+def set_password(user: User) -> None:
+    password = entered_password()
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -97,13 +100,3 @@ def person(name: str) -> User:
     if user is None:
         raise NotFound(f"There is no person named {name!r}.")
     return user
-
-
-def row(user: User) -> dict[str, object]:
-    seen = user.last_login.isoformat(timespec="seconds") if user.last_login else None
-    return {
-        "name": user.username,
-        "admin": user.is_superuser,
-        "active": user.is_active,
-        "last_sign_in": seen,
-    }

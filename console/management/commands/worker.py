@@ -11,7 +11,7 @@ from agents.errors import Conflict
 from agents.queue.ownership import home_lock
 from agents.queue.worker import Worker
 from console.home import warnings
-from console.management.plain_errors import PlainCommand, leave
+from console.management.base import PlainCommand, leave
 from console.management.wait import release
 from console.ops.metrics import open_port
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
@@ -39,20 +39,20 @@ async def work(worker: Worker) -> None:
     """Until SIGTERM or Ctrl-C; what runs then goes back into the queue at its checkpoint."""
     open_port()
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
+    signalled = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, told.set)
+        loop.add_signal_handler(name, signalled.set)
     running = asyncio.create_task(worker.run())
     await asyncio.wait(
-        {running, asyncio.create_task(told.wait())}, return_when=asyncio.FIRST_COMPLETED
+        {running, asyncio.create_task(signalled.wait())}, return_when=asyncio.FIRST_COMPLETED
     )
     if running.done() and (error := running.exception()):
         raise Conflict("The worker stopped because something in it broke.") from error
-    await asyncio.wait({asyncio.create_task(wind_up(worker, running))}, timeout=DRAIN)
+
+    async def wind_up() -> None:
+        await worker.stop()
+        await running
+        await release()
+
+    await asyncio.wait({asyncio.create_task(wind_up())}, timeout=DRAIN)
     leave()
-
-
-async def wind_up(worker: Worker, running: asyncio.Task[None]) -> None:
-    await worker.stop()
-    await running
-    await release()

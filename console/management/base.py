@@ -1,4 +1,4 @@
-"""A command whose refusals are one plain sentence."""
+"""What every command is made of: its refusals are one plain sentence."""
 
 from __future__ import annotations
 
@@ -49,16 +49,12 @@ class PlainCommand(BaseCommand):
             self.stderr.write("Interrupted.")
             sys.exit(128 + signal.SIGINT)
         except BrokenPipeError:  # nobody reads on, as behind `| head -1`
-            nobody_reads()
+            # What is still in the buffer goes nowhere, so that the exit does not fail over it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
 
     def print_json(self, document: object) -> None:
         self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str))
-
-
-def nobody_reads() -> None:
-    """What is still in the buffer goes nowhere, so that the exit does not fail over it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def leave() -> NoReturn:
