@@ -129,7 +129,8 @@ def read_again(turn: Turn) -> None:
     """How this claim of it ended. Raises Conflict where another claim or a deletion ended it."""
     epoch = turn.epoch
     with suppress(Turn.DoesNotExist):
-        turn.refresh_from_db()
+        # With its conversation: the next claim starts in the event loop, where nothing is fetched.
+        turn.refresh_from_db(from_queryset=Turn.objects.select_related("conversation"))
         if turn.epoch == epoch and turn.state != TurnState.RUNNING:
             return
     raise Conflict(TAKEN)
