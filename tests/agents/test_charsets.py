@@ -10,7 +10,7 @@ from agents import http
 from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
 from agents.tools.fetch import fetch
-from agents.tools.integrations.mcp.http import BoundedClient
+from agents.tools.integrations.mcp.transports import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire
 from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.operations import operations_of, read_operations

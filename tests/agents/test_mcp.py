@@ -316,7 +316,7 @@ async def test_a_server_that_is_no_longer_registered_is_closed(small):
 
 
 async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
-    from agents.tools.integrations.mcp.connection import Connection
+    from agents.tools.integrations.mcp.client import Connection
 
     connection = Connection(small, idle=0.3)
     await connection.call("count", {})
