@@ -129,8 +129,7 @@ def read_again(turn: Turn) -> None:
     """How this claim of it ended. Raises Conflict where another claim or a deletion ended it."""
     epoch = turn.epoch
     with suppress(Turn.DoesNotExist):
-        # With its conversation: the next claim starts in the event loop, where nothing is fetched.
-        turn.refresh_from_db(from_queryset=Turn.objects.select_related("conversation"))
+        turn.refresh_from_db()
         if turn.epoch == epoch and turn.state != TurnState.RUNNING:
             return
     raise Conflict(TAKEN)
@@ -154,7 +153,8 @@ def take_again(turn: Turn) -> None:
         counted_at=now,
     ):
         raise Conflict(TAKEN)
-    turn.refresh_from_db()
+    # With its conversation: the next claim starts in the event loop, where nothing is fetched.
+    turn.refresh_from_db(from_queryset=Turn.objects.select_related("conversation"))
 
 
 async def wait_for(turn: Turn, seconds: float) -> Outcome:
