@@ -21,6 +21,7 @@ from datetime import datetime
 from agents.macros import MACRO
 
 Output = dict[str, object]
+MISSING = object()
 
 KINDS = ("var", "now", "toolservice", "chain", "edge_count")
 
@@ -66,15 +67,8 @@ class OutputView:
     def text(self) -> str:
         return text_of(self.output)
 
-    def find(self, name: str) -> tuple[bool, object]:
-        """Whether there is such a field, and its value. Facts come first, then the data."""
-        for place in self.places():
-            found, value = found_in(place, name)
-            if found:
-                return True, value
-        return False, None
-
     def places(self) -> Iterator[object]:
+        """Where a field is looked up, in this order: facts come first, then the data."""
         facts, data = self.output.get("facts"), self.output.get("data")
         parsed = parsed_or_text(self.text)
         if isinstance(facts, dict):
@@ -84,12 +78,14 @@ class OutputView:
         yield {"text": self.text, "output": self.text, **self.output}
 
 
-def found_in(place: object, name: str) -> tuple[bool, object]:
+def field_of(place: object, name: str) -> object:
+    """A field of an output or an object, or an item of a list; else MISSING."""
+    if isinstance(place, OutputView):
+        fields = (field_of(each, name) for each in place.places())
+        return next((field for field in fields if field is not MISSING), MISSING)
     if isinstance(place, list) and name.isdecimal() and int(name) < len(place):
-        return True, place[int(name)]
-    if isinstance(place, dict) and name in place:
-        return True, place[name]
-    return False, None
+        return place[int(name)]
+    return place.get(name, MISSING) if isinstance(place, dict) else MISSING
 
 
 def text_of(output: Mapping[str, object]) -> str:
@@ -152,15 +148,12 @@ def value_of(macro: str, values: TemplateValues) -> str:
 def output_at(path: str, values: TemplateValues) -> str:
     """`.input` or `.task.field`: what was put in, or what an earlier task gave out."""
     first, *rest = path.split(".")
-    found, value = values.result.find(first) if values.result else (False, None)
-    if not found:
-        found, value = found_in(values.outputs, first)
+    value = field_of(values.result, first)
+    if value is MISSING:
+        value = field_of(values.outputs, first)
     for part in rest:
-        if found:
-            found, value = (
-                value.find(part) if isinstance(value, OutputView) else found_in(value, part)
-            )
-    if not found:
+        value = field_of(value, part)
+    if value is MISSING:
         raise UnknownMacro(f"There is no .{path} to put into the text.")
     if isinstance(value, OutputView):
         return value.text

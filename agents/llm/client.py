@@ -111,48 +111,37 @@ async def list_models(endpoint: Endpoint) -> list[str]:
 @asynccontextmanager
 async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
     """The response to a request that was accepted, asked once more in plainer form if need be."""
-    body = request.body()
-    if request.endpoint.base_url in _plain_servers:
+    client, endpoint, body = http.client(), request.endpoint, request.body()
+    if endpoint.base_url in _plain_servers:
         body.pop("stream_options", None)
-    try:
-        async with _sent(request, body) as response:
-            yield response
-    except PlainerPlease:
-        del body["stream_options"]
-        async with _sent(request, body) as response:
-            _plain_servers.add(request.endpoint.base_url)
-            yield response
-
-
-class PlainerPlease(Exception):
-    """The server answered 400 and may have meant stream_options."""
-
-
-@asynccontextmanager
-async def _sent(request: ModelRequest, body: Json) -> AsyncIterator[httpx.Response]:
-    client = http.client()
-    headers = {**request.endpoint.request_headers, **PLAIN}
-    message = client.build_request(
-        "POST", request.url, json=body, headers=headers, timeout=http.timeout()
-    )
-    # Transports other than the network's own do not count time, so it is counted here too.
-    async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):
-        response = await client.send(message, stream=True)
-    try:
-        if response.status_code != 200:
+    headers = {**endpoint.request_headers, **PLAIN}
+    is_plainer = False
+    while True:
+        message = client.build_request(
+            "POST", request.url, json=body, headers=headers, timeout=http.timeout()
+        )
+        # Transports other than the network's own do not count time, so it is counted here too.
+        async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):
+            response = await client.send(message, stream=True)
+        try:
+            if response.status_code == 200:
+                if is_plainer:
+                    _plain_servers.add(endpoint.base_url)
+                yield response
+                return
             beginning = bytearray()
             with suppress(httpx.HTTPError, TimeoutError):  # some bodies do not end
                 async with asyncio.timeout(AFTERTHOUGHT):
                     await _read_into(beginning, response, LONGEST_ERROR)
-            text = beginning[:LONGEST_ERROR].decode(errors="replace")
-            error = errors.from_status(request, response.status_code, text, response.headers)
-            vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
-            if vague and "stream_options" in body:
-                raise PlainerPlease from error
+        finally:
+            await response.aclose()
+        text = beginning[:LONGEST_ERROR].decode(errors="replace")
+        error = errors.from_status(request, response.status_code, text, response.headers)
+        is_vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
+        if not is_vague or "stream_options" not in body:
             raise error
-        yield response
-    finally:
-        await response.aclose()
+        del body["stream_options"]
+        is_plainer = True
 
 
 async def _read_into(body: bytearray, response: httpx.Response, most: int) -> None:

@@ -121,7 +121,7 @@ def model_call(request: ModelRequest) -> Iterator[ModelCall]:
         facts = {**facts, "server.address": parts.hostname, "server.port": port}
     except ValueError:  # no address at all: the request will say so itself
         pass
-    with tracing.client_span(f"chat {request.model}".strip(), facts) as span:
+    with tracing.span(f"chat {request.model}".strip(), facts, is_client=True) as span:
         call = ModelCall(request, span)
         try:
             yield call

@@ -74,60 +74,45 @@ def captures_content() -> bool:
     return is_on() and bool(settings.OTEL_CAPTURE_CONTENT)
 
 
-def span(name: str, facts: Facts, *, is_root: bool = False) -> AbstractContextManager[SpanWriter]:
-    """A span in which others are nested; an exception that leaves it is its error."""
-    return nested_span(name, facts, is_root) if is_on() else OFF
+def span(
+    name: str, facts: Facts, *, is_root: bool = False, is_client: bool = False
+) -> AbstractContextManager[SpanWriter]:
+    """A span whose error is the exception that leaves it.
 
-
-def client_span(name: str, facts: Facts) -> AbstractContextManager[SpanWriter]:
-    """A request to another server. Nothing nests in it, so a generator may pause within."""
-    return unattached_span(name, facts) if is_on() else OFF
+    `is_client` is for a request to another server: no span nests in it, so that a generator may
+    pause within.
+    """
+    return open_span(name, facts, is_root, is_client) if is_on() else OFF
 
 
 @contextmanager
-def nested_span(name: str, facts: Facts, is_root: bool) -> Iterator[SpanWriter]:
+def open_span(name: str, facts: Facts, is_root: bool, is_client: bool) -> Iterator[SpanWriter]:
     from opentelemetry.context import Context
+    from opentelemetry.trace import SpanKind, use_span
 
-    started = tracer().start_as_current_span(
-        name,
-        context=Context() if is_root else None,
-        attributes={**log_context.as_attributes(), **without_nulls(facts)},
-        record_exception=False,
-        set_status_on_exception=False,
-    )
-    with started as span, failing_with_its_error(OpenSpan(span)) as writer:
-        yield writer
-
-
-@contextmanager
-def unattached_span(name: str, facts: Facts) -> Iterator[SpanWriter]:
-    from opentelemetry.trace import SpanKind
-
-    attributes = {**log_context.as_attributes(), **without_nulls(facts)}
-    span = tracer().start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
-    try:
-        with failing_with_its_error(OpenSpan(span)) as writer:
-            yield writer
-    finally:
-        span.end()
-
-
-def tracer() -> Tracer:
     global _tracer
     if _tracer is None:
         assert _open is not None, "nobody traces"
         _tracer = _open()
-    return _tracer
-
-
-@contextmanager
-def failing_with_its_error(writer: OpenSpan) -> Iterator[OpenSpan]:
+    span = _tracer.start_span(
+        name,
+        context=Context() if is_root else None,
+        kind=SpanKind.CLIENT if is_client else SpanKind.INTERNAL,
+        attributes={**log_context.as_attributes(), **without_nulls(facts)},
+    )
+    writer = OpenSpan(span)
     try:
-        yield writer
+        if is_client:
+            yield writer
+        else:
+            with use_span(span, record_exception=False, set_status_on_exception=False):
+                yield writer
     except Exception as error:
         if error_type := error_type_of(error):
             writer.failed(error_type)
         raise
+    finally:
+        span.end()
 
 
 def error_type_of(error: Exception) -> str:
