@@ -1,14 +1,109 @@
-"""The arguments of a tool call as a person reads them: every one, whole."""
+"""A tool call as a person reads it: how it went, and all that it is run with.
+
+A decision needs every argument whole: line by line, with numbers and nothing hidden. A long text
+is folded by the page's script: without one all of it is shown.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, groupby
+
+from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import ToolCall
-from console.whole_text import WholeText, whole_change, whole_text
+from console.visible_text import count_hidden, visible_code
+from plans.alignment import aligned
 
-MOST_SAID = 80  # characters of a command that are said again below it
+State = ToolCall.State
+
+LONGEST_COMMAND = 80  # characters of a command that is repeated below it
+HEAD, TAIL = 8, 3  # lines of a long text that are shown before "Show all"
+LONG_CHANGE, CHANGE_HEAD = 400, 200  # the same for lines of a change
+CONTEXT = 3  # unchanged lines around a change
+MOST_BLANK = 2  # blank lines in a row that are drawn; more are counted
+MOST_LINES = 5_000  # of one text; what is longer cannot be shown whole
+MOST_CHARACTERS = 200_000
+MOST_HIDDEN = 5_000
+SHORT_LINES, SHORT_CHARACTERS = 400, 20_000  # the same for what is decided already
+
+
+@dataclass(frozen=True)
+class CallStatus:
+    """`words` are empty where a duration stands in their place; `spoken` is what a screen reader
+    says for the icon."""
+
+    words: str
+    icon: str
+    status: str = ""
+    spoken: str = ""
+
+
+DENIED = CallStatus("Denied by you", "x")
+NOT_RUN_YET = CallStatus("Not run yet", "clock")  # it has no state before it is its turn
+BY_STATE: dict[str, CallStatus] = {
+    State.DONE: CallStatus("", "check", spoken="Succeeded"),
+    State.RUNNING: CallStatus("", "spin", "running", spoken="Running"),
+    State.ASKED: CallStatus("Going on", "clock"),
+    State.DENIED: DENIED,
+    State.REFUSED: CallStatus("Not allowed", "x", "failed"),
+    State.FAILED: CallStatus("Failed", "warn", "failed"),
+    State.INTERRUPTED: CallStatus("Interrupted", "x"),
+}
+
+
+def call_status(call: ToolCall) -> CallStatus:
+    if call.state == State.ASKED and call.decision == "deny":
+        return DENIED
+    if call.state == State.INTERRUPTED and call.started_at is None:
+        return CallStatus("Not run", "x")
+    return BY_STATE.get(call.state, NOT_RUN_YET)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the drawing; `of` is how many lines of the text it stands for."""
+
+    html: SafeString
+    number: str = ""
+    old_number: str = ""
+    kind: str = ""  # "new", "gone", "same" in a change; "fold" where lines are only counted
+    of: int = 1
+
+    @property
+    def sign(self) -> str:
+        return {"new": "+", "gone": "−"}.get(self.kind, "")
+
+
+EMPTY = Line(mark_safe("(empty)"), kind="fold", of=0)  # drawn where a text has no line
+
+
+@dataclass(frozen=True)
+class WholeText:
+    """The rows of one text; those of `rest` are shown by "Show all"."""
+
+    head: Sequence[Line]
+    rest: Sequence[Line]
+    tail: Sequence[Line]
+    lines: int
+    hidden: int
+    left_out: int = 0  # lines that are not drawn at all, as there are too many
+    is_change: bool = False
+
+    @property
+    def not_shown(self) -> int:
+        return sum(line.of for line in self.rest)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.left_out
+
+    @property
+    def rows(self) -> Iterator[Line]:
+        return chain(self.head, self.rest, self.tail)
 
 
 @dataclass(frozen=True)
@@ -25,7 +120,11 @@ class CallDrawing:
     """All that a call would be run with."""
 
     arguments: list[Argument]
-    is_shell: bool
+    command: str | None = None  # of a shell
+
+    @property
+    def is_shell(self) -> bool:
+        return self.command is not None
 
     @property
     def lines(self) -> int:
@@ -36,28 +135,45 @@ class CallDrawing:
         return sum(each.drawing.hidden for each in self.arguments)
 
     @property
+    def hidden_words(self) -> str:
+        if self.hidden == 1:
+            return "1 hidden character is drawn as a box."
+        return f"{self.hidden:,} hidden characters are drawn as boxes."
+
+    @property
     def is_whole(self) -> bool:
         """Whether a person can see all of it, and so may allow it."""
         return all(each.drawing.is_whole for each in self.arguments)
 
+    @property
+    def is_short_command(self) -> bool:
+        """Whether “Always allow” can name what it covers by repeating it."""
+        return self.command is not None and self.lines == 1 and len(self.command) <= LONGEST_COMMAND
+
 
 def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
-    """Its arguments by name; a command first, a change of a file as one."""
-    values = values_of(call)
-    drawn: list[Argument] = []
-    rest = dict(values)
+    """Its arguments by name; a command comes first, the change of a file last and as one.
+
+    `is_short` counts what is far from a change instead of drawing it: for calls already decided.
+    """
+    rest, command = values_of(call), None
+    first: list[Argument] = []
+    last: list[Argument] = []
     if is_shell(call):
-        command = whole_text(str(rest.pop("command")), is_short=is_short)
-        drawn.append(Argument("Command", command, is_named=False))
-    if change := change_of(call):
-        rest = {name: value for name, value in rest.items() if name not in change}
-        old, new = change.get("old", ""), change.get("new", change.get("content", ""))
-        drawn.append(Argument("Change", whole_change(old, new, is_short=is_short), is_named=False))
-    named = [
-        Argument(str(name), whole_text(readable(value), is_short=is_short))
-        for name, value in rest.items()
-    ]
-    return CallDrawing([*drawn, *named] if is_shell(call) else [*named, *drawn], is_shell(call))
+        command = str(rest.pop("command"))
+        drawing = whole_text(command, is_short=is_short)
+        first.append(Argument("Command", drawing, is_named=False))
+    names = {"edit_file": ("old", "new"), "write_file": ("content",)}.get(call.tool, ())
+    change = [text for name in names if isinstance(text := rest.get(name), str)]
+    if names and len(change) == len(names):
+        rest = {name: value for name, value in rest.items() if name not in names}
+        old, new = change if len(change) == 2 else ("", change[0])
+        drawing = whole_change(old, new, is_short=is_short)
+        last.append(Argument("Change", drawing, is_named=False))
+    for name, value in rest.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+        first.append(Argument(str(name), whole_text(text, is_short=is_short)))
+    return CallDrawing([*first, *last], command)
 
 
 def is_shell(call: ToolCall) -> bool:
@@ -69,20 +185,78 @@ def values_of(call: ToolCall) -> dict[str, object]:
     return dict(values) if isinstance(values, dict) else {"arguments": values}
 
 
-def change_of(call: ToolCall) -> dict[str, str]:
-    """The arguments that are a text before and after, if the tool writes a file."""
-    names = {"edit_file": ("old", "new"), "write_file": ("content",)}.get(call.tool, ())
-    values = values_of(call)
-    change = {name: text for name in names if isinstance(text := values.get(name), str)}
-    return change if len(change) == len(names) else {}
+@lru_cache(maxsize=128)
+def whole_text(text: str, *, is_short: bool = False) -> WholeText:
+    """A command, a path, any argument of a call."""
+    lines, left_out = within_limits(text, is_short)
+    rows: list[Line] = []
+    numbered = groupby(enumerate(lines, 1), lambda line: not line[1].strip(" \t"))
+    for is_blank, group in numbered:
+        run = list(group)
+        if is_blank and len(run) > MOST_BLANK:
+            rows.append(Line(mark_safe(f"{len(run):,} blank lines"), kind="fold", of=len(run)))
+        else:
+            rows += [Line(visible_code(line), str(number)) for number, line in run]
+    rows = rows if text else [EMPTY]
+    head, tail = (HEAD, TAIL) if len(rows) > HEAD + TAIL else (len(rows), 0)
+    return folded(rows, head, tail, len(lines) + left_out, count_hidden(text), left_out)
 
 
-def readable(value: object) -> str:
-    """Texts as they are, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+def folded(
+    rows: list[Line], head: int, tail: int, lines: int, hidden: int, left_out: int = 0
+) -> WholeText:
+    end = len(rows) - tail
+    is_change = any(row.kind in ("new", "gone") for row in rows)
+    return WholeText(rows[:head], rows[head:end], rows[end:], lines, hidden, left_out, is_change)
 
 
-def covered_words(drawing: CallDrawing) -> str:
-    """How “Always allow” names a call that is too long to be said again."""
-    is_command = drawing.is_shell and len(drawing.arguments) == 1
-    return f"exactly this {'command' if is_command else 'call'}, whole,"
+def within_limits(text: str, is_short: bool) -> tuple[list[str], int]:
+    """The lines that can be drawn, and how many are left out."""
+    lines = text.split("\n")
+    drawn = text[: SHORT_CHARACTERS if is_short else MOST_CHARACTERS].split("\n")
+    drawn = drawn[: SHORT_LINES if is_short else MOST_LINES]
+    if count_hidden(text) > MOST_HIDDEN:
+        drawn = drawn[:HEAD]
+        drawn = [line[:MOST_HIDDEN] for line in drawn]
+    is_cut = len(drawn) < len(lines) or len(drawn[-1]) < len(lines[len(drawn) - 1])
+    return drawn, max(len(lines) - len(drawn), int(is_cut))
+
+
+@lru_cache(maxsize=128)
+def whole_change(old: str, new: str, *, is_short: bool = False) -> WholeText:
+    """From one text to the other, line by line; `is_short` counts what is far from any change."""
+    before, left_out_before = within_limits(old, is_short) if old else ([], 0)
+    after, left_out_after = within_limits(new, is_short) if new else ([], 0)
+    rows = list(changed_lines(before, after))
+    if is_short:
+        rows = list(near_changes(rows))
+    rows = rows or [EMPTY]
+    head = CHANGE_HEAD if len(rows) > LONG_CHANGE else len(rows)
+    left_out = left_out_before + left_out_after
+    lines = sum(row.of for row in rows) + left_out
+    return folded(rows, head, 0, lines, count_hidden(old) + count_hidden(new), left_out)
+
+
+def changed_lines(old: list[str], new: list[str]) -> Iterator[Line]:
+    i = j = 0
+    for at, to in [*aligned(old, new), (len(old), len(new))]:
+        for place in range(i, at):
+            yield Line(visible_code(old[place]), "", str(place + 1), "gone")
+        for place in range(j, to):
+            yield Line(visible_code(new[place]), str(place + 1), "", "new")
+        if at < len(old):
+            yield Line(visible_code(new[to]), str(to + 1), str(at + 1), "same")
+        i, j = at + 1, to + 1
+
+
+def near_changes(rows: list[Line]) -> Iterator[Line]:
+    near: set[int] = set()
+    for place, row in enumerate(rows):
+        if row.kind != "same":
+            near.update(range(place - CONTEXT, place + CONTEXT + 1))
+    for is_near, places in groupby(range(len(rows)), key=near.__contains__):
+        group = [rows[place] for place in places]
+        if is_near or len(group) == 1:
+            yield from group
+        else:
+            yield Line(mark_safe(f"{len(group):,} unchanged lines"), kind="fold", of=len(group))

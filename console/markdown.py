@@ -1,31 +1,53 @@
 """What a model wrote, as HTML that can do nothing but be read.
 
 The text is parsed with HTML switched off, then everything that is not on a short list is removed:
-no ids, no styles, no attributes that a script listens to, no images from elsewhere. What it may
-cost is bounded: blocks that would take too long are shown as they were typed.
+no ids, no styles, no attributes that a script listens to, no images from elsewhere.
+
+What one text may cost is bounded: blocks that would take too long are shown as they were typed.
+markdown-it-py is linear in almost everything; what is not (brackets, images, CDATA, padded tables,
+long addresses) is counted before it is parsed. Code is coloured for languages whose lexers were
+measured to take time in proportion.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 import nh3
-from django.template.loader import render_to_string
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_core.inline import inline as parse_inlines
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
 
 from agents.engine.streaming import fence_after, split_blocks
 from agents.models import Message
-from console.markdown_parser import make_parser
+from console.components import component
 from console.sized_cache import SizedCache
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
 MOST_CHARACTERS = 200_000  # that are parsed in one text
 MOST_LINES = 20_000  # of a text that is cut into blocks at all
 ADDRESS_WEIGHT = 8  # of an address beyond its signs
-LONG_OPEN_BLOCK = 2_000  # characters; while a block grows beyond, it is shown as it was typed
+LONG_OPEN_BLOCK = 2_000  # characters; beyond, a growing block is shown as it was typed
+
+MOST_OPENERS = 400  # brackets and angles in one paragraph or cell; matching them is quadratic
+MOST_ADDRESS = 2_000  # characters of a link; punycode is quadratic
+MOST_DEFINITION = 500  # characters of a link reference, which each use repeats
+MOST_COLOURED = 20_000  # characters of code in one text
+LONGEST_CODE = 8_000  # characters; what is longer is shown plain
+LONGEST_LINE = 200  # lexers that are linear in lines may be quadratic in one
+MOST_COMMENTS = 100  # each that is never closed is searched for its end
+LONGEST_GAP = re.compile(r"\s{100}")  # or in white space
 
 SIGNS = re.compile(r"[\[\]!*_~`<&|\\>#:]")
 DELIMITERS = " \t>|:*+.-0123456789"  # all that the line below a table's head may hold
@@ -43,8 +65,31 @@ ATTRIBUTES |= {
 ATTRIBUTES |= {tag: {"dir"} for tag in DIRECTED}
 FORCED = {"input": {"type": "checkbox", "disabled": ""}}
 
-FINISHED = make_parser(in_colour=True)
-GROWING = make_parser(in_colour=False)
+DIRECTED_TOKENS = {"paragraph_open", "heading_open", "list_item_open", "blockquote_open"}
+DIRECTED_TOKENS |= {"td_open", "th_open"}
+ABSOLUTE = re.compile(r"^(https?:|mailto:)", re.IGNORECASE)
+WEB = re.compile(r"^https?:", re.IGNORECASE)
+ENDS_ADDRESS = r"\s<>\"'`\x00-\x1f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3000-\u303f\uff00-\uffef"
+ADDRESS = re.compile(rf"(?<!\w)https?://[^{ENDS_ADDRESS}]+")
+
+# What people write behind the fence, and the lexer for it. Of texts of 8,000 characters that were
+# made to be slow, none took these more than 0.1 s; apacheconf, make, csharp and java are left out.
+LANGUAGES = {
+    **dict.fromkeys(("bash", "sh", "shell", "zsh"), "bash"),
+    **dict.fromkeys(("c", "h"), "c"),
+    "css": "css",
+    **dict.fromkeys(("diff", "patch"), "diff"),
+    **dict.fromkeys(("go", "golang"), "go"),
+    **dict.fromkeys(("javascript", "js", "mjs"), "javascript"),
+    **dict.fromkeys(("json", "jsonc", "json5"), "json"),
+    "php": "php",
+    **dict.fromkeys(("python", "py", "python3"), "python"),
+    **dict.fromkeys(("rust", "rs"), "rust"),
+    "sql": "sql",
+    "toml": "toml",
+    **dict.fromkeys(("typescript", "ts"), "typescript"),
+    **dict.fromkeys(("yaml", "yml"), "yaml"),
+}
 
 
 def render(text: str, *, live: bool = False) -> SafeString:
@@ -61,8 +106,7 @@ drawn: SizedCache[tuple[str, bool]] = SizedCache(most_characters=32_000_000)
 def block(message_id: int, index: int, text: str, *, as_it_is: bool = False) -> SafeString:
     """One block of a message that is growing, as an element that can be replaced."""
     html = as_typed(text) if as_it_is else render(text, live=True)
-    element = '<div class="block" id="message-{}-block-{}">{}</div>'
-    return format_html(element, message_id, index, html)
+    return component("block", message=message_id, index=index, html=html)
 
 
 def blocks_of(message: Message) -> SafeString:
@@ -82,14 +126,31 @@ def is_long(open_block: str) -> bool:
 
 
 def as_typed(text: str) -> SafeString:
-    return format_html('<p class="as-typed" dir="auto">{}</p>', text)
+    return component("as_typed", text=text)
 
 
 def rendered(text: str, live: bool) -> Iterator[str]:
     """What can be afforded as markdown, the other blocks as they were typed."""
     for is_affordable, blocks in groupby(affordable(text), key=lambda pair: pair[0]):
         piece = "".join(block for _, block in blocks)
-        yield _rendered(piece, live) if is_affordable else as_typed(piece)
+        if not is_affordable:
+            yield as_typed(piece)
+            continue
+        html = nh3.clean(
+            (GROWING if live else FINISHED).render(piece),
+            tags=TAGS,
+            attributes=ATTRIBUTES,
+            set_tag_attribute_values=FORCED,
+            url_schemes={"http", "https", "mailto"},
+            link_rel="noopener noreferrer nofollow",
+        )
+        # A wide table scrolls by itself.
+        html = html.replace("<table>", '<div class="table" tabindex="0"><table>')
+        html = html.replace("</table>", "</table></div>")
+        yield CODE.sub(
+            lambda code: component("code", language=code[1] or "text", code=mark_safe(code[2])),
+            html,
+        )
 
 
 def affordable(text: str) -> Iterator[tuple[bool, str]]:
@@ -125,20 +186,134 @@ def weight_of(block: str) -> int:
     return weight
 
 
-def _rendered(text: str, live: bool) -> str:
-    safe = nh3.clean(
-        (GROWING if live else FINISHED).render(text),
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        set_tag_attribute_values=FORCED,
-        url_schemes={"http", "https", "mailto"},
-        link_rel="noopener noreferrer nofollow",
-    )
-    safe = safe.replace("<table>", '<div class="table" tabindex="0"><table>')
-    safe = safe.replace("</table>", "</table></div>")
-    return CODE.sub(_code_card, safe)
+# The parser
 
 
-def _code_card(match: re.Match[str]) -> str:
-    code = {"language": match.group(1) or "text", "code": mark_safe(match.group(2))}
-    return render_to_string("components/code.html", code).strip()
+def inlines(state: StateCore) -> None:
+    """The texts of paragraphs and cells; one that would take long to parse is left as it is."""
+    references = state.env.get("references", {})
+    for name, target in list(references.items()):
+        if len(target.get("href", "")) + len(target.get("title", "")) > MOST_DEFINITION:
+            del references[name]
+    for token in state.tokens:
+        text = token.content
+        if token.type == "inline" and text.count("[") + text.count("<") > MOST_OPENERS:
+            token.type, token.children = "hard_inline", None
+    parse_inlines(state)
+    for token in state.tokens:
+        if token.type == "hard_inline":
+            token.type, token.children = "inline", [text_token(token.content, 0)]
+
+
+def finish(state: StateCore) -> None:
+    """Directions, alignments, links in place of images, and links of bare addresses."""
+    for token in state.tokens:
+        if token.type == "heading_open" or token.type == "heading_close":
+            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"  # the page has its own first two levels
+        if token.type in DIRECTED_TOKENS:
+            token.attrSet("dir", "auto")
+        if style := token.attrs.pop("style", ""):
+            token.attrSet("class", str(style).removeprefix("text-align:"))
+        if token.type == "inline" and token.children:
+            token.children = list(linked(state.md, token.children))
+
+
+def linked(parser: MarkdownIt, tokens: Sequence[Token]) -> Iterator[Token]:
+    """An image would be fetched from elsewhere by reading: a link with its description stands
+    for it. Bare addresses become links."""
+    in_link = False
+    for token in tokens:
+        if token.type in ("link_open", "link_close"):
+            in_link = token.type == "link_open"
+        if token.type == "image":
+            address = str(token.attrGet("src") or "")
+            words = "".join(child.content for child in token.children or ()) or address or "Image"
+            if in_link or not WEB.match(address):
+                yield text_token(words, token.level)
+            else:
+                yield from link_tokens(address, words, token.level)
+        elif token.type == "text" and not in_link and "://" in token.content:
+            yield from address_links(parser, token)
+        else:
+            yield token
+
+
+def address_links(parser: MarkdownIt, token: Token) -> Iterator[Token]:
+    end = 0
+    for found in ADDRESS.finditer(token.content):
+        address = without_punctuation(found.group())
+        href = parser.normalizeLink(address)
+        if not href or not parser.validateLink(href):
+            continue
+        yield text_token(token.content[end : found.start()], token.level)
+        yield from link_tokens(href, address, token.level)
+        end = found.start() + len(address)
+    yield text_token(token.content[end:], token.level)
+
+
+def without_punctuation(address: str) -> str:
+    """What ends a sentence or closes a bracket around it does not belong to an address."""
+    surplus = address.count(")") - address.count("(")
+    end = len(address)
+    while end and (address[end - 1] in ".,:;!?*_~]}" or (address[end - 1] == ")" and surplus > 0)):
+        end -= 1
+        surplus -= address[end] == ")"
+    return address[:end]
+
+
+def text_token(text: str, level: int) -> Token:
+    return Token("text", "", 0, content=text, level=level)
+
+
+def link_tokens(href: str, words: str, level: int) -> Iterator[Token]:
+    yield Token("link_open", "a", 1, attrs={"href": href}, level=level)
+    yield text_token(words, level + 1)
+    yield Token("link_close", "a", -1, level=level)
+
+
+def draw_link(
+    self: RendererHTML, tokens: Sequence[Token], i: int, options: OptionsDict, env: Any
+) -> str:
+    """A link to a file of the workspace leads nowhere in the browser, so it stays plain."""
+    if not ABSOLUTE.match(str(tokens[i].attrGet("href"))):
+        tokens[i].attrs = {}
+    return self.renderToken(tokens, i, options, env)
+
+
+def draw_fence(
+    self: RendererHTML, tokens: Sequence[Token], i: int, options: OptionsDict, env: Any
+) -> str:
+    """Code in colour where the parser has a text's allowance for it, as long as that lasts."""
+    code, language = tokens[i].content, (tokens[i].info.split(maxsplit=1) or [""])[0][:40]
+    html, left = "", env.setdefault("colour_left", options.get("colour", 0))
+    if options.get("colour") and len(code) <= left:
+        html = coloured(code, language)
+        env["colour_left"] = left - len(code) * bool(html)
+    name = f' class="language-{escapeHtml(language)}"' if language else ""
+    return f"<pre><code{name}>{html or escapeHtml(code)}</code></pre>\n"
+
+
+def coloured(code: str, language: str) -> str:
+    """Spans with classes, or nothing where the code stays plain."""
+    lexer = LANGUAGES.get(language.lower())
+    if lexer is None or len(code) > LONGEST_CODE or code.count("/*") > MOST_COMMENTS:
+        return ""
+    if LONGEST_GAP.search(code) or any(len(line) > LONGEST_LINE for line in code.split("\n")):
+        return ""
+    return highlight(code, get_lexer_by_name(lexer), HtmlFormatter(nowrap=True))
+
+
+def make_parser(*, colour: int) -> MarkdownIt:
+    """`colour` is how many characters of code it colours in one text."""
+    parser = MarkdownIt("js-default", {"html": False, "tasklists": True, "colour": colour})
+    parser.core.ruler.at("inline", inlines)
+    parser.core.ruler.after("inline", "bare_addresses", finish)
+    normalize = parser.normalizeLink
+    parser.normalizeLink = lambda url: normalize(url) if len(url) <= MOST_ADDRESS else ""  # type: ignore[method-assign]
+    parser.add_render_rule("link_open", draw_link)
+    parser.add_render_rule("fence", draw_fence)
+    return parser
+
+
+FINISHED = make_parser(colour=MOST_COLOURED)
+GROWING = make_parser(colour=0)

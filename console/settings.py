@@ -109,7 +109,6 @@ TEMPLATES = [
                 "console.templatetags.formats",
                 "console.templatetags.messages",
                 "console.templatetags.plans",
-                "console.templatetags.texts",
             ],
         },
     }

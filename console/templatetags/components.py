@@ -1,21 +1,16 @@
-"""The small parts that every page is made of; what they look like is in templates/components."""
+"""The components of templates/components as tags."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from django import template
-from django.template.loader import render_to_string
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
+from console.components import component
 from console.status_labels import NAMES
 
 register = template.Library()
-
-
-def component(name: str, /, **values: object) -> SafeString:
-    """Without the line break at the end of its file, which would be drawn beside a word."""
-    return mark_safe(render_to_string(f"components/{name}.html", values).strip())
 
 
 @register.simple_tag

@@ -1,4 +1,5 @@
-"""Times, numbers and counts as the screen writes them."""
+"""Times and numbers as the screen writes them, and what people, models and tools wrote as HTML
+that hides nothing and does nothing."""
 
 from __future__ import annotations
 
@@ -6,15 +7,24 @@ from datetime import datetime
 
 from django import template
 from django.utils.dateparse import parse_datetime
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from agents.engine import times
+from console import markdown, visible_text
+from console.components import component
 
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
+LONGEST_RESULT = 6_000  # characters of a tool's result that a page shows
 
 register = template.Library()
+register.filter("prose", markdown.render)
+register.filter("blocks", markdown.blocks_of)
+# Text that is decided about: characters nobody can see are drawn as boxes. In a command or code
+# every odd space counts too; an attribute holds no boxes.
+register.filter("visible", visible_text.visible)
+register.filter("visible_code", visible_text.visible_code)
+register.filter("visible_plain", visible_text.visible_plain)
 
 
 @register.simple_tag
@@ -24,7 +34,7 @@ def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
     if at is None:
         return ""
     text = at.strftime(FORMS.get(form, "%H:%M UTC"))
-    return format_html('<time datetime="{}" data-form="{}">{}</time>', at.isoformat(), form, text)
+    return component("time", at=at.isoformat(), form=form, text=text)
 
 
 @register.filter
@@ -55,3 +65,11 @@ def thousands(count: int | None) -> str:
 @register.filter
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+@register.filter
+def shortened(text: str) -> str:
+    """A long result; the whole is in the API."""
+    if len(text) <= LONGEST_RESULT:
+        return text
+    return f"{text[:LONGEST_RESULT]}\n… and {len(text) - LONGEST_RESULT:,} more characters"

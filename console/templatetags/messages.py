@@ -1,10 +1,18 @@
-"""Messages of a conversation and the tool calls in them."""
+"""Messages of a conversation, the tool calls in them, and how one that asks is put to a person."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from django import template
+from django.utils.html import escape
+from django.utils.safestring import SafeString
 
 from agents.models import Message, ToolCall
+from console.call_display import CallDrawing, call_status, draw_call, is_shell
+from console.components import component
+from console.conversation_state import agent_name
 from console.thread import visible_calls
 
 # What a message of each kind looks like; any other is a text.
@@ -16,8 +24,19 @@ MESSAGE_TEMPLATES = {
     "approval": "asked",
     "reasoning": "reasoning",
 }
+COMMAND = re.compile(r"\s*(/[a-zA-Z]+)(.*)", re.DOTALL)
 
 register = template.Library()
+register.filter("call_status", call_status)
+register.filter("calls", visible_calls)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """The agent that wants to make a call."""
+
+    id: str
+    name: str
 
 
 @register.filter
@@ -31,8 +50,10 @@ def message_template(message: Message) -> str:
 
 
 @register.filter
-def calls(message: Message) -> list[ToolCall]:
-    return visible_calls(message)
+def command(message: Message) -> SafeString | str:
+    """What a person typed; the name of a command stands out."""
+    match = COMMAND.match(message.text) if message.meta.get("command") else None
+    return component("command", name=match[1]) + escape(match[2]) if match else message.text
 
 
 @register.filter
@@ -45,3 +66,50 @@ def argument(call: ToolCall) -> str:
     texts = (value for value in values.values() if isinstance(value, str))
     first = next(named, None) or next(texts, "")
     return " ".join(str(first).split())[:200]
+
+
+@register.filter
+def drawn_call(call: ToolCall) -> CallDrawing:
+    """Every argument whole, for the decision."""
+    return draw_call(call)
+
+
+@register.filter
+def drawn_shortly(call: ToolCall) -> CallDrawing:
+    """The same afterwards: what is far from a change is only counted."""
+    return draw_call(call, is_short=True)
+
+
+@register.filter
+def question(call: ToolCall) -> str:
+    return "Run this shell command?" if is_shell(call) else f"Let it use {call.tool}?"
+
+
+@register.filter
+def asker(call: ToolCall) -> Asker:
+    """Not always the conversation's own agent: it may be one that works for it."""
+    id = call.turn.conversation.agent_id
+    return Asker(id, agent_name(id))
+
+
+@register.filter
+def call_of(message: Message) -> ToolCall | None:
+    """The call of another agent that this message asks about."""
+    calls = ToolCall.objects.select_related("turn__conversation")
+    return calls.filter(pk=message.meta.get("call")).first()
+
+
+@register.filter
+def waits(call: ToolCall) -> bool:
+    """Whether it still needs a person's word: then it is a card, else a row."""
+    return call.state == ToolCall.State.ASKED and not call.decision
+
+
+@register.filter
+def undecided(calls: list[ToolCall]) -> list[ToolCall]:
+    return [call for call in calls if waits(call)]
+
+
+@register.filter
+def decided(calls: list[ToolCall]) -> list[ToolCall]:
+    return [call for call in calls if not waits(call)]

@@ -1,14 +1,18 @@
-"""A plan and its subtasks, from the snapshot that the API gives too."""
+"""A plan, its subtasks and its versions, from the snapshot that the API gives too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import blake2b
 
 from django import template
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
+from agents.actors import actor_of
+from console.actor_names import name_for
+from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
     StatusLabel,
@@ -17,6 +21,7 @@ from console.status_labels import (
     shape_of_subtask,
     why_left_out,
 )
+from plans.models import Plan, PlanVersion
 
 MOST_ROWS, LONG_ROW = 2_000, 4_000  # of checklists that are remembered: 8 MB at most
 
@@ -67,9 +72,9 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
     place = blake2b(repr(key).encode(errors="replace"), digest_size=16).digest()
     if not may_move and (known := _rows.get(place)):
         return known
-    shown: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": plan}
-    shown |= {"row": row, "number": number, "editable": is_editable(row, plan)}
-    html = render_to_string("plans/_subtask.html", shown)
+    values: dict[str, object] = {"now": now, "conversation": now.conversation, "plan": plan}
+    values |= {"row": row, "number": number, "editable": is_editable(row, plan)}
+    html = render_to_string("plans/_subtask.html", values)
     if not may_move and len(html) < LONG_ROW:
         if len(_rows) >= MOST_ROWS:
             _rows.clear()
@@ -136,3 +141,21 @@ def why_abandoned(row: Snapshot) -> str:
 @register.filter
 def at(table: Mapping[str, object], key: str) -> object:
     return table.get(key)
+
+
+@register.simple_tag
+def news(plan: Snapshot) -> VersionNews | None:
+    """How much changed since you approved, or since the version before; None for the first."""
+    if plan["version"] == 1:
+        return None
+    return compared(plan["id"], plan["created_at"], plan["version"], plan["approved_version"])
+
+
+@lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them
+def compared(pk: int, created_at: str, version: int, approved: int | None) -> VersionNews:
+    return news_of(Plan(pk=pk, version=version, approved_version=approved))
+
+
+@register.filter
+def author(version: PlanVersion, viewer: str) -> str:
+    return name_for(actor_of(version.author_kind, version.author), viewer)

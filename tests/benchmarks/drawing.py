@@ -21,7 +21,7 @@ SLOWEST = 10
 
 
 def texts():
-    from console.highlighting import LANGUAGES
+    from console.markdown import LANGUAGES
 
     code = {
         f"{language}: {name}": fenced(language, unit)

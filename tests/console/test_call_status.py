@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import ToolCall
-from console.call_status import call_status
+from console.call_display import call_status
 
 NOW = "2026-01-01T00:00:00Z"
 TABLE = [

@@ -3,7 +3,7 @@
 import pytest
 from markdown_it.parser_inline import ParserInline
 
-from console import highlighting, markdown, markdown_parser
+from console import markdown
 from console.markdown import MOST_WEIGHT, affordable, block, is_long, render, rendered, weight_of
 from console.sized_cache import SizedCache
 from tests.hostile_texts import CODE_UNITS, MARKDOWN, repeated
@@ -33,7 +33,7 @@ def test_brackets_beyond_the_limit_reach_no_parser(name, monkeypatch):
     monkeypatch.setattr(ParserInline, "parse", watched)
     "".join(rendered(MARKDOWN[name](8_000), live=False))
     most = max((text.count("[") + text.count("<") for text in parsed), default=0)
-    assert most <= markdown_parser.MOST_OPENERS
+    assert most <= markdown.MOST_OPENERS
 
 
 @pytest.mark.parametrize(
@@ -99,22 +99,22 @@ def test_a_long_paragraph_that_grows_is_not_parsed_with_each_word(monkeypatch):
     assert html.startswith('<div class="block" id="message-1-block-0"><p class="as-typed"')
 
 
-@pytest.mark.parametrize("language", sorted(highlighting.LANGUAGES))
+@pytest.mark.parametrize("language", sorted(markdown.LANGUAGES))
 @pytest.mark.parametrize("unit", CODE_UNITS.values(), ids=CODE_UNITS)
 def test_long_code_and_long_lines_are_not_coloured(language, unit):
-    assert not highlighting.coloured(repeated(unit)(20_000), language)
-    assert not highlighting.coloured(unit.strip() * 300, language)
+    assert not markdown.coloured(repeated(unit)(20_000), language)
+    assert not markdown.coloured(unit.strip() * 300, language)
 
 
 @pytest.mark.parametrize("language", ["apacheconf", "make", "csharp", "unheard-of", ""])
 def test_a_language_that_was_not_measured_stays_plain(language):
-    assert not highlighting.coloured("<a>\n", language)
+    assert not markdown.coloured("<a>\n", language)
 
 
 def test_many_blocks_of_code_share_one_allowance():
     html = render('```json\n{"a": [1, 2, 3]}\n```\n\n' * 1_500)
     coloured = html.count('<span class="nt">')
-    assert 0 < coloured <= markdown_parser.MOST_COLOURED / 17
+    assert 0 < coloured <= markdown.MOST_COLOURED / 17
 
 
 def test_drawings_are_remembered_as_far_as_they_fit():

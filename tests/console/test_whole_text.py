@@ -6,8 +6,14 @@ from html import unescape
 import pytest
 
 from agents.models import ToolCall
-from console.call_display import draw_call
-from console.whole_text import MOST_CHARACTERS, MOST_HIDDEN, MOST_LINES, whole_change, whole_text
+from console.call_display import (
+    MOST_CHARACTERS,
+    MOST_HIDDEN,
+    MOST_LINES,
+    draw_call,
+    whole_change,
+    whole_text,
+)
 
 
 def text_of(drawing):
@@ -105,7 +111,8 @@ def test_an_edit_is_a_change_with_both_numbers():
         ("", "3", "3", "three"),
         ("+", "", "4", "four"),
     ]
-    assert (change.drawing.added, change.drawing.removed) == (2, 1)
+    kinds = [row.kind for row in change.drawing.rows]
+    assert (kinds.count("new"), kinds.count("gone")) == (2, 1)
 
 
 def test_a_new_file_is_all_added():
