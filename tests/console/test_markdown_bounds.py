@@ -93,7 +93,7 @@ def test_an_ordinary_answer_is_drawn_whole():
 
 
 def test_a_long_paragraph_that_grows_is_not_parsed_with_each_word(monkeypatch):
-    monkeypatch.setattr(markdown, "_rendered", None)  # nothing may call it
+    monkeypatch.setattr(markdown, "rendered", None)  # nothing may call it
     assert is_long(PROSE)
     html = block(1, 0, PROSE, as_it_is=True)
     assert html.startswith('<div class="block" id="message-1-block-0"><p class="as-typed"')
