@@ -77,7 +77,13 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
         except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
             if not draft.finish_reason:
                 raise errors.broke(request, error, draft.began) from error
-        reply = _checked_reply(request, draft)
+        reply = draft.finished(request.estimated_tokens)
+        if reply.is_empty and reply.finish_reason == "content_filter":
+            raise errors.withheld(request)
+        if reply.is_empty and (reply.finish_reason or not draft.documents):
+            raise errors.nothing(request)
+        if not reply.finish_reason:
+            raise errors.cut(request, draft.began)
         call.answered(reply)
     yield reply
 
@@ -212,14 +218,3 @@ def _json(request: ModelRequest, text: str, began: bool = False) -> object:
     except (ValueError, RecursionError):
         return None
     return value
-
-
-def _checked_reply(request: ModelRequest, draft: ReplyDraft) -> Reply:
-    reply = draft.finished(request.estimated_tokens)
-    if reply.is_empty and reply.finish_reason == "content_filter":
-        raise errors.withheld(request)
-    if reply.is_empty and (reply.finish_reason or not draft.documents):
-        raise errors.nothing(request)
-    if not reply.finish_reason:
-        raise errors.cut(request, draft.began)
-    return reply
