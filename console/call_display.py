@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import ToolCall
 from console.visible_text import count_hidden, visible_code
-from plans.alignment import aligned
+from plans.text_diff import aligned
 
 State = ToolCall.State
 

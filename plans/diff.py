@@ -9,9 +9,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TypedDict
 
-from plans.alignment import longest_increasing
 from plans.models import SUBTASK_TEXT
-from plans.text_diff import TextRun, diff_words, replace
+from plans.text_diff import TextRun, diff_words, longest_increasing, replace
 
 PLAN_FIELDS = {
     "title": "the title",
@@ -42,7 +41,7 @@ class Change(StrEnum):
     REMOVED = "removed"
 
 
-SAID = {"added": "added", "edited": "reworded", "moved": "moved", "removed": "removed"}
+WORDS = {"added": "added", "edited": "reworded", "moved": "moved", "removed": "removed"}
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,8 @@ class PlanDiff:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How many subtasks were added, reworded, moved and removed; each counts once."""
-        found = Counter(row.change for row in self.rows)
-        return {said: found[Change(change)] for change, said in SAID.items()}
+        counts = Counter(row.change for row in self.rows)
+        return {word: counts[Change(change)] for change, word in WORDS.items()}
 
     @property
     def changes(self) -> int:
@@ -108,35 +107,63 @@ class PlanDiff:
         if not self.changes:
             return "No changes"
         words = [PLAN_FIELDS[each.field] for each in self.fields]
-        words += [f"{count} {said}" for said, count in self.counts.items() if count]
+        words += [f"{count} {word}" for word, count in self.counts.items() if count]
         noun = "change" if self.changes == 1 else "changes"
         return f"{self.changes} {noun}: {', '.join(words)}"
 
 
-class Allowance:
-    """How much text may still be compared word by word."""
+class Comparison:
+    """One comparison; `left` is how many characters may still be compared word by word."""
 
     def __init__(self, characters: int) -> None:
         self.left = characters
 
-    def compare(self, old: Texts, new: Texts, fields: Sequence[str]) -> tuple[Rewording, ...]:
-        changed = (field for field in fields if old[field] != new[field])
-        return tuple(self.rewording(field, old[field], new[field]) for field in changed)
+    def fields(self, old: Texts, new: Texts, names: Sequence[str]) -> tuple[Rewording, ...]:
+        """Those of the fields whose text is another one."""
+        rewordings: list[Rewording] = []
+        for name in names:
+            before, after = old[name], new[name]
+            if before != after:
+                self.left -= len(before) + len(after)
+                rewordings.append(Rewording(name, before, after, is_compared=self.left >= 0))
+        return tuple(rewordings)
 
-    def rewording(self, field: str, old: str, new: str) -> Rewording:
-        self.left -= len(old) + len(new)
-        return Rewording(field, old, new, is_compared=self.left >= 0)
+    def rows(
+        self, old: Sequence[Subtask], new: Sequence[Subtask], pairs: Mapping[int, int]
+    ) -> Iterator[Row]:
+        """`pairs` are the new places of subtasks to their old ones."""
+        olds = [i for _, i in sorted(pairs.items())]
+        staying = {olds[place] for place in longest_increasing(olds)}
+        kept = set(olds)
+        # What was removed, by the place of the last subtask before it that stayed where it was.
+        removed: defaultdict[int | None, list[Row]] = defaultdict(list)
+        last: int | None = None
+        for i, each in enumerate(old):
+            if i in staying:
+                last = i
+            elif i not in kept:
+                key = each["key"]
+                removed[last].append(Row(Change.REMOVED, key, key, each, None, i + 1, False, ()))
+        yield from removed[None]
+        for j, each in enumerate(new):
+            was = pairs.get(j)
+            if was is None:
+                yield Row(Change.ADDED, each["key"], "", each, j + 1, None, False, ())
+                continue
+            fields = self.fields(old[was], each, SUBTASK_TEXT)
+            moved = was not in staying
+            change = Change.EDITED if fields else Change.MOVED if moved else Change.SAME
+            old_key = old[was]["key"]
+            yield Row(change, each["key"], old_key, each, j + 1, was + 1, moved, fields)
+            yield from removed[was]
 
 
 def diff(old: PlanText, new: PlanText) -> PlanDiff:
     """From one version's text to another's."""
-    allowance = Allowance(MOST_CHARACTERS)
-    fields = allowance.compare(texts_of(old), texts_of(new), tuple(PLAN_FIELDS))
+    comparison = Comparison(MOST_CHARACTERS)
+    fields = comparison.fields(texts_of(old), texts_of(new), tuple(PLAN_FIELDS))
     pairs = paired(old["subtasks"], new["subtasks"])
-    olds = [i for _, i in sorted(pairs.items())]
-    staying = {olds[place] for place in longest_increasing(olds)}
-    rows = rows_of(old["subtasks"], new["subtasks"], pairs, staying, allowance)
-    return PlanDiff(fields, tuple(rows))
+    return PlanDiff(fields, tuple(comparison.rows(old["subtasks"], new["subtasks"], pairs)))
 
 
 def texts_of(plan: PlanText) -> Texts:
@@ -162,41 +189,3 @@ def paired(old: Sequence[Subtask], new: Sequence[Subtask]) -> dict[int, int]:
 
 def words_of(subtask: Subtask) -> tuple[str, ...]:
     return tuple(subtask[field] for field in SUBTASK_TEXT)
-
-
-def rows_of(
-    old: Sequence[Subtask],
-    new: Sequence[Subtask],
-    pairs: Mapping[int, int],
-    staying: set[int],
-    allowance: Allowance,
-) -> Iterator[Row]:
-    gone = removed_behind(old, set(pairs.values()), staying)
-    yield from gone[None]
-    for j, subtask in enumerate(new):
-        i = pairs.get(j)
-        if i is None:
-            yield Row(Change.ADDED, subtask["key"], "", subtask, j + 1, None, False, ())
-            continue
-        fields = allowance.compare(old[i], subtask, SUBTASK_TEXT)
-        moved = i not in staying
-        change = Change.EDITED if fields else Change.MOVED if moved else Change.SAME
-        yield Row(change, subtask["key"], old[i]["key"], subtask, j + 1, i + 1, moved, fields)
-        yield from gone[i]
-
-
-def removed_behind(
-    old: Sequence[Subtask], kept: set[int], staying: set[int]
-) -> defaultdict[int | None, list[Row]]:
-    """What was removed, by the place of the last subtask before it that stayed where it was."""
-    gone: defaultdict[int | None, list[Row]] = defaultdict(list)
-    last: int | None = None
-    for i, subtask in enumerate(old):
-        if i in staying:
-            last = i
-        elif i not in kept:
-            row = Row(
-                Change.REMOVED, subtask["key"], subtask["key"], subtask, None, i + 1, False, ()
-            )
-            gone[last].append(row)
-    return gone

@@ -11,24 +11,27 @@ Like all of Django's database access they are synchronous. A refusal is agents.e
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from textwrap import indent
 from typing import TypeVar
 
 from django.db import transaction
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agents.actors import Actor
-from agents.db import in_db
 from agents.engine.handlers import Instruction
 from agents.errors import Invalid, NotFound
-from agents.models import Conversation, Turn
-from agents.tools.base import Tool, ToolResult, typed_tool, validation_sentence
+from agents.models import Conversation
+from agents.tools.base import Tool, validation_sentence
 from plans import actions
-from plans.context import Context, plan_context
-from plans.models import Plan
-from plans.queries import AGENT, SYSTEM
+from plans.attempts import attempts_of, times_of_plan
+from plans.models import Plan, Subtask
+from plans.prompts import Context, plan_context
+from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
-from plans.text_tools import TextTools, act, waiting
+from plans.standing import standings_of
+from plans.tools import TextTools
+from plans.tools import create_plan_tool as create_plan_tool
 
 Fields = Mapping[str, object]
 shape = TypeVar("shape", bound=BaseModel)
@@ -117,32 +120,45 @@ def plan_agent(plan_id: int, context: Context = "auto") -> PlanAgent:
     return PlanAgent(plan_id, context)
 
 
-class CreatePlan(PlanDraft):
-    """Make the plan for what the person asked for. It waits for their yes; nothing runs before.
+# As a markdown document, to keep or to send
 
-    Without subtasks it is a document, which their yes approves.
-    """
-
-    model_config = ConfigDict(extra="forbid")
+BOXES = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]", "abandoned": "[-]"}
+STATES = {"todo": "to do", "in_progress": "in progress"}
 
 
-def create_plan_tool(
-    conversation: Conversation, template: str = "", turn: Turn | None = None
-) -> Tool:
-    """A model's way to make the conversation's plan, in the format that the template shows."""
+def as_markdown(plan: Plan) -> str:
+    approval = f"Version {plan.version}, not approved."
+    if plan.is_confirmed and plan.approved_at:
+        day = plan.approved_at.date().isoformat()
+        approval = f"Version {plan.version}, approved by {plan.approved_by} on {day}."
+    times = times_of_plan(plan, attempts_of(plan))
+    parts = [
+        f"# {plan.title}",
+        indent(plan.goal, "> ", lambda line: True),
+        f"{standings_of([plan.pk])[plan.pk].word}. {approval}",
+        f"{times.words.capitalize()}." if times.worked else "",
+        labelled("Expected outcome", plan.expected_outcome),
+        plan.content,
+        "## Subtasks",
+        "\n".join(item(subtask) for subtask in checklist(plan)),
+        f"## Outcome\n\n{plan.outcome}" if plan.outcome else "",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
-    async def create(draft: CreatePlan) -> ToolResult:
-        goal = await in_db(what_was_said, turn) if turn else ""
-        return await waiting(await act(actions.create_plan, conversation, draft, AGENT, turn, goal))
 
-    tool = typed_tool("create_plan", CreatePlan, create)
-    if not template.strip():
-        return tool
-    guided = f"{tool.description}\nFollow this format:\n{template}"
-    return replace(tool, description=guided)
+def item(subtask: Subtask) -> str:
+    """A line with a box, and below it, indented, what there is to say."""
+    state = STATES.get(subtask.state, subtask.state)
+    state = f"{state}: {subtask.reason}" if subtask.reason else state
+    head = f"- {BOXES[subtask.state]} **{subtask.name}**"
+    notes = [
+        subtask.description,
+        labelled("Expected", subtask.expected_outcome),
+        labelled("Outcome", subtask.outcome),
+    ]
+    below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)
+    return f"{head}{'' if subtask.state == 'done' else f' ({state})'}{below}"
 
 
-def what_was_said(turn: Turn) -> str:
-    """The goal of a plan that was not asked for with /plan: the message it answers."""
-    said = turn.messages.filter(role="user").order_by("seq").last()
-    return str(said.meta.get("wire", said.text)) if said else ""
+def labelled(label: str, text: str) -> str:
+    return f"*{label}:* {text}" if text else ""

@@ -12,8 +12,6 @@ from agents.models import Turn
 from agents.statements import by_key
 from agents.tools import permissions
 from agents.tools.permissions import is_off
-from plans.approved_version import approved_text
-from plans.context import plan_context
 from plans.documents import get_plan, plan_agent
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan
@@ -30,10 +28,11 @@ from plans.prompts import (
     REPLAN,
     REPLAN_AS_TEXT,
     WAIT,
+    approved_text,
+    plan_context,
 )
 from plans.queries import active_plan_and_goal, requested_by
-from plans.text_tools import reads_other_plans
-from plans.tools import PlanTools
+from plans.tools import PlanTools, reads_other_plans
 
 ROLES: dict[Row, Literal["planner", "executor"]] = {
     Row.PLAN_FIRST: "planner",

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 
-from plans.models import Attempt, Plan, State, Subtask
+from django.utils import timezone
+
+from agents.chains.template import TemplateValues, UnknownMacro, expand
+from agents.errors import Invalid
+from agents.llm.chat_completions import CHARACTERS_PER_TOKEN
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, PlanVersion, State, Subtask
 from plans.queries import checklist
+from plans.snapshot import progress
+
+# How a plan is put into the prompt: "auto", "full", "reference"; any other text is a template, and
+# a function writes it itself.
+Context = str | Callable[[Plan], str]
+MOST_TOKENS = 1000  # of a plan that "auto" puts into the prompt whole
 
 PLAN_FIRST = """\
 A plan is asked for. Nothing else can be done now: make it with create_plan, from what the person \
@@ -81,10 +93,6 @@ def plan_text(plan: Plan, subtasks: Iterable[Subtask] | None = None) -> str:
     return "\n".join([*lines, *map(checklist_line, rows)])
 
 
-def lines_of(subtasks: Iterable[Subtask]) -> str:
-    return "\n".join(checklist_line(subtask) for subtask in subtasks)
-
-
 def checklist_line(subtask: Subtask) -> str:
     line = f"- [{subtask.state}] {subtask.key} {subtask.name}"
     if subtask.state == State.DONE:
@@ -106,13 +114,82 @@ def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
     if done:
         lines.append("Outcomes so far:")
         lines += [f"- {each.key} {each.name}: {each.outcome}" for each in done]
-    if error := last_error(subtask):
-        lines.append(f"The last attempt failed: {error}")
+    failed = Attempt.objects.filter(subtask=subtask).exclude(error="").order_by("number").last()
+    if failed:
+        lines.append(f"The last attempt failed: {failed.error}")
     if by_tools:
         lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
     return "\n".join(lines)
 
 
-def last_error(subtask: Subtask) -> str:
-    failed = Attempt.objects.filter(subtask=subtask).exclude(error="").order_by("number").last()
-    return failed.error if failed else ""
+def plan_context(
+    plan: Plan, wanted: Context = "auto", subtasks: Sequence[Subtask] | None = None
+) -> str:
+    """What a system message says of the plan; a template with an unknown macro is refused.
+
+    `subtasks` is its checklist where that is not the present one (`approved_text`).
+    """
+    if callable(wanted):
+        return wanted(plan)
+    rows = list(checklist(plan)) if subtasks is None else subtasks
+    if wanted == "reference":
+        return reference(plan, rows)
+    if wanted not in ("auto", "full"):
+        return from_template(wanted, plan, rows)
+    whole = plan_text(plan, rows)
+    fits = len(whole.encode()) <= MOST_TOKENS * CHARACTERS_PER_TOKEN
+    return whole if fits or wanted == "full" else reference(plan, rows)
+
+
+def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
+    so_far = progress(plan, list(subtasks))
+    head = f"Plan: {plan.title} (v{plan.version})\n"
+    if not so_far["total"]:
+        return f"{head}Its goal and content are not shown here: read them with get_plan."
+    settled = "{done} done and {abandoned} abandoned of {total} subtasks".format(**so_far)
+    return (
+        f"{head}Progress: {settled}.\n"
+        "Its goal, content and subtasks are not shown here: read them with get_plan."
+    )
+
+
+def from_template(template: str, plan: Plan, subtasks: Sequence[Subtask]) -> str:
+    """The author's text, expanded once: braces that a plan brings along stay braces."""
+    facts: dict[str, object] = {
+        "title": plan.title,
+        "version": str(plan.version),
+        "content": plan.content,
+        "checklist": "\n".join(map(checklist_line, subtasks)),
+        "goal": plan.goal,
+        "expected_outcome": plan.expected_outcome,
+    }
+    try:
+        return expand(template, TemplateValues(timezone.localtime(), outputs=facts))
+    except UnknownMacro as unknown:
+        raise Invalid(str(unknown)) from None
+
+
+def approved_text(plan: Plan) -> tuple[Plan, list[Subtask]]:
+    """The plan and its checklist for an attempt: the approved version's text, today's states.
+
+    What a model or a person has changed since was not agreed to: it neither instructs the attempt
+    that is under way nor can that attempt read it. Copies, not to be saved; where the approval
+    holds, they are the plan and checklist as they are.
+    """
+    if plan.is_confirmed or plan.approved_version is None:
+        return plan, list(checklist(plan))
+    kept = PlanVersion.objects.get(plan=plan, version=plan.approved_version).snapshot
+    approved = copy(plan)
+    approved.version = plan.approved_version
+    for field in PLAN_TEXT:
+        setattr(approved, field, kept[field])
+    now = {subtask.key: subtask for subtask in plan.subtasks.all()}
+    subtasks: list[Subtask] = []
+    for text in kept["subtasks"]:
+        subtask = copy(now[text["key"]])
+        for field in SUBTASK_TEXT:
+            setattr(subtask, field, text[field])
+        if subtask.position is None and subtask.state != State.DONE:
+            subtask.state = State.ABANDONED
+        subtasks.append(subtask)
+    return approved, subtasks

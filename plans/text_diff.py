@@ -1,17 +1,29 @@
-"""What was kept, deleted and inserted between two texts, word by word."""
+"""What was kept, deleted and inserted between two texts, word by word.
+
+difflib alone compares long texts ten to a hundred times slower than what is done here, and texts
+made to be slow for minutes; with its junk heuristic it loses what is kept of a text without spaces.
+It is used for the gaps that have nothing unique in them. Figures: docs/decisions/0008.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from enum import StrEnum
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from plans.alignment import aligned
-
+Items = Sequence[Hashable]
 Pair = tuple[int, int]
+
+# A gap of more pairs in which nothing is unique counts as replaced, and so does what is left when
+# the work is used up: texts that are hard to compare are shown coarsely, not late.
+MOST_PAIRS = 10_000
+MOST_WORK = 200_000
 
 
 class Op(StrEnum):
@@ -40,7 +52,7 @@ class Piece:
 def diff_words(old: str, new: str) -> tuple[TextRun, ...]:
     """From one text to the other: kept and deleted are the old one, kept and inserted the new.
 
-    >>> [run.text for run in reword("Build is green", "Build passes")]
+    >>> [run.text for run in diff_words("Build is green", "Build passes")]
     ['Build ', 'is green', 'passes']
     """
     if old == new:
@@ -79,7 +91,9 @@ def pieces(old: list[str], new: list[str]) -> Iterator[Piece]:
 def matches(old: list[str], new: list[str]) -> Iterator[Pair]:
     """Words that stay: those of whole sentences that do, and some of the sentences between."""
     before, after = sentences(old), sentences(new)
-    old_starts, new_starts = starts(before), starts(after)
+    # Where each sentence begins, and where the last one ends.
+    old_starts = list(accumulate(map(len, before), initial=0))
+    new_starts = list(accumulate(map(len, after), initial=0))
     i = j = 0
     for at, to in [*aligned(before, after), (len(before), len(after))]:
         a, c = old_starts[i], new_starts[j]
@@ -90,38 +104,96 @@ def matches(old: list[str], new: list[str]) -> Iterator[Pair]:
         i, j = at + 1, to + 1
 
 
-def starts(parts: Sequence[Sequence[str]]) -> list[int]:
-    """Where each part begins, and where the last one ends."""
-    return list(accumulate((len(part) for part in parts), initial=0))
-
-
 def folded(parts: Iterable[Piece]) -> list[Piece]:
     """A space or a letter that happens to be kept amid changed words is not shown by itself."""
     result: list[Piece] = []
     for part in parts:
-        if part.kept or not (part.deleted or part.inserted):
+        if part.kept or not (part.deleted or part.inserted) or len(result) < 2:
             result.append(part)
-        elif len(result) > 1 and is_crumb(result[-2], result[-1].kept, part):
-            crumb = result.pop().kept
-            result[-1].deleted += crumb + part.deleted
-            result[-1].inserted += crumb + part.inserted
+            continue
+        before, kept = result[-2], result[-1].kept
+        both = (before.deleted or part.deleted) and (before.inserted or part.inserted)
+        if both and len(kept.strip()) <= 2 and "\n" not in kept:
+            result.pop()
+            before.deleted += kept + part.deleted
+            before.inserted += kept + part.inserted
         else:
             result.append(part)
     return result
 
 
-def is_crumb(before: Piece, kept: str, after: Piece) -> bool:
-    both = (before.deleted or after.deleted) and (before.inserted or after.inserted)
-    return bool(both) and len(kept.strip()) <= 2 and "\n" not in kept
+# Which places of two sequences belong together, in the same order in both
 
 
-ZWNJ, ZWJ = 0x200C, 0x200D
-# A text cut into words, for showing what changed in it.
+def aligned(old: Items, new: Items) -> list[Pair]:
+    """Pairs of places with equal items, found from the ends and from what is unique."""
+    pairs: list[Pair] = []
+    gaps = [((0, 0), (len(old), len(new)))]
+    work = MOST_WORK
+    while gaps and work > 0:
+        (a, c), (b, d) = trim(old, new, *gaps.pop(), pairs)
+        before, after = old[a:b], new[c:d]
+        work -= len(before) + len(after)
+        if not before or not after:
+            continue
+        if anchors := unique_pairs(before, after):
+            fixed = [(a + i, c + j) for i, j in anchors]
+            pairs += fixed
+            edges = pairwise([(a - 1, c - 1), *fixed, (b, d)])
+            gaps += [((i + 1, j + 1), until) for (i, j), until in edges]
+        elif len(before) * len(after) <= MOST_PAIRS:
+            work -= len(before) * len(after)
+            blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+            pairs += [(a + i + n, c + j + n) for i, j, size in blocks for n in range(size)]
+    return sorted(pairs)
+
+
+def trim(old: Items, new: Items, start: Pair, end: Pair, pairs: list[Pair]) -> tuple[Pair, Pair]:
+    """Pair what is equal at both ends; what is left in the middle."""
+    (a, c), (b, d) = start, end
+    while a < b and c < d and old[a] == new[c]:
+        pairs.append((a, c))
+        a, c = a + 1, c + 1
+    while a < b and c < d and old[b - 1] == new[d - 1]:
+        b, d = b - 1, d - 1
+        pairs.append((b, d))
+    return (a, c), (b, d)
+
+
+def unique_pairs(old: Items, new: Items) -> list[Pair]:
+    """What occurs once in both, as far as it is in the same order."""
+    counts = Counter(new)
+    place_of = {item: place for place, item in enumerate(new) if counts[item] == 1}
+    counts = Counter(old)
+    pairs = [(i, place_of[x]) for i, x in enumerate(old) if counts[x] == 1 and x in place_of]
+    return [pairs[place] for place in longest_increasing([j for _, j in pairs])]
+
+
+def longest_increasing(numbers: Sequence[int]) -> list[int]:
+    """The places of a longest increasing subsequence; no number comes twice."""
+    ends: list[int] = []  # the smallest number at which a run of each length ends, and its place
+    places: list[int] = []
+    before: list[int] = []
+    for place, number in enumerate(numbers):
+        length = bisect_left(ends, number)
+        ends[length : length + 1] = [number]
+        places[length : length + 1] = [place]
+        before.append(places[length - 1] if length else -1)
+    longest: list[int] = []
+    place = places[-1] if places else -1
+    while place >= 0:
+        longest.append(place)
+        place = before[place]
+    return longest[::-1]
+
+
+# A text cut into words
 #
 # A word of a script that writes no spaces is one sign with all that belongs to it. Nothing that a
 # reader sees as one sign (a grapheme, Unicode annex 29) is ever torn apart; in doubt more stays
 # together than has to.
 
+ZWNJ, ZWJ = 0x200C, 0x200D
 VIRAMA = 9  # the combining class of signs that join consonants
 # What belongs to the sign before it without being called a mark.
 TIED = {ZWNJ, 0xFF9E, 0xFF9F, 0xE33, 0xEB3, *range(0x1F3FB, 0x1F400), *range(0xE0020, 0xE0080)}
@@ -175,15 +247,15 @@ SENTENCE_END = re.compile(r"[\n.。．!！?？;；:：]")
 
 def words(text: str) -> list[str]:
     """Words, spaces between them, and every other sign by itself; together they are the text."""
-    return [text[found.start() : found.end()] for found in WORD.finditer(text.translate(KINDS))]
+    return [text[match.start() : match.end()] for match in WORD.finditer(text.translate(KINDS))]
 
 
 def sentences(tokens: Sequence[str]) -> list[tuple[str, ...]]:
     """The words of each sentence or line; where exactly one ends does not matter here."""
-    found: list[tuple[str, ...]] = []
+    parts: list[tuple[str, ...]] = []
     start = 0
     for place, token in enumerate(tokens, 1):
         if SENTENCE_END.search(token) or place == len(tokens):
-            found.append(tuple(tokens[start:place]))
+            parts.append(tuple(tokens[start:place]))
             start = place
-    return found
+    return parts

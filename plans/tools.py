@@ -2,30 +2,83 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, ParamSpec, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from agents.config.store import AgentRecord
 from agents.db import in_db
 from agents.engine import persistence
-from agents.models import Turn
+from agents.errors import Refused
+from agents.models import Conversation, Turn
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from agents.turn_exceptions import TurnWaits
 from plans import actions
-from plans.approved_version import approved_text
-from plans.documents import create_plan_tool
-from plans.models import Plan
-from plans.prompts import plan_text
+from plans.models import Plan, PlanVersion
+from plans.prompts import approved_text, plan_text
 from plans.queries import AGENT, reload
-from plans.schemas import Revision, Text
-from plans.text_tools import (
-    Arguments,
-    TextTools,
-    act,
-    reads_other_plans,
-    waits_for,
+from plans.schemas import PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
+from plans.standing import standings_of
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NOT_IN_DRAWER = (
+    "The plan that this message was about is not in the drawer any more. Nothing was changed."
 )
+
+
+class Arguments(BaseModel):
+    """A name that the tool does not know is refused: it might be meant for something else."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class CreatePlan(PlanDraft):
+    """Make the plan for what the person asked for. It waits for their yes; nothing runs before.
+
+    Without subtasks it is a document, which their yes approves.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class GetPlan(Arguments):
+    """Read the plan as it stands, or an earlier version of it; `plan` is another plan's number."""
+
+    version: int | None = None
+    plan: int | None = None
+
+
+class ReviseCurrentPlan(Revision, Arguments):
+    """Change the plan.
+
+    Subtasks are named by key; what is not mentioned stays as it is; one without a key is new;
+    "remove": true takes one out. The new version waits for the person's yes.
+    """
+
+
+class AddSubtask(SubtaskDraft, Arguments):
+    """Propose another subtask, behind the one with the key `after`, else at the end."""
+
+    after: str | None = None
+
+
+class UpdateSubtask(SubtaskRevision, Arguments):
+    """Change a subtask's name, description or expected outcome."""
+
+    key: str
+
+
+class DeleteSubtask(Arguments):
+    """Take a subtask out of the plan."""
+
+    key: str
+    reason: str = ""
 
 
 class ReportProgress(Arguments):
@@ -60,17 +113,50 @@ class FinishPlan(Arguments):
     outcome: Text = ""
 
 
-def change_notice(plan: Plan) -> str:
-    """What an attempt is told of its change; others may have changed more in the same version."""
-    plan = reload(plan)
-    if plan.is_confirmed:
-        return f"v{plan.version} {waits_for(plan)}"
-    return f"v{plan.version} {waits_for(plan)} You go on with v{plan.approved_version}."
+class TextTools:
+    """Tools that read and change one plan's text, in any turn or none.
 
+    Where there is no plan, each of them says so.
+    """
 
-NOT_IN_DRAWER = (
-    "The plan that this message was about is not in the drawer any more. Nothing was changed."
-)
+    def __init__(self, plan: Plan | None) -> None:
+        self.plan = plan
+
+    def whole_text(self) -> list[Tool]:
+        return [
+            typed_tool("get_plan", GetPlan, self.get, read_only=True),
+            typed_tool("revise_current_plan", ReviseCurrentPlan, self.revise),
+        ]
+
+    def current(self) -> Plan:
+        if self.plan is None:
+            raise ToolFailed("There is no plan yet.")
+        return self.plan
+
+    async def get(self, wanted: GetPlan) -> ToolResult:
+        plan = self.current() if wanted.plan is None else await in_db(self.another, wanted.plan)
+        return ToolResult(await in_db(self.read, plan, wanted.version))
+
+    def another(self, number: int) -> Plan:
+        """The plan this is bound to, and no other one."""
+        if self.plan is None or self.plan.pk != number:
+            raise ToolFailed(f"There is no plan {number} here.")
+        return self.plan
+
+    def read(self, plan: Plan, version: int | None) -> str:
+        plan.refresh_from_db()
+        if version is None:
+            return plan_text(plan)
+        kept = PlanVersion.objects.filter(plan=plan, version=version).first()
+        if kept is None:
+            raise ToolFailed(f"There is no v{version}; the plan is at v{plan.version}.")
+        return json.dumps(kept.snapshot, ensure_ascii=False, indent=1)
+
+    async def changed(self, plan: Plan) -> ToolResult:
+        return ToolResult(await in_db(text_and_standing, plan))
+
+    async def revise(self, revision: Revision) -> ToolResult:
+        return await self.changed(await act(actions.revise_plan, self.current(), revision, AGENT))
 
 
 class PlanTools(TextTools):
@@ -82,20 +168,22 @@ class PlanTools(TextTools):
         self.template = template
 
     def named(self, names: tuple[str, ...]) -> tuple[Tool, ...]:
-        tools = {tool.name: tool for tool in self.all()} if names else {}
-        return tuple(tools[name] for name in names)
-
-    def all(self) -> list[Tool]:
-        return [
+        if not names:
+            return ()
+        tools = [
             create_plan_tool(self.turn.conversation, self.template, self.turn),
             *self.whole_text(),
-            *self.by_subtask(),
+            typed_tool("add_subtask", AddSubtask, self.add),
+            typed_tool("update_subtask", UpdateSubtask, self.update, idempotent=True),
+            typed_tool("delete_subtask", DeleteSubtask, self.delete),
             typed_tool("report_progress", ReportProgress, self.progress, idempotent=True),
             typed_tool("finish_subtask", FinishSubtask, self.claim, idempotent=True),
             typed_tool("fail_subtask", FailSubtask, self.claim, idempotent=True),
             typed_tool("ask_user", AskUser, self.ask, idempotent=True),
             typed_tool("finish_plan", FinishPlan, self.finish, idempotent=True),
         ]
+        by_name = {tool.name: tool for tool in tools}
+        return tuple(by_name[name] for name in names)
 
     def another(self, number: int) -> Plan:
         """Any plan of the same person, where agent.json grants get_plan by name."""
@@ -106,21 +194,10 @@ class PlanTools(TextTools):
 
     def current(self) -> Plan:
         """The plan that the person's words were about, or the one that this turn has made."""
-        plan, told = super().current(), self.turn.checkpoint
-        if plan.pk not in (told.get("about") or plan.pk, told.get("made")):
+        plan, checkpoint = super().current(), self.turn.checkpoint
+        if plan.pk not in (checkpoint.get("about") or plan.pk, checkpoint.get("made")):
             raise ToolFailed(NOT_IN_DRAWER)
         return plan
-
-    async def revise(self, revision: Revision) -> ToolResult:
-        from_key = self.turn.checkpoint.get("replan")
-        if not from_key:
-            return await super().revise(revision)
-        plan = self.current()
-        if plan.pk != self.turn.checkpoint.get("replans", plan.pk):
-            raise ToolFailed("The plan that was to be replanned is not in the drawer any more.")
-        plan = await act(actions.replace_rest, plan, from_key, revision, AGENT)
-        await in_db(persistence.save_checkpoint, self.turn, replan=None)  # once is enough
-        return await self.changed(plan)
 
     def read(self, plan: Plan, version: int | None) -> str:
         """In an attempt, what was approved: a version that waits for a yes is not for that work."""
@@ -138,6 +215,28 @@ class PlanTools(TextTools):
             return await super().changed(plan)
         return ToolResult(await in_db(change_notice, plan))
 
+    async def revise(self, revision: Revision) -> ToolResult:
+        from_key = self.turn.checkpoint.get("replan")
+        if not from_key:
+            return await super().revise(revision)
+        plan = self.current()
+        if plan.pk != self.turn.checkpoint.get("replans", plan.pk):
+            raise ToolFailed("The plan that was to be replanned is not in the drawer any more.")
+        plan = await act(actions.replace_rest, plan, from_key, revision, AGENT)
+        await in_db(persistence.save_checkpoint, self.turn, replan=None)  # once is enough
+        return await self.changed(plan)
+
+    async def add(self, draft: AddSubtask) -> ToolResult:
+        changed = await act(actions.add_subtask, self.current(), draft, AGENT, None, draft.after)
+        return await self.changed(changed)
+
+    async def update(self, change: UpdateSubtask) -> ToolResult:
+        return await self.revise(Revision(subtasks=[change], explanation=f"Changed {change.key}"))
+
+    async def delete(self, gone: DeleteSubtask) -> ToolResult:
+        removal = SubtaskRevision.model_validate({"key": gone.key, "remove": True})
+        return await self.revise(Revision(subtasks=[removal], explanation=gone.reason))
+
     async def progress(self, report: ReportProgress) -> ToolResult:
         await act(actions.report_progress, self.turn, report.text, AGENT)
         return ToolResult("Noted.")
@@ -153,11 +252,71 @@ class PlanTools(TextTools):
     async def finish(self, end: FinishPlan) -> ToolResult:
         closing = self.turn.kind == "closing"
         if end.state == "abandoned" and not closing:
-            thrown = await act(actions.cancel_plan, self.current(), AGENT)
-            if self.turn.checkpoint.get(
-                "gated"
-            ):  # it was never approved: made anew, it is replaced
-                await in_db(persistence.save_checkpoint, self.turn, threw_away=thrown.pk)
+            abandoned = await act(actions.cancel_plan, self.current(), AGENT)
+            # It was never approved: made anew, it is replaced.
+            if self.turn.checkpoint.get("gated"):
+                await in_db(persistence.save_checkpoint, self.turn, threw_away=abandoned.pk)
             return ToolResult("The plan is abandoned. A new one can be made with create_plan.")
         await act(actions.finish_plan, self.current(), end.outcome, AGENT)
         return ToolResult("The plan is finished.", ends_turn=closing)
+
+
+def create_plan_tool(
+    conversation: Conversation, template: str = "", turn: Turn | None = None
+) -> Tool:
+    """A model's way to make the conversation's plan, in the format that the template shows.
+
+    The goal of a plan that was not asked for with /plan is the message that the turn answers.
+    """
+
+    def message_answered() -> str:
+        users = turn.messages.filter(role="user") if turn else None
+        message = users.order_by("seq").last() if users is not None else None
+        return str(message.meta.get("wire", message.text)) if message else ""
+
+    async def create(draft: CreatePlan) -> ToolResult:
+        goal = await in_db(message_answered)
+        plan = await act(actions.create_plan, conversation, draft, AGENT, turn, goal)
+        return ToolResult(await in_db(text_and_standing, plan))
+
+    tool = typed_tool("create_plan", CreatePlan, create)
+    if not template.strip():
+        return tool
+    return replace(tool, description=f"{tool.description}\nFollow this format:\n{template}")
+
+
+def reads_other_plans(agent: AgentRecord) -> bool:
+    """Whether agent.json grants get_plan by its name: for every plan of the same person."""
+    return agent.file.tools.get("get_plan") == "allow"
+
+
+async def act(verb: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """A verb of plans/actions; its refusal is an ordinary tool result, the same sentence."""
+    try:
+        return await in_db(verb, *args, **kwargs)
+    except Refused as refusal:
+        raise ToolFailed(str(refusal)) from None
+
+
+def text_and_standing(plan: Plan) -> str:
+    """The plan as it is now, and what it waits for, if for anything."""
+    plan = reload(plan)
+    return f"{plan_text(plan)}\n\nv{plan.version} {waits_for(plan)}"
+
+
+def change_notice(plan: Plan) -> str:
+    """What an attempt is told of its change; others may have changed more in the same version."""
+    plan = reload(plan)
+    if plan.is_confirmed:
+        return f"v{plan.version} {waits_for(plan)}"
+    return f"v{plan.version} {waits_for(plan)} You go on with v{plan.approved_version}."
+
+
+def waits_for(plan: Plan) -> str:
+    if not plan.is_open:
+        return f"is {standings_of([plan.pk])[plan.pk].word.lower()}."
+    if plan.is_confirmed:
+        return "holds: it needs no new yes."
+    if Conversation.objects.filter(pk=plan.conversation_id, parent_call=None).exists():
+        return "waits for the person's yes."
+    return "is started for you when this turn ends."

@@ -12,7 +12,7 @@ from console.api.auth import plan_of
 from console.api.events import MOST_EVENTS, event_document
 from console.api.plan_shapes import AttemptShape
 from console.api.shapes import EventShape, Page, answers
-from plans.export import as_markdown
+from plans.documents import as_markdown
 from plans.models import Attempt
 
 router = Router(tags=["plans"])

@@ -22,7 +22,7 @@ from console.timeline import NEWEST, Timeline
 from console.views.conversations import person, sidebar_context
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
-from plans.export import as_markdown
+from plans.documents import as_markdown
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.snapshot import snapshot

@@ -4,8 +4,8 @@ import pytest
 
 from agents.errors import Invalid
 from plans import actions
-from plans.context import plan_context
 from plans.documents import create_plan
+from plans.prompts import plan_context
 from tests.fake_model import call, say
 from tests.world import conversation, drive, plan_of, scripted, states, tell
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plans.alignment import longest_increasing
 from plans.diff import diff
-from plans.text_diff import Op, diff_words, words
+from plans.text_diff import Op, diff_words, longest_increasing, words
 
 KEPT, DELETED, INSERTED = Op
 

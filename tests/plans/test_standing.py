@@ -14,10 +14,10 @@ from console.auth.users import local_owner
 from console.chat_commands import handle_message as said_by_person
 from console.plan_command import describe_plan
 from plans import actions, search
-from plans.export import as_markdown
+from plans.documents import as_markdown
 from plans.models import Attempt, Plan, Run
 from plans.snapshot import snapshot
-from plans.text_tools import waits_for
+from plans.tools import waits_for
 from tests.fake_model import call, say
 from tests.markup import flat
 from tests.plans.test_subplans import PLANNED, story

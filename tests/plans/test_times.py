@@ -21,7 +21,7 @@ from console.auth.users import local_owner
 from console.conversation_state import read_state
 from console.thread import last_groups
 from plans import actions, search
-from plans.export import as_markdown
+from plans.documents import as_markdown
 from plans.models import Attempt, Plan
 from tests.fake_model import call, fails, say
 from tests.markup import flat

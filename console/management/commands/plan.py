@@ -22,7 +22,7 @@ from console.management.base import Ended, PlainCommand
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.export import as_markdown
+from plans.documents import as_markdown
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
