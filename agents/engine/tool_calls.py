@@ -20,7 +20,7 @@ from agents.macros import macros_in
 from agents.models import ToolCall, Turn
 from agents.models.checkpoint import Checkpoint
 from agents.telemetry import hooks
-from agents.tools.base import Tool, ToolFailed, ToolRefused, ToolResult, truncated
+from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
 from agents.turn_exceptions import TaskFailed, TurnFailed, TurnWaits
 
 log = logging.getLogger(__name__)
@@ -223,8 +223,6 @@ def tools_of_asking_task(step: Step) -> list[str]:
 async def outcome_of(tool: Tool, call: ToolCall) -> tuple[str, ToolResult]:
     try:
         result = await tool.run(call.arguments)
-    except ToolRefused as refusal:
-        return ToolCall.State.REFUSED, ToolResult(str(refusal))
     except ToolFailed as failure:
         return ToolCall.State.FAILED, ToolResult(str(failure), facts=failure.facts)
     return ToolCall.State.DONE, result

@@ -25,10 +25,6 @@ class ToolFailed(Exception):
         self.facts = facts or {}
 
 
-class ToolRefused(ToolFailed):
-    """The tool was not carried out because it is not allowed now."""
-
-
 @dataclass(frozen=True)
 class ToolResult:
     """What a call gave back: `text` is what a model and a person read.

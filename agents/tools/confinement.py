@@ -92,7 +92,15 @@ class Workspace:
         A temporary file takes the old one's place, so a link or pipe is never opened.
         """
         with self.parent_of(path, make=True) as (parent, name):
-            mode = self.mode_to_replace(parent, name, path)
+            try:
+                old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except FileNotFoundError:
+                mode = None
+            else:
+                self.check_plain(old, path)
+                if not old.st_mode & stat.S_IWUSR:
+                    raise ToolFailed(f"{display_path(path)} is write-protected.")
+                mode = stat.S_IMODE(old.st_mode)
             temporary = f".{secrets.token_hex(8)}.tmp"
             handle = os.open(temporary, NEW_FILE, 0o600, dir_fd=parent)
             try:
@@ -107,17 +115,6 @@ class Workspace:
                 raise
             os.fsync(parent)
             return mode is None
-
-    def mode_to_replace(self, parent: int, name: str, path: str) -> int | None:
-        """The permissions of a file that is about to be replaced; None if there is none yet."""
-        try:
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        except FileNotFoundError:
-            return None
-        self.check_plain(status, path)
-        if not status.st_mode & stat.S_IWUSR:
-            raise ToolFailed(f"{display_path(path)} is write-protected.")
-        return stat.S_IMODE(status.st_mode)
 
     def is_folder(self, path: str) -> bool:
         if not self.locate(path):

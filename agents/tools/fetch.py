@@ -6,7 +6,7 @@ import asyncio
 import re
 import ssl
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from html.parser import HTMLParser
 from http import HTTPStatus
 
@@ -182,8 +182,14 @@ class Page(HTMLParser):
         if tag == "pre":
             self.verbatim += 1
         elif tag == "a":
-            self.links.append(self.link_target(dict(attrs).get("href") or ""))
-            self.write("[" if self.links[-1] else "")
+            # Where it leads, whole; nothing for a place in the page or another kind of link.
+            href, target = dict(attrs).get("href") or "", ""
+            if href and not href.startswith("#"):
+                with suppress(httpx.InvalidURL, ValueError):
+                    whole = self.url.join(href)
+                    target = str(whole) if whole.scheme in ("http", "https") else ""
+            self.links.append(target)
+            self.write("[" if target else "")
         elif tag == "li":
             self.write("- ")
         elif tag in ("td", "th"):
@@ -224,13 +230,3 @@ class Page(HTMLParser):
     def break_line(self, tag: str) -> None:
         if tag in BLOCKS:
             self.write("\n\n" if tag in SPACED else "\n")
-
-    def link_target(self, href: str) -> str:
-        """Where a link leads, whole; nothing for a place in the page or another kind of link."""
-        if not href or href.startswith("#"):
-            return ""
-        try:
-            whole = self.url.join(href)
-        except (httpx.InvalidURL, ValueError):
-            return ""
-        return str(whole) if whole.scheme in ("http", "https") else ""

@@ -112,7 +112,8 @@ def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list
     an admin's agent may use.
     """
     for name in (wanted := check_known(names, person_id)):
-        if SERVER_TOOLS & {name, *members_of(name)} and not now.reaches_server:
+        members = {member for member, group in GROUPS.items() if group == name}
+        if SERVER_TOOLS & {name, *members} and not now.reaches_server:
             raise Forbidden(ADMINS_ONLY.format(name=name))
         if now.is_explicitly_off(name):
             raise Invalid(f"allow: {name} is off in agent.json, which has to be changed first.")
@@ -141,10 +142,6 @@ def exists(name: str, person_id: int) -> bool:
         return name in known_names()
     found = ToolSource.objects.filter(name=source).first()
     return found is not None and any(tool["name"] == operation for tool in found.tools)
-
-
-def members_of(group: str) -> set[str]:
-    return {name for name, source in GROUPS.items() if source == group}
 
 
 # Who may call what: agent.json grants, a chain task's list narrows; nothing listed = nothing.

@@ -53,7 +53,10 @@ def run_agent_tools(turn: Turn, granted: list[str], open_child: OpenChild) -> li
 @transaction.atomic
 def call_agent(turn: Turn, agent_id: str, task: str, open_child: OpenChild) -> Conversation:
     """A child conversation whose answer is the result of the call that is running now."""
-    if depth(turn.conversation) >= DEEPEST:
+    depth, parent = 0, turn.conversation.parent_call
+    while parent is not None:  # agents between this conversation and a person
+        depth, parent = depth + 1, parent.turn.conversation.parent_call
+    if depth >= DEEPEST:
         raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
     call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
     if not may_call(turn.conversation.agent_id, agent_id, turn.conversation.owner_id):
@@ -67,11 +70,3 @@ def call_agent(turn: Turn, agent_id: str, task: str, open_child: OpenChild) -> C
     )
     open_child(child, task, turn, dict(agent.file.settings()))
     return child
-
-
-def depth(conversation: Conversation) -> int:
-    """How many agents stand between this conversation and a person."""
-    deep, call = 0, conversation.parent_call
-    while call is not None:
-        deep, call = deep + 1, call.turn.conversation.parent_call
-    return deep

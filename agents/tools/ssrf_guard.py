@@ -89,17 +89,15 @@ class Guard:
             raise ToolFailed(
                 f"{display_path(host)} could not be found: no address is known for it."
             )
-        if not self.allows(host, port) and not all(map(is_public, addresses)):
+        names = {host, f"[{host}]"} if ":" in host else {host}
+        names |= {f"{name}:{port}" for name in names}
+        is_allowed = any(each.strip().lower() in names for each in self.allowed)
+        if not is_allowed and not all(map(is_public, addresses)):
             raise ToolFailed(
                 f"{display_path(host)} is not a public address, and fetch_url goes to no other "
                 "unless the agent's file allows the host."
             )
         return addresses
-
-    def allows(self, host: str, port: int) -> bool:
-        names = {host, f"[{host}]"} if ":" in host else {host}
-        names |= {f"{name}:{port}" for name in names}
-        return any(each.strip().lower() in names for each in self.allowed)
 
 
 def host_of(url: httpx.URL) -> str:

@@ -1,5 +1,6 @@
 """What an agent may use follows from its owner, its file, the run's options and the tool."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from django.test import Client
 from agents.actions import decide_call
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
+from agents.engine.available_tools import available_tools
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.json_values import same_json
-from agents.models import Conversation, Message, ToolSource
+from agents.models import Conversation, Message, ToolSource, Turn
 from agents.tools import permissions
 from plans import actions
 from tests.fake_model import call, say
@@ -297,6 +299,31 @@ def test_a_folder_in_an_agents_own_file_is_not_where_commands_were_called(monkey
     scripted(call("write_file", path="x", content="x"), say("Done."))
     tell(c, "write")
     assert list(elsewhere.rglob("*")) == []
+
+
+def test_each_turns_tools_work_in_the_folder_of_that_turn(tmp_path_factory):
+    """So subtasks could run side by side, each in a folder of its own."""
+    admin()
+    c = conversation()
+    toolsets = {}
+    for name in ("one", "two"):
+        folder = tmp_path_factory.mktemp(name)
+        config = {"workspace": str(folder), "tools": {"*": "allow"}, "options": {"in_folder": True}}
+        turn = Turn.objects.create(
+            conversation=c, kind="chat", config=read_agent(c.agent_id).file.settings() | config
+        )
+        toolsets[folder] = available_tools(turn, ["*"]).tools
+
+    async def work():
+        """All files before all commands: nothing is left over from the other turn's calls."""
+        for folder, tools in toolsets.items():
+            await tools["write_file"].run({"path": "mine.txt", "content": folder.name})
+        commands = [tools["shell"].run({"command": "pwd"}) for tools in toolsets.values()]
+        return [result.text for result in await asyncio.gather(*commands)]
+
+    assert asyncio.run(work()) == [str(folder) for folder in toolsets]
+    for folder in toolsets:
+        assert [file.read_text() for file in folder.iterdir()] == [folder.name]
 
 
 SERVER = {"workspace": "/", "fetch_hosts": ["*"]}

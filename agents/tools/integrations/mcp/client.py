@@ -118,10 +118,6 @@ class Connection:
     def is_open(self) -> bool:
         return not self.task.done() and not self.over.is_set()
 
-    @property
-    def was_ready(self) -> bool:
-        return self.ready.done() and not self.ready.exception()
-
     async def call(self, name: str, arguments: Arguments) -> CallToolResult:
         """Raises whatever the SDK raises, ConnectionError when the server is gone."""
         seconds = self.server.seconds
@@ -224,9 +220,11 @@ class PooledServer:
 
     def failure_sentence(self, name: str, error: Exception) -> str:
         server, connection = self.server.name, self.connection
-        cause = reason(connection.failure) if connection and connection.failure else ""
-        if cause and connection and not connection.was_ready:
-            return f"The MCP server {server} could not be reached: {cause}."
+        cause = ""
+        if connection and connection.failure:
+            cause = reason(connection.failure)
+            if not connection.ready.done() or connection.ready.exception():
+                return f"The MCP server {server} could not be reached: {cause}."
         late = isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT
         if late or isinstance(error, TimeoutError):
             return f"{name} of {server} did not answer within {self.server.seconds:g} seconds."
