@@ -16,44 +16,46 @@ LONG_NUMBER = re.compile(r"\d{4301}")
 DECODER = json.JSONDecoder()
 
 
-class NotJson(ValueError):
-    """The text is not JSON; `reason` is a clause without a full stop, `line` counts from 1."""
+class BadFile(Exception):
+    """A fault of a file that people edit: a clause without a full stop, and a line from 1 on."""
 
-    def __init__(self, reason: str, line: int) -> None:
+    def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
 
+    @property
+    def sentence(self) -> str:
+        return f"Line {self.line}: {self.reason}." if self.line else f"{self.reason}."
+
 
 def parse(text: str) -> JsonValue:
-    """The value of the text; NotJson says in plain words what is wrong with it."""
+    """The value of the text; BadFile says in plain words what is wrong with it."""
 
     def without_twins(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
         members = dict(pairs)
         if len(members) < len(pairs):
             keys = [key for key, _ in pairs]
             twin = written(next(key for key in keys if keys.count(key) > 1))
-            raise NotJson(f"the key {twin} is there twice", line_at(text, text.rfind(twin)))
+            raise BadFile(f"the key {twin} is there twice", line_at(text, text.rfind(twin)))
         return members
 
     def refuse_constant(name: str) -> JsonValue:
-        raise NotJson(f"{name} is not a JSON value", line_at(text, text.rfind(name)))
+        raise BadFile(f"{name} is not a JSON value", line_at(text, text.rfind(name)))
 
     try:
         value: JsonValue = json.loads(
             text, object_pairs_hook=without_twins, parse_constant=refuse_constant
         )
-    except NotJson:
-        raise
     except json.JSONDecodeError as error:
         reason, place = explain(error)
-        raise NotJson(reason, line_at(text, place)) from None
+        raise BadFile(reason, line_at(text, place)) from None
     except RecursionError:
-        raise NotJson("it is nested too deeply", 1) from None
+        raise BadFile("it is nested too deeply", 1) from None
     except ValueError:  # Python converts no number of more than 4300 digits
         number = LONG_NUMBER.search(text)
         place = number.start() if number else 0
-        raise NotJson("a number has too many digits", line_at(text, place)) from None
+        raise BadFile("a number has too many digits", line_at(text, place)) from None
     return value
 
 

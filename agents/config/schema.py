@@ -9,7 +9,7 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from agents.config import json_text
+from agents.config.json_text import BadFile, display_json, line_at, line_of, parse
 from agents.macros import macros_in
 
 LARGEST_FILE = 1_000_000  # bytes
@@ -21,19 +21,6 @@ PLAN_MACROS = (".title", ".version", ".content", ".checklist", ".goal", ".expect
 # Without these no plan could be made or come to an end: they cannot be taken away.
 REQUIRED_TOOLS = ("create_plan", "finish_subtask", "fail_subtask", "finish_plan")
 NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-
-
-class Fault(Exception):
-    """A text that is no agent; `reason` is a clause without a full stop, `line` counts from 1."""
-
-    def __init__(self, reason: str, line: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.line = line
-
-    @property
-    def sentence(self) -> str:
-        return f"Line {self.line}: {self.reason}." if self.line else f"{self.reason}."
 
 
 class Shape(BaseModel):
@@ -151,37 +138,32 @@ class AgentFile(Shape):
         return "read" in (self.plan.tools, self.tools.get(PLAN))
 
 
-def understand(text: str, agent_id: str) -> AgentFile:
-    """The agent that a text describes; Fault says what is wrong and on which line."""
+def parse_agent_file(text: str, agent_id: str) -> AgentFile:
+    """The agent that a text describes; BadFile says what is wrong and on which line."""
     try:  # what no disk or database would take
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise Fault("half a character stands here", json_text.line_at(text, error.start)) from None
+        raise BadFile("half a character stands here", line_at(text, error.start)) from None
     if size > LARGEST_FILE:
-        raise Fault(f"the file is larger than {LARGEST_FILE:,} bytes")
+        raise BadFile(f"the file is larger than {LARGEST_FILE:,} bytes")
     if nul := NUL.search(text):
-        raise Fault("\\u0000 stands for no character", json_text.line_at(text, nul.start()))
-    try:
-        value = json_text.parse(text)
-    except json_text.NotJson as error:
-        raise Fault(error.reason, error.line) from None
+        raise BadFile("\\u0000 stands for no character", line_at(text, nul.start()))
+    value = parse(text)
     if not isinstance(value, dict):
-        raise Fault("an agent is an object, written in braces", 1)
+        raise BadFile("an agent is an object, written in braces", 1)
     if (named := value.get("id", agent_id)) != agent_id:
-        line = json_text.line_of(text, ["id"])
-        raise Fault(
-            f'id is {json_text.display_json(named)}, but the folder is named "{agent_id}"', line
-        )
+        line = line_of(text, ["id"])
+        raise BadFile(f'id is {display_json(named)}, but the folder is named "{agent_id}"', line)
     try:
         return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
     except ValidationError as error:
         # The mistake that stands first in the text, its key written as in always_allow[0].tool.
-        found = [(json_text.line_of(text, e["loc"]), e) for e in error.errors(include_url=False)]
+        found = [(line_of(text, e["loc"]), e) for e in error.errors(include_url=False)]
         line, first = min(found, key=lambda pair: pair[0])
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
-        raise Fault(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line) from None
+        raise BadFile(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line) from None
     except RecursionError:
-        raise Fault("it is nested too deeply") from None
+        raise BadFile("it is nested too deeply") from None
 
 
 def complaint(error: ErrorDetails) -> str:
@@ -195,7 +177,7 @@ def complaint(error: ErrorDetails) -> str:
         return f"must have {wish.removeprefix('String should have ')}"
     given = error["input"]
     if isinstance(given, str | int | float | None):
-        return f"must be {wish}, not {json_text.display_json(given)}"
+        return f"must be {wish}, not {display_json(given)}"
     return f"must be {wish}"
 
 

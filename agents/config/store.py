@@ -16,13 +16,13 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agents.config import workspaces
-from agents.config.json_text import patched
+from agents.config.json_text import BadFile, patched
 from agents.config.schema import AgentChains as AgentChains
 from agents.config.schema import AgentFile as AgentFile
 from agents.config.schema import AllowedCall as AllowedCall
 from agents.config.schema import Budget as Budget
-from agents.config.schema import Fault, understand
 from agents.config.schema import PlanSettings as PlanSettings
+from agents.config.schema import parse_agent_file
 from agents.config.workspaces import prepare_home as prepare_home
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -57,24 +57,24 @@ class AgentRecord:
         return self.file.required_tools_warning or None
 
 
-known: dict[Path, tuple[StatKey, AgentRecord]] = {}
+cached_records: dict[Path, tuple[StatKey, AgentRecord]] = {}
 
 
 def read_agent(agent_id: str) -> AgentRecord:
     """The agent as it is on disk now."""
     path = workspaces.agent_path(agent_id)
     key = stat_key(path)
-    cached = known.get(path)
+    cached = cached_records.get(path)
     if cached and cached[0] == key:
         return cached[1]
     text, reason = workspaces.read_text(path)
-    record = recorded(path, text, reason)
+    record = record_of(path, text, reason)
     good = workspaces.last_good_path(path)
     if record.problem is None and workspaces.read_text(good) != (text, None):
         with suppress(OSError, NotFound, Conflict), workspaces.locked(agent_id):
             if stat_key(path) == key:  # else it has changed since it was read
                 write_atomically(good, text.encode())
-    known[path] = (key, record)
+    cached_records[path] = (key, record)
     return record
 
 
@@ -107,8 +107,8 @@ def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> A
         if "\r\n" not in record.text:  # what a browser's text field makes of every line end
             text = text.replace("\r\n", "\n")
         try:
-            after = understand(text, agent_id)
-        except Fault as fault:
+            after = parse_agent_file(text, agent_id)
+        except BadFile as fault:
             raise Invalid(fault.sentence) from None
         check_change(agent_id, record.file, after)
         is_same = after.workspace == record.file.workspace
@@ -148,7 +148,7 @@ def delete_agent(agent_id: str) -> None:
     with locked_if_there(agent_id):
         stat_key(path)
         workspaces.move_to_trash(path.parent)
-    known.pop(path, None)
+    cached_records.pop(path, None)
 
 
 def files_folder(record: AgentRecord) -> Path:
@@ -168,27 +168,27 @@ def stat_key(path: Path) -> StatKey:
     try:
         found = path.stat()
     except OSError:
-        known.pop(path, None)
+        cached_records.pop(path, None)
         raise NotFound(f'There is no agent "{path.parent.name}".') from None
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
+def record_of(path: Path, text: str, fault: BadFile | None) -> AgentRecord:
     agent_id = path.parent.name
     digest = hashlib.sha256(text.encode()).hexdigest()
     try:
         if fault:
             raise fault
-        file = understand(text, agent_id)
+        file = parse_agent_file(text, agent_id)
         return AgentRecord(agent_id, path, file, text, None, None, digest)
-    except Fault as found:
+    except BadFile as found:
         fault = found
     file = AgentFile(id=agent_id, name=agent_id)
     problem = "There is no good version to use instead, so the agent has no tools."
     good, unreadable = workspaces.read_text(workspaces.last_good_path(path))
-    with suppress(Fault):
+    with suppress(BadFile):
         if not unreadable:
-            file = understand(good, agent_id)
+            file = parse_agent_file(good, agent_id)
             problem = "The last good version is still in use."
     problem = f"{fault.sentence} {problem}"
     return AgentRecord(agent_id, path, file, text, problem, fault.line, digest)
@@ -196,7 +196,7 @@ def recorded(path: Path, text: str, fault: Fault | None) -> AgentRecord:
 
 def unchanged_since(digest: str | None, agent_id: str) -> AgentRecord:
     path = workspaces.agent_path(agent_id)
-    record = recorded(path, *workspaces.read_text(path))
+    record = record_of(path, *workspaces.read_text(path))
     if digest is not None and digest != record.digest:
         raise Stale(f'"{record.file.name}" was changed by someone else since you opened it.')
     return record
@@ -214,8 +214,8 @@ def checked_patch(
     try:
         changed = patched(text, patch)
         changed.encode()
-        return changed, understand(changed, agent_id)
-    except Fault as fault:
+        return changed, parse_agent_file(changed, agent_id)
+    except BadFile as fault:
         raise Invalid(f"{fault.reason}.") from None
     except (TypeError, ValueError, RecursionError):
         raise Invalid("The change holds something that is not a JSON value.") from None
@@ -227,8 +227,8 @@ def check_change(agent_id: str, before: AgentFile | None, after: AgentFile) -> N
     A grant without effect that was there already is only warned of.
     """
     check_server_access(agent_id, before, after)
-    known_warning = before and before.required_tools_warning
-    if (warning := after.required_tools_warning) and warning != known_warning:
+    earlier_warning = before and before.required_tools_warning
+    if (warning := after.required_tools_warning) and warning != earlier_warning:
         raise Invalid(warning)
 
 

@@ -16,8 +16,8 @@ from django.conf import settings
 from filelock import FileLock, Timeout
 from pydantic import JsonValue
 
-from agents.config.json_text import patched, written
-from agents.config.schema import LARGEST_FILE, AgentFile, Fault, default_model, default_provider
+from agents.config.json_text import BadFile, patched, written
+from agents.config.schema import LARGEST_FILE, AgentFile, default_model, default_provider
 from agents.errors import Conflict, Invalid, NotFound
 
 SAMPLE = Path(__file__).parent / "samples" / "docs-writer"
@@ -70,22 +70,22 @@ def new_agent_path(agent_id: str) -> Path:
     return path
 
 
-def read_text(path: Path) -> tuple[str, Fault | None]:
+def read_text(path: Path) -> tuple[str, BadFile | None]:
     """The text of the file, and the reason if it is none. Stays clear of pipes and devices."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            return "", Fault(f"{path.name} is not an ordinary file")
+            return "", BadFile(f"{path.name} is not an ordinary file")
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        return "", Fault(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
+        return "", BadFile(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
     if len(raw) > LARGEST_FILE:
-        return "", Fault(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
+        return "", BadFile(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
     try:
         return raw.decode("utf-8-sig"), None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        return raw.decode("utf-8-sig", errors="replace"), Fault("this is not UTF-8 text", line)
+        return raw.decode("utf-8-sig", errors="replace"), BadFile("this is not UTF-8 text", line)
 
 
 @contextmanager

@@ -459,4 +459,4 @@ def test_the_cache_forgets_what_is_gone(bob):
     bob.unlink()
     with pytest.raises(NotFound):
         read_agent("bob")
-    assert bob not in agent_file.known
+    assert bob not in agent_file.cached_records
