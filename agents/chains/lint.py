@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
@@ -281,39 +280,25 @@ def reached_by(next_tasks: dict[str, list[str]], waiting: list[str]) -> set[str]
     return reached
 
 
-@dataclass(frozen=True)
 class Graph:
     """The edges of a chain, there and back; each search is made once, however many tasks ask."""
 
-    chain: Chain
-    earlier: dict[str, set[str]] = field(default_factory=dict)  # what comes before each task
-
-    @cached_property
-    def tasks(self) -> dict[str, Task]:
-        return {task.id: task for task in self.chain.tasks}
-
-    @cached_property
-    def edges(self) -> set[str]:
-        return {f"{task.id}->{target}" for task in self.chain.tasks for target in targets(task)}
-
-    @cached_property
-    def back(self) -> dict[str, list[str]]:
-        """The tasks that lead to each."""
-        back: dict[str, list[str]] = {id: [] for id in self.tasks}
-        for task in self.chain.tasks:
-            for target in set(targets(task)) & set(back):
-                back[target].append(task.id)
-        return back
-
-    @cached_property
-    def reached(self) -> set[str]:
-        next_tasks = {task.id: targets(task) for task in self.chain.tasks}
-        return reached_by(next_tasks, [self.chain.tasks[0].id])
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.tasks = {task.id: task for task in chain.tasks}
+        self.edges = {f"{task.id}->{target}" for task in chain.tasks for target in targets(task)}
+        next_tasks = {task.id: targets(task) for task in chain.tasks}
+        self.reached = reached_by(next_tasks, [chain.tasks[0].id])
+        self.back: dict[str, list[str]] = {id: [] for id in self.tasks}  # what leads to each task
+        for task in chain.tasks:
+            for target in set(targets(task)) & set(self.back):
+                self.back[target].append(task.id)
+        self.earlier: dict[str, set[str]] = {}  # what comes before each task
 
     def comes_before(self, name: str, task: Task) -> bool:
         """Whether this may have an output when the task begins, as the start always has.
 
-        Of a task to which no way leads, nothing more is said than that.
+        Of a task to which no way leads, nothing more is known than that.
         """
         if name == START:
             return True
