@@ -146,6 +146,12 @@ class CallDrawing:
         return all(each.drawing.is_whole for each in self.arguments)
 
     @property
+    def covers(self) -> str:
+        """What “Always allow” names where it does not repeat the command."""
+        is_command = self.is_shell and len(self.arguments) == 1
+        return f"exactly this {'command' if is_command else 'call'}, whole,"
+
+    @property
     def is_short_command(self) -> bool:
         """Whether “Always allow” can name what it covers by repeating it."""
         return self.command is not None and self.lines == 1 and len(self.command) <= LONGEST_COMMAND

@@ -60,36 +60,25 @@ def run_command(c: Conversation, text: str, name: str, rest: str | None, by: str
     if name == "plan":
         return plan(c, text, rest or "", by)
     message = typed(c, text, by, name)
-    if name == "clear":
-        return clear(c, message, by)
-    if name == "new":
-        return new(c, message, by)
+    if name == "clear":  # the view and the model's memory begin after this; nothing is deleted
+        ended = actions.clear(c, by)
+        seq = events.record(c, "conversation.cleared", "", by)
+        Conversation.objects.filter(pk=c.pk).update(cleared_seq=seq, draft="")
+        notice_ended(c, ended, "Show what was cleared brings their texts back.")
+        return ChatResult(message, None, c)
+    if name == "new":  # the old one keeps what was said and a finished plan, and not the command
+        ended = actions.end_open_plans(c, by)
+        Message.objects.filter(pk=message.pk).delete()
+        fresh = talk.create_conversation(c.owner, c.agent_id)
+        notice_ended(fresh, ended, "They stay in the conversation before this one.")
+        return ChatResult(message, None, fresh)
     if name == "help":
         return with_notice(c, message, HELP, command="help")
     return with_notice(c, message, f"There is no command /{name[:40]}. /help lists what there is.")
 
 
-def clear(c: Conversation, message: Message, by: str) -> ChatResult:
-    """The view and the model's memory begin after this; nothing is deleted."""
-    ended = actions.clear(c, by)
-    seq = events.record(c, "conversation.cleared", "", by)
-    Conversation.objects.filter(pk=c.pk).update(cleared_seq=seq, draft="")
-    notice_ended(c, ended, "Show what was cleared brings their texts back.")
-    return ChatResult(message, None, c)
-
-
-def new(c: Conversation, message: Message, by: str) -> ChatResult:
-    """Another conversation; this one keeps what was said in it and a finished plan, and no trace
-    of the command."""
-    ended = actions.end_open_plans(c, by)
-    Message.objects.filter(pk=message.pk).delete()
-    fresh = talk.create_conversation(c.owner, c.agent_id)
-    notice_ended(fresh, ended, "They stay in the conversation before this one.")
-    return ChatResult(message, None, fresh)
-
-
 def notice_ended(c: Conversation, ended: list[Plan], where: str) -> None:
-    """Plans that were not in the drawer have ended too: which ones is said."""
+    """Plans that were not in the drawer have ended too: a notice names them."""
     if len(ended) > 1:
         titles = ", ".join(f"“{plan.title}”" for plan in ended)
         talk.add_message(c, Message.Kind.NOTICE, f"Ended: {titles}. {where}")

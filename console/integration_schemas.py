@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pydantic import BaseModel
 
 from agents.config.tool_names import BETWEEN
@@ -48,17 +46,16 @@ def shape(source: ToolSource, *, for_admin: bool = True) -> SourceShape:
         inject=sorted(source.inject) if for_admin else [],
         timeout_s=source.timeout_s,
         trusts_hints=source.trusts_hints,
-        tools=[tool_shape(source, tool) for tool in source.tools],
+        tools=[
+            ToolShape(
+                name=f"{source.name}{BETWEEN}{tool['name']}",
+                description=str(tool["description"]),
+                read_only=source.trusts_hints and bool(tool["read_only"]),
+                says_read_only=bool(tool["read_only"]),
+            )
+            for tool in source.tools
+        ],
         error=source.error if for_admin or not source.error else "It could not be asked.",
         note=note_on(source),
         updated_at=source.updated_at.isoformat(),
-    )
-
-
-def tool_shape(source: ToolSource, tool: Mapping[str, object]) -> ToolShape:
-    return ToolShape(
-        name=f"{source.name}{BETWEEN}{tool['name']}",
-        description=str(tool["description"]),
-        read_only=source.trusts_hints and bool(tool["read_only"]),
-        says_read_only=bool(tool["read_only"]),
     )

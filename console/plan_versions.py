@@ -10,10 +10,9 @@ from itertools import groupby
 from agents.actors import AGENT, actor_of
 from agents.statements import fetch_models
 from console.actor_names import name_for
-from console.diff_shortening import shortened
 from plans.diff import Change, PlanDiff, Rewording, Row, diff
 from plans.models import Plan, PlanVersion
-from plans.text_diff import TextRun, replace
+from plans.text_diff import Op, TextRun, replace, words
 
 LABELS = {
     "title": "Title",
@@ -22,6 +21,9 @@ LABELS = {
     "description": "Description",
     "expected_outcome": "Expected outcome",
 }
+# Characters of a text that stayed between two changes, of each end of it that is kept when it is
+# longer, and of a changed text. The whole is in the API.
+LONGEST_KEPT, KEPT_END, LONGEST_CHANGED = 240, 100, 2_000
 # The picture's words for what the sentence of a diff counts.
 TAGS = {
     "added": ("plus", "added"),
@@ -211,3 +213,31 @@ def span(first: int | None, last: int | None) -> str:
 
 def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
     return [(LABELS[each.field], shortened(each.runs)) for each in fields]
+
+
+def shortened(runs: tuple[TextRun, ...]) -> list[TextRun]:
+    """Without what nobody reads in long texts: cut between words."""
+    short, last = [], len(runs) - 1
+    for place, run in enumerate(runs):
+        text = run.text
+        if run.op == Op.KEPT and last and len(text) > LONGEST_KEPT:
+            head = fitting(words(text[: 2 * KEPT_END]), KEPT_END) if place else []
+            after = reversed(words(text[-2 * KEPT_END :]))
+            tail = fitting(after, KEPT_END) if place < last else []
+            text = f"{''.join(head)} … {''.join(reversed(tail))}"
+        elif len(text) > LONGEST_CHANGED:
+            start = "".join(fitting(words(text[: 2 * LONGEST_CHANGED]), LONGEST_CHANGED))
+            text = f"{start}… and {len(text) - len(start):,} more characters"
+        short.append(TextRun(run.op, text))
+    return short
+
+
+def fitting(pieces: Iterable[str], length: int) -> list[str]:
+    """The first pieces that together have at most so many characters."""
+    kept: list[str] = []
+    for piece in pieces:
+        length -= len(piece)
+        if length < 0:
+            break
+        kept.append(piece)
+    return kept

@@ -61,28 +61,20 @@ UNANSWERED = label_of_standing(Standing("asked", "Waits for your answer", "waiti
 def label_of_plan(plan: Snapshot) -> StatusLabel:
     """The word, and what else there is to say."""
     standing = of_document(plan)
-    more = DETAILS.get(standing.name)
-    mark = label_of_standing(standing)
-    return replace(mark, words=standing.word + more(plan)) if more else mark
-
-
-DETAILS: dict[str, Callable[[Snapshot], str]] = {
-    "failed": lambda plan: f": subtask {failed_number(plan)}",
-    "held": lambda plan: ": the model is not answering",
-    "approval": lambda plan: f": {asked_tool(plan)}",
-    "paused": lambda plan: who_goes_on(plan),
-    "pausing": lambda plan: " after this call",
-    "stopping": lambda plan: "…",
-}
-
-
-def who_goes_on(plan: Snapshot) -> str:
-    number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
-    return f". Subtask {number} goes on when you resume." if number else ""
-
-
-def failed_number(plan: Snapshot) -> int:
-    return first_number(plan, lambda row: bool(row["failed"]))
+    label = label_of_standing(standing)
+    more = {
+        "held": ": the model is not answering",
+        "pausing": " after this call",
+        "stopping": "…",
+    }.get(standing.name, "")
+    if standing.name == "failed":
+        more = f": subtask {first_number(plan, lambda row: bool(row['failed']))}"
+    elif standing.name == "approval":
+        more = f": {plan['approvals'][0]['tool'] if plan['approvals'] else 'a tool'}"
+    elif standing.name == "paused":
+        number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
+        more = f". Subtask {number} goes on when you resume." if number else ""
+    return replace(label, words=standing.word + more)
 
 
 def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
@@ -90,21 +82,17 @@ def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
     return next((i for i, row in enumerate(plan["subtasks"], 1) if fits(row)), 0)
 
 
-def asked_tool(plan: Snapshot) -> str:
-    return str(plan["approvals"][0]["tool"]) if plan["approvals"] else "a tool"
-
-
 def why_left_out(reason: str) -> str:
     """Who abandoned a subtask and why, as a person says it."""
     if reason.startswith("skipped"):
         return "Skipped by you" + reason.removeprefix("skipped")
-    told = {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}
-    kind, colon, said = reason.partition(":")
-    return told[kind] + colon + said if kind in told else reason[:1].upper() + reason[1:]
+    words = {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}
+    kind, colon, detail = reason.partition(":")
+    return words[kind] + colon + detail if kind in words else reason[:1].upper() + reason[1:]
 
 
 def name_of_shape(shape: str, reason: str) -> str:
-    """What a subtask's mark says to those who do not see it."""
+    """What a screen reader says for a subtask's mark."""
     skipped = shape == "abandoned" and reason.startswith("skipped")
     return "Skipped" if skipped else NAMES[shape]
 
