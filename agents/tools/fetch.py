@@ -60,17 +60,25 @@ async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
         url = httpx.URL(address)
     except (httpx.InvalidURL, UnicodeError, ValueError):
         raise ToolFailed(f"{display_path(address)} is not a URL.") from None
-    shown = display_path(str(url))
     client = httpx.AsyncClient(
         transport=transport, timeout=SILENCE, headers=HEADERS, trust_env=False
     )
+    # No reason has the system's words, which may name an address.
     try:
         async with asyncio.timeout(SECONDS), client:
             return await follow(client, url)
     except TimeoutError:
-        raise ToolFailed(f"{shown} was not there within {SECONDS} s.") from None
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise ToolFailed(f"{shown} {reason(error)}.") from None
+        reason = f"was not there within {SECONDS} s"
+    except httpx.TimeoutException:
+        reason = "did not answer in time"
+    except httpx.ConnectError as error:
+        bad = "CERTIFICATE_VERIFY_FAILED" in str(error)
+        reason = "has a certificate that is not valid" if bad else "could not be reached"
+    except httpx.RemoteProtocolError:
+        reason = "did not answer as a web server does"
+    except (httpx.HTTPError, httpx.InvalidURL):
+        reason = "could not be fetched"
+    raise ToolFailed(f"{display_path(str(url))} {reason}.")
 
 
 async def follow(client: httpx.AsyncClient, start: httpx.URL) -> ToolResult:
@@ -102,19 +110,6 @@ async def read(response: httpx.Response) -> str:
         code = response.status_code
         phrases = {each.value: f" ({each.phrase})" for each in HTTPStatus}  # not the server's own
         raise ToolFailed(f"{url} answered {code}{phrases.get(code, '')}.")
-    content_type = response.headers.get("content-type", "text/plain")
-    kind = content_type.partition(";")[0].strip().lower()
-    body = await read_body(response, url)
-    if not (kind in PAGES or kind.startswith("text/") or kind.endswith(TEXTS)):
-        return f"[{display_path(kind)}, {len(body):,} bytes]"
-    text = decoded(body, content_type).replace("\0", "�")
-    if kind in PAGES:
-        text = await asyncio.to_thread(web_text, text, response.url)
-    return truncated(text.strip(), MOST_CHARACTERS) or "[The page is empty.]"
-
-
-async def read_body(response: httpx.Response, url: str) -> bytes:
-    """Unpacked piece by piece, so that a small answer cannot become a huge one."""
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", "x-gzip", ""):
         raise ToolFailed(f"{url} is packed in a way that was not asked for.")
@@ -124,24 +119,18 @@ async def read_body(response: httpx.Response, url: str) -> bytes:
             async for piece in received:
                 body += piece
                 if len(body) > LARGEST:
-                    raise ToolFailed(
-                        f"{url} is larger than {LARGEST:,} bytes, the most that is read."
-                    )
+                    most = f"{LARGEST:,} bytes, the most that is read"
+                    raise ToolFailed(f"{url} is larger than {most}.")
     except httpx.DecodingError:
         raise ToolFailed(f"{url} is said to be packed but cannot be unpacked.") from None
-    return bytes(body)
-
-
-def reason(error: Exception) -> str:
-    """Why there was no answer; without the system's words, which may name an address."""
-    if isinstance(error, httpx.TimeoutException):
-        return "did not answer in time"
-    if isinstance(error, httpx.ConnectError):
-        bad = "CERTIFICATE_VERIFY_FAILED" in str(error)
-        return "has a certificate that is not valid" if bad else "could not be reached"
-    if isinstance(error, httpx.RemoteProtocolError):
-        return "did not answer as a web server does"
-    return "could not be fetched"
+    content_type = response.headers.get("content-type", "text/plain")
+    kind = content_type.partition(";")[0].strip().lower()
+    if not (kind in PAGES or kind.startswith("text/") or kind.endswith(TEXTS)):
+        return f"[{display_path(kind)}, {len(body):,} bytes]"
+    text = decoded(bytes(body), content_type).replace("\0", "�")
+    if kind in PAGES:
+        text = await asyncio.to_thread(web_text, text, response.url)
+    return truncated(text.strip(), MOST_CHARACTERS) or "[The page is empty.]"
 
 
 # The text of a page, as a person would read it. Why not by a library: docs/decisions/0008.

@@ -27,6 +27,7 @@ MOST_LINES = 2_000  # in one reading
 MOST_CHARACTERS = 60_000  # in one reading
 LARGEST_READ = 10_000_000  # bytes
 LARGEST_WRITE = 2_000_000  # bytes
+MOST_OCCURRENCES = 100  # that are counted: each may take as long as the piece is
 
 # Two lanes of one conversation may edit the same file; the second must see what the first wrote.
 editing = threading.Lock()
@@ -198,7 +199,7 @@ def only_occurrence(text: str, old: str, path: str) -> int:
     """Where it begins; occurrences that overlap count too. Raises ToolFailed."""
     places = []
     place = text.find(old)
-    while place >= 0:
+    while place >= 0 and len(places) <= MOST_OCCURRENCES:
         places.append(place)
         place = text.find(old, place + 1)
     if not places:
@@ -208,8 +209,9 @@ def only_occurrence(text: str, old: str, path: str) -> int:
         )
     if len(places) > 1:
         lines = ", ".join(str(line_at(text, place)) for place in places[:5])
+        count = f"over {MOST_OCCURRENCES}" if len(places) > MOST_OCCURRENCES else len(places)
         raise ToolFailed(
-            f"old was found {len(places)} times in {display_path(path)} (lines {lines}). "
+            f"old was found {count} times in {display_path(path)} (lines {lines}). "
             "Take more of the text around it, so that it is there once."
         )
     return places[0]

@@ -454,6 +454,14 @@ async def test_an_expression_that_never_ends_is_ended(root, monkeypatch):
     assert time.monotonic() - began < 3
 
 
+async def test_a_piece_that_is_everywhere_is_not_counted_for_ever(root):
+    (root / "same.txt").write_text("a" * 200_000)
+    began = time.monotonic()
+    told = await refusal(root, "edit_file", path="same.txt", old="a" * 100_000, new="b")
+    assert told.startswith("old was found over 100 times in same.txt (lines 1, 1, 1, 1, 1).")
+    assert time.monotonic() - began < 3
+
+
 async def test_a_search_says_what_it_left_out(root):
     (root / "pic.bin").write_bytes(b"TODO\0")
     (root / "big.txt").write_text("TODO\n" * 250_000)

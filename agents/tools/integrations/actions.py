@@ -60,28 +60,58 @@ def add_source(
     by: str,
 ) -> ToolSource:
     """Register a service. It is not asked yet what it offers: `refresh_source` does that."""
-    check_name(name)
-    check_address_and_document(kind, url, command, spec)
-    check_headers(headers or {}, is_environment=bool(command))
-    if not 1 <= timeout_s <= LONGEST_WAIT:
-        raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
+    source = ToolSource(
+        name=name,
+        kind=kind,
+        url=url,
+        command=command,
+        spec=spec,
+        headers=dict(headers or {}),
+        inject=dict(inject or {}),
+        timeout_s=timeout_s,
+        trusts_hints=trusts_hints,
+    )
+    check(source)
     try:
         with transaction.atomic():
-            source = ToolSource.objects.create(
-                name=name,
-                kind=kind,
-                url=url,
-                command=command,
-                spec=spec,
-                headers=dict(headers or {}),
-                inject=dict(inject or {}),
-                timeout_s=timeout_s,
-                trusts_hints=trusts_hints,
-            )
+            source.save()
     except IntegrityError:
         raise Conflict(f"A service is already registered as {name!r}; remove it first.") from None
     log.debug("service %s (%s) added by %s", name, kind, by)
     return source
+
+
+def check(source: ToolSource) -> None:
+    """Raises Invalid for what cannot be registered. No message names a header's value."""
+    name, url, command = source.name, source.url, source.command
+    if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
+        raise Invalid(
+            f"A service's name is 1 to {LONGEST_NAME} small letters and digits, with single - or _ "
+            "between them."
+        )
+    if name.replace("-", "_") in BUILT_IN:
+        raise Invalid(f"{name} is the name of a tool that is built in; choose another.")
+    if source.kind not in ToolSource.Kind.values:
+        raise Invalid("A service is of kind openapi or mcp.")
+    is_openapi = source.kind == ToolSource.Kind.OPENAPI
+    if bool(url) == bool(command) or (command and is_openapi):
+        raise Invalid("Name a URL, or for an MCP server a command instead.")
+    if url:
+        check_address(url)
+    if len(url) > 2000 or not url.isprintable() or "\0" in command:
+        raise Invalid("The URL or command contains what cannot be in one.")
+    for key, value in source.headers.items():
+        if not (VARIABLE if command else HEADER).fullmatch(key):
+            what = "an environment variable" if command else "a header"
+            raise Invalid(f"{key[:100]!r} cannot be the name of {what}.")
+        if "\0" in value or (not command and not (value.isascii() and value.isprintable())):
+            raise Invalid(f"The value of {key} has to be printable ASCII characters on one line.")
+    if source.spec is not None and not (is_openapi and isinstance(source.spec, dict)):
+        if not is_openapi or not isinstance(source.spec, str):
+            raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
+        check_address(source.spec)
+    if not 1 <= source.timeout_s <= LONGEST_WAIT:
+        raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
 
 
 def trust_hints(name: str, trusted: bool, by: str) -> ToolSource:
@@ -144,40 +174,3 @@ def note_on(source: ToolSource) -> str:
         f"{source.name} has {len(source.tools):,} operations: the first {MOST_OFFERED} are offered "
         "to an agent that is granted all of them; grant the others by name."
     )
-
-
-def check_name(name: str) -> None:
-    if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
-        raise Invalid(
-            f"A service's name is 1 to {LONGEST_NAME} small letters and digits, with single - or _ "
-            "between them."
-        )
-    if name.replace("-", "_") in BUILT_IN:
-        raise Invalid(f"{name} is the name of a tool that is built in; choose another.")
-
-
-def check_address_and_document(kind: str, url: str, command: str, spec: object) -> None:
-    """An OpenAPI service is at a URL and may have a spec; an MCP server is a command or a URL."""
-    if kind not in ToolSource.Kind.values:
-        raise Invalid("A service is of kind openapi or mcp.")
-    if bool(url) == bool(command) or (command and kind != ToolSource.Kind.MCP):
-        raise Invalid("Name a URL, or for an MCP server a command instead.")
-    if url:
-        check_address(url)
-    if len(url) > 2000 or not url.isprintable() or "\0" in command:
-        raise Invalid("The URL or command contains what cannot be in one.")
-    is_openapi = kind == ToolSource.Kind.OPENAPI
-    if spec is not None and not (is_openapi and isinstance(spec, dict)):
-        if not is_openapi or not isinstance(spec, str):
-            raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
-        check_address(spec)
-
-
-def check_headers(headers: Mapping[str, str], *, is_environment: bool) -> None:
-    """No message names a value: it is a secret."""
-    for name, value in headers.items():
-        if not (VARIABLE if is_environment else HEADER).fullmatch(name):
-            what = "an environment variable" if is_environment else "a header"
-            raise Invalid(f"{name[:100]!r} cannot be the name of {what}.")
-        if "\0" in value or (not is_environment and not (value.isascii() and value.isprintable())):
-            raise Invalid(f"The value of {name} has to be printable ASCII characters on one line.")

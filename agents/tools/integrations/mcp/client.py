@@ -304,9 +304,22 @@ def is_forgotten(error: BaseException) -> bool:
 
 async def list_tools(server: Server, longest: int) -> list[Json]:
     """Connect, ask, disconnect. Raises Invalid."""
+
+    async def all_pages(client: Client) -> list[Tool]:
+        """A list that never ends is cut."""
+        tools: list[Tool] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if not cursor or len(tools) >= MOST_TOOLS:
+                break
+        return tools[:MOST_TOOLS]
+
     connection = Connection(server)
     try:
-        tools = await connection.ask(all_tools)
+        tools = await connection.ask(all_pages)
     except Exception as error:  # whatever the SDK and its transports let through
         await connection.aclose()
         cause = reason(connection.failure or error)
@@ -315,19 +328,6 @@ async def list_tools(server: Server, longest: int) -> list[Json]:
         await connection.aclose()
     # Thousands of large schemas take seconds, which the loop need not wait for.
     return await asyncio.to_thread(stored_tools, tools, longest)
-
-
-async def all_tools(client: Client) -> list[Tool]:
-    """Page by page; a list that never ends is cut."""
-    tools: list[Tool] = []
-    cursor: str | None = None
-    for _ in range(MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        tools += page.tools
-        cursor = page.next_cursor
-        if not cursor or len(tools) >= MOST_TOOLS:
-            break
-    return tools[:MOST_TOOLS]
 
 
 def stored_tools(tools: list[Tool], longest: int) -> list[Json]:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
-from functools import cache
 
 import httpx
 
@@ -21,6 +19,7 @@ from agents.json_values import has_more_values
 from agents.telemetry.redaction import redacted_url
 from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
 from agents.tools.integrations.openapi.requests import Request, is_json, request_of, same_origin
+from agents.tools.ssrf_guard import usual_tls
 
 SECONDS = 60.0
 CONNECT_SECONDS = 10.0
@@ -67,7 +66,7 @@ async def exchange(request: Request, most: int, seconds: float = SECONDS) -> Ans
     """Send it and read at most so many bytes. Raises httpx errors, ValueError or TimeoutError."""
     client = httpx.AsyncClient(
         transport=_transport,
-        verify=trusted_authorities(),
+        verify=usual_tls(),
         headers={"Accept-Encoding": "gzip"},
         follow_redirects=False,
         timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
@@ -89,12 +88,6 @@ async def exchange(request: Request, most: int, seconds: float = SECONDS) -> Ans
             is_whole=len(body) <= most,
             location=response.headers.get("Location", "") if response.is_redirect else "",
         )
-
-
-@cache
-def trusted_authorities() -> ssl.SSLContext:
-    """Made once: reading the list takes a while."""
-    return httpx.create_ssl_context()
 
 
 @asynccontextmanager

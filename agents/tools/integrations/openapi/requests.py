@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
@@ -114,16 +114,7 @@ def in_path(route: Route, value: object) -> str:
         raise ToolFailed(f"{name} is a part of the path in the style {style}, which is not known.")
     if style == "json":
         return quote(json.dumps(value, ensure_ascii=False), safe="")
-    if isinstance(value, dict):
-        between = "=" if route["explode"] else ","
-        parts = [
-            f"{quote(key, safe='')}{between}{quote(plain(each), safe='')}"
-            for key, each in value.items()
-        ]
-    else:
-        values = value if isinstance(value, list) else [value]
-        parts = [quote(plain(each), safe="") for each in values]
-    written = ",".join(parts)
+    written = simple(route, value, lambda text: quote(text, safe=""))
     if written in ("", ".", ".."):
         raise ToolFailed(f"{name} is a part of the path and cannot be {written!r}.")
     return written
@@ -131,16 +122,19 @@ def in_path(route: Route, value: object) -> str:
 
 def in_header(route: Route, value: object) -> str:
     """One line of printable text. Raises ToolFailed."""
-    if isinstance(value, list):
-        written = ",".join(plain(each) for each in value)
-    elif isinstance(value, dict) and route["style"] != "json":
-        between = "=" if route["explode"] else ","
-        written = ",".join(f"{key}{between}{plain(each)}" for key, each in value.items())
-    else:
-        written = plain(value)
+    is_json = isinstance(value, dict) and route["style"] == "json"
+    written = plain(value) if is_json else simple(route, value, str)
     if not written.isascii() or not written.isprintable():
         raise ToolFailed(f"{route['name']} is a header: printable ASCII characters on one line.")
     return written
+
+
+def simple(route: Route, value: object, encode: Callable[[str], str]) -> str:
+    if isinstance(value, dict):
+        between = "=" if route["explode"] else ","
+        pairs = value.items()
+        return ",".join(f"{encode(key)}{between}{encode(plain(each))}" for key, each in pairs)
+    return ",".join(encode(plain(each)) for each in (value if isinstance(value, list) else [value]))
 
 
 def is_json(kind: str) -> bool:
