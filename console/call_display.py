@@ -15,6 +15,7 @@ from itertools import chain, groupby
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import ToolCall
+from console.components import component
 from console.visible_text import count_hidden, visible_code
 from plans.text_diff import aligned
 
@@ -146,15 +147,12 @@ class CallDrawing:
         return all(each.drawing.is_whole for each in self.arguments)
 
     @property
-    def covers(self) -> str:
-        """What “Always allow” names where it does not repeat the command."""
+    def covers(self) -> SafeString | str:
+        """What “Always allow” covers: this call and no other."""
+        if self.command is not None and self.lines == 1 and len(self.command) <= LONGEST_COMMAND:
+            return component("mono", text=self.arguments[0].drawing.head[0].html)
         is_command = self.is_shell and len(self.arguments) == 1
         return f"exactly this {'command' if is_command else 'call'}, whole,"
-
-    @property
-    def is_short_command(self) -> bool:
-        """Whether “Always allow” can name what it covers by repeating it."""
-        return self.command is not None and self.lines == 1 and len(self.command) <= LONGEST_COMMAND
 
 
 def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
