@@ -197,7 +197,7 @@ def with_crlf(text: str) -> str:
 
 def only_occurrence(text: str, old: str, path: str) -> int:
     """Where it begins; occurrences that overlap count too. Raises ToolFailed."""
-    places = []
+    places: list[int] = []
     place = text.find(old)
     while place >= 0 and len(places) <= MOST_OCCURRENCES:
         places.append(place)
