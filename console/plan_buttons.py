@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
@@ -41,78 +41,54 @@ class PlanButtons:
     ending: PlanButton | None = None
 
 
-def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
-    """The buttons for a plan as it is now."""
-    run = plan["run"]
-    if plan["state"] not in ("todo", "in_progress"):
-        return PlanButtons(steering=(view_timeline(plan), use_again(plan, conversation)))
-    if plan["version"] != plan["approved_version"] and run not in HALTING:
-        return PlanButtons(start=start_label(plan), ending=CANCEL if run == "idle" else STOP)
-    replan = replan_button(conversation, replanning)
-    if waits_for_person(plan):
-        return PlanButtons(steering=(replan,), ending=STOP)
-    if run == "paused":
-        return PlanButtons(steering=(resume(conversation), replan), ending=STOP)
-    if run == "idle":
-        return PlanButtons(steering=(start_again(plan, conversation), replan), ending=CANCEL)
-    if run == "stopping":
-        return PlanButtons(steering=(STOPPING,))
-    return PlanButtons(steering=(pause(plan, conversation), replan), ending=STOP)
-
-
-def waits_for_person(plan: Snapshot) -> bool:
-    """Whether an approval, an answer or a higher limit is what makes it go on."""
-    asks = plan["question"] and plan["run"] == "paused"
-    return bool(plan["approvals"] or asks or plan["attention"] == "budget")
-
-
 STOP = PlanButton("stop-plan", "Stop plan", "stop", "quiet", opens="stop-dialog")
 CANCEL = PlanButton("cancel-plan", "Cancel plan", kind="quiet", opens="cancel-dialog")
 STOPPING = PlanButton("stopping", "Stopping…", "stop", blocked="It is being stopped")
+REPLAN = PlanButton("replan", "Replan", "route")
+RESUME = PlanButton("resume-plan", "Resume", "play", "go")
+START_AGAIN = PlanButton("start-again", "Start again", "retry", "go")
+PAUSE = PlanButton("pause-plan", "Pause", "pause")
+TIMELINE = PlanButton("view-timeline", "View timeline", "runs")
+USE_AGAIN = PlanButton("use-again", "Use as a new plan", "copy", posts_once=True)
+
+
+def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
+    """The buttons for a plan as it is now."""
+
+    def to(verb: str, *more: int) -> str:
+        return reverse(f"plan-{verb}", args=[conversation, *more])
+
+    run = plan["run"]
+    if plan["state"] not in ("todo", "in_progress"):
+        timeline = replace(TIMELINE, leads_to=reverse("plan", args=[plan["id"]]))
+        again = replace(USE_AGAIN, posts_to=to("use-again", plan["id"]))
+        return PlanButtons(steering=(timeline, again))
+    if plan["version"] != plan["approved_version"] and run not in HALTING:
+        return PlanButtons(start=start_label(plan), ending=CANCEL if run == "idle" else STOP)
+    replan = replace(REPLAN, opens="replan-dialog", answer_to=to("replan"), asks="Replan the rest?")
+    if replanning:
+        replan = replace(REPLAN, blocked="It is being replanned")
+    # An approval, an answer or a higher limit is what makes it go on.
+    asks = plan["question"] and run == "paused"
+    if plan["approvals"] or asks or plan["attention"] == "budget":
+        return PlanButtons(steering=(replan,), ending=STOP)
+    if run == "paused":
+        return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
+    if run == "idle":
+        label = "Go on" if plan["standing"] == "Waiting for you to go on" else "Start again"
+        again = replace(START_AGAIN, label=label, posts_to=to("again"))
+        return PlanButtons(steering=(again, replan), ending=CANCEL)
+    if run == "stopping":
+        return PlanButtons(steering=(STOPPING,))
+    pause = replace(PAUSE, posts_to=to("pause"))
+    if run == "pausing":
+        pause = replace(PAUSE, blocked="It pauses after this step")
+    return PlanButtons(steering=(pause, replan), ending=STOP)
 
 
 def start_label(plan: Snapshot) -> str:
     """A document has nothing to start."""
-    verb = "Approve" if not plan["subtasks"] else "Start"
+    verb = "Start" if plan["subtasks"] else "Approve"
     if plan["version"] > 1:
         return f"{verb} v{plan['version']}"
-    return verb if verb == "Approve" else "Start plan"
-
-
-def replan_button(conversation: int, replanning: bool) -> PlanButton:
-    if replanning:
-        return PlanButton("replan", "Replan", "route", blocked="It is being replanned")
-    return PlanButton(
-        *("replan", "Replan", "route"),
-        opens="replan-dialog",
-        answer_to=reverse("plan-replan", args=[conversation]),
-        asks="Replan the rest?",
-    )
-
-
-def resume(conversation: int) -> PlanButton:
-    address = reverse("plan-resume", args=[conversation])
-    return PlanButton("resume-plan", "Resume", "play", "go", posts_to=address)
-
-
-def start_again(plan: Snapshot, conversation: int) -> PlanButton:
-    label = "Go on" if plan["standing"] == "Waiting for you to go on" else "Start again"
-    address = reverse("plan-again", args=[conversation])
-    return PlanButton("start-again", label, "retry", "go", posts_to=address)
-
-
-def pause(plan: Snapshot, conversation: int) -> PlanButton:
-    if plan["run"] == "pausing":
-        return PlanButton("pause-plan", "Pause", "pause", blocked="It pauses after this step")
-    address = reverse("plan-pause", args=[conversation])
-    return PlanButton("pause-plan", "Pause", "pause", posts_to=address)
-
-
-def view_timeline(plan: Snapshot) -> PlanButton:
-    address = reverse("plan", args=[plan["id"]])
-    return PlanButton("view-timeline", "View timeline", "runs", leads_to=address)
-
-
-def use_again(plan: Snapshot, conversation: int) -> PlanButton:
-    address = reverse("plan-use-again", args=[conversation, plan["id"]])
-    return PlanButton("use-again", "Use as a new plan", "copy", posts_to=address, posts_once=True)
+    return "Start plan" if plan["subtasks"] else verb

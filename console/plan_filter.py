@@ -59,7 +59,9 @@ class Filter:
     def sorted_by(self, column: str) -> str:
         """The order after a press on the column's head: the other way when it is sorted so."""
         first = COLUMNS[column] + column
-        return first if self.sort != first else turned(first)
+        if self.sort != first:
+            return first
+        return column if first.startswith("-") else f"-{column}"
 
     def direction(self, column: str) -> str:
         """As aria-sort has it; empty for a column that is not the order."""
@@ -76,10 +78,6 @@ class Filter:
         who = f" of {agent}" if self.agent else ""
         when = f" in the {DAYS[self.days].lower()}" if self.days else ""
         return f"No {state}plans{need}{who}{when}."
-
-
-def turned(sort: str) -> str:
-    return sort.removeprefix("-") if sort.startswith("-") else f"-{sort}"
 
 
 def read(query: Mapping[str, str]) -> Filter:

@@ -11,7 +11,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from agents.engine.times import times_of
-from agents.models import Turn, TurnState
+from agents.models import TurnState
 from plans.models import Attempt, Plan, Subtask
 
 WIDE = 1000  # units of the gantt's drawing
@@ -80,7 +80,7 @@ def span_of(works: Iterable[SubtaskTiming]) -> Span:
     if not begun:
         return Span(None, None)
     started = min(turn.started_at for turn in begun if turn.started_at)
-    return Span(started, max(end_of(turn) for turn in begun))
+    return Span(started, max(turn.finished_at or timezone.now() for turn in begun))
 
 
 def draw(works: list[SubtaskTiming]) -> None:
@@ -119,7 +119,3 @@ def attempt_words(attempt: Attempt) -> str:
     if attempt.turn.is_open:
         return "Waiting for you" if attempt.turn.state == TurnState.WAITING else "Under way"
     return WHY.get(attempt.failure_class, "Done")
-
-
-def end_of(turn: Turn) -> datetime:
-    return turn.finished_at or timezone.now()

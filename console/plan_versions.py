@@ -140,11 +140,8 @@ class ShownVersion:
     @property
     def name(self) -> list[TextRun]:
         """The name in runs, whether it changed or not."""
-        return next((runs for label, runs in self.texts if label == "Name"), self.kept_name)
-
-    @property
-    def kept_name(self) -> list[TextRun]:
-        return list(replace(self.row.name, self.row.name))
+        as_it_was = list(replace(self.row.name, self.row.name))
+        return next((runs for label, runs in self.texts if label == "Name"), as_it_was)
 
     @property
     def fields(self) -> list[tuple[str, list[TextRun]]]:

@@ -74,21 +74,18 @@ def nearly_approves(text: str) -> bool:
 
     One word that could be a wish, a doubt, a refusal or a question, and it is an ordinary message.
     """
-    said = [
-        word for word in TOKEN.findall(normalize(text).translate(SKIN_TONES)) if word not in PAUSES
-    ]
-    if approves(text) or not 0 < len(said) <= LONGEST_NEARLY or is_wish(said):
+    tokens = TOKEN.findall(normalize(text).translate(SKIN_TONES))
+    words = [word for word in tokens if word not in PAUSES]
+    if approves(text) or not 0 < len(words) <= LONGEST_NEARLY:
         return False
-    return AGREEING.issuperset(set(said) - FILLING) and not AGREEING.isdisjoint(said)
-
-
-def is_wish(said: list[str]) -> bool:
-    """A question without its mark, or something to be made other than it is: "make it nice"."""
+    # A question without its mark, or something to be made other than it is: "make it nice".
     asks = any(
         first in ASKING and second in ASKED_ABOUT
-        for first, second in zip(["", *said], said, strict=False)
+        for first, second in zip(["", *words], words, strict=False)
     )
-    return said[0] in ASKING or asks or ("make" in said and "so" not in said)
+    if words[0] in ASKING or asks or ("make" in words and "so" not in words):
+        return False
+    return AGREEING.issuperset(set(words) - FILLING) and not AGREEING.isdisjoint(words)
 
 
 def cancels(text: str) -> bool:

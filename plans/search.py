@@ -88,7 +88,12 @@ def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
     rows = rows.filter(conversation__agent_id=wanted.agent) if wanted.agent else rows
     rows = rows.filter(created_at__gte=wanted.since) if wanted.since else rows
     rows = rows.filter(created_at__lt=wanted.until) if wanted.until else rows
-    return matching(rows, wanted.text)
+    # Every word, in whatever case, stands in the title, goal, content or a subtask's name.
+    for word in wanted.text.replace("\0", " ").split():
+        named = Subtask.objects.filter(plan=OuterRef("pk"), name__icontains=word)
+        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
+        rows = rows.filter(words | Exists(named.filter(position__isnull=False)))
+    return rows
 
 
 def standing_as(rows: QuerySet[Plan], states: Sequence[str]) -> QuerySet[Plan]:
@@ -114,8 +119,8 @@ def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
 def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[Row]:
     """Three queries: which plans, how they stand, then what is shown of them."""
     chosen = list(ordered(rows, sort).values_list("pk", flat=True)[start : start + count])
-    shown = {row.id: row for row in rows_of(chosen)}
-    return [shown[pk] for pk in chosen if pk in shown]
+    rows_by_id = {row.id: row for row in rows_of(chosen)}
+    return [rows_by_id[pk] for pk in chosen if pk in rows_by_id]
 
 
 def rows_of(plan_ids: Sequence[int]) -> list[Row]:
@@ -125,37 +130,23 @@ def rows_of(plan_ids: Sequence[int]) -> list[Row]:
         agent=F("conversation__agent_id"),
         settled=subtasks(COUNTED),
         total=subtasks(Q()),
-        tokens=Coalesce(tokens(), 0),
+        tokens=Coalesce(spent(Sum(TOKENS)), 0),
         seconds=seconds(),
         cost=spent(Sum("cost")),
     )
     return [
-        Row(**(row | {"seconds": in_seconds(row["seconds"]), "standing": standings[row["id"]]}))
+        Row(
+            **row | {"seconds": (row["seconds"] or timedelta()).total_seconds()},
+            standing=standings[row["id"]],
+        )
         for row in plans.values(*names)
         if row["id"] in standings
     ]
 
 
-def in_seconds(time: timedelta | None) -> float:
-    return time.total_seconds() if time else 0.0
-
-
-def matching(rows: QuerySet[Plan], text: str) -> QuerySet[Plan]:
-    """Every word, in whatever case, stands in the title, goal, content or a subtask's name."""
-    for word in text.replace("\0", " ").split():
-        named = Subtask.objects.filter(plan=OuterRef("pk"), name__icontains=word)
-        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
-        rows = rows.filter(words | Exists(named.filter(position__isnull=False)))
-    return rows
-
-
 def standing() -> Case:
     """The group of its standing, told in the database for filters: see plans.standing."""
     return by_standing(Value, CharField())
-
-
-def urgency() -> Case:
-    return by_standing(lambda name: Value(STANDINGS.index(name)), IntegerField())
 
 
 def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
@@ -188,18 +179,15 @@ def spent(total: Sum) -> Subquery:
     return Subquery(turns.values("attempt__subtask__plan").annotate(n=total).values("n"))
 
 
-def tokens() -> Subquery:
-    return spent(Sum(F("tokens_in") + F("tokens_out")))
-
-
 def seconds() -> Subquery:
     """How long turns worked, up to now where they still do."""
     return spent(Sum(worked_by_now(), output_field=DurationField()))
 
 
+TOKENS = F("tokens_in") + F("tokens_out")
 ORDERS: dict[str, Callable[[], F | Case | Subquery]] = {
     "created": lambda: F("pk"),
-    "state": urgency,
+    "state": lambda: by_standing(lambda name: Value(STANDINGS.index(name)), IntegerField()),
     "duration": seconds,
-    "tokens": tokens,
+    "tokens": lambda: spent(Sum(TOKENS)),
 }

@@ -30,7 +30,9 @@ LAST_CALL = """
 SELECT * FROM agents_toolcall
 WHERE turn_id = %s AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1
 """
-LAST_SAID = "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER BY seq DESC LIMIT 1"
+LAST_MESSAGE = (
+    "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER BY seq DESC LIMIT 1"
+)
 
 
 def conversation_snapshot(conversation: Conversation) -> Document | None:
@@ -59,7 +61,10 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         if turn.lane == Lane.RUN and turn.checkpoint.get("plan") == plan.pk
     ]
     approvals = [call for turn in turns for call in asked_calls(turn)]
-    question = question_of(plan, turns)
+    # Its own question, or that of a plan below it, for whose agent the run waits.
+    may_ask = plan.question or any(turn.waiting_for == Turn.WaitingFor.CHILD for turn in turns)
+    asking = asking_plan(plan) if plan.is_open and may_ask else None
+    question = asking.question if asking else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
     retries = [turn.not_before for turn in turns if turn.not_before]
     facts: Document = {
@@ -81,7 +86,15 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
             plan, failed=failed, approvals=bool(approvals), question=bool(question)
         ),
         "question": question,
-        "approvals": [approval(call) for call in approvals],
+        "approvals": [
+            {
+                "id": call.pk,
+                "tool": call.tool,
+                "arguments": call.arguments,
+                "asked_at": iso(call.asked_at),
+            }
+            for call in approvals
+        ],
         "activity": activity(plan, turns),
         "progress": progress(plan, subtasks),
         **used_by(attempts).document(),
@@ -96,15 +109,6 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     return facts | {"standing": of_document(facts).word}
 
 
-def question_of(plan: Plan, turns: list[Turn]) -> str:
-    """Its own, or that of a plan below it, for whose agent the run waits."""
-    waits = any(turn.waiting_for == Turn.WaitingFor.CHILD for turn in turns)
-    if not plan.is_open or not (plan.question or waits):
-        return ""
-    asking = asking_plan(plan)
-    return asking.question if asking else ""
-
-
 def iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
@@ -116,15 +120,6 @@ def asked_calls(turn: Turn) -> list[ToolCall]:
     waiting = [turn, *(descendants(turn) if turn.waiting_for == "child" else [])]
     asked = ToolCall.objects.filter(turn__in=waiting, state=ToolCall.State.ASKED, decision="")
     return list(asked.exclude(tool="ask_user").order_by("pk"))
-
-
-def approval(call: ToolCall) -> Document:
-    return {
-        "id": call.pk,
-        "tool": call.tool,
-        "arguments": call.arguments,
-        "asked_at": iso(call.asked_at),
-    }
 
 
 def is_failed(subtask: Subtask, summary: AttemptSummary) -> bool:
@@ -148,8 +143,8 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
         return None
     last = next(iter(fetch_models(ToolCall, LAST_CALL, [turn.pk])), None)
     running = last is not None and last.state == ToolCall.State.RUNNING
-    said = fetch_models(Message, LAST_SAID, [turn.pk])
-    moments = [turn.started_at, *(message.created_at for message in said)]
+    messages = fetch_models(Message, LAST_MESSAGE, [turn.pk])
+    moments = [turn.started_at, *(message.created_at for message in messages)]
     if last is not None:
         moments += [last.started_at, last.finished_at]
     last_at = max((moment for moment in moments if moment), default=timezone.now())

@@ -73,34 +73,24 @@ ENDED = ("cancelled", "superseded", "cleared")
 
 def standing(facts: Facts) -> Standing:
     """Failed outranks waiting for a person, which outranks how the run goes."""
-    return ALL[name_of(facts)]
-
-
-def name_of(facts: Facts) -> str:
     if facts.state == State.DONE:
-        return "done"
-    if facts.state == State.ABANDONED:
-        kind = kind_of_end(facts.reason)
-        return kind if kind in ENDED else "abandoned"
-    if facts.attention == "confirm" and facts.empty:
-        return "document"
-    if facts.attention != "none":
-        return facts.attention
-    if facts.held and facts.run in (Run.RUNNING, Run.QUEUED):
-        return "held"
-    return RUNS.get(Run(facts.run)) or at_rest(facts)
-
-
-def at_rest(facts: Facts) -> str:
-    """How the run ended: by itself after one subtask, by a person, or it never began."""
-    if not facts.tried:
-        return "ready"
-    return "halted" if facts.halted else "stopped"
-
-
-def kind_of_end(reason: str) -> str:
-    """What stands before the words that a person gave for it."""
-    return reason.partition(":")[0]
+        name = "done"
+    elif facts.state == State.ABANDONED:
+        kind = facts.reason.partition(":")[0]  # behind it stand a person's own words
+        name = kind if kind in ENDED else "abandoned"
+    elif facts.attention == "confirm" and facts.empty:
+        name = "document"
+    elif facts.attention != "none":
+        name = facts.attention
+    elif facts.held and facts.run in (Run.RUNNING, Run.QUEUED):
+        name = "held"
+    elif facts.run != Run.IDLE:
+        name = RUNS[Run(facts.run)]
+    elif not facts.tried:
+        name = "ready"
+    else:  # it ended by itself after one subtask, or by a person
+        name = "halted" if facts.halted else "stopped"
+    return ALL[name]
 
 
 def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool) -> str:
@@ -135,11 +125,12 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
 
 
 def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
+    turns = Turn.objects.filter(conversation=OuterRef("conversation"), lane=Lane.RUN)
     plans = Plan.objects.filter(pk__in=list(plan_ids)).annotate(
         has_failed=Exists(failed_subtasks()),
         asks_leave=Exists(asked_calls()),
         asks=Exists(questions()),
-        held=Exists(held_turns()),
+        held=Exists(turns.filter(state=TurnState.QUEUED, not_before__isnull=False)),
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
     )
@@ -194,8 +185,3 @@ def asked_calls() -> Any:
 def questions() -> Any:
     nested = Plan.objects.filter(below(""), question__gt="", state__in=OPEN)
     return nested.filter(conversation__parent_call__isnull=False)
-
-
-def held_turns() -> Any:
-    turns = Turn.objects.filter(conversation=OuterRef("conversation"), lane=Lane.RUN)
-    return turns.filter(state=TurnState.QUEUED, not_before__isnull=False)

@@ -24,10 +24,8 @@ def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
 
     Not where the calling agent's `plan.inherit` is off.
     """
-    inherits = (parent.config.get("plan") or {}).get("inherit", True)
-    if parent.kind != "subtask" or not inherits:
-        return False
-    if not read_agent(child.agent_id).file.plan.enabled:
+    inherits = parent.kind == "subtask" and (parent.config.get("plan") or {}).get("inherit", True)
+    if not inherits or not read_agent(child.agent_id).file.plan.enabled:
         return False
     message, _ = start_turn(child, task, SYSTEM, "plan")
     actions.request_plan(child, task, SYSTEM, message)
@@ -39,24 +37,14 @@ def settle_planning(turn: Turn) -> None:
     conversation = turn.conversation
     if conversation.parent_call_id is None or turn.is_open:
         return
-    plan = plan_made_in(turn)
+    # The plan that this turn has made; what anybody else put beside it is none of the agent's.
+    made = turn.checkpoint.get("made", 0)
+    plan = Plan.objects.filter(pk=made, conversation=turn.conversation_id).first()
     if plan is None or not plan.is_open:
         actions.cancel_request(conversation, SYSTEM)
         answer_parent(turn)
     elif parent_waits(conversation):
         start_for_parent(plan)
-
-
-def plan_made_in(turn: Turn) -> Plan | None:
-    """The plan that this turn has made; what anybody else put beside it is none of the agent's."""
-    made = turn.checkpoint.get("made", 0)
-    return Plan.objects.filter(pk=made, conversation=turn.conversation_id).first()
-
-
-def demand_agents_own(plan: Plan) -> None:
-    """The system's yes is for what the agent wrote itself."""
-    if plan.versions.exclude(author_kind=kind_of(AGENT)).exists():
-        raise Conflict("A part of it was not written by the agent that works here.")
 
 
 def start_for_parent(plan: Plan) -> None:
@@ -69,10 +57,14 @@ def start_for_parent(plan: Plan) -> None:
 
 
 def approve_for_parent(plan: Plan) -> None:
-    """The yes to a plan that serves an approved subtask; it holds while that attempt runs."""
+    """The yes to a plan that serves an approved subtask; it holds while that attempt runs.
+
+    It is for what the agent wrote itself.
+    """
     call = plan.conversation.parent_call
     assert call is not None, "only the plan of a child is approved by the system"
-    demand_agents_own(plan)
+    if plan.versions.exclude(author_kind=kind_of(AGENT)).exists():
+        raise Conflict("A part of it was not written by the agent that works here.")
     attempt = Attempt.objects.filter(turn=call.turn).select_related("subtask__plan").first()
     whose = "another agent's work"
     if attempt is not None:
@@ -103,13 +95,10 @@ def settle_run(turn: Turn) -> None:
     elif not plan.is_open:
         deliver(conversation, plan.outcome, failed=plan.state != State.DONE)
     elif plan.run == Run.IDLE:
-        why = turn.error or last_error(plan) or "it was stopped"
+        attempts = Attempt.objects.filter(subtask__plan=plan).exclude(error="")
+        failed = attempts.order_by("pk").last()
+        why = turn.error or (failed.error if failed else "it was stopped")
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
-
-
-def last_error(plan: Plan) -> str:
-    failed = Attempt.objects.filter(subtask__plan=plan).exclude(error="").order_by("pk").last()
-    return failed.error if failed else ""
 
 
 def standing(plan: Plan) -> dict[str, object]:

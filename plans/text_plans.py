@@ -34,28 +34,19 @@ def accept_text_plan(turn: Turn) -> None:
     if turn.state != TurnState.DONE:
         return
     try:
-        if turn.checkpoint.get("replan"):
-            replace_rest(turn)
-        else:
-            create(turn)
+        pointer = lock_active_plan(turn.conversation)
+        if from_key := turn.checkpoint.get("replan"):
+            plan = pointer.plan
+            if plan is not None and plan.is_open and (draft := draft_of(turn, plan.goal)):
+                new = [SubtaskRevision.model_validate(each.model_dump()) for each in draft.subtasks]
+                actions.replace_rest(plan, from_key, Revision(subtasks=new), AGENT)
+            return
+        asked = pointer.asked_message
+        is_asked = bool(pointer.asked_goal) and (asked is None or (asked.turn_id or 0) <= turn.pk)
+        if is_asked and (draft := draft_of(turn, pointer.asked_goal)):
+            actions.create_plan(turn.conversation, draft, AGENT, turn)
     except Refused as refusal:
         add_message(turn.conversation, Message.Kind.NOTICE, str(refusal), turn=turn)
-
-
-def create(turn: Turn) -> None:
-    pointer = lock_active_plan(turn.conversation)
-    asked = pointer.asked_message
-    is_asked = bool(pointer.asked_goal) and (asked is None or (asked.turn_id or 0) <= turn.pk)
-    if is_asked and (draft := draft_of(turn, pointer.asked_goal)):
-        actions.create_plan(turn.conversation, draft, AGENT, turn)
-
-
-def replace_rest(turn: Turn) -> None:
-    plan = lock_active_plan(turn.conversation).plan
-    if plan is None or not plan.is_open or not (draft := draft_of(turn, plan.goal)):
-        return
-    words = [SubtaskRevision.model_validate(each.model_dump()) for each in draft.subtasks]
-    actions.replace_rest(plan, str(turn.checkpoint["replan"]), Revision(subtasks=words), AGENT)
 
 
 def draft_of(turn: Turn, goal: str) -> PlanDraft | None:

@@ -39,27 +39,32 @@ def operation(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def facts_of(given: list[object]) -> dict[str, str | int]:
-    found = next((pk for pk in map(plan_id, given) if pk), None)
-    spoken = next((pk for pk in map(conversation_id, given) if pk), None)
     facts: dict[str, str | int] = {}
-    if found:
-        facts["planside.plan.id"] = found
-    if spoken:
-        facts["gen_ai.conversation.id"] = str(spoken)
+    if plan := next(filter(None, map(plan_id, given)), None):
+        facts["planside.plan.id"] = plan
+    conversations = (
+        thing.pk if isinstance(thing, Conversation) else thing.conversation_id
+        for thing in given
+        if isinstance(thing, Conversation | Plan | Turn)
+    )
+    if conversation := next(filter(None, conversations), None):
+        facts["gen_ai.conversation.id"] = str(conversation)
     return facts
 
 
 def outcome(things: list[object]) -> tracing.Facts:
-    """The plan as everybody reads it now; of one that was deleted nothing is left to tell."""
+    """The plan as everybody reads it now; of one that was deleted nothing is left to tell.
+
+    A tool's arguments may hold anything: they are told only where content is asked for.
+    """
     from plans.snapshot import snapshot
 
-    pk = next((pk for pk in map(plan_id, things) if pk), 0)
-    plan = Plan.objects.filter(pk=pk).first()
+    plan = Plan.objects.filter(pk=next(filter(None, map(plan_id, things)), 0)).first()
     if plan is None:
         return {}
     document = snapshot(plan)
     if not tracing.captures_content():
-        document = without_calls(document)
+        del document["approvals"], document["activity"]
     return {
         "planside.plan.id": plan.pk,
         "planside.plan.version": plan.version,
@@ -69,23 +74,9 @@ def outcome(things: list[object]) -> tracing.Facts:
     }
 
 
-def without_calls(document: dict[str, object]) -> dict[str, object]:
-    """A tool's arguments may hold anything: they are told only where content is asked for."""
-    return {name: part for name, part in document.items() if name not in ("approvals", "activity")}
-
-
 def plan_id(thing: object) -> int | None:
     if isinstance(thing, Plan):
         return thing.pk
     if isinstance(thing, Attempt):
         return int(thing.subtask.plan_id)
-    pk = thing.checkpoint.get("plan") if isinstance(thing, Turn) else None
-    return int(pk) if pk else None
-
-
-def conversation_id(thing: object) -> int | None:
-    if isinstance(thing, Conversation):
-        return thing.pk
-    if isinstance(thing, Plan | Turn):
-        return int(thing.conversation_id)
-    return None
+    return thing.checkpoint.get("plan") if isinstance(thing, Turn) else None

@@ -125,25 +125,20 @@ def repair() -> None:
 
 @transaction.atomic
 def repair_one(plan: Plan) -> None:
+    """One that never had a turn, of an agent that is gone, cannot have another: it rests."""
     plan = lock_plan(plan)
     if not plan.is_live or run_turns_of(plan):
         return
     checklist(plan).filter(state=State.IN_PROGRESS).update(state=State.TODO)
-    wanted = plan.is_open and plan.is_confirmed and plan.run in (Run.QUEUED, Run.RUNNING)
-    if not (wanted and queues_again(plan)):
+    if plan.is_open and plan.is_confirmed and plan.run in (Run.QUEUED, Run.RUNNING):
+        try:
+            demand_free_lane(plan)
+            queue_next(plan, after=turns_of(plan).order_by("pk").last())
+        except Refused:
+            save_run(plan, Run.IDLE)
+    else:
         save_run(plan, Run.IDLE)
     record_event(plan, "run.repaired")
-
-
-def queues_again(plan: Plan) -> bool:
-    """Queue its next turn; False for a run that never had one, of an agent that is gone."""
-    newest = turns_of(plan).order_by("pk").last()
-    try:
-        demand_free_lane(plan)
-        queue_next(plan, after=newest)
-    except Refused:
-        return False
-    return True
 
 
 def register() -> None:
