@@ -17,13 +17,7 @@ from pydantic import JsonValue
 
 from agents.config import workspaces
 from agents.config.json_text import BadFile, patched
-from agents.config.schema import AgentChains as AgentChains
-from agents.config.schema import AgentFile as AgentFile
-from agents.config.schema import AllowedCall as AllowedCall
-from agents.config.schema import Budget as Budget
-from agents.config.schema import PlanSettings as PlanSettings
-from agents.config.schema import parse_agent_file
-from agents.config.workspaces import prepare_home as prepare_home
+from agents.config.schema import AgentFile, parse_agent_file
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from agents.models import AgentOwner

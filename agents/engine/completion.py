@@ -23,8 +23,14 @@ from agents.engine.prompt import (
 )
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.engine.template_values import expanded
-from agents.llm.chat_completions import CHARACTERS_PER_TOKEN, ChatMessage
-from agents.llm.client import ModelRequest, ReasoningPart, Reply, stream
+from agents.llm.chat_completions import (
+    CHARACTERS_PER_TOKEN,
+    ChatMessage,
+    ModelRequest,
+    ReasoningPart,
+    Reply,
+)
+from agents.llm.client import stream
 from agents.llm.providers import resolve
 from agents.models import Message, Turn
 from agents.statements import execute

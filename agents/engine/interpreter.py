@@ -17,7 +17,7 @@ from agents.engine.steps import ChainEvent, Step, StepDone, Work
 from agents.engine.template_values import expanded
 from agents.engine.tool_calls import call_tool, execute_tool_calls
 from agents.errors import Refused
-from agents.llm.client import ModelError
+from agents.llm.errors import ModelError
 from agents.models import Turn
 from agents.models.checkpoint import Checkpoint
 from agents.telemetry import hooks

@@ -16,7 +16,7 @@ from agents.engine import persistence
 from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.engine.times import count_time, rest
-from agents.llm.client import ModelError
+from agents.llm.errors import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
 from agents.statements import fetch_one, store

@@ -16,7 +16,7 @@ from agents.engine.lifecycle import end, fail, interrupt, model_failed, suspend
 from agents.engine.steps import ChainEvent, TextEnded, TextStreamed, Work
 from agents.engine.streaming import LiveText, Save
 from agents.errors import Refused
-from agents.llm.client import ModelError
+from agents.llm.errors import ModelError
 from agents.models import Turn, TurnState
 from agents.telemetry import hooks
 from agents.turn_exceptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits

@@ -19,7 +19,7 @@ from agents.statements import execute, fetch_one, for_update, insert, store, sto
 from agents.turn_exceptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
-    from agents.llm.client import Reply
+    from agents.llm.chat_completions import Reply
 
 
 FENCE = (

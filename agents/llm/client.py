@@ -22,25 +22,12 @@ from agents.llm.chat_completions import (
     ReasoningPart,
     Reply,
     ReplyDraft,
-    RequestedCall,
     TextPart,
     as_dict,
     as_text,
 )
-from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
+from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES
 from agents.telemetry import hooks
-
-__all__ = [
-    "Endpoint",
-    "ModelError",
-    "ModelRequest",
-    "ReasoningPart",
-    "Reply",
-    "RequestedCall",
-    "TextPart",
-    "list_models",
-    "stream",
-]
 
 Part = TextPart | ReasoningPart | Reply
 LONGEST_ERROR = 64 * 1024

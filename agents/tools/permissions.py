@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agents.config.schema import REQUIRED_TOOLS
+from agents.config.schema import REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
     SERVER_KEYS,
-    AgentFile,
     AgentRecord,
     files_folder,
     is_admins,

@@ -17,7 +17,8 @@ from agents import http
 from agents.demo import script
 from agents.demo.pages import broken_links, gaps
 from agents.demo.transport import DEMO_URL
-from agents.llm.client import Endpoint, ModelRequest, Reply, list_models, stream
+from agents.llm.chat_completions import Endpoint, ModelRequest, Reply
+from agents.llm.client import list_models, stream
 from agents.tools.base import Tool, ToolFailed
 from agents.tools.files import file_tools
 

@@ -14,16 +14,9 @@ import pytest
 
 from agents import http
 from agents.llm import client as model_client
-from agents.llm.client import (
-    Endpoint,
-    ModelError,
-    ModelRequest,
-    ReasoningPart,
-    Reply,
-    TextPart,
-    list_models,
-    stream,
-)
+from agents.llm.chat_completions import Endpoint, ModelRequest, ReasoningPart, Reply, TextPart
+from agents.llm.client import list_models, stream
+from agents.llm.errors import ModelError
 from tests.fake_model import (
     FakeModelServer,
     ScriptedTransport,

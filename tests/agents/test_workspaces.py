@@ -12,11 +12,10 @@ from agents.config.store import (
     delete_agent,
     files_folder,
     list_agents,
-    prepare_home,
     read_agent,
     replace_agent_text,
 )
-from agents.config.workspaces import SAMPLE
+from agents.config.workspaces import SAMPLE, prepare_home
 from agents.errors import Conflict, Invalid, NotFound
 from agents.tools.files import file_tools
 
@@ -93,7 +92,7 @@ def test_a_home_that_holds_only_the_secret_key_is_still_a_first_start(home):
 
 
 def test_two_first_starts_at_once_make_one_home(home):
-    code = "import django; django.setup()\nfrom agents.config.store import prepare_home\nprepare_home()"
+    code = "import django; django.setup()\nfrom agents.config.workspaces import prepare_home\nprepare_home()"
     environment = os.environ | {
         "PLANSIDE_HOME": str(home),
         "DJANGO_SETTINGS_MODULE": "console.settings",

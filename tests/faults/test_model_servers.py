@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.chat_completions import MOST_CALLS, ReplyDraft
-from agents.llm.client import LONGEST_REPLY, Endpoint, ModelError, ModelRequest, list_models, stream
+from agents.llm.chat_completions import MOST_CALLS, Endpoint, ModelRequest, ReplyDraft
+from agents.llm.client import LONGEST_REPLY, list_models, stream
+from agents.llm.errors import ModelError
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
 
