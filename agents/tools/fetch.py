@@ -46,8 +46,8 @@ def fetch_tools(
     """The one tool. Hosts that are allowed (a host, or host:port) may be private."""
     guard = Guard(frozenset(allowed_hosts), resolver)
 
-    async def run(asked: FetchUrl) -> ToolResult:
-        return await fetch(asked.url.strip(), PinnedTransport(guard, tls))
+    async def run(args: FetchUrl) -> ToolResult:
+        return await fetch(args.url.strip(), PinnedTransport(guard, tls))
 
     return [typed_tool("fetch_url", FetchUrl, run, idempotent=True)]
 

@@ -85,8 +85,8 @@ def file_tools(root: Path) -> list[Tool]:
         read_only: bool = False,
         idempotent: bool = False,
     ) -> Tool:
-        async def run(asked: Arguments) -> ToolResult:
-            return ToolResult(await asyncio.to_thread(work, Workspace(root), asked))
+        async def run(args: Arguments) -> ToolResult:
+            return ToolResult(await asyncio.to_thread(work, Workspace(root), args))
 
         return typed_tool(name, arguments, run, read_only=read_only, idempotent=idempotent)
 
@@ -99,10 +99,10 @@ def file_tools(root: Path) -> list[Tool]:
     ]
 
 
-def list_files(workspace: Workspace, asked: ListFiles) -> str:
+def list_files(workspace: Workspace, args: ListFiles) -> str:
     """The paths of all files below a folder, relative to the workspace."""
     rows = []
-    for entry in islice(workspace.walk(asked.path), MOST_FILES + 1):
+    for entry in islice(workspace.walk(args.path), MOST_FILES + 1):
         note = ""
         if entry.is_hard_link:
             note = " (hard link)"
@@ -110,20 +110,20 @@ def list_files(workspace: Workspace, asked: ListFiles) -> str:
             note = " (link)" if stat.S_ISLNK(entry.mode) else " (not an ordinary file)"
         rows.append(entry.path + note)
     if not rows:
-        return f"{display_path(asked.path or '.')} holds no files."
+        return f"{display_path(args.path or '.')} holds no files."
     if len(rows) > MOST_FILES:
         rows[-1] = f"[These are the first {MOST_FILES:,} files. Name a folder to see the others.]"
     return "\n".join(rows)
 
 
-def read_file(workspace: Workspace, asked: ReadFile) -> str:
+def read_file(workspace: Workspace, args: ReadFile) -> str:
     """The text of a file with plain line ends; a note at the end tells when it is not all."""
-    path = asked.path
+    path = args.path
     text, is_utf8 = decoded(workspace.read(path, LARGEST_READ), path)
     lines = StringIO(text.removeprefix("\ufeff").replace("\r\n", "\n")).readlines()
     if not lines:
         return f"[{display_path(path)} is empty.]"
-    first, end = asked.start or 1, asked.end
+    first, end = args.start or 1, args.end
     if first > len(lines) or (end is not None and end < first):
         raise ToolFailed(
             f"{display_path(path)} has {len(lines):,} lines; {first}–{end or ''} is not there."
@@ -154,11 +154,11 @@ def decoded(content: bytes, path: str) -> tuple[str, bool]:
         return content.decode(errors="replace"), False
 
 
-def write_file(workspace: Workspace, asked: WriteFile) -> str:
+def write_file(workspace: Workspace, args: WriteFile) -> str:
     with editing:
-        is_new = workspace.write(asked.path, encoded(asked.content))
-    count = len(StringIO(asked.content).readlines())
-    return f"{'Created' if is_new else 'Wrote'} {display_path(asked.path)} ({count:,} lines)."
+        is_new = workspace.write(args.path, encoded(args.content))
+    count = len(StringIO(args.content).readlines())
+    return f"{'Created' if is_new else 'Wrote'} {display_path(args.path)} ({count:,} lines)."
 
 
 def encoded(content: str) -> bytes:
@@ -171,9 +171,9 @@ def encoded(content: str) -> bytes:
     return raw
 
 
-def edit_file(workspace: Workspace, asked: EditFile) -> str:
+def edit_file(workspace: Workspace, args: EditFile) -> str:
     """Replace one piece; the line ends of the file stay as they are."""
-    path, old, new = asked.path, asked.old, asked.new
+    path, old, new = args.path, args.old, args.new
     if not old:
         raise ToolFailed("old is empty; name the piece to replace, or use write_file.")
     with editing:
@@ -258,9 +258,9 @@ class Lines:
         return True
 
 
-def search_files(workspace: Workspace, asked: SearchFiles) -> str:
+def search_files(workspace: Workspace, args: SearchFiles) -> str:
     """The lines that match, one per row as path:line: text, and notes on what was left out."""
-    pattern, path = asked.pattern, asked.path
+    pattern, path = args.pattern, args.path
     if not pattern or len(pattern) > LONGEST_PATTERN:
         raise ToolFailed(f"A pattern has from 1 to {LONGEST_PATTERN} characters.")
     deadline = time.monotonic() + SEARCH_SECONDS

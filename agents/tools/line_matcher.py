@@ -14,12 +14,12 @@ MOST_SECONDS = 10  # of computing, should nobody be left who would end it
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # a pattern with a future meaning still has its present one
     places = None
     try:
-        pattern = re.compile(asked["pattern"])
-        places = [place for place, line in enumerate(asked["lines"]) if pattern.search(line)]
+        pattern = re.compile(request["pattern"])
+        places = [place for place, line in enumerate(request["lines"]) if pattern.search(line)]
     except (re.error, RecursionError, OverflowError):
         pass
     json.dump(places, sys.stdout)

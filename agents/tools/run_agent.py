@@ -35,11 +35,11 @@ def run_agent_tools(turn: Turn, granted: list[str], open_child: OpenChild) -> li
     if not granted:
         return []
 
-    async def run(asked: RunAgent) -> ToolResult:
-        if asked.agent not in granted:
-            raise ToolFailed(f"You may call {', '.join(granted)}; not {asked.agent[:64]}.")
+    async def run(args: RunAgent) -> ToolResult:
+        if args.agent not in granted:
+            raise ToolFailed(f"You may call {', '.join(granted)}; not {args.agent[:64]}.")
         try:
-            await in_db(call_agent, turn, asked.agent, asked.task, open_child)
+            await in_db(call_agent, turn, args.agent, args.task, open_child)
         except Refused as refusal:
             raise ToolFailed(str(refusal)) from None
         raise TurnWaits(Turn.WaitingFor.CHILD)

@@ -51,8 +51,8 @@ class Shell(BaseModel):
 def shell_tools(root: Path) -> list[Tool]:
     """The one tool, whose commands begin in the folder `root`."""
 
-    async def run(asked: Shell) -> ToolResult:
-        return await run_command(root, asked.command, asked.timeout_s)
+    async def run(args: Shell) -> ToolResult:
+        return await run_command(root, args.command, args.timeout_s)
 
     tool = typed_tool("shell", Shell, run)
     if not supervisor.IS_LINUX:

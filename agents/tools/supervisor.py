@@ -156,7 +156,7 @@ def signal_group(group: int, sign: signal.Signals) -> None:
 
 def children() -> Iterator[int]:
     """Our direct children, the youngest first: one that forks and exits for ever must be caught."""
-    mine = os.getpid()
+    own_pid = os.getpid()
     with os.scandir("/proc") as entries:
         pids = [int(entry.name) for entry in entries if entry.name.isdecimal()]
     for pid in sorted(pids, reverse=True):
@@ -168,7 +168,7 @@ def children() -> Iterator[int]:
                 parent = int(os.read(handle, 4096).rpartition(b")")[2].split()[1])
             finally:
                 os.close(handle)
-        if parent == mine:
+        if parent == own_pid:
             yield pid
 
 

@@ -47,37 +47,21 @@ def tools_by_source() -> list[list[Tool]]:
     stamps: dict[int, object] = dict(fetch_all(STAMPS))
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec"):
-        tools = [Operation(source, stored).as_tool() for stored in source.tools]
+        tools = [tool_of(source, stored) for stored in source.tools]
         _made[source.pk] = (stamps[source.pk], tools)
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]
 
 
-@dataclass(frozen=True)
-class Operation:
+def tool_of(source: ToolSource, stored: Json) -> Tool:
     """One operation of a source as it was stored."""
+    fixed = FixedArguments.of(stored, source.inject)
 
-    source: ToolSource
-    stored: Json
-
-    def as_tool(self) -> Tool:
-        fixed = FixedArguments.of(self.stored, self.source.inject)
-        trusted = self.source.trusts_hints
-        return Tool(
-            name=f"{self.source.name}{BETWEEN}{self.stored['name']}",
-            description=str(self.stored["description"]),
-            parameters=fixed.hidden_in(mapping_or_empty(self.stored["parameters"])),
-            run=self.run,
-            read_only=trusted and bool(self.stored["read_only"]),
-            idempotent=trusted and bool(self.stored["idempotent"]),
-        )
-
-    async def run(self, arguments: Arguments) -> ToolResult:
+    async def run(arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
-        source, stored = self.source, self.stored
         secrets = secrets_of(source)
-        arguments = FixedArguments.of(stored, source.inject).added_to(arguments)
+        arguments = fixed.added_to(arguments)
         try:
             if source.kind == ToolSource.Kind.MCP:
                 result = await call_tool(server_of(source), str(stored["remote"]), arguments)
@@ -92,6 +76,15 @@ class Operation:
             body=None if result.body is None else redact(result.body, secrets),
             data=redact_json(result.data, secrets),
         )
+
+    return Tool(
+        name=f"{source.name}{BETWEEN}{stored['name']}",
+        description=str(stored["description"]),
+        parameters=fixed.hidden_in(mapping_or_empty(stored["parameters"])),
+        run=run,
+        read_only=source.trusts_hints and bool(stored["read_only"]),
+        idempotent=source.trusts_hints and bool(stored["idempotent"]),
+    )
 
 
 def secrets_of(source: ToolSource) -> set[str]:

@@ -147,8 +147,8 @@ async def call_operation(
     status = f"{answer.status} {answer.reason}".rstrip()
     body, facts = body_text(answer), {"status": answer.status}
     if answer.status < 400:
-        told = truncated(body, MOST_CHARACTERS)
-        return ToolResult(f"{status}\n{told}".rstrip(), body=body, facts={**facts})
+        text = truncated(body, MOST_CHARACTERS)
+        return ToolResult(f"{status}\n{text}".rstrip(), body=body, facts={**facts})
     body = truncated(body, MOST_OF_AN_ERROR)
     sentence = f"{name} was answered with {status}" + (f": {body}" if body else ".")
     try:

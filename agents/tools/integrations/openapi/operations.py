@@ -63,21 +63,21 @@ async def read_operations(
 async def fetch_document(address: str, url: str, headers: Mapping[str, str]) -> bytes:
     """The text of the document at this address; the headers go to the registered host alone."""
     check_address(address)
-    ours = dict(headers) if same_origin(address, url) else {}
-    shown = redacted_url(address)
+    own_headers = dict(headers) if same_origin(address, url) else {}
+    place = redacted_url(address)
     try:
-        answer = await exchange(Request("GET", address, ours), LONGEST_DOCUMENT)
+        answer = await exchange(Request("GET", address, own_headers), LONGEST_DOCUMENT)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Invalid(f"{shown} could not be read: {failure_reason(error)}.") from None
+        raise Invalid(f"{place} could not be read: {failure_reason(error)}.") from None
     except TimeoutError:
-        raise Invalid(f"{shown} did not answer in time.") from None
+        raise Invalid(f"{place} did not answer in time.") from None
     if answer.location:
         where = redacted_url(answer.location)[:200]
-        raise Invalid(f"{shown} redirects to {where}, which is not followed.")
+        raise Invalid(f"{place} redirects to {where}, which is not followed.")
     if answer.status != 200:
-        raise Invalid(f"{shown} answered {answer.status} {answer.reason}".rstrip() + ".")
+        raise Invalid(f"{place} answered {answer.status} {answer.reason}".rstrip() + ".")
     if not answer.is_whole:
-        raise Invalid(f"The document at {shown} is longer than 20 MB.")
+        raise Invalid(f"The document at {place} is longer than 20 MB.")
     return answer.body
 
 

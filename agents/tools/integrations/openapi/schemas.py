@@ -38,44 +38,44 @@ class Inliner:
             return {} if value else {"not": {}}
         if self.parts > MOST_PARTS or len(inside) > DEEPEST:
             return {}
-        whole = mapping(value, place)
-        if not is_reference(whole):
-            return merged(self.plain(whole, place, (*inside, "")))
-        reference = str(whole["$ref"])
+        raw = mapping(value, place)
+        if not is_reference(raw):
+            return merged(self.plain(raw, place, (*inside, "")))
+        reference = str(raw["$ref"])
         if reference in inside:
             return {}
         target = self.document.target(reference)
         if isinstance(target, dict):  # what stands beside a reference counts too, since 3.1
-            target = {**target, **{key: each for key, each in whole.items() if key != "$ref"}}
+            target = {**target, **{key: each for key, each in raw.items() if key != "$ref"}}
         return self.schema(target, place, (*inside, reference))
 
-    def plain(self, whole: Json, place: str, inside: tuple[str, ...]) -> Json:
-        schema = {key: whole[key] for key in PLAIN if key in whole}
-        if description := text(whole.get("description")):
+    def plain(self, raw: Json, place: str, inside: tuple[str, ...]) -> Json:
+        schema = {key: raw[key] for key in PLAIN if key in raw}
+        if description := text(raw.get("description")):
             schema["description"] = description[:LONGEST_DESCRIPTION]
         for key in MAPS:
-            if key in whole:
+            if key in raw:
                 schema[key] = {
                     name: self.schema(each, f"{place}.{key}.{name}", inside)
-                    for name, each in mapping(whole[key], f"{place}.{key}").items()
+                    for name, each in mapping(raw[key], f"{place}.{key}").items()
                     # What only ever comes from the server is left out.
                     if not (isinstance(each, dict) and each.get("readOnly") is True)
                 }
         for key in LISTS:
-            if key in whole:
-                parts = sequence(whole[key], f"{place}.{key}")
+            if key in raw:
+                parts = sequence(raw[key], f"{place}.{key}")
                 schema[key] = [self.schema(each, f"{place}.{key}", inside) for each in parts]
         for key in ONES:
-            if key in whole:
-                one = whole[key]
+            if key in raw:
+                one = raw[key]
                 is_plain = isinstance(one, bool)
                 schema[key] = one if is_plain else self.schema(one, f"{place}.{key}", inside)
-        return modernized(schema, whole)
+        return modernized(schema, raw)
 
 
-def modernized(schema: Json, whole: Json) -> Json:
+def modernized(schema: Json, raw: Json) -> Json:
     """What 3.0 says in its own way: nullable, and limits that are excluded by a flag."""
-    if whole.get("nullable") is True and isinstance(schema.get("type"), str):
+    if raw.get("nullable") is True and isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
         if isinstance(schema.get("enum"), list) and None not in sequence(schema["enum"], ""):
             schema["enum"] = [*sequence(schema["enum"], ""), None]
@@ -86,7 +86,7 @@ def modernized(schema: Json, whole: Json) -> Json:
                 schema[flag] = schema.pop(limit)
     known = schema.get("properties")
     if isinstance(schema.get("required"), list) and isinstance(known, dict) and known:
-        left_out = set(mapping_or_empty(whole.get("properties"))) - set(known)
+        left_out = set(mapping_or_empty(raw.get("properties"))) - set(known)
         required = sequence(schema["required"], "")
         schema["required"] = [name for name in required if name not in left_out]
     return schema
