@@ -129,9 +129,12 @@ def environment(scratch: Path) -> dict[str, str]:
 
 
 def remove(folder: Path) -> None:
-    """With the folders that a command has made read-only, as some package managers do."""
-    for inside, _, _ in os.walk(folder):
-        Path(inside).chmod(0o700)
+    """With the folders that a command has closed, as some package managers do."""
+    folder.chmod(0o700)
+    for inside, names, _ in os.walk(folder):
+        for path in (Path(inside, name) for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)  # before the walk goes into it
     shutil.rmtree(folder, ignore_errors=True)
 
 
