@@ -7,3 +7,10 @@ from agents import http
 def _nothing_on_the_wire_outlives_a_test():
     with http.use(None):
         yield
+
+
+@pytest.fixture
+def own_home(tmp_path, settings):
+    """A home folder that no other test shares."""
+    settings.PLANSIDE_HOME = tmp_path
+    return tmp_path

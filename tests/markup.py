@@ -3,6 +3,10 @@
 import re
 
 
+def html(response):
+    return flat(response.content.decode())
+
+
 def flat(html):
     """With no white space beside tags but where it parts words; a text keeps its line breaks."""
     html = re.sub(

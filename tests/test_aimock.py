@@ -2,14 +2,13 @@
 
 import json
 import signal
-import socket
 import subprocess
 import time
 
 import httpx
 import pytest
 
-from tests.console.serving import Script, Started
+from tests.console.serving import Script, Started, free_port
 from tests.peers import programs
 
 
@@ -71,12 +70,6 @@ FIXTURES = [
         toolName="finish_plan",
     ),
 ]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.console.serving import Script, Started
+from tests.console.serving import Script, Started, is_done
 from tests.fake_model import FakeModelServer, call, rule, say, silent
 
 NAMES = ["Read", "Write", "Check"]
@@ -76,7 +76,3 @@ def test_a_killed_server_goes_on_at_the_step_it_had_reached(tmp_path, model):
 
 def is_half_said(messages):
     return any("Half a sentence" in message["text"] for message in messages["items"])
-
-
-def is_done(plan):
-    return plan["state"] == "done"

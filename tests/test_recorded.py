@@ -8,8 +8,7 @@ import os
 import httpx
 import pytest
 
-from tests.console.elsewhere import new_database
-from tests.console.serving import Started, token_for
+from tests.console.serving import Started, new_database, token_for
 from tests.fake_model import FakeModelServer
 from tests.recorded import home as recorded
 from tests.recorded.scenes import SCENES, Talk, rules

@@ -13,6 +13,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import F
+from django.test import Client
 
 from agents import http
 from agents.actions import create_conversation
@@ -21,6 +22,7 @@ from agents.config.store import read_agent
 from agents.models import AgentOwner, Conversation, Message, ToolCall
 from agents.queue.worker import Worker
 from console.chat_commands import ChatResult, handle_message
+from plans import actions
 from plans.expected_version import Expected
 from plans.models import Plan
 from plans.queries import active_plan
@@ -85,6 +87,16 @@ def scripted(*replies: Any) -> ScriptedTransport:
     transport = ScriptedTransport(script)
     http.use(transport)
     return transport
+
+
+def scripted_agents(replies: dict[str, list[Any]]) -> ScriptedTransport:
+    """The replies of each of several agents, by words of its system message."""
+
+    def answer(request: dict[str, Any]) -> Any:
+        system = request["messages"][0]["content"]
+        return next(own.pop(0) for words, own in replies.items() if words in system)
+
+    return scripted(answer)
 
 
 def on_screen(c: Conversation) -> Expected | None:
@@ -163,6 +175,11 @@ def proposal(*names: str, title: str = "Tidy the docs") -> dict[str, Any]:
     return call("create_plan", title=title, subtasks=subtasks)
 
 
+def done(outcome: str = "done", **more: Any) -> dict[str, Any]:
+    """The model's reply that ends a subtask."""
+    return {**call("finish_subtask", outcome=outcome), **more}
+
+
 def plan_of(c: Conversation) -> Plan:
     plan = active_plan(c)
     assert plan is not None, "there is no plan"
@@ -171,6 +188,10 @@ def plan_of(c: Conversation) -> Plan:
 
 def shown(c: Conversation) -> Document:
     return snapshot(plan_of(c))
+
+
+def subtask_names(c: Conversation) -> list[str]:
+    return [subtask["name"] for subtask in shown(c)["subtasks"]]
 
 
 def states(c: Conversation) -> list[str]:
@@ -199,3 +220,16 @@ def proposed(*names: str, **values: Any) -> Conversation:
     scripted(proposal(*names), says("Here is the plan."))
     tell(c, "/plan tidy up")
     return c
+
+
+def approved(*names: str, run: str = "no", **values: Any) -> Conversation:
+    """One whose plan has got its yes; with run="all" it is on its way."""
+    c = proposed(*names, **values)
+    actions.approve_plan(plan_of(c), 1, "alice", run=run)
+    return c
+
+
+def signed_in(user: User, **options: Any) -> Client:
+    client = Client(**options)
+    client.force_login(user)
+    return client

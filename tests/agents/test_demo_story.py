@@ -10,7 +10,17 @@ import pytest
 from agents.models import Conversation
 from plans import actions
 from plans.models import State
-from tests.world import conversation, drive, files_of, plan_of, shown, states, tell, texts
+from tests.world import (
+    conversation,
+    drive,
+    files_of,
+    plan_of,
+    shown,
+    states,
+    subtask_names,
+    tell,
+    texts,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,14 +36,10 @@ def docs_writer(**values: object) -> Conversation:
     return c
 
 
-def names(c: Conversation) -> list[str]:
-    return [subtask["name"] for subtask in shown(c)["subtasks"]]
-
-
 def test_the_plan_of_the_guide_runs_to_its_end_on_real_files() -> None:
     c = docs_writer()
     tell(c, GOAL)
-    assert len(names(c)) == 5 and shown(c)["attention"] == "confirm"
+    assert len(subtask_names(c)) == 5 and shown(c)["attention"] == "confirm"
     assert "TODO" in (files_of(c) / "README.md").read_text()
 
     tell(c, "go ahead")
@@ -49,7 +55,7 @@ def test_changes_asked_for_in_words_are_made_and_wait_again() -> None:
     c = docs_writer()
     tell(c, GOAL)
     tell(c, "ok but drop step 2 and rename step 4 to Mend the links")
-    assert "Mend the links" in names(c) and len(names(c)) == 4
+    assert "Mend the links" in subtask_names(c) and len(subtask_names(c)) == 4
     assert (plan_of(c).version, plan_of(c).approved_version) == (2, None)
     tell(c, "start")
     assert states(c) == ["done"] * 4
@@ -68,7 +74,7 @@ def test_starting_over_makes_a_fresh_plan() -> None:
     tell(c, GOAL)
     first = plan_of(c)
     tell(c, "throw it away and start over")
-    assert plan_of(c).pk != first.pk and len(names(c)) == 5
+    assert plan_of(c).pk != first.pk and len(subtask_names(c)) == 5
     first.refresh_from_db()
     assert first.state == State.ABANDONED
 
@@ -93,7 +99,7 @@ def test_with_a_small_window_the_plan_is_read_by_its_tool() -> None:
     c = docs_writer(plan={"enabled": True, "context": "reference"})
     tell(c, GOAL)
     tell(c, "drop step 2")
-    assert len(names(c)) == 4
+    assert len(subtask_names(c)) == 4
     tell(c, "go")
     assert plan_of(c).state == State.DONE
 
@@ -108,9 +114,9 @@ def test_the_rest_is_planned_anew_by_the_products_own_button(key: str | None, hi
     assert (plan.version, plan.approved_version) == (2, None), texts(c)[-1]
     assert "waits for your yes" in texts(c)[-1]
     if "drop" in hint:
-        assert "Fix the broken links" not in names(c)
+        assert "Fix the broken links" not in subtask_names(c)
     else:
-        assert "Take stock of the README and the docs again" in names(c)
+        assert "Take stock of the README and the docs again" in subtask_names(c)
     tell(c, "go ahead")
     assert plan_of(c).state == State.DONE
 

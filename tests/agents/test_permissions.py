@@ -20,6 +20,7 @@ from plans import actions
 from tests.fake_model import call, say
 from tests.world import (
     agent,
+    approved,
     calls_of,
     conversation,
     drive,
@@ -30,12 +31,7 @@ from tests.world import (
     tell,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, settings):
-    settings.PLANSIDE_HOME = tmp_path
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 
 def admin(name="alice", is_admin=True):
@@ -51,13 +47,6 @@ def run_body(c, **body):
     client.force_login(c.owner)
     path = f"/api/plans/{plan_of(c).pk}/run"
     return client.post(path, body, content_type="application/json")
-
-
-def approved(**values):
-    c = proposed("Read", **values)
-    plan = plan_of(c)
-    actions.approve_plan(plan, plan.version, "alice", run="no")
-    return c
 
 
 # Every way in which a person, a file or a model could grant the shell.
@@ -91,7 +80,7 @@ def offered_names(request):
 
 @pytest.mark.parametrize("name", ["shell", "local_shell"])
 def test_no_run_of_an_ordinary_person_lifts_the_shell(name):
-    c = approved()
+    c = approved("Read")
     answer = run_body(c, allow=[name])
     assert answer.status_code == 403
     assert "only an admin's agent" in answer.json()["detail"]
@@ -99,7 +88,7 @@ def test_no_run_of_an_ordinary_person_lifts_the_shell(name):
 
 
 def test_options_written_into_a_row_lift_no_shell_either():
-    c = approved()
+    c = approved("Read")
     plan = plan_of(c)
     plan.run_options = {"allow": ["shell", "local_shell", "*"]}
     plan.save()
@@ -112,7 +101,7 @@ def test_options_written_into_a_row_lift_no_shell_either():
 
 def test_an_admins_run_lifts_the_shell_for_that_run_alone():
     admin()
-    c = approved(plan={"enabled": True, "max_attempts": 1}, tools={})
+    c = approved("Read", plan={"enabled": True, "max_attempts": 1}, tools={})
     scripted(call("shell", command="echo once"), call("fail_subtask", error="no"), say("."))
     assert run_body(c, allow=["shell"]).status_code == 200
     drive()
@@ -215,7 +204,7 @@ REFUSED = {
 def test_a_run_is_refused_what_it_cannot_lift_and_says_which(names, status, words):
     ToolSource.objects.create(name="shop", kind="openapi", url="https://shop.example", tools=[PAY])
     ownership.claim(person("bob"), agent(id="bobs"))
-    c = approved(tools={"fetch_url": "off", "local_fs": "off", "read_file": "allow"})
+    c = approved("Read", tools={"fetch_url": "off", "local_fs": "off", "read_file": "allow"})
     answer = run_body(c, allow=names)
     assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.content
     assert plan_of(c).run == "idle"

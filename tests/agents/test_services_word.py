@@ -20,12 +20,7 @@ from plans import actions
 from tests.fake_model import call, say
 from tests.world import agent, calls_of, conversation, person, plan_of, proposed, scripted, tell
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, settings):
-    settings.PLANSIDE_HOME = tmp_path
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 
 def service(kind="mcp", **more):

@@ -30,7 +30,7 @@ from tests.world import (
     texts,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 GOOD = task("ask", "chat_completion", "end")
 ON_CALL = ("equals", "tool-call", "run")
@@ -76,12 +76,6 @@ BAD = {
     ),
     "another name than its file's": (text(GOOD, id="other"), "id: The chain's own id has to be"),
 }
-
-
-@pytest.fixture(autouse=True)
-def home(settings, tmp_path):
-    """What lies in it stays out of other tests' lists."""
-    settings.PLANSIDE_HOME = tmp_path
 
 
 def put_by_hand(content, name="bad.json"):

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.console.serving import ROOT, surroundings
+from tests.console.serving import ROOT, free_port, surroundings
 
 LEASE = 2  # seconds, on PostgreSQL
 START = 30  # seconds until a start counts as failed
@@ -164,12 +163,6 @@ def settings(model: str, port: int) -> dict[str, str]:
         "PLANSIDE_MODEL": "openai/scripted",
         "PLANSIDE_PORT": str(port),
     }
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def postgres_url() -> str:

@@ -1,18 +1,22 @@
-"""Starting the real command, and talking to it from outside."""
+"""Starting the real commands, beside servers of others, and talking to them from outside."""
 
 import os
 import re
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from secrets import token_hex
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
+import psycopg
 
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
@@ -55,7 +59,10 @@ def prepare(home):
     if home.exists() and any(home.iterdir()):
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, content in (("planside.sqlite3", migrated()), ("secret.key", token_hex(32).encode())):
+    for name, content in (
+        ("planside.sqlite3", migrated()),
+        ("secret.key", secrets.token_hex(32).encode()),
+    ):
         (home / name).write_bytes(content)
         (home / name).chmod(0o600)
 
@@ -120,6 +127,12 @@ class Script:
         assert answer.is_success, answer.text
         return answer.json()
 
+    def talk(self, server, text):
+        """A conversation with this message; where its messages are."""
+        c = self.post(server, "/conversations", {"agent": "docs-writer"})["id"]
+        self.post(server, f"/conversations/{c}/messages", {"text": text})
+        return f"/conversations/{c}/messages"
+
     def wait_until(self, server, path, is_so):
         until = time.monotonic() + DEADLINE
         while not is_so(found := self.get(server, path)):
@@ -144,3 +157,41 @@ def run(home, *words, **environment):
         check=True,
     )
     return made.stdout.strip()
+
+
+def is_done(plan):
+    return plan["state"] == "done"
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+@contextmanager
+def new_database(server_url):
+    """The URL of an empty database that is gone afterwards."""
+    name = f"planside_test_{secrets.token_hex(4)}"
+    with psycopg.connect(server_url, autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+    try:
+        yield urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as server:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@contextmanager
+def worker(home, **environment):
+    process = subprocess.Popen(
+        [sys.executable, "manage.py", "worker"],
+        cwd=ROOT,
+        env=surroundings(home) | environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate(timeout=DEADLINE)

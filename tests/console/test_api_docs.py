@@ -2,15 +2,7 @@
 
 import pytest
 
-from tests.world import person
-
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def alice(client):
-    client.force_login(person("alice"))
-    return client
 
 
 def test_every_operation_of_the_openapi_document_is_on_the_page(alice):

@@ -23,8 +23,7 @@ from console.auth.users import local_owner
 from console.ops import doctor, health
 from console.ops import tracing as console_tracing
 from console.ops.doctor import findings
-from tests.console.elsewhere import new_database, worker
-from tests.console.serving import ROOT, Started, surroundings
+from tests.console.serving import ROOT, Started, new_database, surroundings, worker
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db

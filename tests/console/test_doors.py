@@ -12,17 +12,11 @@ from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, fails, say
-from tests.world import conversation, on_page, person, plan_of, scripted, tell, texts
+from tests.world import conversation, on_page, plan_of, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
-
-
-@pytest.fixture
-def alice(client):
-    client.force_login(person("alice"))
-    return client
 
 
 def waiting():

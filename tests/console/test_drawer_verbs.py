@@ -16,9 +16,9 @@ from tests.world import (
     agent,
     calls_of,
     conversation,
+    done,
     drive,
     on_page,
-    person,
     plan_of,
     proposal,
     proposed,
@@ -34,22 +34,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SKIP, REPLAN = 'data-opens="skip-dialog"', 'data-opens="replan-dialog"'
 
 
-@pytest.fixture
-def alice(client):
-    client.force_login(person("alice"))
-    return client
-
-
 def verb(client, c, path, **values):
     return client.post(f"/c/{c.pk}/plan/{path}", {**on_page(c), **values}, headers=HTMX)
 
 
 def drawer(client, c):
     return html(client.get(f"/c/{c.pk}/drawer", headers=HTMX))
-
-
-def done(**more):
-    return {**call("finish_subtask", outcome="done"), **more}
 
 
 def failed():

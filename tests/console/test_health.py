@@ -18,8 +18,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from console.ops import health
 from console.ops.health import OneThread
-from tests.console.elsewhere import new_database
-from tests.console.serving import DEADLINE, Started
+from tests.console.serving import DEADLINE, new_database
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")
 
@@ -122,20 +121,6 @@ def redis():
     process.wait()
 
 
-@pytest.fixture
-def serve(tmp_path):
-    running = []
-
-    def start(**environment):
-        running.append(Started(tmp_path / "home", **environment))
-        return running[-1]
-
-    yield start
-    for server in running:
-        server.process.kill()
-        server.process.communicate()
-
-
 def ready(server):
     """(status, what is away, seconds it took)"""
     began = time.monotonic()
@@ -149,8 +134,8 @@ def until(server, away):
         assert time.monotonic() < end, found
 
 
-def test_a_redis_that_hangs_is_named_within_two_seconds(serve, redis):
-    server = serve(REDIS_URL=redis.url)
+def test_a_redis_that_hangs_is_named_within_two_seconds(start, redis):
+    server = start(REDIS_URL=redis.url)
     assert ready(server)[:2] == (200, [])
     redis.send_signal(signal.SIGSTOP)
     status, away, seconds = ready(server)
@@ -162,14 +147,14 @@ def test_a_redis_that_hangs_is_named_within_two_seconds(serve, redis):
 
 
 @pytest.mark.skipif(not DATABASE, reason="TEST_DATABASE_URL is not set")
-def test_a_database_that_hangs_is_named_within_two_seconds_and_the_process_lives(serve):
+def test_a_database_that_hangs_is_named_within_two_seconds_and_the_process_lives(start):
     with new_database(DATABASE) as url:
         parts = urlsplit(url)
         cable = Cable(parts.hostname, parts.port or 5432)
         try:
             user = f"{parts.username}:{parts.password}@" if parts.username else ""
             here = parts._replace(netloc=f"{user}127.0.0.1:{cable.port}")
-            server = serve(DATABASE_URL=urlunsplit(here))
+            server = start(DATABASE_URL=urlunsplit(here))
             assert ready(server)[:2] == (200, [])
             cable.passes.clear()
             for _ in range(3):  # each waits for the one check that hangs
@@ -183,8 +168,8 @@ def test_a_database_that_hangs_is_named_within_two_seconds_and_the_process_lives
             cable.close()
 
 
-def test_a_probe_needs_no_name_of_the_servers_and_no_tls(serve):
-    server = serve(
+def test_a_probe_needs_no_name_of_the_servers_and_no_tls(start):
+    server = start(
         PLANSIDE_ALLOWED_HOSTS="planside.example",
         PLANSIDE_METRICS_TOKEN="open-sesame",
     )

@@ -18,12 +18,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
-def alice(client):
-    client.force_login(person("alice"))
-    return client
-
-
 def made(title, *subtasks, goal="", c=None):
     rows = [SubtaskDraft(name=name) for name in subtasks or ("One",)]
     draft = PlanDraft(title=title, content="", expected_outcome="", subtasks=rows)
@@ -439,7 +433,7 @@ def test_a_finished_plan_offers_its_timeline_and_another_go(alice):
 def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client, transactional_db):
     from plans.models import Plan
     from tests.fake_model import call, say
-    from tests.world import agent, person, plan_of, proposal, proposed, scripted, tell
+    from tests.world import agent, person, plan_of, proposal, proposed, scripted_agents, tell
 
     helper = agent(instructions="I am helper")
     c = proposed("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
@@ -448,12 +442,7 @@ def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client,
         "I am boss": [call("run_agent", agent=helper, task="half"), done, say(".")],
         "I am helper": [proposal("One", title="Its half"), say("."), done, say(".")],
     }
-
-    def model(request):
-        system = request["messages"][0]["content"]
-        return next(replies.pop(0) for name, replies in scripts.items() if name in system)
-
-    scripted(model)
+    scripted_agents(scripts)
     tell(c, "go")
     client.force_login(person("alice"))
     page = flat(client.get(f"/plans/{plan_of(c).pk}/").content.decode())

@@ -13,7 +13,7 @@ from agents.models import Provider
 from agents.telemetry import redaction
 from agents.telemetry.log_context import about, add
 from console.ops.logs import formatter
-from tests.console.serving import Script, Started
+from tests.console.serving import Script
 from tests.fake_model import fails
 from tests.world import plan_of, proposed, scripted, tell
 
@@ -159,20 +159,6 @@ def test_each_line_of_a_turn_says_whose_it_is(caplog):
 
 
 class TestARealServer:
-    @pytest.fixture
-    def start(self, tmp_path):
-        running = []
-
-        def start_one(**environment):
-            running.append(Started(tmp_path / "home", **environment))
-            return running[-1]
-
-        yield start_one
-        for server in running:
-            if server.process.poll() is None:
-                server.process.kill()
-            server.process.communicate()
-
     def test_json_lines_of_requests_without_their_query_and_nothing_else_on_stderr(self, start):
         server = start(PLANSIDE_LOG="json", PLANSIDE_LOG_LEVEL="debug")
         with httpx.Client(base_url=server.address) as browser:

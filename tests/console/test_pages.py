@@ -12,7 +12,7 @@ from agents.models import Conversation
 from plans import actions
 from plans.models import Plan, Run
 from tests.fake_model import call, say
-from tests.markup import flat
+from tests.markup import html
 from tests.world import (
     agent,
     conversation,
@@ -33,12 +33,6 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture
-def alice(client):
-    client.force_login(person("alice"))
-    return client
-
-
-@pytest.fixture
 def charlie(client):
     client.force_login(person("charlie"))
     return client
@@ -49,10 +43,6 @@ def post(client, address, **values):
     found = re.match(r"/c/(\d+)/plan/", address)
     now = on_page(Conversation.objects.get(pk=found[1])) if found else {}
     return client.post(address, {**now, **values}, headers=HTMX)
-
-
-def html(response):
-    return flat(response.content.decode())
 
 
 def test_without_a_session_every_page_asks_for_a_sign_in(client):

@@ -9,28 +9,12 @@ from contextlib import closing
 import httpx
 import pytest
 
-from tests.console.serving import DEADLINE, Script, Started, first_page, launch, refused, run
+from tests.console.serving import DEADLINE, Script, first_page, launch, refused, run
 
 
 @pytest.fixture
 def home(tmp_path):
     return tmp_path / "home"
-
-
-@pytest.fixture
-def start(home):
-    """Start servers that are gone when the test ends."""
-    running = []
-
-    def start_one(where=home, is_first=False, **environment):
-        running.append(Started(where, is_first=is_first, **environment))
-        return running[-1]
-
-    yield start_one
-    for server in running:
-        if server.process.poll() is None:
-            server.process.kill()
-        server.process.communicate()
 
 
 def test_the_first_start_makes_a_home_for_its_owner_alone(start, home):

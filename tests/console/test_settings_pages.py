@@ -11,7 +11,7 @@ from agents.config.store import read_agent
 from agents.llm import providers
 from agents.models import Provider, ToolSource
 from tests.fake_model import call, say
-from tests.markup import flat
+from tests.markup import html
 from tests.world import agent, calls_of, conversation, person, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -83,10 +83,6 @@ def served():
 
 def post(client, address, **values):
     return client.post(address, values, headers=HTMX)
-
-
-def html(response):
-    return flat(response.content.decode())
 
 
 def in_file(id):

@@ -191,7 +191,7 @@ def test_while_one_model_call_stalls_all_else_goes_on_and_a_stop_works(tmp_path:
             PLANSIDE_MODEL="openai/m",
         )
         alice = Script(tmp_path / "home")
-        stalled, other = (say_in_new(alice, started, text) for text in ("stall", "hello"))
+        stalled, other = (alice.talk(started, text) for text in ("stall", "hello"))
         alice.wait_until(started, other, lambda found: found["items"][-1]["text"] == "At once.")
         alice.wait_until(started, stalled, lambda found: found["items"][-1]["text"] == "Half a sen")
         assert httpx.get(f"{started.address}/readyz").status_code == 200
@@ -216,17 +216,10 @@ def test_how_long_a_model_may_be_silent_is_a_setting(tmp_path: Any) -> None:
             PLANSIDE_MODEL_RETRY_BASE="0.01",
         )
         alice = Script(tmp_path / "home")
-        stalled = say_in_new(alice, started, "stall")
+        stalled = alice.talk(started, "stall")
         found = alice.wait_until(started, stalled, lambda f: f["items"][-1]["kind"] == "error")
         assert found["items"][-1]["text"] == "m sent nothing for 0.2 s."
         assert started.end()[1] == 0
-
-
-def say_in_new(alice: Script, started: Started, text: str) -> str:
-    """Where the messages of a new conversation are, which begins with this one."""
-    c = alice.post(started, "/conversations", {"agent": "docs-writer"})["id"]
-    alice.post(started, f"/conversations/{c}/messages", {"text": text})
-    return f"/conversations/{c}/messages"
 
 
 def called(indexes: list[int]) -> bytes:

@@ -34,7 +34,7 @@ def test_whatever_hangs_the_server_ends_in_time_and_leaves_no_process(tmp_path):
         )
         grants = {"shell": "allow", "deaf__hang": "allow"}
         alice.patch(server, "/agents/docs-writer", {"tools": grants})
-        talk, command, service = (start(alice, server, text) for text in TEXTS)
+        talk, command, service = (alice.talk(server, text) for text in TEXTS)
         alice.wait_until(server, talk, lambda found: "Half" in found["items"][-1]["text"])
         for said in (command, service):
             alice.wait_until(server, said, is_calling)
@@ -49,13 +49,6 @@ def test_whatever_hangs_the_server_ends_in_time_and_leaves_no_process(tmp_path):
 
 
 TEXTS = ("talk", "command", "service")
-
-
-def start(alice, server, text):
-    """A conversation with this message; where its messages are."""
-    c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
-    alice.post(server, f"/conversations/{c}/messages", {"text": text})
-    return f"/conversations/{c}/messages"
 
 
 def is_calling(found):

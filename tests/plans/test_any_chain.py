@@ -21,6 +21,7 @@ from tests.world import (
     proposed,
     scripted,
     shown,
+    subtask_names,
     tell,
     texts,
 )
@@ -61,10 +62,6 @@ def planned(answer, *tasks, said="/plan tidy up"):
     return c
 
 
-def names(c):
-    return [subtask["name"] for subtask in shown(c)["subtasks"]]
-
-
 @pytest.mark.parametrize(
     "answer",
     [STEPS, OBJECTS, OBJECT, fenced(STEPS), fenced(OBJECTS, ""), f"  {STEPS}\n", NUMBERED],
@@ -72,7 +69,7 @@ def names(c):
 def test_the_steps_a_planner_writes_are_the_plan_and_wait_for_the_yes(answer):
     c = planned(answer, ANSWERS)
     plan = plan_of(c)
-    assert names(c) == ["Read the README", "Fix the links"]
+    assert subtask_names(c) == ["Read the README", "Fix the links"]
     assert (plan.state, plan.version, plan.approved_version, plan.goal) == (
         "todo",
         1,
@@ -85,7 +82,7 @@ def test_the_steps_a_planner_writes_are_the_plan_and_wait_for_the_yes(answer):
 
 @pytest.mark.parametrize("answer", [STEPS, fenced(OBJECTS), OBJECT])
 def test_the_planner_that_is_shipped_may_write_json_too(answer):
-    assert names(planned(answer)) == ["Read the README", "Fix the links"]
+    assert subtask_names(planned(answer)) == ["Read the README", "Fix the links"]
 
 
 @pytest.mark.parametrize("tasks", [[], CALLS])
@@ -122,7 +119,7 @@ def test_a_plan_that_was_made_by_its_tool_is_not_made_again():
     c = conversation()
     scripted(proposal("Read"), say(STEPS))
     tell(c, "/plan tidy up")
-    assert names(c) == ["Read"]
+    assert subtask_names(c) == ["Read"]
     assert Plan.objects.filter(conversation=c).count() == 1
 
 
@@ -137,7 +134,7 @@ def test_what_a_planner_asks_first_is_answered_and_then_it_plans():
     c = planned("What do you want to tidy up?", ANSWERS)
     scripted(say(STEPS))
     tell(c, "the README")
-    assert (names(c), plan_of(c).goal) == (["Read the README", "Fix the links"], "tidy up")
+    assert (subtask_names(c), plan_of(c).goal) == (["Read the README", "Fix the links"], "tidy up")
 
 
 def test_a_planner_that_calls_no_tools_is_told_to_write_its_plan():
@@ -160,7 +157,10 @@ def test_a_planner_that_only_writes_plans_the_rest_anew():
     scripted(say('["Ask a friend"]'))
     actions.replan_rest(plan_of(c), "alice", "s2", "no links")
     drive()
-    assert (names(c), plan_of(c).approved_version) == (["Read the README", "Ask a friend"], None)
+    assert (subtask_names(c), plan_of(c).approved_version) == (
+        ["Read the README", "Ask a friend"],
+        None,
+    )
 
 
 def test_no_text_takes_long_to_look_through():

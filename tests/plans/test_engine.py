@@ -11,6 +11,7 @@ from tests.fake_model import call, fails, say
 from tests.world import (
     calls_of,
     conversation,
+    done,
     drive,
     files_of,
     plan_of,
@@ -26,10 +27,6 @@ from tests.world import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 RETRYING = {"plan": {"enabled": True, "max_attempts": 3}}
-
-
-def done(outcome="done"):
-    return call("finish_subtask", outcome=outcome)
 
 
 def failed(error="no"):

@@ -11,13 +11,9 @@ from plans.schemas import PlanDraft, SubtaskDraft
 from plans.search import Query
 from plans.snapshot import snapshot
 from tests.fake_model import call, say
-from tests.world import conversation, drive, person, plan_of, proposed, scripted, tell
+from tests.world import conversation, done, drive, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def done(outcome="done"):
-    return call("finish_subtask", outcome=outcome)
 
 
 def found(text="", **wanted):

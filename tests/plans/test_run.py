@@ -19,6 +19,7 @@ from tests.fake_model import call, calls, cut, fails, say, silent
 from tests.world import (
     calls_of,
     conversation,
+    done,
     drive,
     eventually,
     files_of,
@@ -34,10 +35,6 @@ from tests.world import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def done(outcome="done"):
-    return call("finish_subtask", outcome=outcome)
 
 
 def test_next_runs_one_subtask_and_halts():

@@ -14,6 +14,7 @@ from plans.snapshot import snapshot
 from plans.turn_handlers import repair_one
 from tests.fake_model import call, say, silent
 from tests.world import (
+    approved,
     conversation,
     drive,
     eventually,
@@ -32,13 +33,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def asked(c):
     return ActivePlan.objects.get(conversation=c).asked
-
-
-def approved(*names, **values):
-    c = proposed(*(names or ("Read", "Write")), **values)
-    plan = plan_of(c)
-    actions.approve_plan(plan, plan.version, "alice", run="no")
-    return c, plan_of(c)
 
 
 # Whose goal
@@ -135,7 +129,8 @@ def test_another_plan_command_supersedes_only_what_was_never_approved():
 
 
 def test_an_approved_plan_stays_open_and_inactive_and_comes_back():
-    c, old = approved()
+    c = approved("Read", "Write")
+    old = plan_of(c)
     scripted(proposal("Other", title="Second"), say("Here."))
     tell(c, "/plan something else")
     old.refresh_from_db()

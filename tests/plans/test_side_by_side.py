@@ -18,7 +18,7 @@ from plans.models import Run
 from plans.queries import ready, run_turns_of, settle_run, turns_of
 from plans.schemas import Revision
 from tests.fake_model import call, say, silent
-from tests.world import drive, eventually, happening, plan_of, proposed, scripted, states
+from tests.world import approved, drive, eventually, happening, plan_of, proposed, scripted, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -36,12 +36,6 @@ def calls_in(source):
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     calls.sort(key=lambda node: (node.lineno, node.col_offset))
     return [ast.unparse(node.func) for node in calls]
-
-
-def approved(*names, run="all", **values):
-    c = proposed(*names, **values)
-    actions.approve_plan(plan_of(c), 1, "alice", run=run)
-    return c
 
 
 def subtasks_of_turns(c):
@@ -73,7 +67,7 @@ def test_a_verb_locks_the_conversation_before_it_reads(name):
 
 
 def test_a_subtask_is_on_its_turn_when_the_turn_is_queued():
-    c = approved("Read", "Write")
+    c = approved("Read", "Write", run="all")
     assert subtasks_of_turns(c) == ["s1"]
     scripted(call("finish_subtask", outcome="read"), call("fail_subtask", error="no"), say("?"))
     drive()
@@ -82,7 +76,7 @@ def test_a_subtask_is_on_its_turn_when_the_turn_is_queued():
 
 
 def test_a_claim_takes_the_subtask_of_its_turn_and_no_other():
-    c = approved("Read", "Write")
+    c = approved("Read", "Write", run="all")
     turn = run_turns_in_a_transaction(c)[0]
     turn.checkpoint["subtask"] = "s2"
     turn.save()
@@ -106,7 +100,7 @@ def run_turns_in_a_transaction(c):
     ],
 )
 def test_a_turn_that_has_not_begun_goes_along_with_a_change(change, then):
-    c = approved("Read", "Write", "Check")
+    c = approved("Read", "Write", "Check", run="all")
     actions.pause_plan(plan_of(c), "alice")
     change(plan_of(c))
     assert subtasks_of_turns(c) == [then]
@@ -114,7 +108,7 @@ def test_a_turn_that_has_not_begun_goes_along_with_a_change(change, then):
 
 
 def test_a_turn_that_an_older_planside_queued_takes_what_is_ready():
-    c = approved("Read", "Write")
+    c = approved("Read", "Write", run="all")
     for turn in Turn.objects.filter(kind="subtask"):
         turn.checkpoint.pop("subtask")
         turn.save()
@@ -125,7 +119,7 @@ def test_a_turn_that_an_older_planside_queued_takes_what_is_ready():
 
 
 def test_giving_up_an_attempt_stops_the_subtasks_own_turn_alone():
-    c = approved("Read", "Write")
+    c = approved("Read", "Write", run="all")
     scripted(silent(until=5))
 
     # The second turn stands for one that works beside the first.

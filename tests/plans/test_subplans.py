@@ -14,11 +14,13 @@ from plans.subplans import settle_planning, start_for_parent
 from tests.fake_model import call, say
 from tests.world import (
     agent,
+    done,
     drive,
     plan_of,
     proposal,
     proposed,
     scripted,
+    scripted_agents,
     shown,
     states,
     tell,
@@ -36,16 +38,7 @@ def story(helper_replies, boss_replies, **helper_file):
         "I am boss": [call("run_agent", agent=helper, task="Tidy your half."), *boss_replies],
         "I am helper": list(helper_replies),
     }
-
-    def model(request):
-        system = request["messages"][0]["content"]
-        return next(replies.pop(0) for name, replies in scripts.items() if name in system)
-
-    return c, scripted(model)
-
-
-def done(outcome="done"):
-    return call("finish_subtask", outcome=outcome)
+    return c, scripted_agents(scripts)
 
 
 PLANNED = [proposal("Half one", "Half two", title="The helper's half"), say("I will.")]

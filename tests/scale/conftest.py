@@ -4,9 +4,10 @@ import os
 
 import pytest
 
+from tests.console.serving import new_database
 from tests.fake_model import FakeModelServer
 from tests.scale.story import RULES
-from tests.scale.team import Team, new_database
+from tests.scale.team import Team
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")
 REDIS = os.environ.get("TEST_REDIS_URL", "")

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,13 +10,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from tests.console.serving import free_port
+
 BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin")) or [Path("/usr/bin")]
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 class OwnRedis:

@@ -1,7 +1,6 @@
 """Several real processes on one PostgreSQL database and one Redis."""
 
 import re
-import secrets
 import signal
 import socket
 import subprocess
@@ -10,7 +9,6 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import psycopg
@@ -19,19 +17,6 @@ from tests.console.serving import DEADLINE, ROOT, Script, Started, surroundings
 from tests.faults.sockets import Page, text_of
 
 LEASE = 2  # seconds
-
-
-@contextmanager
-def new_database(server_url):
-    """The URL of an empty database that is gone afterwards."""
-    name = f"planside_test_{secrets.token_hex(4)}"
-    with psycopg.connect(server_url, autocommit=True) as server:
-        server.execute(f"CREATE DATABASE {name}")
-    try:
-        yield urlunsplit(urlsplit(server_url)._replace(path=f"/{name}"))
-    finally:
-        with psycopg.connect(server_url, autocommit=True) as server:
-            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 class Worker:
@@ -55,21 +40,6 @@ class Worker:
         self.process.send_signal(how)
         _, err = self.process.communicate(timeout=DEADLINE)
         return time.monotonic() - began, self.process.returncode, err
-
-
-class Person(Script):
-    """A script with a token, which asks any of the servers."""
-
-    def __init__(self, home, environment):
-        made = subprocess.run(
-            [sys.executable, "manage.py", "token", "create", "script"],
-            cwd=ROOT,
-            env=surroundings(home) | environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
 
 
 @contextmanager
@@ -102,7 +72,7 @@ class Team:
             starting = [threads.submit(Started, home, **self.environment) for _ in range(webs)]
             self.workers += [Worker(home, self.environment) for _ in range(workers)]
             self.webs += [one.result() for one in starting]
-            self.person = Person(home, self.environment)
+            self.person = Script(home, **self.environment)
             self.pages = signed_in(self.webs)
 
     def close(self):

@@ -6,6 +6,7 @@ import time
 import psycopg
 import pytest
 
+from tests.console.serving import is_done
 from tests.scale.story import HALF
 from tests.scale.team import LEASE
 
@@ -28,10 +29,6 @@ def start(team, goal):
     c, plan = team.proposed(goal)
     team.person.post(team.webs[0], f"/plans/{plan['id']}/approve", {"version": 1})
     return c
-
-
-def is_done(plan):
-    return plan["state"] == "done"
 
 
 def half_said(items):

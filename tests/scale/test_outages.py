@@ -5,9 +5,10 @@ import time
 import httpx
 import pytest
 
+from tests.console.serving import is_done, new_database
 from tests.scale.servers import OwnPostgres, OwnRedis
 from tests.scale.story import HALF, SLOWLY
-from tests.scale.team import Team, new_database
+from tests.scale.team import Team
 
 SENTENCE = "The database does not answer"
 
@@ -37,10 +38,6 @@ def small_team(tmp_path_factory, model, redis, postgres):
             yield team
         finally:
             team.close()
-
-
-def is_done(plan):
-    return plan["state"] == "done"
 
 
 def start(team, plan):

@@ -5,12 +5,9 @@ import time
 
 import httpx
 
+from tests.console.serving import is_done
 from tests.scale.story import HALF, SLOWLY
 from tests.scale.team import Tail
-
-
-def is_done(plan):
-    return plan["state"] == "done"
 
 
 def start(team, plan, web=0):

@@ -33,9 +33,9 @@ from tests.security.addresses import document, least, operations, pages
 from tests.world import calls_of, conversation, drive, proposal, scripted, tell
 
 log = logging.getLogger(__name__)
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
-home, shared, alice = isolation.home, isolation.shared, isolation.alice
+shared, alice = isolation.shared, isolation.alice
 # What agent.json does not know and a turn's own options are or were called.
 POSING = ("allow", "in_folder", "chain_document", "options", "owner", "user", "is_admin", "lifted")
 # To whom a row belongs, by the way from its table to a person.

@@ -7,11 +7,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.security.addresses import METHODS, operations, pages
-from tests.security.test_isolation import SHARED, home, owner_word, shared, things_of
+from tests.security.test_isolation import SHARED, owner_word, shared, things_of
+from tests.world import signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
-__all__ = ["home", "shared"]  # fixtures that every test here uses
+__all__ = ["shared"]  # a fixture that every test here uses
 
 HTMX = {"HX-Request": "true"}
 OPEN = {"signin/", "healthz", "readyz", "metrics"}
@@ -36,12 +37,6 @@ def path_of(page, things):
     if page.names and not page.route.startswith(SHARED):
         values[page.names[0]] = getattr(things, owner_word(page))
     return page.at(values)
-
-
-def signed_in(user, **how):
-    client = Client(**how)
-    client.force_login(user)
-    return client
 
 
 def directives(answer):

@@ -33,10 +33,11 @@ from tests.world import (
     plan_of,
     proposal,
     scripted,
+    scripted_agents,
     tell,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 SECRET = "xyzzy"  # stands in everything that is alice's
 HTMX = {"HX-Request": "true"}
@@ -54,11 +55,6 @@ API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
 API_FOR_EVERYBODY = {"POST /api/providers/{name}/test"}
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, settings):
-    settings.PLANSIDE_HOME = tmp_path
-
-
 def things_of(name, secret):
     """A person with one of each: what a plan that calls another agent leaves behind."""
     user = person(name)
@@ -72,7 +68,7 @@ def things_of(name, secret):
     )
     for each in (helper, own.agent_id):
         ownership.claim(user, each)
-    scripted(model(helper, secret))
+    scripted_agents(replies_with(secret, helper))
     tell(own, f"/plan {secret}", by=name)
     tell(own, "go", by=name)
     plan = plan_of(own)
@@ -95,8 +91,8 @@ def things_of(name, secret):
     )
 
 
-def model(helper, secret):
-    scripts = {
+def replies_with(secret, helper):
+    return {
         "I am boss": [
             proposal(secret, "Two", title=secret),
             say(secret),
@@ -111,12 +107,6 @@ def model(helper, secret):
             say(secret),
         ],
     }
-
-    def answer(request):
-        system = request["messages"][0]["content"]
-        return next(replies.pop(0) for name, replies in scripts.items() if name in system)
-
-    return answer
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from console.auth.signin import signin_path
 from console.auth.tokens import create_token, revoke_token
 from console.live import sessions
 from console.live.consumers import SIGN_IN, TOO_MANY
-from tests.world import conversation, person
+from tests.world import conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,12 +39,6 @@ def chat(alice):
     c = conversation()
     ownership.claim(alice, c.agent_id)
     return c.pk
-
-
-def signed_in(user):
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def test_the_session_key_is_another_after_the_sign_in(alice):

@@ -16,14 +16,9 @@ from plans.schemas import SubtaskDraft
 from tests.fake_model import call, say
 from tests.world import drive, person, plan_of, proposed, scripted, tell
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 GOOD = "correct horse"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, settings):
-    settings.PLANSIDE_HOME = tmp_path
 
 
 def add(name, monkeypatch):

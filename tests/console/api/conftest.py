@@ -69,6 +69,14 @@ def bob(db):
     return person("bob")
 
 
+@pytest.fixture
+def admin(alice):
+    """Alice, who is an admin now."""
+    alice.user.is_superuser = True
+    alice.user.save()
+    return alice
+
+
 def sentence(answer, status):
     """The one sentence of a refusal."""
     assert answer.status_code == status, answer.content

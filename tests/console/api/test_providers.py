@@ -9,17 +9,10 @@ PRICES = {"llama": {"input": 0.4, "output": 1.6}}
 
 
 @pytest.fixture
-def root(alice):
-    alice.user.is_superuser = True
-    alice.user.save()
-    return alice
-
-
-@pytest.fixture
-def groq(root):
+def groq(admin):
     body = {**GROQ, "headers": {"X-Team": "hidden-value"}, "prices": PRICES}
-    assert root.post("/providers", body).status_code == 201
-    return root
+    assert admin.post("/providers", body).status_code == 201
+    return admin
 
 
 def served(status=200, **answer):
@@ -94,8 +87,8 @@ def test_a_key_never_moves_to_another_server(groq, said):
         {"unheard": "of"},
     ],
 )
-def test_what_cannot_be_used_is_refused_in_one_sentence(root, said, wrong):
-    told = said(root.post("/providers", {**GROQ, **wrong}), 422)
+def test_what_cannot_be_used_is_refused_in_one_sentence(admin, said, wrong):
+    told = said(admin.post("/providers", {**GROQ, **wrong}), 422)
     assert "half a key" not in told
     assert not Provider.objects.exists()
 

@@ -23,13 +23,6 @@ def _pets_are_there():
         yield
 
 
-@pytest.fixture
-def admin(alice):
-    alice.user.is_superuser = True
-    alice.user.save()
-    return alice
-
-
 def test_an_admin_adds_a_service_and_sees_its_tools_without_its_secrets(admin):
     made = admin.post("/tools", PETS)
     assert made.status_code == 201
