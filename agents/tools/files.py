@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import StringIO
@@ -236,11 +237,11 @@ SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 @dataclass
 class Lines:
-    """The lines that are searched, each with where it stands, and what was left out."""
+    """The lines that are searched, with the file each is in, and what was left out."""
 
-    places: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
-    files: int = 0
+    names: list[str] = field(default_factory=list)  # of the files
+    starts: list[int] = field(default_factory=list)  # where the lines of each file begin
     skipped: int = 0
     hard_links: int = 0
     is_cut: bool = False
@@ -251,11 +252,16 @@ class Lines:
             self.skipped += 1
             return False
         text = content.decode(errors="replace").replace("\r\n", "\n")
-        lines = text.removesuffix("\n").split("\n") if text else []
-        self.files += 1
-        self.places += [f"{display_path(name)}:{number}" for number in range(1, len(lines) + 1)]
-        self.lines += lines
+        self.names.append(name)
+        self.starts.append(len(self.lines))
+        self.lines += text.removesuffix("\n").split("\n") if text else []
         return True
+
+    def row(self, place: int) -> str:
+        file = bisect_right(self.starts, place) - 1
+        line = self.lines[place].strip()
+        line = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+        return f"{display_path(self.names[file])}:{place - self.starts[file] + 1}: {line}"
 
 
 def search_files(workspace: Workspace, args: SearchFiles) -> str:
@@ -266,11 +272,7 @@ def search_files(workspace: Workspace, args: SearchFiles) -> str:
     deadline = time.monotonic() + SEARCH_SECONDS
     text = collect_lines(workspace, path, deadline)
     matches = matching_lines(pattern, text.lines, deadline)
-    rows = []
-    for match in matches[:MOST_HITS]:
-        line = text.lines[match].strip()
-        line = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
-        rows.append(f"{text.places[match]}: {line}")
+    rows = [text.row(match) for match in matches[:MOST_HITS]]
     if not rows:
         where = "" if path in ("", ".") else f" below {display_path(path)}"
         rows = [f"No line matches{where}. The case of letters counts; (?i) in front ignores it."]
@@ -286,7 +288,7 @@ def search_files(workspace: Workspace, args: SearchFiles) -> str:
         rows += [f"[Not searched: {what}, which may lead out of the workspace.]"]
     if text.is_cut:
         rows += [
-            f"[The search ended after {text.files:,} files. Name a folder to search the rest.]"
+            f"[The search ended after {len(text.names):,} files. Name a folder to search the rest.]"
         ]
     return "\n".join(rows)
 
@@ -302,7 +304,7 @@ def collect_lines(workspace: Workspace, path: str, deadline: float) -> Lines:
     for entry in workspace.walk(path):
         if not stat.S_ISREG(entry.mode):
             continue
-        if text.files >= MOST_SEARCHED or left <= 0 or time.monotonic() > deadline:
+        if len(text.names) >= MOST_SEARCHED or left <= 0 or time.monotonic() > deadline:
             text.is_cut = True
             break
         if entry.is_hard_link:

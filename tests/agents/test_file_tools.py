@@ -6,6 +6,7 @@ import stat
 import tempfile
 import threading
 import time
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
@@ -473,6 +474,19 @@ async def test_a_search_says_what_it_left_out(root):
     (root / "many.txt").write_text("TODO\n" * 150)
     text = await call(root, "search_files", pattern="TODO")
     assert "[The first 100 of 151 lines." in text
+
+
+async def test_a_search_through_very_many_lines_takes_neither_long_nor_much(root):
+    (root / "empty.txt").write_text("\n" * 999_990 + "TODO\n")
+    began = time.process_time()
+    tracemalloc.start()
+    try:
+        told = await call(root, "search_files", pattern="TODO", path="empty.txt")
+        assert told == "empty.txt:999991: TODO"
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - began < 2
 
 
 async def test_a_search_without_hits_says_so(root):
