@@ -43,10 +43,12 @@ DESCRIPTIONS = {
 # To allow these is to let the agent act on the world unseen: the card says so.
 RISKY = {"write_file", "edit_file", "local_fs", "shell", "local_shell", "fetch_url", "*"}
 
+CHOICES = [("allow", "Allow"), ("ask", "Ask"), ("off", "Off")]
+
 
 @dataclass(frozen=True)
 class GrantRow:
-    """One line of radios. `own` is what agent.json itself says of this name, if anything."""
+    """One line of radios. `own` is what agent.json itself says of an operation, if anything."""
 
     name: str
     does: str
@@ -54,11 +56,21 @@ class GrantRow:
     own: str = ""
     source: str = ""
     is_unasked: bool = False
+    is_operation: bool = False
 
     @property
-    def short(self) -> str:
-        """An operation's own name, without that of its service."""
-        return self.name.partition(BETWEEN)[2]
+    def label(self) -> str:
+        """The tool's name; an operation stands under its service, whose name it does not repeat."""
+        return self.name.partition(BETWEEN)[2] if self.is_operation else self.name
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """Value and words of each radio."""
+        return [("as-above", "As above"), *CHOICES] if self.is_operation else CHOICES
+
+    @property
+    def chosen(self) -> str:
+        return (self.own or "as-above") if self.is_operation else self.grant
 
 
 @dataclass(frozen=True)
@@ -98,16 +110,18 @@ def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:
     """Each operation with its first sentence, and the grant of its own it may have."""
     rows = []
     for tool in source.tools:
+        name = f"{source.name}{BETWEEN}{tool['name']}"
         lines = str(tool["description"]).strip().split(". ")[0].splitlines()
         does = lines[0].rstrip(".") if lines else ""
-        rows.append(grant_row(agent, f"{source.name}{BETWEEN}{tool['name']}", does))
+        own = agent.file.tools.get(name, "")
+        rows.append(GrantRow(name, does, grant_of(agent, name), own, is_operation=True))
     return rows
 
 
 def grant_row(agent: AgentRecord, name: str, does: str, source: str = "") -> GrantRow:
     grant = grant_of(agent, name)
     is_unasked = grant == "allow" and bool(source or name in RISKY)
-    return GrantRow(name, does, grant, agent.file.tools.get(name, ""), source, is_unasked)
+    return GrantRow(name, does, grant, source=source, is_unasked=is_unasked)
 
 
 def description_of(agent: AgentRecord, name: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
 from django import template
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from agents.actors import actor_of
@@ -26,6 +28,40 @@ from plans.models import Plan, PlanVersion
 MOST_ROWS, LONG_ROW = 2_000, 4_000  # of checklists that are remembered: 8 MB at most
 
 register = template.Library()
+
+
+@dataclass(frozen=True)
+class SubtaskButton:
+    """What can be done about a failed subtask: posted at once, or asked about in a dialog first.
+
+    `name` and `asks` are followed by the subtask's number.
+    """
+
+    verb: str
+    icon: str
+    label: str
+    name: str = ""
+    kind: str = "quiet"
+    dialog: str = ""
+    asks: str = ""
+
+
+SUBTASK_BUTTONS = {
+    "retry": SubtaskButton("subtask-retry", "retry", "Retry", "Retry subtask"),
+    "retry-now": SubtaskButton(
+        "subtask-retry", "retry", "Retry now", "Retry now, subtask", kind="go"
+    ),
+    "skip": SubtaskButton(
+        "subtask-skip", "skip", "Skip", "Skip subtask", dialog="skip-dialog", asks="Skip subtask"
+    ),
+    "replan": SubtaskButton(
+        "subtask-replan",
+        "route",
+        "Replan from here",
+        dialog="replan-dialog",
+        asks="Replan from subtask",
+    ),
+}
 
 
 @register.filter
@@ -80,6 +116,13 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
             _rows.clear()
         _rows[place] = html
     return html
+
+
+@register.inclusion_tag("plans/_subtask_button.html", takes_context=True)
+def subtask_button(context: template.Context, name: str) -> dict[str, object]:
+    button = SUBTASK_BUTTONS[name]
+    address = reverse(button.verb, args=[context["conversation"].pk, context["row"]["key"]])
+    return {"button": button, "address": address, "number": context["number"]}
 
 
 _rows: dict[bytes, SafeString] = {}

@@ -52,8 +52,9 @@ def agents(request: HttpRequest) -> HttpResponse:
     own = ownership.agents_of(person(request))
     wanted = request.GET.get("agent")
     opened = next((agent for agent in own if agent.id == wanted), own[0] if own else None)
-    cards = [card_context(agent, opened=agent is opened) for agent in own]
-    context = {"cards": cards, **(file_context(opened) if opened else {})}
+    context: dict[str, object] = {"page": "agents", "cards": [card_context(each) for each in own]}
+    if opened:
+        context |= {"opened": opened.id, **file_context(opened)}
     return render(request, "agents/settings.html", context)
 
 
@@ -218,14 +219,13 @@ def own_agent(request: HttpRequest, agent_id: str) -> AgentRecord:
 
 
 def draw_card(agent: AgentRecord, *, is_news: bool = False) -> str:
-    context = card_context(agent, opened=True) | {"is_news": is_news}
+    context = card_context(agent) | {"opened": agent.id, "is_news": is_news}
     return replace(f"agent-{agent.id}", render_to_string("agents/_agent.html", context))
 
 
-def card_context(agent: AgentRecord, *, opened: bool) -> dict[str, object]:
+def card_context(agent: AgentRecord) -> dict[str, object]:
     return {
         "agent": agent,
-        "opened": opened,
         "grants": grant_rows(agent),
         "always": always_allowed(agent),
         "providers": provider_names(),

@@ -79,6 +79,7 @@ def models(request: HttpRequest) -> HttpResponse:
             )
         )
     context = {
+        "page": "models",
         "providers": cards,
         "default": "/".join(default_model()),
         "is_admin": user.is_superuser,

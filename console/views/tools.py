@@ -30,6 +30,7 @@ KINDS = {"openapi": ToolSource.Kind.OPENAPI, "mcp": ToolSource.Kind.MCP}
 def tools(request: HttpRequest) -> HttpResponse:
     is_admin = person(request).is_superuser
     context = {
+        "page": "tools",
         "sources": [shape(source, for_admin=is_admin) for source in actions.list_sources()],
         "is_admin": is_admin,
         "opened": request.GET.get("source", ""),
