@@ -94,15 +94,12 @@ def chain_faults(graph: Graph) -> Iterator[Fault]:
         seen.add(task.id)
     # A quarter of the limit is for the reply; what a task says itself has to fit in the rest.
     room = chain.token_limit - chain.token_limit // 4
-    longest = max(chain.tasks, key=lambda task: len(own_words(task).encode()))
-    needed = len(own_words(longest).encode()) // CHARACTERS_PER_TOKEN
+    sizes = [len((each.system_instruction + each.prompt_template).encode()) for each in chain.tasks]
+    longest, needed = sizes.index(max(sizes)), max(sizes) // CHARACTERS_PER_TOKEN
     if chain.token_limit and needed > room:
-        sentence = f"It leaves {room:,} for a prompt; {longest.id} says about {needed:,} itself."
+        id = chain.tasks[longest].id
+        sentence = f"It leaves {room:,} for a prompt; {id} says about {needed:,} itself."
         yield Fault("token_limit", sentence)
-
-
-def own_words(task: Task) -> str:
-    return task.system_instruction + task.prompt_template
 
 
 def missing_targets(graph: Graph, task: Task, place: str) -> Iterator[Fault]:

@@ -142,9 +142,7 @@ class Chain(Shape):
 
 # Which task comes next.
 
-Test = Callable[[str, str], bool]
-
-TESTS: dict[str, Test] = {
+TESTS: dict[str, Callable[[str, str], bool]] = {
     "equals": lambda value, when: value == when,
     "contains": lambda value, when: when in value,
     "starts_with": lambda value, when: value.startswith(when),

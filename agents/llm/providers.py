@@ -180,7 +180,16 @@ def apply(row: Provider, edit: ProviderEdit) -> None:
             raise Invalid(f"A key is up to {LONGEST_KEY} plain characters without spaces.")
         row.key = key
     if edit.headers is not None:
-        row.headers = checked_headers(edit.headers)
+        if len(edit.headers) > MOST_HEADERS:
+            raise Invalid(f"Up to {MOST_HEADERS} headers can be sent.")
+        for name, value in edit.headers.items():
+            if not HEADER.fullmatch(name) or name.lower() in RESERVED:
+                raise Invalid(f"{name[:100]!r} cannot be the name of a header here.")
+            if not (value.isascii() and value.isprintable()):
+                raise Invalid(
+                    f"The value of {name} has to be printable ASCII characters on one line."
+                )
+        row.headers = dict(edit.headers)
     if edit.prices is not None:
         row.prices = checked_prices(edit.prices)
     if edit.flags is not None:
@@ -210,17 +219,6 @@ def checked_address(text: str) -> str:
         raise Invalid(f"{wanted}, without a password, ? or #; a secret goes into key or headers.")
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return f"{parts.scheme}://{parts.netloc}{path}"
-
-
-def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    if len(headers) > MOST_HEADERS:
-        raise Invalid(f"Up to {MOST_HEADERS} headers can be sent.")
-    for name, value in headers.items():
-        if not HEADER.fullmatch(name) or name.lower() in RESERVED:
-            raise Invalid(f"{name[:100]!r} cannot be the name of a header here.")
-        if not (value.isascii() and value.isprintable()):
-            raise Invalid(f"The value of {name} has to be printable ASCII characters on one line.")
-    return dict(headers)
 
 
 def checked_prices(prices: Prices) -> dict[str, dict[str, float]]:
