@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
+from django.db.models.sql import UpdateQuery
 from pydantic import JsonValue
 
 from agents import events
@@ -19,7 +20,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.json_values import same_json
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
-from agents.statements import insert
+from agents.statements import insert, prepared, updating
 from agents.wakeup import wake_after_commit
 
 LONGEST_MESSAGE = 200_000  # characters
@@ -31,7 +32,9 @@ This agent works for a call of another one: write in the conversation in which t
 def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conversation:
     """An empty conversation with an agent that exists."""
     agent = read_agent(agent_id)
-    return Conversation.objects.create(owner_id=owner.pk, agent_id=agent.id)
+    conversation = Conversation(owner_id=owner.pk, agent_id=agent.id)
+    insert(conversation)
+    return conversation
 
 
 @transaction.atomic
@@ -140,7 +143,12 @@ def config_of(agent_id: str, after: Turn | None) -> dict[str, object]:
 def title_from(conversation: Conversation, text: str) -> None:
     """The first line of the first message, without a command's name; never a model's invention."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    Conversation.objects.filter(pk=conversation.pk, title="").update(title=first[:LONGEST_TITLE])
+    first_title.update(conversation=conversation.pk, title=first[:LONGEST_TITLE])
+
+
+@prepared
+def first_title(conversation: int, title: str) -> UpdateQuery:
+    return updating(Conversation.objects.filter(pk=conversation, title=""), title=title)
 
 
 @transaction.atomic

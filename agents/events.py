@@ -10,12 +10,13 @@ from functools import partial
 from asgiref.sync import SyncToAsync, async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.actors import Actor, kind_of, name_of
 from agents.db import is_postgresql
 from agents.models import Conversation, Event
-from agents.statements import execute, fetch_models, fetch_one, moment, stored
+from agents.statements import execute, fetch_one, moment, prepared, stored
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +36,8 @@ INSERT INTO agents_event
 (conversation_id, seq, type, subject, actor, actor_kind, data, created_at)
 SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 """
+MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
-READ_AFTER = (
-    "SELECT * FROM agents_event WHERE conversation_id = %s AND seq > %s ORDER BY seq LIMIT %s"
-)
 
 # What of each conversation is about to be told: its newest number, and whether a plan has changed.
 # A transaction with several events is told once.
@@ -78,9 +77,14 @@ def record(
     return seq
 
 
-def read_after(conversation_id: int, seq: int, most: int) -> list[Event]:
-    """The events that come after a number, oldest first."""
-    return fetch_models(Event, READ_AFTER, [conversation_id, seq, most])
+@prepared
+def later_events(conversation: int, seq: int) -> QuerySet[Event]:
+    return Event.objects.filter(conversation=conversation, seq__gt=seq).order_by("seq")[:MOST_READ]
+
+
+def read_after(conversation_id: int, seq: int) -> list[Event]:
+    """The events that come after a number, oldest first; at most MOST_READ."""
+    return later_events.models(conversation=conversation_id, seq=seq)
 
 
 def announce(conversation_id: int, seq: int, plan: bool) -> None:

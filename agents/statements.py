@@ -6,19 +6,25 @@ has dozens of them. What is rarer goes through the ORM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
-from typing import Any, TypeVar, cast
+from functools import cache, cached_property
+from inspect import signature
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from django.db import connection, models
-from django.db.models.sql import Query
+from django.db.backends.utils import CursorWrapper
+from django.db.models import QuerySet
+from django.db.models.sql import UpdateQuery
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
 Reader = Callable[[object], object]
 LARGEST = 2**63 - 1
 Row_of = TypeVar("Row_of", bound=models.Model)
+Result = TypeVar("Result")
+P = ParamSpec("P")
 
 
 def execute(sql: str, values: Sequence[Value]) -> int:
@@ -45,15 +51,18 @@ def fetch_models(model: type[Row_of], sql: str, values: Sequence[Value] = ()) ->
     """Rows as the model has them; columns that the statement leaves out are read when asked for."""
     with connection.cursor() as cursor:
         cursor.execute(sql, fitting(values))
-        names, places, readers = reading(model, tuple(each[0] for each in cursor.description))
-        read = cursor.fetchall()
+        return models_of(model, cursor)
+
+
+def models_of(model: type[Row_of], cursor: CursorWrapper) -> list[Row_of]:
+    names, places, readers = reading(model, tuple(each[0] for each in cursor.description))
     return [
         model.from_db(
             connection.alias,
             names,
             [reader(row[place]) for place, reader in zip(places, readers, strict=True)],
         )
-        for row in read
+        for row in cursor.fetchall()
     ]
 
 
@@ -125,9 +134,16 @@ def update(
     return f"UPDATE {model._meta.db_table} SET {sets} WHERE {model._meta.pk.column} = %s", fields
 
 
-def fitting(values: Sequence[Value]) -> list[Value]:
+def fitting(values: Sequence[Any]) -> list[Any]:
     """For reading: beyond what a column can hold there is nothing."""
-    return [fit(value) if type(value) is int else value for value in values]
+    return [
+        fit(value)
+        if type(value) is int
+        else moment(value)
+        if isinstance(value, datetime)
+        else value
+        for value in values
+    ]
 
 
 def fit(number: int) -> int:
@@ -135,25 +151,103 @@ def fit(number: int) -> int:
 
 
 class Parameter(models.Expression):
-    """A value in a query that is put together once and carried out with another value each time."""
+    """Stands in a prepared query for a value, or within `one_of` for a list of values."""
 
-    def __init__(self, name: str, output_field: models.Field[Any, Any]) -> None:
-        super().__init__(output_field=output_field)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
 
     def as_sql(self, *_: object, **__: object) -> tuple[str, tuple[Any, ...]]:
         return "%s", (self,)
 
 
-class Prepared:
-    """What Django has made of a query: SQL, and its values, some of them still to be named."""
+class Prepared(Generic[P, Row_of, Result]):
+    """A query of the ORM that is put together at its first use and carried out many times.
 
-    def __init__(self, query: models.query.QuerySet[Any] | Query) -> None:
-        query = query if isinstance(query, Query) else query.query
-        self.sql, self.values = query.get_compiler(connection.alias).as_sql()
+    It is made by `@prepared` from a function of Parameters that gives back a QuerySet, or the
+    UpdateQuery of `updating`; values are given by name.
+    """
 
-    def with_values(self, **named: Value) -> list[Value]:
-        return [named[v.name] if isinstance(v, Parameter) else v for v in self.values]
+    def __init__(self, build: Callable[P, QuerySet[Row_of, Result] | UpdateQuery]) -> None:
+        self.build = build
+
+    @cached_property
+    def compiled(self) -> tuple[str, tuple[Any, ...], Any]:
+        names = signature(self.build).parameters
+        build: Callable[..., Any] = self.build
+        built = build(**{name: Parameter(name) for name in names})
+        query = built if isinstance(built, UpdateQuery) else built.query
+        compiler = query.get_compiler(connection=connection)
+        sql, values = compiler.as_sql()
+        return sql, tuple(values), compiler
+
+    @cached_property
+    def converters(self) -> Any:
+        """From what the driver gives to what the model has, by the column's place."""
+        compiler = self.compiled[2]
+        return compiler.get_converters([expression for expression, *_ in compiler.select])
+
+    def run(self, named: Mapping[str, object], returning: str = "") -> CursorWrapper:
+        sql, values, _ = self.compiled
+        given = [named[v.name] if isinstance(v, Parameter) else v for v in values]
+        if any(isinstance(value, list) for value in given):
+            counts = iter([len(v) if isinstance(v, list) else 1 for v in given])
+            sql = re.sub("%s", lambda _: places(range(next(counts))), sql)
+            given = [each for v in given for each in (v if isinstance(v, list) else [v])]
+        cursor = connection.cursor()
+        cursor.execute(sql + returning, fitting(given))
+        return cursor
+
+    def update(self, *_: P.args, **named: P.kwargs) -> int:
+        """How many rows it changed."""
+        with self.run(named) as cursor:
+            return int(cursor.rowcount)
+
+    def rows(self, *_: P.args, **named: P.kwargs) -> list[Result]:
+        with self.run(named) as cursor:
+            read = cursor.fetchall()
+        if read and self.converters:
+            read = self.compiled[2].apply_converters(read, self.converters)
+        return cast("list[Result]", list(map(tuple, read)))
+
+    def first(self, *_: P.args, **named: P.kwargs) -> Result | None:
+        """The first row, or None."""
+        return next(iter(self.rows(*_, **named)), None)
+
+    def models(self, *_: P.args, **named: P.kwargs) -> list[Row_of]:
+        """Without related rows; fields that the query leaves out are read when asked for."""
+        select, info = self.compiled[2].select, self.compiled[2].klass_info
+        model, fields = info["model"], info["select_fields"]
+        names = [select[place][0].target.attname for place in fields]
+        rows = cast("list[Row]", self.rows(*_, **named))
+        return [model.from_db(connection.alias, names, [r[i] for i in fields]) for r in rows]
+
+    def changed(self, *_: P.args, **named: P.kwargs) -> list[Any]:
+        """The rows that an update has changed, as they are now."""
+        with self.run(named, " RETURNING *") as cursor:
+            return models_of(self.compiled[2].query.model, cursor)
+
+
+prepared = Prepared
+
+
+def one_of(field: str, values: object) -> models.Func:
+    """`field IN (values)` in a prepared query; Django would look into the list."""
+    return models.Func(
+        models.F(field),
+        cast(Any, values),
+        template="%(expressions)s)",
+        arg_joiner=" IN (",
+        output_field=models.BooleanField(),
+    )
+
+
+def updating(rows: QuerySet[Any, Any], **changes: object) -> UpdateQuery:
+    """What `rows.update(…)` would carry out, for `@prepared`."""
+    query = cast(UpdateQuery, rows.query.chain(UpdateQuery))
+    query.clear_ordering(force=True)
+    query.add_update_values(changes)
+    return query
 
 
 def places(values: Sequence[object]) -> str:

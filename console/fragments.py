@@ -40,7 +40,6 @@ STATE = {
 }
 DRAWER = ("plan", "plan-button")
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
-MOST_EVENTS = 1000  # looked at for what they touched; after more than that the page is old anyway
 
 SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
 CHANGED = """
@@ -149,7 +148,7 @@ def shows_more_than_itself(message: Message, now: ConversationState, touched: se
 
 def touched_turns(now: ConversationState, after: int) -> set[int]:
     """Turns whose head or foot may read differently now."""
-    happened = read_after(now.conversation.pk, after, MOST_EVENTS)
+    happened = read_after(now.conversation.pk, after)
     about = [event.subject.partition(":") for event in happened]
     named = {int(pk) for kind, _, pk in about if kind == "turn"}
     keys = {

@@ -14,10 +14,10 @@ from agents.actors import AGENT as AGENT
 from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
 from agents.db import clock, lock_conversation
-from agents.engine.persistence import TOUCH
+from agents.engine.persistence import change_of_message
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
-from agents.statements import by_key, execute, fetch_all, fetch_one, for_update, places
+from agents.statements import by_key, fetch_all, fetch_one, for_update, places
 from plans.expected_version import VersionConflict
 from plans.models import (
     PLAN_TEXT,
@@ -292,7 +292,7 @@ def record_event(plan: Plan, type: str, by: Actor = SYSTEM, **data: object) -> i
 def redraw_card(plan: Plan | None, seq: int) -> None:
     """The plan's card in the conversation is to be read again."""
     if plan is not None and plan.card_id:
-        execute(TOUCH, [seq, plan.card_id])
+        change_of_message.update(seq=seq, message=plan.card_id)
 
 
 def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str = "") -> None:

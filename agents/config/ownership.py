@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from agents.config.store import AgentRecord, is_admins, list_agents, read_agent
 from agents.config.workspaces import check_new_id
 from agents.errors import Conflict, NotFound
 from agents.models import AgentOwner, Conversation
+from agents.statements import prepared
 
 
 def agents_of(user: User) -> list[AgentRecord]:
@@ -27,7 +29,13 @@ def agent_of(user: User, agent_id: str) -> AgentRecord:
 
 
 def owner_of(agent_id: str) -> int | None:
-    return AgentOwner.objects.filter(agent_id=agent_id).values_list("user_id", flat=True).first()
+    found = owners.first(agent=agent_id)
+    return found[0] if found else None
+
+
+@prepared
+def owners(agent: str) -> QuerySet[AgentOwner, tuple[int]]:
+    return AgentOwner.objects.filter(agent_id=agent).values_list("user_id")
 
 
 @transaction.atomic

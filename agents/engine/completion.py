@@ -6,6 +6,9 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from django.db.models import F
+from django.db.models.sql import UpdateQuery
+
 from agents.chains.schema import labels_of, normalize_label
 from agents.chains.template import Output
 from agents.db import in_db
@@ -33,11 +36,10 @@ from agents.llm.chat_completions import (
 from agents.llm.client import stream
 from agents.llm.providers import resolve
 from agents.models import Message, Turn
-from agents.statements import execute
+from agents.statements import prepared, updating
 from agents.tools.base import Tool
 from agents.turn_exceptions import TurnFailed
 
-COUNT_CALL = "UPDATE agents_turn SET model_calls = model_calls + 1 WHERE id = %s"
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 
 
@@ -132,7 +134,7 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         persistence.check_stop_requested(turn)
         configuration.read_again(turn)
         handler_of(turn).check(turn)
-        execute(COUNT_CALL, [turn.pk])
+        count_of_calls.update(turn=turn.pk)
         available = available_tools(turn, words_of(step))
     asks = labels is None and takes_up_calls(step)
     tools = [describe(tool, turn) for tool in available.tools.values()] if asks else []
@@ -145,6 +147,11 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         temperature=temperature if config.temperature is None else config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
     )
+
+
+@prepared
+def count_of_calls(turn: int) -> UpdateQuery:
+    return updating(Turn.objects.filter(pk=turn), model_calls=F("model_calls") + 1)
 
 
 def takes_up_calls(step: Step) -> bool:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from agents import events
@@ -17,18 +18,12 @@ from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.engine.times import count_time, rest
 from agents.llm.errors import ModelError
-from agents.models import Message, Turn, TurnState
+from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
-from agents.statements import fetch_one, store
+from agents.statements import prepared, store
 from agents.turn_exceptions import TurnFailed, TurnWaits
 from agents.wakeup import wake_after_commit
 
-LOOSE_ENDS = """
-SELECT EXISTS (SELECT 1 FROM agents_message WHERE turn_id = %s AND streaming),
-       EXISTS (SELECT 1 FROM agents_toolcall
-               WHERE turn_id = %s AND state IN ('', 'asked', 'running')),
-       EXISTS (SELECT 1 FROM agents_toolcall WHERE turn_id = %s AND tool = 'run_agent')
-"""
 MAX_TRIES = 5  # of one model call
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
 
@@ -58,13 +53,23 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
 
 def close_open_work(turn: Turn) -> None:
     """A turn that ends in the middle leaves text, calls and other agents' work; most leave none."""
-    streaming, calling, calls = fetch_one(LOOSE_ENDS, [turn.pk] * 3) or (True, True, True)
-    if calls:
+    streaming, calling, called_agents = open_work.first(turn=turn.pk) or (True, True, True)
+    if called_agents:
         stop_children(turn)
     if streaming:
         close_messages(turn)
     if calling:
         persistence.interrupt_calls(turn, NO_RESULT, NOT_RUN)
+
+
+@prepared
+def open_work(turn: int) -> QuerySet[Turn, tuple[bool, bool, bool]]:
+    calls = ToolCall.objects.filter(turn=OuterRef("pk"))
+    return Turn.objects.filter(pk=turn).values_list(
+        Exists(Message.objects.filter(turn=OuterRef("pk"), streaming=True)),
+        Exists(calls.filter(state__in=persistence.UNSETTLED)),
+        Exists(calls.filter(tool="run_agent")),
+    )
 
 
 def stop_children(turn: Turn, by: Actor = "") -> None:

@@ -8,29 +8,43 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Unpack
 
 from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.sql import UpdateQuery
 from django.utils import timezone
 
 from agents import events
 from agents.actors import Actor
 from agents.db import lock_conversation
-from agents.models import Message, ToolCall, Turn
+from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
-from agents.statements import execute, fetch_one, for_update, insert, store, stored
+from agents.statements import insert, prepared, store, updating
 from agents.turn_exceptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
     from agents.llm.chat_completions import Reply
 
 
-FENCE = (
-    "SELECT stop_requested, pause_requested FROM agents_turn"
-    " WHERE id = %s AND epoch = %s AND state = 'running'"
-)
-CHECKPOINT = "UPDATE agents_turn SET checkpoint = %s WHERE id = %s"
-USED = (
-    "UPDATE agents_turn SET tokens_in = tokens_in + %s, tokens_out = tokens_out + %s WHERE id = %s"
-)
-TOUCH = "UPDATE agents_message SET changed_seq = %s WHERE id = %s"
+UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
+
+
+@prepared
+def own_claim(turn: int, epoch: int) -> QuerySet[Turn, tuple[bool, bool]]:
+    held = Turn.objects.filter(pk=turn, epoch=epoch, state=TurnState.RUNNING)
+    return held.select_for_update(no_key=True).values_list("stop_requested", "pause_requested")
+
+
+@prepared
+def use_of_tokens(turn: int, tokens_in: int, tokens_out: int) -> UpdateQuery:
+    return updating(
+        Turn.objects.filter(pk=turn),
+        tokens_in=F("tokens_in") + tokens_in,
+        tokens_out=F("tokens_out") + tokens_out,
+    )
+
+
+@prepared
+def change_of_message(message: int, seq: int) -> UpdateQuery:
+    return updating(Message.objects.filter(pk=message), changed_seq=seq)
 
 
 @contextmanager
@@ -38,10 +52,10 @@ def fenced(turn: Turn) -> Iterator[None]:
     """A transaction that commits only while this claim of the turn holds."""
     with transaction.atomic():
         lock_conversation(turn.conversation_id)
-        wishes = fetch_one(FENCE + for_update(), [turn.pk, turn.epoch])
+        wishes = own_claim.first(turn=turn.pk, epoch=turn.epoch)
         if wishes is None:
             raise TurnLost
-        turn.stop_requested, turn.pause_requested = bool(wishes[0]), bool(wishes[1])
+        turn.stop_requested, turn.pause_requested = wishes
         yield
 
 
@@ -56,7 +70,7 @@ def check_stop_requested(turn: Turn) -> None:
 def checkpoint(turn: Turn, **changes: Unpack[Checkpoint]) -> None:
     """Remember what a resumed turn needs; within a fenced transaction."""
     turn.checkpoint = {**turn.checkpoint, **changes}
-    execute(CHECKPOINT, [stored(Turn, "checkpoint", turn.checkpoint), turn.pk])
+    store(turn, "checkpoint")
 
 
 def save_checkpoint(turn: Turn, **changes: Unpack[Checkpoint]) -> None:
@@ -114,7 +128,7 @@ def touch(message: Message | int, conversation_id: int, type: str = "message.upd
     """Tell readers that a message, or what hangs on it, is to be read again."""
     pk = message if isinstance(message, int) else message.pk
     seq = events.record(conversation_id, type, f"message:{pk}")
-    execute(TOUCH, [seq, pk])
+    change_of_message.update(message=pk, seq=seq)
 
 
 def save_text(turn: Turn, message_id: int, text: str) -> None:
@@ -174,7 +188,7 @@ def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     if cost is not None:
         turn.cost = (turn.cost or 0) + cost
     turn.usage_estimated = turn.usage_estimated or reply.estimated
-    execute(USED, [reply.tokens_in, reply.tokens_out, turn.pk])
+    use_of_tokens.update(turn=turn.pk, tokens_in=reply.tokens_in, tokens_out=reply.tokens_out)
     store(turn, "cost", "usage_estimated", "checkpoint")
 
 
@@ -226,7 +240,5 @@ def close_call(call: ToolCall, state: str, result: str) -> None:
 
 def interrupt_calls(turn: Turn, no_result: str, not_run: str) -> None:
     """Calls that were in flight when the turn ended did not report back; others never began."""
-    for call in turn.tool_calls.filter(
-        state__in=["", ToolCall.State.RUNNING, ToolCall.State.ASKED]
-    ):
+    for call in turn.tool_calls.filter(state__in=UNSETTLED):
         close_call(call, ToolCall.State.INTERRUPTED, no_result if call.started_at else not_run)

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from json import dumps, loads
-from typing import NamedTuple
+from json import dumps
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
 
 from agents.engine.handlers import Instruction, Offer
 from agents.llm.chat_completions import CHARACTERS_PER_TOKEN, ChatMessage
-from agents.models import ToolCall, Turn
-from agents.statements import fetch_all, fetch_models, places
+from agents.models import Lane, Message, ToolCall, Turn
+from agents.statements import one_of, prepared
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
 NOT_RUN = "Interrupted before it began: it was not run."
 NEVER_DROPPED = 95  # instructions of this priority and more
-EARLIER = (
-    "SELECT id FROM agents_turn WHERE conversation_id = %s AND lane = 'chat' AND id < %s"
-    " ORDER BY id DESC LIMIT %s"
-)
+EARLIER_TURNS = 100  # that are read at once at most; 20 are enough for most windows
 
-SAID = (
-    "SELECT id, seq, role, text, meta FROM agents_message"
-    " WHERE turn_id IN ({}) AND kind = 'text' ORDER BY turn_id, seq"
-)
-CALLS = "SELECT * FROM agents_toolcall WHERE message_id IN ({}) ORDER BY position"
+
+@prepared
+def earlier_turns(conversation: int, before: int) -> QuerySet[Turn, tuple[int]]:
+    turns = Turn.objects.filter(conversation=conversation, lane=Lane.CHAT, pk__lt=before)
+    return turns.order_by("-pk").values_list("pk")[:EARLIER_TURNS]
+
+
+@prepared
+def texts(turns: list[int]) -> QuerySet[Message, tuple[int, int, str, str, Any]]:
+    """Turn by turn, in the order in which they were added."""
+    rows = Message.objects.filter(one_of("turn_id", turns), kind=Message.Kind.TEXT)
+    return rows.order_by("turn_id", "seq").values_list("pk", "seq", "role", "text", "meta")
+
+
+@prepared
+def calls_of_messages(messages: list[int]) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(one_of("message_id", messages)).order_by("position")
 
 
 def system_parts(turn: Turn, author: str, offer: Offer) -> list[Instruction]:
@@ -122,10 +133,11 @@ def history(before: Turn) -> list[ChatMessage]:
     earlier: list[StoredMessage] = []
     oldest, count = before.pk, 20
     while room > 0:
-        turns = [pk for (pk,) in fetch_all(EARLIER, [before.conversation_id, oldest, count])]
+        rows = earlier_turns.rows(conversation=before.conversation_id, before=oldest)
+        turns = [pk for (pk,) in rows[:count]]
         if not turns:
             break
-        oldest, count = turns[-1], 100
+        oldest, count = turns[-1], EARLIER_TURNS
         read = messages_of(turns)
         said = [each for each in read if each.seq > before.conversation.cleared_seq]
         room -= sum(len(each.text) for each in said)
@@ -152,9 +164,7 @@ class StoredMessage(NamedTuple):
 
 
 def messages_of(turns: list[int]) -> list[StoredMessage]:
-    """Turn by turn, in the order it was said."""
-    read = fetch_all(SAID.format(places(turns)), turns)
-    return [StoredMessage(pk, seq, role, text, loads(meta)) for pk, seq, role, text, meta in read]
+    return [StoredMessage(*row) for row in texts.rows(turns=turns)]
 
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
@@ -175,9 +185,7 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
 
 def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
     made: dict[int, list[ToolCall]] = defaultdict(list)
-    for call in (
-        fetch_models(ToolCall, CALLS.format(places(messages)), messages) if messages else ()
-    ):
+    for call in calls_of_messages.models(messages=messages) if messages else ():
         made[call.message_id].append(call)
     return made
 

@@ -11,42 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, DurationField, Expression, F, Q, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least, Now
+from django.db.models.sql import UpdateQuery
 
 from agents.db import clock
 from agents.models import Turn, TurnState
-from agents.statements import execute
+from agents.statements import prepared, updating
 
 NOTHING = timedelta(0)
 CHILD, PAUSE = Turn.WaitingFor.CHILD, Turn.WaitingFor.PAUSE
-COUNT = """
-UPDATE agents_turn SET
-    worked = worked + CASE WHEN state = 'running' THEN {vouched_for}
-        WHEN waiting_for = 'child' THEN {went_by} ELSE {zero} END,
-    waited = waited + CASE WHEN waiting_for IN ('approval', 'question')
-        THEN {went_by} ELSE {zero} END,
-    paused = paused + CASE WHEN waiting_for = 'pause' THEN {went_by} ELSE {zero} END,
-    counted_at = {now}
-WHERE id = %s AND counted_at IS NOT NULL
-"""
-STOP_COUNTING = "UPDATE agents_turn SET counted_at = NULL WHERE id = %s"
-ON_SQLITE = {
-    "now": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'now')",
-    "went_by": "MAX(0, django_timestamp_diff({now}, counted_at))",
-    "vouched_for": "MAX(0, django_timestamp_diff("
-    "MIN({now}, COALESCE(lease_until, {now})), counted_at))",
-    "zero": "0",
-}
-ON_POSTGRESQL = {
-    "now": "clock_timestamp()",
-    "went_by": "GREATEST(interval '0', {now} - counted_at)",
-    "vouched_for": "GREATEST(interval '0', LEAST({now}, lease_until) - counted_at)",
-    "zero": "interval '0'",
-}
 
 
 @dataclass(frozen=True)
@@ -121,16 +97,28 @@ def count_time(turn: Turn) -> None:
     """Before the turn's state changes: what went by is added to what it was doing."""
     above = turns_above(turn)
     rested = rest_of(turn) if above else NOTHING
-    execute(count_statement(), [turn.pk])
+    counting.update(turn=turn.pk)
     for each in above:
         pass_on(each, rested)
 
 
-@cache
-def count_statement() -> str:
-    parts = ON_POSTGRESQL if connection.vendor == "postgresql" else ON_SQLITE
-    filled = {name: part.format(now=parts["now"]) for name, part in parts.items()}
-    return COUNT.format(**filled)
+@prepared
+def counting(turn: int) -> UpdateQuery:
+    """Adds what went by since it was last counted to what the turn was doing."""
+    zero = Value(NOTHING, output_field=DurationField())
+    went_by = Greatest(Now() - F("counted_at"), zero)
+
+    def plus(name: str, states: Q) -> Expression:
+        added = Case(When(states, then=went_by), default=zero, output_field=DurationField())
+        return F(name) + added
+
+    return updating(
+        Turn.objects.filter(pk=turn, counted_at__isnull=False),
+        worked=worked_by_now(),
+        waited=plus("waited", Q(waiting_for__in=Turn.FOR_A_PERSON)),
+        paused=plus("paused", Q(waiting_for=PAUSE)),
+        counted_at=Now(),
+    )
 
 
 # A turn that another agent works for counts as working, but not while that agent waits.
@@ -175,8 +163,8 @@ def pass_on(above: Turn, rested: timedelta) -> None:
 def rest(turn: Turn) -> None:
     """The turn has begun to wait for a person: those above it count no work meanwhile."""
     for above in turns_above(turn):
-        execute(count_statement(), [above.pk])
-        execute(STOP_COUNTING, [above.pk])
+        counting.update(turn=above.pk)
+        Turn.objects.filter(pk=above.pk).update(counted_at=None)
 
 
 def worked_by_now() -> Expression:

@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 RESULT_LIMIT = 60_000  # characters of a tool result that are kept and sent
 OVER = "This turn is already over: the call was not carried out."
 EXIT_CODE = {".exit_code", ".facts.exit_code"}  # macros by which a template looks at it
-UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
 
 
 async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
@@ -39,7 +38,7 @@ async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
     """
     calls = await in_db(calls_of, step)
     for call in calls:
-        if call.state in UNSETTLED:
+        if call.state in persistence.UNSETTLED:
             async for event in run_call(step, call):
                 yield event
     ended = bool(step.turn.checkpoint.get("ended"))
@@ -70,7 +69,7 @@ async def call_tool(step: Step) -> AsyncGenerator[ChainEvent, None]:
     looks at `.exit_code`.
     """
     call = await in_db(own_call, step)
-    if call.state in UNSETTLED:
+    if call.state in persistence.UNSETTLED:
         async for event in run_call(step, call):
             yield event
     await in_db(call.refresh_from_db)

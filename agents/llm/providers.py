@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from agents.config.store import AgentRecord
 from agents.db import in_db
@@ -26,19 +27,23 @@ from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
 from agents.llm.errors import ModelError
 from agents.models import Provider
-from agents.statements import fetch_one
+from agents.statements import prepared
 from agents.telemetry.redaction import register_secrets
 
 log = logging.getLogger(__name__)
 
-ADDED = "SELECT id FROM agents_provider WHERE name = %s"
 DEMO_LABEL = "Demo model (scripted, offline)"
+
+
+@prepared
+def added(name: str) -> QuerySet[Provider, tuple[int]]:
+    return Provider.objects.filter(name=name).values_list("pk")
 
 
 def resolve(provider_name: str) -> Endpoint:
     """The endpoint of a provider. One that an admin has added goes before a built-in one."""
     name, known = provider_name.strip(), built_in()
-    if fetch_one(ADDED, [name]):
+    if added.rows(name=name):
         # The row alone counts: the key of a built-in provider never goes to another address.
         row = Provider.objects.get(name=name)
         url, key = row.base_url.strip(), row.key.strip()

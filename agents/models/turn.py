@@ -42,6 +42,8 @@ class Turn(models.Model):
         CHILD = "child"
         PAUSE = "pause"
 
+    FOR_A_PERSON = (WaitingFor.APPROVAL, WaitingFor.QUESTION)
+
     conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="turns")
     lane = fields.CharField(max_length=8, choices=Lane.choices, default=Lane.CHAT)
     kind = fields.CharField(max_length=16, default="chat")

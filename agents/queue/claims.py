@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cache
-from typing import cast
 
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.db.models.sql import UpdateQuery
@@ -15,7 +14,7 @@ from agents import events
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.models import Conversation, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Parameter, Prepared, by_key, fetch_all, fetch_models
+from agents.statements import Prepared, by_key, prepared, updating
 
 SLOTS = 50  # turns at once in one worker
 
@@ -38,7 +37,7 @@ def due_now(within: int | None = None) -> list[int]:
     if within is not None:
         own = due().filter(conversation__in=family(within))
         return list(own.values_list("pk", flat=True)[:SLOTS])
-    return [pk for (pk,) in fetch_all(due_statement().sql, due_statement().values)]
+    return [pk for (pk,) in all_due.rows()]
 
 
 def family(conversation: int) -> list[int]:
@@ -51,9 +50,9 @@ def family(conversation: int) -> list[int]:
     return found
 
 
-@cache
-def due_statement() -> Prepared:
-    return Prepared(due().values_list("pk")[:SLOTS])
+@prepared
+def all_due() -> QuerySet[Turn, tuple[int]]:
+    return due().values_list("pk")[:SLOTS]
 
 
 def claim(limit: int, within: int | None = None) -> list[Turn]:
@@ -79,10 +78,9 @@ def claim_among(pks: list[int]) -> list[Turn]:
     """Those that are still due and that nobody else is writing to."""
     claimed = []
     for pk in pks:
-        if connection.features.has_select_for_update_skip_locked and not lock(pk):
+        if connection.features.has_select_for_update_skip_locked and not locked.rows(turn=pk):
             continue
-        update = claim_statement(lease_length())
-        for turn in fetch_models(Turn, update.sql, update.with_values(turn=pk)):
+        for turn in claiming(lease_length()).changed(turn=pk):
             conversation = by_key(Conversation, turn.conversation_id)
             assert conversation is not None, "a turn points to one"
             turn.conversation = conversation
@@ -91,38 +89,26 @@ def claim_among(pks: list[int]) -> list[Turn]:
     return claimed
 
 
-TURN = Parameter("turn", models.BigIntegerField())
-
-
-def lock(pk: int) -> bool:
-    """The turn and its conversation, without waiting for who holds them; False if it is not due."""
-    rows = lock_statement()
-    return bool(fetch_all(rows.sql, rows.with_values(turn=pk)))
-
-
-@cache
-def lock_statement() -> Prepared:
-    rows = due().filter(pk=TURN).select_related("conversation").only("id", "conversation__id")
-    return Prepared(
-        rows.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
-    )
+@prepared
+def locked(turn: int) -> QuerySet[Turn]:
+    """With its conversation, without waiting for who holds them; no row if it is not due."""
+    rows = due().filter(pk=turn).select_related("conversation").only("id", "conversation__id")
+    return rows.select_for_update(skip_locked=True, of=("self", "conversation"), no_key=True)
 
 
 @cache
-def claim_statement(lease: timedelta) -> Prepared:
-    """The turn as it is afterwards, or no row if it was not due any more."""
-    rows = cast(UpdateQuery, due().filter(pk=TURN).query.chain(UpdateQuery))
-    rows.clear_ordering(force=True)
-    rows.add_update_values(
-        {
-            "state": TurnState.RUNNING,
-            "epoch": F("epoch") + 1,
-            "lease_until": Now() + lease,
-            "not_before": None,
-            "started_at": Coalesce("started_at", Now()),
-            "counted_at": Now(),
-        }
-    )
-    update = Prepared(rows)
-    update.sql += " RETURNING *"
-    return update
+def claiming(lease: timedelta) -> Prepared[..., Turn, Turn]:
+    """Takes a turn; no row is changed if it is not due any more."""
+
+    def take(turn: int) -> UpdateQuery:
+        return updating(
+            due().filter(pk=turn),
+            state=TurnState.RUNNING,
+            epoch=F("epoch") + 1,
+            lease_until=Now() + lease,
+            not_before=None,
+            started_at=Coalesce("started_at", Now()),
+            counted_at=Now(),
+        )
+
+    return prepared(take)

@@ -19,11 +19,18 @@ from agents.engine.handlers import handlers
 from agents.engine.times import worked_by_now
 from agents.models import Turn, TurnState
 from agents.queue.ownership import held_by_commands
-from agents.statements import fetch_all, places
+from agents.statements import one_of, prepared
 from agents.wakeup import wake_after_commit
 
-THERE = "SELECT id FROM agents_turn WHERE id IN ({})"
-STOPS = "SELECT id FROM agents_turn WHERE state = 'running' AND stop_requested"
+
+@prepared
+def turns_there(turns: list[int]) -> QuerySet[Turn, tuple[int]]:
+    return Turn.objects.filter(one_of("id", turns)).values_list("pk")
+
+
+@prepared
+def turns_to_stop() -> QuerySet[Turn, tuple[int]]:
+    return Turn.objects.filter(state=TurnState.RUNNING, stop_requested=True).values_list("pk")
 
 
 class Held(NamedTuple):
@@ -52,12 +59,12 @@ def renew(turns: list[Turn]) -> list[Held]:
 
 def to_be_stopped() -> set[int]:
     """Running turns, of any worker, that somebody wants stopped."""
-    return {pk for (pk,) in fetch_all(STOPS)}
+    return {pk for (pk,) in turns_to_stop.rows()}
 
 
 def gone_among(running: list[int]) -> set[int]:
     """Turns whose rows are gone, with their conversation or its owner: nobody wants their work."""
-    there = fetch_all(THERE.format(places(running)), running)
+    there = turns_there.rows(turns=running)
     return set(running) - {pk for (pk,) in there}
 
 

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from django.contrib.auth.models import User
+from django.db.models import QuerySet, Subquery
+
 from agents.config.schema import REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
     SERVER_KEYS,
@@ -21,13 +24,9 @@ from agents.config.store import (
 )
 from agents.config.tool_names import BETWEEN, RUN_AGENT, SERVER_TOOLS
 from agents.errors import Forbidden, Invalid, NotFound
-from agents.models import Conversation, ToolSource, Turn
-from agents.statements import fetch_one
+from agents.models import AgentOwner, Conversation, ToolSource, Turn
+from agents.statements import prepared
 
-ACCESS = (
-    "SELECT owner.user_id, person.is_superuser FROM auth_user person"
-    " LEFT JOIN agents_agentowner owner ON owner.agent_id = %s WHERE person.id = %s"
-)
 ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
 
 
@@ -96,9 +95,15 @@ def of_agent(agent: AgentRecord) -> Permissions:
     return Permissions(agent, is_admins(agent.id))
 
 
+@prepared
+def owner_and_admin(agent: str, person: int) -> QuerySet[User, tuple[int | None, bool]]:
+    owner = AgentOwner.objects.filter(agent_id=agent).values("user_id")
+    return User.objects.filter(pk=person).values_list(Subquery(owner), "is_superuser")
+
+
 def access(agent_id: str, person_id: int) -> bool:
     """Whether the agent reaches the server itself: only an admin's does, in the admin's hands."""
-    owner, is_admin = fetch_one(ACCESS, [agent_id, person_id]) or (None, False)
+    owner, is_admin = owner_and_admin.first(agent=agent_id, person=person_id) or (None, False)
     if owner != person_id and not (owner is None and is_admin):
         raise NotFound(f"There is no agent {agent_id!r}.")
     return bool(is_admin)

@@ -13,7 +13,7 @@ from channels.layers import get_channel_layer
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
-from agents.events import group_of, read_after
+from agents.events import MOST_READ, group_of, read_after
 from agents.models import Conversation, Event
 from console.api.auth import conversation_of, person
 from console.api.shapes import EventShape, Page, answers
@@ -21,8 +21,6 @@ from console.expected_version import EVENT, number
 from console.live.sessions import Credential, credential_of, still_good
 
 router = Router(tags=["conversations"])
-# What one answer brings at most; the next one goes on after its last seq.
-MOST_EVENTS = 1000
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
 # then sends tells proxies, and us, whether anybody is still there.
 LOOK_EVERY = 15
@@ -43,7 +41,7 @@ def events(
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
     rows = conversation.events.filter(seq__gt=after).order_by("seq")
-    items = [event_document(event) for event in rows[:MOST_EVENTS]]
+    items = [event_document(event) for event in rows[:MOST_READ]]
     return JsonResponse({"items": items, "count": rows.count()})
 
 
@@ -68,14 +66,14 @@ async def tail(
                 checked_at = monotonic()
                 if not await may_read_on(conversation_id, credential):
                     return
-            while events := await read_events(conversation_id, after, MOST_EVENTS):
+            while events := await read_events(conversation_id, after):
                 after = events[-1].seq
                 yield "".join(
                     f"id: {event.seq}\nevent: {event.type}\n"
                     f"data: {json.dumps(event_document(event))}\n\n"
                     for event in events
                 )
-                if len(events) < MOST_EVENTS:
+                if len(events) < MOST_READ:
                     break
             try:
                 async with asyncio.timeout(LOOK_EVERY):

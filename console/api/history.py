@@ -7,9 +7,10 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router
 
+from agents.events import MOST_READ
 from agents.models import Event
 from console.api.auth import plan_of
-from console.api.events import MOST_EVENTS, event_document
+from console.api.events import event_document
 from console.api.plan_shapes import AttemptShape
 from console.api.shapes import EventShape, Page, answers
 from plans.documents import as_markdown
@@ -25,7 +26,7 @@ def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0
     rows = Event.objects.filter(
         conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
     )
-    items = [event_document(row) for row in rows.order_by("seq")[:MOST_EVENTS]]
+    items = [event_document(row) for row in rows.order_by("seq")[:MOST_READ]]
     return JsonResponse({"items": items, "count": rows.count()})
 
 

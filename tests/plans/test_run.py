@@ -139,7 +139,6 @@ def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
     )
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-    turn.refresh_from_db()
 
     from asgiref.sync import async_to_sync
 

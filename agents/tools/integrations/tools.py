@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
+
+from django.db.models import QuerySet
 
 from agents.config.tool_names import BETWEEN
 from agents.models import ToolSource
-from agents.statements import fetch_all
+from agents.statements import prepared
 from agents.telemetry.redaction import (
     redact,
     redact_json,
@@ -27,7 +30,6 @@ Json = Mapping[str, object]
 
 # Tools of a source as it was at a time; a changed row has another time.
 _made: dict[int, tuple[object, list[Tool]]] = {}
-STAMPS = "SELECT id, updated_at FROM agents_toolsource ORDER BY name"
 
 
 def source_tools(named: Collection[str] = ()) -> list[Tool]:
@@ -43,10 +45,15 @@ def operation_names() -> set[str]:
     return {tool.name for tools in tools_by_source() for tool in tools}
 
 
+@prepared
+def changes_of_sources() -> QuerySet[ToolSource, tuple[int, datetime]]:
+    return ToolSource.objects.order_by("name").values_list("pk", "updated_at")
+
+
 def tools_by_source() -> list[list[Tool]]:
-    stamps: dict[int, object] = dict(fetch_all(STAMPS))
+    stamps: dict[int, object] = dict(changes_of_sources.rows())
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
-    for source in ToolSource.objects.filter(pk__in=changed).defer("spec"):
+    for source in ToolSource.objects.filter(pk__in=changed).defer("spec") if changed else ():
         tools = [tool_of(source, stored) for stored in source.tools]
         _made[source.pk] = (stamps[source.pk], tools)
     for pk in set(_made) - set(stamps):
