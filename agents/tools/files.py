@@ -121,26 +121,28 @@ def read_file(workspace: Workspace, args: ReadFile) -> str:
     """The text of a file with plain line ends; a note at the end tells when it is not all."""
     path = args.path
     text, is_utf8 = decoded(workspace.read(path, LARGEST_READ), path)
-    lines = StringIO(text.removeprefix("\ufeff").replace("\r\n", "\n")).readlines()
-    if not lines:
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if not text:
         return f"[{display_path(path)} is empty.]"
+    total = text.count("\n") + (not text.endswith("\n"))
     first, end = args.start or 1, args.end
-    if first > len(lines) or (end is not None and end < first):
+    if first > total or (end is not None and end < first):
         raise ToolFailed(
-            f"{display_path(path)} has {len(lines):,} lines; {first}–{end or ''} is not there."
+            f"{display_path(path)} has {total:,} lines; {first}–{end or ''} is not there."
         )
-    wanted = lines[first - 1 : end]
-    sizes = accumulate(map(len, wanted[:MOST_LINES]))
-    given = wanted[: max(1, sum(size <= MOST_CHARACTERS for size in sizes))]  # whole lines
-    last = first - 1 + len(given)
-    body = "".join(given)[:MOST_CHARACTERS]
+    most = first - 1 + MOST_LINES
+    lines = list(islice(StringIO(text), first - 1, min(end or most, most)))
+    sizes = accumulate(map(len, lines))
+    lines = lines[: max(1, sum(size <= MOST_CHARACTERS for size in sizes))]  # whole ones
+    last = first - 1 + len(lines)
+    body = "".join(lines)[:MOST_CHARACTERS]
     notes = []
-    if len(given) < len(lines):
-        more = f" Read on with start={last + 1}." if last < len(lines) else ""
-        notes.append(f"[Lines {first}–{last} of {len(lines):,}.{more}]")
+    if len(lines) < total:
+        more = f" Read on with start={last + 1}." if last < total else ""
+        notes.append(f"[Lines {first}–{last} of {total:,}.{more}]")
     if not is_utf8:
         notes.append("[Not UTF-8: � stands for what cannot be read, and it cannot be edited.]")
-    if len(body) < sum(map(len, given)):
+    if len(body) < sum(map(len, lines)):
         notes.append(f"[A line is cut after {MOST_CHARACTERS:,} characters.]")
     return "\n".join([body.removesuffix("\n") if notes else body, *notes])
 

@@ -20,10 +20,6 @@ logging.getLogger("mcp").setLevel(logging.CRITICAL)
 logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-class SdkMissing(Exception):
-    """The package mcp is not installed."""
-
-
 @dataclass(frozen=True)
 class Server:
     """A command to start (stdio) or a URL (streamable HTTP).
@@ -41,20 +37,14 @@ class Server:
 
 async def list_tools(server: Server, longest: int) -> list[dict[str, object]]:
     """What the server offers, asked over a connection of its own. Raises Invalid."""
-    try:
-        client = await _imported_client()
-    except SdkMissing:
-        raise Invalid(NOT_INSTALLED) from None
+    client = await _imported_client(Invalid)
     tools: list[dict[str, object]] = await client.list_tools(server, longest)
     return tools
 
 
 async def call_tool(server: Server, name: str, arguments: Arguments) -> ToolResult:
     """The result, over the server's one connection. Raises ToolFailed."""
-    try:
-        client = await _imported_client()
-    except SdkMissing:
-        raise ToolFailed(NOT_INSTALLED) from None
+    client = await _imported_client(ToolFailed)
     result: ToolResult = await client.pooled(server).call(name, arguments)
     return result
 
@@ -71,11 +61,11 @@ def forget(name: str) -> None:
         client.forget(name)
 
 
-async def _imported_client() -> ModuleType:
-    """Importing the SDK takes a second, which the loop need not wait for. Raises SdkMissing."""
+async def _imported_client(failure: type[Exception]) -> ModuleType:
+    """Importing the SDK takes a second, which the loop need not wait for."""
     try:
         return await asyncio.to_thread(importlib.import_module, CLIENT)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("mcp", "httpx2"):
-            raise SdkMissing from None
+            raise failure(NOT_INSTALLED) from None
         raise
