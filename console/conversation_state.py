@@ -6,14 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.template.defaultfilters import floatformat
+
 from agents.config.store import AgentRecord, read_agent
+from agents.engine.budget import NAMES
 from agents.errors import NotFound
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import by_key, fetch_all
-from console.budgets import ExceededLimit, used_up
 from console.pending_approvals import Asked, asked_by
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
+from plans.attempts import why_over
 from plans.models import Attempt, Plan
 from plans.queries import active_plan_and_goal, question_call
 from plans.queries import requested_by as asking_message
@@ -285,3 +288,37 @@ def agent_name(agent_id: str) -> str:
         return read_agent(agent_id).file.name
     except NotFound:
         return agent_id
+
+
+@dataclass(frozen=True)
+class ExceededLimit:
+    """One limit that is used up: in words, and twice as high (or as often as it takes)."""
+
+    name: str
+    unit: str
+    words: str
+    limit: float
+    offer: str
+
+    @property
+    def id(self) -> str:
+        """For an element that is another one when the limit is."""
+        return f"{self.name}-{floatformat(self.limit)}"
+
+
+def used_up(plan: Plan) -> list[ExceededLimit]:
+    """Which of a plan's limits are used up, and how far up it makes sense to raise them."""
+
+    def why(name: str, limit: float) -> str:
+        """As it would be if this were the plan's only limit."""
+        alone = Plan(pk=plan.pk, conversation_id=plan.conversation_id, budget={name: limit})
+        return why_over(alone)
+
+    exceeded = []
+    for name in NAMES:
+        if name in plan.budget and (words := why(name, limit := float(plan.budget[name]))):
+            offer = 2 * limit or 1
+            while why(name, offer):
+                offer *= 2
+            exceeded.append(ExceededLimit(name, NAMES[name], words, limit, f"{offer:.15g}"))
+    return exceeded

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from agents.errors import NotFound, Refused
 from agents.models import Conversation
 from console import components
-from console.expected_version import EVENT, number
+from console.form_parsing import EVENT, number
 from console.fragments import changes
 
 Verb = Callable[..., str | HttpResponse | None]

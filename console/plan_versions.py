@@ -9,7 +9,7 @@ from itertools import groupby
 
 from agents.actors import AGENT, actor_of
 from agents.statements import fetch_models
-from console.actor_names import name_for
+from console.status_labels import name_for
 from plans.diff import Change, PlanDiff, Rewording, Row, diff
 from plans.models import Plan, PlanVersion
 from plans.text_diff import Op, TextRun, replace, words

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agents.actors import AGENT, Actor, SystemActor
 from plans.standing import Standing, of_document
 
 # As interface.md lists it under "Plan snapshot".
@@ -99,3 +100,10 @@ def name_of_shape(shape: str, reason: str) -> str:
 
 def shape_of_subtask(row: Snapshot) -> str:
     return "failed" if row["failed"] and row["state"] == "todo" else str(row["state"])
+
+
+def name_for(by: Actor, viewer: str) -> str:
+    """How a page names who did something."""
+    if isinstance(by, SystemActor) or not by:
+        return "Agent" if by is AGENT else "Planside"
+    return "You" if by == viewer else by

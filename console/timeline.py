@@ -9,8 +9,7 @@ from typing import Any
 
 from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
 from agents.models import Event, ToolCall
-from console.actor_names import name_for
-from console.status_labels import ENDS
+from console.status_labels import ENDS, name_for
 from console.templatetags.messages import argument
 from plans.models import Plan
 

@@ -17,7 +17,7 @@ from agents.events import MOST_READ, group_of, read_after
 from agents.models import Conversation, Event
 from console.api.auth import conversation_of, person
 from console.api.shapes import EventShape, Page, answers
-from console.expected_version import EVENT, number
+from console.form_parsing import EVENT, number
 from console.live.sessions import Credential, credential_of, still_good
 
 router = Router(tags=["conversations"])

@@ -74,7 +74,9 @@ def use_link(secret: str) -> User | None:
 
 def by_password(request: HttpRequest) -> HttpResponse:
     username = known_username(request.POST.get("username", ""))
-    address = address_of(request)
+    # On a server the last address that is named, which its proxy wrote.
+    forwarded = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
+    address = forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
     try:
         throttling.count_signin(username, address)
     except RateLimited as refusal:
@@ -102,12 +104,6 @@ def target(request: HttpRequest) -> str:
     is_local = wanted.startswith("/") and wanted.isprintable()
     is_safe = url_has_allowed_host_and_scheme(wanted, hosts, require_https=request.is_secure())
     return wanted if is_local and is_safe else "/"
-
-
-def address_of(request: HttpRequest) -> str:
-    """The caller's address; on a server the last one named, which its proxy wrote."""
-    forwarded = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
-    return forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
 
 
 urlpatterns = [

@@ -21,7 +21,7 @@ from agents import models
 from agents.db import in_db, in_reader
 from agents.events import group_of
 from console import fragments
-from console.expected_version import EVENT, number
+from console.form_parsing import EVENT, number
 from console.live.sessions import Credential, LiveSession, live_sessions
 
 P = ParamSpec("P")

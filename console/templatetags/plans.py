@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from agents.actors import actor_of
-from console.actor_names import name_for
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
     StatusLabel,
     label_of_plan,
+    name_for,
     name_of_shape,
     shape_of_subtask,
     why_left_out,

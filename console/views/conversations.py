@@ -19,7 +19,7 @@ from agents.models import Conversation, Message
 from console import fragments
 from console.components import replace
 from console.conversation_state import read_state
-from console.expected_version import EVENT, number
+from console.form_parsing import EVENT, number
 from console.htmx import cursor_of, own_conversation, verb
 from console.sidebar import grouped, newest_among
 

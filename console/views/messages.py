@@ -12,7 +12,7 @@ from agents.engine.subagents import ancestors
 from agents.errors import Refused
 from agents.models import Conversation, Message, ToolCall
 from console import chat_commands
-from console.expected_version import expected, number
+from console.form_parsing import expected, number
 from console.htmx import is_htmx, verb
 from console.views.conversations import person
 

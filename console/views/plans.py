@@ -14,7 +14,7 @@ from agents.errors import Invalid
 from agents.models import Conversation
 from console import components, plan_command
 from console.components import replace_content
-from console.expected_version import UNNAMED, number, plan_in_form, plan_on_page
+from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
 from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing

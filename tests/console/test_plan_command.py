@@ -4,11 +4,17 @@ import json
 import shutil
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 
+from console.auth.users import local_owner
+from plans import actions
+from plans.schemas import PlanDraft
 from tests.console.serving import ROOT, prepare, surroundings
 from tests.fake_model import FakeModelServer, call, rule, say
+from tests.world import conversation
 
 
 def manage(home, *words, cwd=ROOT, **environment):
@@ -189,3 +195,30 @@ def test_an_agents_chat_chain_is_chosen_by_a_command(tmp_path):
     used = {row["id"]: row["agents"] for row in out}
     assert used["executor"] == ["docs-writer: chat", "docs-writer: executor"]
     assert manage(home, "chain", "default", "docs-writer", "nothing")[0] == 1
+
+
+def listed(*flags):
+    out = StringIO()
+    call_command("plan", "list", *flags, stdout=out)
+    return out.getvalue()
+
+
+def planned(c, title, *names):
+    draft = PlanDraft(title=title, subtasks=list(names))
+    return actions.create_plan(c, draft, c.owner.username)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_list_says_how_far_each_plan_is_and_which_is_active():
+    c = conversation(owner=local_owner().username)
+    old = planned(c, "Old", "a", "b")
+    actions.cancel_plan(old, c.owner.username)
+    new = planned(c, "New", "a", "b", "c")
+    actions.skip_subtask(new, "s1", c.owner.username, "")
+    lines = [" ".join(line.split()) for line in listed().splitlines()]
+    assert lines == [
+        f"{new.pk} Waiting for you to start it 1/3 * New",
+        f"{old.pk} Cancelled 0/2 Old",
+    ]
+    told = {plan["id"]: plan["active"] for plan in json.loads(listed("--json"))}
+    assert told == {new.pk: True, old.pk: False}

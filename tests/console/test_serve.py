@@ -1,15 +1,26 @@
 """The real command, as somebody starts it: an empty home, any free port."""
 
+import os
 import signal
 import socket
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import httpx
 import pytest
 
-from tests.console.serving import DEADLINE, Script, first_page, launch, refused, run
+from tests.console.serving import (
+    DEADLINE,
+    Script,
+    Started,
+    first_page,
+    launch,
+    new_database,
+    refused,
+    run,
+)
 
 
 @pytest.fixture
@@ -221,3 +232,37 @@ def test_scripts_of_another_version_in_the_home_are_not_served(start, home):
     old.write_text("// of another version")
     server = start()
     assert "of another version" not in httpx.get(f"{server.address}/static/js/live.js").text
+
+
+DATABASE = os.environ.get("TEST_DATABASE_URL", "")
+REDIS = os.environ.get("TEST_REDIS_URL", "")
+
+
+@pytest.fixture
+def database():
+    with new_database(DATABASE) as url:
+        yield url
+
+
+@pytest.mark.skipif(not DATABASE, reason="TEST_DATABASE_URL is not set")
+def test_several_servers_start_at_once_on_one_empty_database(tmp_path, database):
+    def start_one(n):
+        return Started(tmp_path / str(n), DATABASE_URL=database)
+
+    with ThreadPoolExecutor() as threads:
+        servers = list(threads.map(start_one, range(2)))
+    for server in servers:
+        assert httpx.get(f"{server.address}/readyz").status_code == 200
+    for server in servers:
+        seconds, code, _, err = server.end()
+        assert (code, err) == (0, "")
+        assert seconds < 2
+
+
+@pytest.mark.skipif(not REDIS, reason="TEST_REDIS_URL is not set")
+def test_with_redis_a_server_is_ready_and_ends_as_fast(tmp_path):
+    server = Started(tmp_path / "home", REDIS_URL=REDIS)
+    assert httpx.get(f"{server.address}/readyz").status_code == 200
+    seconds, code, _, err = server.end()
+    assert (code, err) == (0, "")
+    assert seconds < 2
