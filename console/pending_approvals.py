@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, OuterRef, Q
 
-from agents.models import ToolCall, Turn, TurnState
+from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.tools.run_agent import DEEPEST
-from plans.models import Plan, State
+from plans.models import Plan
 from plans.queries import asking_plan, plans_below
 from plans.snapshot import asked_calls
 
@@ -46,8 +46,8 @@ def asks_a_person() -> Q:
     """Conversations in which a call or a question waits, however deep below it."""
     calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
     open_ones = calls.filter(turn__state=TurnState.WAITING)
-    questions = Plan.objects.filter(question__gt="").exclude(
-        state__in=[State.DONE, State.ABANDONED]
+    questions = Turn.objects.filter(
+        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
     )
     ways = [Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))]
     for depth in range(1, DEEPEST + 1):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from django.db import models
 from django.db.models import F, Q
 
-from agents.models import fields
+from agents.models import Message, Turn, TurnState, fields
 
 
 class State(models.TextChoices):
@@ -64,7 +64,6 @@ class Plan(models.Model):
         max_length=8, default="person", db_default="person"
     )  # or system
     approved_at = models.DateTimeField(null=True, blank=True)
-    question = fields.TextField(blank=True)
     run = fields.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
     pause_reason = fields.CharField(max_length=8, choices=PauseReason.choices, blank=True)
     run_options = fields.JSONField(default=dict)
@@ -106,6 +105,18 @@ class Plan(models.Model):
     @property
     def is_live(self) -> bool:
         return self.run in LIVE
+
+    @property
+    def question(self) -> str:
+        """What its run asks the person, read from the turn that waits for the answer."""
+        asked = Message.objects.filter(
+            kind=Message.Kind.QUESTION,
+            turn__state=TurnState.WAITING,
+            turn__waiting_for=Turn.WaitingFor.QUESTION,
+            turn__attempt__subtask__plan=self.pk,
+        )
+        message = asked.order_by("seq").last()
+        return message.text if message else ""
 
 
 class ActivePlan(models.Model):

@@ -12,25 +12,10 @@ from agents.models import Turn
 from agents.statements import by_key
 from agents.tools import permissions
 from agents.tools.permissions import is_off
-from plans.documents import get_plan, plan_agent
+from plans import prompts
+from plans.documents import get_plan
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan
-from plans.prompts import (
-    AFTER_START,
-    BESIDE,
-    FORMAT,
-    PLAN_AS_TEXT,
-    PLAN_FIRST,
-    READ_ONLY,
-    REFUSALS,
-    REMINDER,
-    REMINDER_OF_OUTPUT,
-    REPLAN,
-    REPLAN_AS_TEXT,
-    WAIT,
-    approved_text,
-    plan_context,
-)
 from plans.queries import active_plan_and_goal, requested_by
 from plans.tools import PlanTools, reads_other_plans
 
@@ -89,7 +74,7 @@ def offer_for(turn: Turn, row: Row, plan: Plan | None) -> Offer:
         tools=tools.named(names),
         agent_tools=AGENT_TOOLS.get(row, "none"),
         instructions=instructions(row, plan, turn, names),
-        refusal=REFUSALS.get(row, ""),
+        refusal=prompts.REFUSALS.get(row, ""),
         lifted=tuple(str(name) for name in of_run.get("allow") or ()),
     )
 
@@ -121,7 +106,7 @@ def instructions(
     if behaviour := behaviour_in(row, turn, names):
         wanted.append(Instruction(95 if row in GATED else 90, behaviour))
     if template and "create_plan" in names:
-        wanted.append(Instruction(90, f"{FORMAT}\n{template}"))
+        wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
     if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
         wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
     return tuple(each for each in wanted if each)
@@ -129,16 +114,16 @@ def instructions(
 
 def behaviour_in(row: Row, turn: Turn, names: tuple[str, ...]) -> str:
     if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and names == ("get_plan",):
-        return READ_ONLY
+        return prompts.READ_ONLY
     anew = turn.checkpoint.get("replan")
     by_output = turn.checkpoint.get("by_output")
-    replanning = REPLAN_AS_TEXT if by_output else REPLAN
+    replanning = prompts.REPLAN_AS_TEXT if by_output else prompts.REPLAN
     return {
-        Row.PLAN_FIRST: PLAN_AS_TEXT if by_output else PLAN_FIRST,
-        Row.UNCONFIRMED: replanning.format(key=anew) if anew else WAIT,
-        Row.ATTEMPT: REMINDER_OF_OUTPUT if by_output else REMINDER,
-        Row.BESIDE_A_RUN: BESIDE,
-        Row.CONFIRMED: AFTER_START,
+        Row.PLAN_FIRST: prompts.PLAN_AS_TEXT if by_output else prompts.PLAN_FIRST,
+        Row.UNCONFIRMED: replanning.format(key=anew) if anew else prompts.WAIT,
+        Row.ATTEMPT: prompts.REMINDER_OF_OUTPUT if by_output else prompts.REMINDER,
+        Row.BESIDE_A_RUN: prompts.BESIDE,
+        Row.CONFIRMED: prompts.AFTER_START,
     }.get(row, "")
 
 
@@ -150,16 +135,16 @@ def plan_in_prompt(
     The closing turn has nothing else to go by: there it is whole, and stays. A reference is of
     no use to a model that cannot follow it. An attempt is shown what was approved.
     """
-    if row == Row.CLOSING:
-        return plan_agent(plan.pk, "full").as_context(95)
     wanted = str(config.get("context") or "auto")
+    priority = int(str(config.get("priority", 80)))
     if wanted == "template":
         wanted = str(config.get("context_template") or "").strip() or "auto"
     if wanted in ("auto", "reference") and not readable:
         wanted = "full"
-    priority = int(str(config.get("priority", 80)))
+    if row == Row.CLOSING:
+        wanted, priority = "full", 95
+    subtasks = None
     if row == Row.ATTEMPT:
-        approved, subtasks = approved_text(plan)
-        text = plan_context(approved, wanted, subtasks)
-        return Instruction(priority, text) if text.strip() else None
-    return plan_agent(plan.pk, wanted).as_context(priority)
+        plan, subtasks = prompts.approved_text(plan)
+    text = prompts.plan_context(plan, wanted, subtasks)
+    return Instruction(priority, text) if text.strip() else None

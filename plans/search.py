@@ -29,7 +29,14 @@ from django.db.models.functions import Coalesce
 from agents.engine.times import worked_by_now
 from agents.models import Turn
 from plans.models import LIVE, Plan, Run, State, Subtask
-from plans.standing import Standing, asked_calls, failed_subtasks, questions, standings_of
+from plans.standing import (
+    Standing,
+    asked_calls,
+    failed_subtasks,
+    questions,
+    questions_below,
+    standings_of,
+)
 
 # How a plan stands, the most pressing first; `standing` is one of these.
 STANDINGS = ("failed", "waiting", "running", "paused", "stopped", "done", "abandoned")
@@ -151,7 +158,7 @@ def standing() -> Case:
 
 def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
     waits = Q(run__in=[*LIVE, Run.PAUSED])
-    asks = Q(question__gt="") | (waits & (Exists(asked_calls()) | Exists(questions())))
+    asks = waits & (Exists(questions()) | Exists(asked_calls()) | Exists(questions_below()))
     over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
     unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
     return Case(

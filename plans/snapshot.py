@@ -62,7 +62,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     ]
     approvals = [call for turn in turns for call in asked_calls(turn)]
     # Its own question, or that of a plan below it, for whose agent the run waits.
-    may_ask = plan.question or any(turn.waiting_for == Turn.WaitingFor.CHILD for turn in turns)
+    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
     asking = asking_plan(plan) if plan.is_open and may_ask else None
     question = asking.question if asking else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, Subquery
 
 from agents.models import Lane, ToolCall, Turn, TurnState
-from plans.models import LIVE, OPEN, Attempt, Plan, Run, State, Subtask
+from plans.models import LIVE, Attempt, Plan, Run, State, Subtask
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ RUNS = {
     Run.RUNNING: "running",
     Run.QUEUED: "running",
 }
+ASKING = Turn.objects.filter(state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION)
 ENDED = ("cancelled", "superseded", "cleared")
 
 
@@ -129,7 +130,7 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
     plans = Plan.objects.filter(pk__in=list(plan_ids)).annotate(
         has_failed=Exists(failed_subtasks()),
         asks_leave=Exists(asked_calls()),
-        asks=Exists(questions()),
+        asks=Exists(questions()) | Exists(questions_below()),
         held=Exists(turns.filter(state=TurnState.QUEUED, not_before__isnull=False)),
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
@@ -144,7 +145,7 @@ def of_row(plan: Any) -> Standing:
         plan,
         failed=plan.has_failed,
         approvals=waits and plan.asks_leave,
-        question=bool(plan.question) or (waits and plan.asks),
+        question=waits and plan.asks,
     )
     return standing(
         Facts(
@@ -183,5 +184,9 @@ def asked_calls() -> Any:
 
 
 def questions() -> Any:
-    nested = Plan.objects.filter(below(""), question__gt="", state__in=OPEN)
-    return nested.filter(conversation__parent_call__isnull=False)
+    """Turns of its own attempts that wait for an answer."""
+    return ASKING.filter(attempt__subtask__plan=OuterRef("pk"))
+
+
+def questions_below() -> Any:
+    return ASKING.filter(below(""), conversation__parent_call__isnull=False)

@@ -17,6 +17,7 @@ from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
 from plans.queries import AGENT, SYSTEM, checklist, record_event
 from plans.snapshot import progress
+from plans.text_plans import accept_text_plan
 
 
 def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
@@ -33,7 +34,11 @@ def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
 
 
 def settle_planning(turn: Turn) -> None:
-    """A planning turn is over. In a child, its plan starts at once; a mere answer is the answer."""
+    """A planning turn is over; a plan may be in its words.
+
+    In a child, its plan starts at once; a mere answer is the answer.
+    """
+    accept_text_plan(turn)
     conversation = turn.conversation
     if conversation.parent_call_id is None or turn.is_open:
         return

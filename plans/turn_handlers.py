@@ -40,7 +40,6 @@ from plans.queries import (
     settle_run,
     turns_of,
 )
-from plans.text_plans import accept_text_plan
 
 log = logging.getLogger(__name__)
 
@@ -83,11 +82,6 @@ def check_budget(turn: Turn) -> None:
     plan = reload(Plan(pk=turn.checkpoint["plan"]))
     if plan.budget and (what := why_over(plan)):
         raise TurnWaits(Turn.WaitingFor.PAUSE, because=f"budget: {what}")
-
-
-def settle_planning(turn: Turn) -> None:
-    accept_text_plan(turn)
-    subplans.settle_planning(turn)
 
 
 def resume_run(turn: Turn) -> None:
@@ -148,7 +142,7 @@ def register() -> None:
     kinds = {
         "chat": handlers()["chat"],
         "plan": TurnHandler(
-            prepare_chat, settle_planning, check_chat, open_child=subplans.open_with_plan
+            prepare_chat, subplans.settle_planning, check_chat, open_child=subplans.open_with_plan
         ),
         "subtask": TurnHandler(
             prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run

@@ -96,8 +96,6 @@ def report_progress(turn: Turn, text: str, by: Actor) -> None:
 def ask_question(turn: Turn, question: str, by: Actor) -> None:
     """A question to the person, kept until it is answered; no attempt is used up."""
     plan = plan_of(turn)
-    plan.question = question
-    plan.save(update_fields=["question"])
     running = turn.tool_calls.filter(tool="ask_user", state=ToolCall.State.RUNNING)
     running.update(state=ToolCall.State.ASKED, asked_at=timezone.now())
     persistence.add_message(turn, "assistant", Message.Kind.QUESTION, question)
@@ -111,14 +109,11 @@ def answer_question(plan: Plan, text: str, by: Actor) -> Plan:
     """The person's answer becomes the result of the call that asked; the turn goes on."""
     plan = lock_plan(plan)
     asking = [t for t in run_turns_of(plan) if t.waiting_for == Turn.WaitingFor.QUESTION]
-    if not plan.question or not asking:
+    if not asking:
         raise Conflict("The plan has no open question.")
     for turn in asking:
         for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
             persistence.close_call(call, ToolCall.State.DONE, f"The person answered: {text}")
-    plan.question = ""
-    plan.save(update_fields=["question"])
-    for turn in asking:
         requeue(turn)
     save_run(plan, Run.QUEUED)
     record_event(plan, "run.resumed", by)
@@ -138,9 +133,6 @@ def settle_subtask(turn: Turn) -> None:
     if turn.state == TurnState.QUEUED:  # held until the model's next try
         record_event(plan, "plan.updated", SYSTEM, held=True)
         return
-    if plan.question:
-        plan.question = ""
-        plan.save(update_fields=["question"])
     attempt = attempt_of(turn)
     if attempt is not None:
         close_attempt(plan, turn, attempt)
@@ -293,12 +285,10 @@ def settle_closing(turn: Turn) -> None:
     elif has_work_left(plan):  # a revision came meanwhile
         settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
     else:
-        said = last_text(turn)
-        finish_plan(plan, said or combined_outcome(plan), SYSTEM, said=bool(said))
-
-
-def combined_outcome(plan: Plan) -> str:
-    """An outcome from the subtasks' own, as a markdown list, for a model that gave none."""
-    done = checklist(plan).filter(state=State.DONE).values_list("name", "outcome")
-    texts = ((name, (outcome or "done").strip()) for name, outcome in done)
-    return "\n".join(f"- {name}: {text}".replace("\n", "\n  ") for name, text in texts)
+        outcome = last_text(turn)
+        said = bool(outcome)
+        if not said:  # then it is put together from the subtasks' own, as a markdown list
+            done = checklist(plan).filter(state=State.DONE).values_list("name", "outcome")
+            items = (f"- {name}: {(text or 'done').strip()}" for name, text in done)
+            outcome = "\n".join(item.replace("\n", "\n  ") for item in items)
+        finish_plan(plan, outcome, SYSTEM, said=said)

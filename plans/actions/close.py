@@ -44,7 +44,6 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", said: str = ""
     demand_open(plan)
     reason = f"{reason}: {said}"[:200] if said else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
-    plan.question = ""
     plan.save()
     for subtask in checklist(plan).filter(state__in=OPEN):
         close_subtask(subtask, State.ABANDONED, reason)

@@ -17,6 +17,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Message, Turn
 from plans.actions.close import cancel_plan, stop_planning
 from plans.actions.run import set_aside
+from plans.actions.versions import new_subtasks
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import (
     AGENT,
@@ -24,7 +25,6 @@ from plans.queries import (
     demand_no_child,
     lock_active_plan,
     lock_plan,
-    new_keys,
     record_event,
     redraw_card,
     save_version,
@@ -114,11 +114,10 @@ def create_plan(
         replaces=over or make_room(before, by, beside),
         budget=agents_budget(conversation),
     )
-    numbered = enumerate(zip(new_keys(plan, len(draft.subtasks)), draft.subtasks, strict=True), 1)
-    Subtask.objects.bulk_create(
-        Subtask(plan=plan, key=key, position=position, **each.model_dump(include=set(SUBTASK_TEXT)))
-        for position, (key, each) in numbered
-    )
+    subtasks = new_subtasks(plan, draft.subtasks)
+    for position, subtask in enumerate(subtasks, 1):
+        subtask.position = position
+    Subtask.objects.bulk_create(subtasks)
     save_version(plan, by, "")
     if not (beside and before is not None and before.is_live):
         pointer.plan = plan

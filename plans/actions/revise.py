@@ -51,8 +51,15 @@ def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subta
     """
     known = {change.key: find(plan, change.key) for change in changes if change.key}
     for change in changes:
-        if change.key:
-            change_subtask(plan, known[change.key], change, by)
+        if not change.key:
+            continue
+        subtask = known[change.key]
+        if subtask.is_settled:
+            sentence = f"{subtask.key} is {subtask.state} and cannot change any more."
+            raise Conflict(sentence, plan.version)
+        changed = rewrite(subtask, change.model_dump(include=change.model_fields_set))
+        if subtask.state == State.IN_PROGRESS and (changed or change.remove):
+            give_up_attempt(subtask, by)
     removed = {change.key for change in changes if change.remove}
     kept = {each.key: each for each in unstarted(plan) if each.key not in removed}
     mentioned = dict.fromkeys(each.key for each in changes if each.key and each.key in kept)
@@ -70,15 +77,6 @@ def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subta
         order.insert(keys.index(previous) + 1 if previous in keys else len(order), subtask)
         previous = subtask.key
     return order
-
-
-def change_subtask(plan: Plan, subtask: Subtask, change: SubtaskRevision, by: Actor) -> None:
-    if subtask.is_settled:
-        sentence = f"{subtask.key} is {subtask.state} and cannot change any more."
-        raise Conflict(sentence, plan.version)
-    changed = rewrite(subtask, change.model_dump(include=change.model_fields_set))
-    if subtask.state == State.IN_PROGRESS and (changed or change.remove):
-        give_up_attempt(subtask, by)
 
 
 def give_up_attempt(subtask: Subtask, by: Actor) -> None:

@@ -243,8 +243,6 @@ def set_aside(plan: Plan, by: Actor) -> None:
 
 def stop_turns(plan: Plan, turns: list[Turn], by: Actor, run: str, reason: str = "") -> None:
     """What the run is while its turns end, and how it goes on is decided when they have."""
-    plan.question = ""
-    plan.save(update_fields=["question"])
     save_run(plan, run, reason)
     type = "run.stopping" if run == Run.STOPPING else "run.paused"
     record_event(plan, type, by, **({"reason": reason} if reason else {}))

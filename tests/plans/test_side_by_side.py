@@ -14,7 +14,7 @@ from django.utils import timezone
 from agents.db import in_db
 from agents.models import Turn
 from plans import actions
-from plans.models import Run
+from plans.models import Plan, Run
 from plans.queries import ready, run_turns_of, settle_run, turns_of
 from plans.schemas import Revision
 from tests.fake_model import call, say, silent
@@ -195,3 +195,13 @@ def test_the_gate_is_a_pure_function():
     policy = calls_in((ROOT / "plans" / "policy.py").read_text())
     writes = ("save", "checkpoint", "update", "create", "store", "execute")
     assert [each for each in policy if each.split(".")[-1] in writes] == []
+
+
+def test_a_question_is_its_turns_and_no_column_of_the_plan():
+    assert "question" not in {field.name for field in Plan._meta.get_fields()}
+    c = approved("Read", "Write", run="all")
+    scripted(call("ask_user", question="Which one?"))
+    drive()
+    assert plan_of(c).question == "Which one?"
+    Turn.objects.filter(waiting_for="question").update(state="stopped", waiting_for="")
+    assert plan_of(c).question == ""
