@@ -4,10 +4,10 @@ import { byId, csrf, cursor } from "./dom.js";
 import { inTurn } from "./queue.js";
 
 export const LOST = "That did not get through. Check the connection and try again.";
-export const BROKE = "Something broke inside Planside. Nothing was changed.";
+const BROKE = "Something broke inside Planside. Nothing was changed.";
 export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
-export const GONE = "That is gone. Nothing was changed; load the page again.";
-export const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
+const GONE = "That is gone. Nothing was changed; load the page again.";
+const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
 
 const PASSING = [LOST, AWAY];
 /** Where it was said that something did not get through. */

@@ -20,7 +20,7 @@ export async function compare(pair = {}) {
   await load();
 }
 
-export function leave({ focus = true } = {}) {
+function leave({ focus = true } = {}) {
   if (!isShown()) return;
   delete app.dataset.view;
   byId("go-back").replaceChildren();

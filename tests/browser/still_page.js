@@ -18,7 +18,7 @@ const VARYING_TEXT = [
   [/\/[^\s"]*\/(?=tests\/)/g, "/"],
 ];
 const VARYING = [
-  ...["datetime", "data-since", "data-until", "data-silence", "data-last", "data-seq", "data-now"],
+  ...["datetime", "data-since", "data-until", "data-silence", "data-seq", "data-now"],
   ...["data-tag", "data-seen"],
 ];
 const PASSING = ["data-htmx-powered", "style"];
