@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from agents.errors import Invalid
 from agents.tools.base import Arguments, ToolFailed
-from agents.tools.integrations.openapi.schemas import mapping_or_empty
+from agents.tools.integrations.openapi.schemas import mapping_or_empty, sequence
 
 Route = Mapping[str, object]
 
@@ -64,8 +64,8 @@ def check_arguments(operation: Mapping[str, object], arguments: Arguments) -> No
     """Every required argument is there, and none that the operation does not know."""
     schema = mapping_or_empty(operation["parameters"])
     known = mapping_or_empty(schema.get("properties"))
-    required = schema.get("required")
-    missing = [name for name in required or [] if name not in arguments]  # type: ignore[attr-defined]
+    required = map(str, sequence(schema.get("required"), "required"))
+    missing = [name for name in required if name not in arguments]
     unknown = [name for name in arguments if name not in known]
     if missing:
         raise ToolFailed(f"{operation['name']} needs {', '.join(missing)}.")
