@@ -10,6 +10,7 @@ from django.db import transaction
 from agents import actions as talk
 from agents import events
 from agents.models import Conversation, Message
+from agents.statements import by_key, for_update
 from console.chat_results import ChatResult, typed, with_notice
 from console.intents import SeenOnPage, handle_intent
 from console.plan_command import plan
@@ -49,7 +50,10 @@ def handle_message(
     talk.demand_no_helper(conversation, by)
     with transaction.atomic():
         count_message(conversation.owner_id)
-        conversation = Conversation.objects.select_for_update(no_key=True).get(pk=conversation.pk)
+        locked = by_key(Conversation, conversation.pk, for_update())
+        if locked is None:
+            raise Conversation.DoesNotExist
+        conversation = locked
         if command := COMMAND.match(text):
             return run_command(conversation, text, command.group(1).lower(), command.group(2), by)
         return handle_intent(conversation, text, by, SeenOnPage(seen, unsaved, asking, question))

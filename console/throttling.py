@@ -15,11 +15,13 @@ from time import monotonic
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
+from django.db.models.sql import UpdateQuery
 from django.utils import timezone
 
 from agents.errors import RateLimited
 from agents.models import Tally
+from agents.statements import prepared, updating
 
 MINUTE = timedelta(minutes=1)
 # After the free tries: half a minute, and twice as long after each further one.
@@ -96,22 +98,24 @@ def count_message(user_id: int) -> None:
     now, most = timezone.now(), settings.MESSAGES_PER_MINUTE
     key = f"messages:{user_id}"
     # Further ahead than a minute: before the clock was set back.
-    is_this_minute = Q(since__gt=now - MINUTE, since__lt=now + MINUTE)
-    rows = Tally.objects.filter(key=key)
-    this_minute = rows.filter(is_this_minute)
-    if counted(this_minute, most):
+    minute = {"after": now - MINUTE, "before": now + MINUTE}
+    if one_more_below.update(key=key, most=most, **minute):
         return
+    is_this_minute = Q(since__gt=minute["after"], since__lt=minute["before"])
+    rows = Tally.objects.filter(key=key)
     Tally.objects.get_or_create(key=key, defaults={"since": now})
     rows.exclude(is_this_minute).update(count=0, since=now)
     # Meanwhile another message may have begun the minute; that is no reason to refuse this one.
-    if not counted(this_minute, most):
-        since = this_minute.values_list("since", flat=True).get()
+    if not one_more_below.update(key=key, most=most, **minute):
+        since = rows.filter(is_this_minute).values_list("since", flat=True).get()
         wait = ceil((since + MINUTE - now).total_seconds())
         raise RateLimited(TALKING.format(most, in_words(wait)), wait)
 
 
-def counted(rows: QuerySet[Tally], most: int) -> bool:
-    return bool(rows.filter(count__lt=most).update(count=F("count") + 1))
+@prepared
+def one_more_below(key: str, most: int, after: datetime, before: datetime) -> UpdateQuery:
+    rows = Tally.objects.filter(key=key, since__gt=after, since__lt=before, count__lt=most)
+    return updating(rows, count=F("count") + 1)
 
 
 # Calls of the API: a bucket per caller, which fills again by the minute.

@@ -22,9 +22,13 @@ def use_one_malloc_arena() -> None:
 
 
 def freeze_loaded_code() -> None:
-    """What was loaded by the start stays for good: the collector need not look at it again."""
+    """What was loaded by the start stays for good: the collector need not look at it again.
+
+    What comes and goes with a request is looked at every 10,000 objects instead of every 700.
+    """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
 
 
 def make_undumpable() -> None:
