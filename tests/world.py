@@ -31,6 +31,8 @@ from tests.fake_model import ScriptedTransport, call
 
 numbers = count(1)
 
+HTMX = {"HX-Request": "true"}  # headers of a request that htmx sends
+
 ALL_FILE_TOOLS = dict.fromkeys(
     ("list_files", "read_file", "write_file", "edit_file", "search_files"), "allow"
 )

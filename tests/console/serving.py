@@ -148,15 +148,22 @@ def token_for(home, **environment):
 
 def run(home, *words, **environment):
     """What a command prints."""
-    made = subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
+    ended = command(home, *words, **environment)
+    ended.check_returncode()
+    return ended.stdout.strip()
+
+
+def command(home, *words, cwd=ROOT, umask=0o022, **environment):
+    """A command on this home that has ended: with returncode, stdout and stderr."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), *words],
+        cwd=cwd,
         env=surroundings(home) | environment,
         capture_output=True,
         text=True,
-        check=True,
+        umask=umask,
+        timeout=2 * DEADLINE,
     )
-    return made.stdout.strip()
 
 
 def is_done(plan):

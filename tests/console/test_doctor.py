@@ -4,7 +4,6 @@ import io
 import json
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -23,7 +22,7 @@ from console.auth.users import local_owner
 from console.ops import doctor, health
 from console.ops import tracing as console_tracing
 from console.ops.doctor import findings
-from tests.console.serving import ROOT, Started, new_database, surroundings, worker
+from tests.console.serving import Started, command, new_database, worker
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db
@@ -285,11 +284,5 @@ def test_on_many_machines_it_tells_versions_clock_and_whether_a_worker_runs(home
 
 
 def run_doctor(home, environment):
-    done = subprocess.run(
-        [sys.executable, "manage.py", "doctor", "--json"],
-        cwd=ROOT,
-        env=surroundings(home) | environment,
-        capture_output=True,
-        text=True,
-    )
+    done = command(home, "doctor", "--json", **environment)
     return done.returncode, {each["about"]: each for each in json.loads(done.stdout)}

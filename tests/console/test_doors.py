@@ -12,11 +12,9 @@ from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, fails, say
-from tests.world import conversation, on_page, plan_of, scripted, tell, texts
+from tests.world import HTMX, conversation, on_page, plan_of, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db
-
-HTMX = {"HX-Request": "true"}
 
 
 def waiting():

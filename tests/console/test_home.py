@@ -10,7 +10,15 @@ from contextlib import closing
 
 import pytest
 
-from tests.console.serving import DEADLINE, ROOT, Started, prepare, refused, run, surroundings
+from tests.console.serving import (
+    ROOT,
+    Started,
+    command,
+    prepare,
+    refused,
+    run,
+    surroundings,
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +38,6 @@ def home(used, tmp_path):
         (home / name).write_bytes(content)
     home.chmod(0o700)
     return home
-
-
-def command(home, *words, umask=0o022, **more):
-    return subprocess.run(
-        [sys.executable, "manage.py", *words],
-        cwd=ROOT,
-        env=surroundings(home),
-        capture_output=True,
-        text=True,
-        umask=umask,
-        timeout=DEADLINE,
-        **more,
-    )
 
 
 def contents(home):

@@ -11,11 +11,9 @@ from plans.models import Attempt, Plan
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from tests.fake_model import call, say
 from tests.markup import flat
-from tests.world import agent, conversation, person, plan_of, proposed, scripted, tell
+from tests.world import HTMX, agent, conversation, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-HTMX = {"HX-Request": "true"}
 
 
 def made(title, *subtasks, goal="", c=None):

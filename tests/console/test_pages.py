@@ -14,6 +14,7 @@ from plans.models import Plan, Run
 from tests.fake_model import call, say
 from tests.markup import html
 from tests.world import (
+    HTMX,
     agent,
     conversation,
     drive,
@@ -28,8 +29,6 @@ from tests.world import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-HTMX = {"HX-Request": "true"}
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from console.auth.users import local_owner
 from plans import actions
 from plans.schemas import PlanDraft
-from tests.console.serving import ROOT, prepare, surroundings
+from tests.console.serving import ROOT, command, prepare, surroundings
 from tests.fake_model import FakeModelServer, call, rule, say
 from tests.world import conversation
 
@@ -20,14 +20,8 @@ from tests.world import conversation
 def manage(home, *words, cwd=ROOT, **environment):
     """(exit code, stdout, stderr) of a command on this home."""
     prepare(home)
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "manage.py"), *words],
-        cwd=cwd,
-        env=surroundings(home) | {"PLANSIDE_DEMO_PACE": "0", "PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    environment = {"PLANSIDE_DEMO_PACE": "0", "PYTHONPATH": str(ROOT)} | environment
+    done = command(home, *words, cwd=cwd, **environment)
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
 

@@ -12,11 +12,10 @@ from agents.llm import providers
 from agents.models import Provider, ToolSource
 from tests.fake_model import call, say
 from tests.markup import html
-from tests.world import agent, calls_of, conversation, person, scripted, tell
+from tests.world import HTMX, agent, calls_of, conversation, person, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-HTMX = {"HX-Request": "true"}
 FIELDS = {
     "name": "groq",
     "base_url": "https://groq.invalid/v1",

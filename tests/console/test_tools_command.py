@@ -12,21 +12,14 @@ import pytest
 
 from agents.tools.integrations.openapi.http import call_operation
 from tests.agents.petstore import many, petstore
-from tests.console.serving import ROOT, Started, prepare, surroundings
+from tests.console.serving import ROOT, Started, command, prepare, token_for
 
 SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
 
 
 def tools(home, *arguments):
-    return subprocess.run(
-        [sys.executable, "manage.py", "tools", *arguments],
-        cwd=ROOT,
-        env=surroundings(home),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return command(home, "tools", *arguments)
 
 
 def refused(home, *arguments):
@@ -112,11 +105,8 @@ def test_what_cannot_be_added_is_one_sentence_and_leaves_nothing(home, tmp_path)
 def test_planside_is_a_service_of_its_own(tmp_path):
     server = Started(tmp_path)
     try:
-        made = subprocess.run(
-            [sys.executable, "manage.py", "token", "create", "self"],
-            cwd=ROOT, env=surroundings(tmp_path), capture_output=True, text=True,
-        )  # fmt: skip
-        bearer = f"Authorization: Bearer {made.stdout.strip()}"
+        token = token_for(tmp_path)
+        bearer = f"Authorization: Bearer {token}"
         done = tools(
             tmp_path,
             "add",
@@ -130,7 +120,7 @@ def test_planside_is_a_service_of_its_own(tmp_path):
         assert done.returncode == 0, done.stderr
         names = {tool["name"] for tool in json.loads(done.stdout)["tools"]}
         assert len(names) > 30 and all(len(name) <= 64 for name in names)
-        told = asyncio.run(list_agents(server.address, made.stdout.strip()))
+        told = asyncio.run(list_agents(server.address, token))
         assert told.startswith("200 OK") and "docs-writer" in told
     finally:
         server.end()
@@ -151,14 +141,11 @@ def test_a_server_that_stops_leaves_no_mcp_server_behind(tmp_path):
     pytest.importorskip("mcp", reason="the package mcp is not installed")
     server = Started(tmp_path)
     marker = tmp_path / "started"
-    command = f"sh -c 'echo $$ > {marker}; sleep 99 & sleep 98'"
-    made = subprocess.run(
-        [sys.executable, "manage.py", "token", "create", "self"],
-        cwd=ROOT, env=surroundings(tmp_path), capture_output=True, text=True,
-    )  # fmt: skip
-    body = json.dumps({"name": "slow", "kind": "mcp", "command": command})
+    starting = f"sh -c 'echo $$ > {marker}; sleep 99 & sleep 98'"
+    token = token_for(tmp_path)
+    body = json.dumps({"name": "slow", "kind": "mcp", "command": starting})
     asking = subprocess.Popen(
-        [sys.executable, "-c", ASK, f"{server.address}/api/tools", made.stdout.strip(), body],
+        [sys.executable, "-c", ASK, f"{server.address}/api/tools", token, body],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     for _ in range(200):

@@ -19,8 +19,7 @@ def test_a_worker_beside_a_server_answers_and_leaves_when_told(tmp_path):
         }
         server = Started(home, **settings)
         alice = Script(home)
-        c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
-        alice.post(server, f"/conversations/{c}/messages", {"text": "hello"})
+        messages = alice.talk(server, "hello")
         worker = subprocess.Popen(
             [sys.executable, "manage.py", "worker"],
             cwd=ROOT,
@@ -30,7 +29,7 @@ def test_a_worker_beside_a_server_answers_and_leaves_when_told(tmp_path):
         )
         found = alice.wait_until(
             server,
-            f"/conversations/{c}/messages",
+            messages,
             lambda found: any(m["text"] == "From the worker." for m in found["items"]),
         )
         worker.send_signal(signal.SIGTERM)

@@ -29,10 +29,9 @@ from plans import actions
 from plans.models import LIVE, Plan
 from plans.schemas import PlanDraft, Revision
 from tests.markup import flat
-from tests.world import conversation, person
+from tests.world import HTMX, conversation, person
 
 HISTORIES = int(os.environ.get("PLANSIDE_DOORS", 0))
-HTMX = {"HX-Request": "true"}
 SHOWN = re.compile(r'data-plan-id="(\d*)"[^>]* data-version="(\d*)"')
 ROW = re.compile(r'<li class="step"[^>]* data-key="(s\d+)"')
 AT_EASE = {"MESSAGES_PER_MINUTE": 10**6, "API_CALLS_PER_MINUTE": 10**6}

@@ -30,7 +30,7 @@ from plans.models import Plan
 from tests.fake_model import call, say
 from tests.security import test_isolation as isolation
 from tests.security.addresses import document, least, operations, pages
-from tests.world import calls_of, conversation, drive, proposal, scripted, tell
+from tests.world import HTMX, calls_of, conversation, drive, proposal, scripted, tell
 
 log = logging.getLogger(__name__)
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
@@ -254,7 +254,7 @@ def fields_read(client, path, likely, monkeypatch):
         for method in ("get", "getlist", "__getitem__", "__contains__"):
             patch.setattr(MultiValueDict, method, noting(getattr(MultiValueDict, method), read))
         fields = dict.fromkeys([*template_fields(), MARKED], "1") | likely
-        answer = client.post(path, fields, headers=isolation.HTMX)
+        answer = client.post(path, fields, headers=HTMX)
         transaction.set_rollback(True)
     if answer.status_code == 405:
         return []

@@ -8,13 +8,12 @@ from django.test import Client
 
 from tests.security.addresses import METHODS, operations, pages
 from tests.security.test_isolation import SHARED, owner_word, shared, things_of
-from tests.world import signed_in
+from tests.world import HTMX, signed_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 __all__ = ["shared"]  # a fixture that every test here uses
 
-HTMX = {"HX-Request": "true"}
 OPEN = {"signin/", "healthz", "readyz", "metrics"}
 EXPECTED = {
     "X-Content-Type-Options": "nosniff",

@@ -25,6 +25,7 @@ from plans.models import Attempt, Plan
 from tests.fake_model import call, say
 from tests.security.addresses import METHODS, least, operations, pages
 from tests.world import (
+    HTMX,
     agent,
     calls_of,
     conversation,
@@ -40,7 +41,6 @@ from tests.world import (
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
 SECRET = "xyzzy"  # stands in everything that is alice's
-HTMX = {"HX-Request": "true"}
 
 # What the first parameter of a route is, by how the route begins.
 OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
