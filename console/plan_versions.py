@@ -10,7 +10,7 @@ from itertools import groupby
 from agents.actors import AGENT, actor_of
 from agents.statements import fetch_models
 from console.status_labels import name_for
-from plans.diff import Change, PlanDiff, Rewording, Row, diff
+from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
 from plans.models import Plan, PlanVersion
 from plans.text_diff import Op, TextRun, replace, words
 
@@ -105,7 +105,7 @@ class Versions:
 class Unchanged:
     """Subtasks side by side, none of which changed."""
 
-    rows: list[Row]
+    rows: list[SubtaskDiff]
     is_same = True
 
     @property
@@ -122,7 +122,7 @@ class Unchanged:
 class ShownVersion:
     """A subtask that changed."""
 
-    row: Row
+    row: SubtaskDiff
     is_same = False
 
     @property

@@ -59,7 +59,7 @@ class Rewording:
 
 
 @dataclass(frozen=True)
-class Row:
+class SubtaskDiff:
     """One subtask in both versions; `place` is where it stands, `was` where it stood, from 1.
 
     What came back under a new key with its old words is the same: `old_key` is what it was.
@@ -89,7 +89,7 @@ class PlanDiff:
     """`rows` are in the new order; what was removed stands where it stood."""
 
     fields: tuple[Rewording, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[SubtaskDiff, ...]
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -130,31 +130,33 @@ class Comparison:
 
     def rows(
         self, old: Sequence[Subtask], new: Sequence[Subtask], pairs: Mapping[int, int]
-    ) -> Iterator[Row]:
+    ) -> Iterator[SubtaskDiff]:
         """`pairs` are the new places of subtasks to their old ones."""
         olds = [i for _, i in sorted(pairs.items())]
         staying = {olds[place] for place in longest_increasing(olds)}
         kept = set(olds)
         # What was removed, by the place of the last subtask before it that stayed where it was.
-        removed: defaultdict[int | None, list[Row]] = defaultdict(list)
+        removed: defaultdict[int | None, list[SubtaskDiff]] = defaultdict(list)
         last: int | None = None
         for i, each in enumerate(old):
             if i in staying:
                 last = i
             elif i not in kept:
                 key = each["key"]
-                removed[last].append(Row(Change.REMOVED, key, key, each, None, i + 1, False, ()))
+                removed[last].append(
+                    SubtaskDiff(Change.REMOVED, key, key, each, None, i + 1, False, ())
+                )
         yield from removed[None]
         for j, each in enumerate(new):
             was = pairs.get(j)
             if was is None:
-                yield Row(Change.ADDED, each["key"], "", each, j + 1, None, False, ())
+                yield SubtaskDiff(Change.ADDED, each["key"], "", each, j + 1, None, False, ())
                 continue
             fields = self.fields(old[was], each, SUBTASK_TEXT)
             moved = was not in staying
             change = Change.EDITED if fields else Change.MOVED if moved else Change.SAME
             old_key = old[was]["key"]
-            yield Row(change, each["key"], old_key, each, j + 1, was + 1, moved, fields)
+            yield SubtaskDiff(change, each["key"], old_key, each, j + 1, was + 1, moved, fields)
             yield from removed[was]
 
 

@@ -67,7 +67,7 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Row:
+class PlanSummary:
     """One plan in a list; `seconds` and `tokens` are those of all attempts."""
 
     id: int
@@ -123,15 +123,15 @@ def ordered(rows: QuerySet[Plan], sort: str) -> QuerySet[Plan]:
     return rows.order_by(order.asc(nulls_first=True), "-pk")
 
 
-def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[Row]:
+def page(rows: QuerySet[Plan], sort: str, start: int, count: int) -> list[PlanSummary]:
     """Three queries: which plans, how they stand, then what is shown of them."""
     chosen = list(ordered(rows, sort).values_list("pk", flat=True)[start : start + count])
     rows_by_id = {row.id: row for row in rows_of(chosen)}
     return [rows_by_id[pk] for pk in chosen if pk in rows_by_id]
 
 
-def rows_of(plan_ids: Sequence[int]) -> list[Row]:
-    names = [field.name for field in fields(Row) if field.name != "standing"]
+def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
+    names = [field.name for field in fields(PlanSummary) if field.name != "standing"]
     standings = standings_of(plan_ids)
     plans = Plan.objects.filter(pk__in=plan_ids).annotate(
         agent=F("conversation__agent_id"),
@@ -142,7 +142,7 @@ def rows_of(plan_ids: Sequence[int]) -> list[Row]:
         cost=spent(Sum("cost")),
     )
     return [
-        Row(
+        PlanSummary(
             **row | {"seconds": (row["seconds"] or timedelta()).total_seconds()},
             standing=standings[row["id"]],
         )

@@ -104,8 +104,8 @@ def step_of(value: object) -> Json | None:
     if not name.strip():
         return None
     step = named(name)
-    told = "" if about == name else about
-    description = "\n".join(filter(None, (str(step["description"]), told)))
+    more = "" if about == name else about
+    description = "\n".join(filter(None, (str(step["description"]), more)))
     return {**step, "description": description, "expected_outcome": text_at(value, OUTCOMES)}
 
 
@@ -145,17 +145,17 @@ def numbered_steps(text: str) -> list[Json]:
     steps: list[list[str]] = []
     before = 0
     for line in text.splitlines():
-        said = line.strip().strip("*#").strip()
-        item = ITEM.fullmatch(said) if line[:4].strip() else None
+        stripped = line.strip().strip("*#").strip()
+        item = ITEM.fullmatch(stripped) if line[:4].strip() else None
         if item and int(item[1]) == len(steps) + 1:
             steps.append([item[2]])
-        elif steps and (line[:1].isspace() or line[:2] in ("- ", "* ") or not said):
-            steps[-1].append(said)
+        elif steps and (line[:1].isspace() or line[:2] in ("- ", "* ") or not stripped):
+            steps[-1].append(stripped)
         elif steps or before == 2:
             return []
         else:
-            before += bool(said)
+            before += bool(stripped)
     if len(steps) < 2 or any("?" in line for line in text.splitlines()[:2]):
         return []
-    found = [step_of("\n".join(lines)) for lines in steps]
-    return [step for step in found if step]
+    read = [step_of("\n".join(lines)) for lines in steps]
+    return [step for step in read if step]

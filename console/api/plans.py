@@ -164,7 +164,7 @@ def revise(request: HttpRequest, id: int, body: Feedback) -> Status[Turn]:
 def cancel(request: HttpRequest, id: int, body: Reason | None = None) -> HttpResponse:
     plan = plan_of(request, id)
     reason = body.reason.strip() if body else ""
-    actions.cancel_plan(plan, person(request).username, said=reason)
+    actions.cancel_plan(plan, person(request).username, comment=reason)
     return plan_response(plan)
 
 

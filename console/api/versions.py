@@ -14,7 +14,7 @@ from console.api.plan_shapes import PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, Page, answers
 from plans import actions
-from plans.diff import Change, Row, diff
+from plans.diff import Change, SubtaskDiff, diff
 from plans.models import Plan, PlanVersion
 from plans.text_diff import Op, TextRun
 
@@ -50,7 +50,7 @@ class RowShape(Schema):
     fields: dict[str, list[RunShape]]
 
     @staticmethod
-    def resolve_fields(row: Row) -> dict[str, tuple[TextRun, ...]]:
+    def resolve_fields(row: SubtaskDiff) -> dict[str, tuple[TextRun, ...]]:
         return {each.field: each.runs for each in row.fields}
 
 

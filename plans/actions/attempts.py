@@ -286,9 +286,9 @@ def settle_closing(turn: Turn) -> None:
         settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
     else:
         outcome = last_text(turn)
-        said = bool(outcome)
-        if not said:  # then it is put together from the subtasks' own, as a markdown list
+        is_in_chat = bool(outcome)
+        if not is_in_chat:  # then it is put together from the subtasks' own, as a markdown list
             done = checklist(plan).filter(state=State.DONE).values_list("name", "outcome")
             items = (f"- {name}: {(text or 'done').strip()}" for name, text in done)
             outcome = "\n".join(item.replace("\n", "\n  ") for item in items)
-        finish_plan(plan, outcome, SYSTEM, said=said)
+        finish_plan(plan, outcome, SYSTEM, is_in_chat)

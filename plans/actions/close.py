@@ -31,10 +31,10 @@ NOTHING_DONE = "every subtask was skipped"
 
 @operation("cancel_plan")
 @transaction.atomic
-def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", said: str = "") -> Plan:
+def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", comment: str = "") -> Plan:
     """Abandon the plan: what is running stops, what is open is abandoned, nothing is deleted.
 
-    `reason` is the kind of end, with what the person `said` about it behind a colon.
+    `reason` is the kind of end, with the person's comment on it behind a colon.
 
     A plan that is cancelled already is left as it is.
     """
@@ -42,7 +42,7 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", said: str = ""
     if plan.state == State.ABANDONED:
         return plan
     demand_open(plan)
-    reason = f"{reason}: {said}"[:200] if said else reason
+    reason = f"{reason}: {comment}"[:200] if comment else reason
     plan.state, plan.reason, plan.finished_at = State.ABANDONED, reason, timezone.now()
     plan.save()
     for subtask in checklist(plan).filter(state__in=OPEN):
@@ -56,11 +56,11 @@ def cancel_plan(plan: Plan, by: Actor, reason: str = "cancelled", said: str = ""
 
 @operation("finish_plan")
 @transaction.atomic
-def finish_plan(plan: Plan, outcome: str, by: Actor, said: bool = False) -> Plan:
+def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -> Plan:
     """Done, with what came of it. Refused while a subtask is open.
 
-    The conversation gets a closing card; it leaves the outcome out where the agent has just `said`
-    it there.
+    The conversation gets a closing card; it leaves the outcome out where the agent has just
+    written it there (`is_in_chat`).
     """
     plan = lock_plan(plan)
     if plan.state == State.DONE:
@@ -78,7 +78,7 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, said: bool = False) -> Plan
     plan.save()
     save_run(plan, Run.IDLE)
     record_event(plan, "plan.finished", by, state=plan.state)
-    meta: dict[str, object] = {"closing": plan.pk, "said": said}
+    meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
     add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta)
     return plan
 
