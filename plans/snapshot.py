@@ -55,17 +55,14 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
     subtasks = fetch_models(Subtask, CHECKLIST, [plan.pk])
     attempts = attempts_of(plan)
-    turns = [
-        turn
-        for turn in open_turns
-        if turn.lane == Lane.RUN and turn.checkpoint.get("plan") == plan.pk
-    ]
+    run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
+    turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
     approvals = [call for turn in turns for call in asked_calls(turn)]
-    # Its own question, or that of a plan below it, for whose agent the run waits.
-    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
-    asking = asking_plan(plan) if plan.is_open and may_ask else None
-    question = asking.question if asking else ""
+    question = question_of(plan, turns)
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
+    attention = attention_of(
+        plan, failed=failed, approvals=bool(approvals), question=bool(question)
+    )
     retries = [turn.not_before for turn in turns if turn.not_before]
     facts: Document = {
         "id": plan.pk,
@@ -82,31 +79,34 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "halted": bool(plan.run_options.get("halted")),
         "pause_reason": plan.pause_reason,
         "retry_at": iso(min(retries, default=None)),
-        "attention": attention_of(
-            plan, failed=failed, approvals=bool(approvals), question=bool(question)
-        ),
+        "attention": attention,
         "question": question,
-        "approvals": [
-            {
-                "id": call.pk,
-                "tool": call.tool,
-                "arguments": call.arguments,
-                "asked_at": iso(call.asked_at),
-            }
-            for call in approvals
-        ],
+        "approvals": [approval(call) for call in approvals],
         "activity": activity(plan, turns),
         "progress": progress(plan, subtasks),
         **used_by(attempts).document(),
         "seconds": times_of_plan(plan, attempts).document(),
-        "budget": plan.budget,
-        "metadata": plan.metadata,
+        **{name: getattr(plan, name) for name in ("budget", "metadata")},
         "subtasks": [subtask_document(each, attempts[each.pk]) for each in subtasks],
-        "created_at": iso(plan.created_at),
-        "updated_at": iso(plan.updated_at),
-        "finished_at": iso(plan.finished_at),
+        **{name: iso(getattr(plan, name)) for name in ("created_at", "updated_at", "finished_at")},
     }
     return facts | {"standing": of_document(facts).word}
+
+
+def question_of(plan: Plan, turns: list[Turn]) -> str:
+    """Its own, or that of a plan below it, for whose agent the run waits."""
+    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
+    asking = asking_plan(plan) if plan.is_open and may_ask else None
+    return asking.question if asking else ""
+
+
+def approval(call: ToolCall) -> Document:
+    return {
+        "id": call.pk,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "asked_at": iso(call.asked_at),
+    }
 
 
 def iso(moment: datetime | None) -> str | None:

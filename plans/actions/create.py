@@ -100,24 +100,12 @@ def create_plan(
     demand_substance(draft)
     demand_no_child(conversation, by)
     pointer = lock_active_plan(conversation)
-    # Read again under the lock: a person may have cancelled between the call and its effect.
-    if turn is not None and Turn.objects.filter(pk=turn.pk, stop_requested=True).exists():
-        raise Conflict("The planning was cancelled: no plan was made.")
     asked = request_of(turn, pointer)
     beside = beside or bool(asked and asked.meta.get("beside"))
     over = thrown_away_by(turn)
+    goal = pointer.asked_goal if asked else over.goal if over else goal
     before = pointer.plan
-    plan = Plan.objects.create(
-        conversation=conversation,
-        goal=pointer.asked_goal if asked else over.goal if over else goal,
-        **{field: getattr(draft, field) for field in PLAN_TEXT},
-        replaces=over or make_room(before, by, beside),
-        budget=agents_budget(conversation),
-    )
-    subtasks = new_subtasks(plan, draft.subtasks)
-    for position, subtask in enumerate(subtasks, 1):
-        subtask.position = position
-    Subtask.objects.bulk_create(subtasks)
+    plan = insert_plan(conversation, draft, goal, over or make_room(before, by, beside))
     save_version(plan, by, "")
     if not (beside and before is not None and before.is_live):
         pointer.plan = plan
@@ -144,6 +132,9 @@ def demand_substance(draft: PlanDraft) -> None:
 
 def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
     """What the turn was asked to plan; refused when that is not asked for any more."""
+    # Read again under the lock: a person may have cancelled between the call and its effect.
+    if turn is not None and Turn.objects.filter(pk=turn.pk, stop_requested=True).exists():
+        raise Conflict("The planning was cancelled: no plan was made.")
     asking = turn.checkpoint.get("asked") if turn is not None else None
     if turn is None or asking is None or turn.checkpoint.get("made"):
         return None
@@ -177,13 +168,26 @@ def make_room(old: Plan | None, by: Actor, beside: bool) -> Plan | None:
     return cancel_plan(old, by, reason=SUPERSEDED)
 
 
-def agents_budget(conversation: Conversation) -> dict[str, object]:
-    """What agent.json sets for each of the agent's plans."""
+def insert_plan(
+    conversation: Conversation, draft: PlanDraft, goal: str, replaces: Plan | None
+) -> Plan:
+    """Its row, with the budget that agent.json sets for each plan, and those of its subtasks."""
     try:
         limits = read_agent(conversation.agent_id).file.budget.model_dump()
     except NotFound:
-        return {}
-    return {name: limit for name, limit in limits.items() if limit is not None}
+        limits = {}
+    plan = Plan.objects.create(
+        conversation=conversation,
+        goal=goal,
+        **{field: getattr(draft, field) for field in PLAN_TEXT},
+        replaces=replaces,
+        budget={name: limit for name, limit in limits.items() if limit is not None},
+    )
+    subtasks = new_subtasks(plan, draft.subtasks)
+    for position, subtask in enumerate(subtasks, 1):
+        subtask.position = position
+    Subtask.objects.bulk_create(subtasks)
+    return plan
 
 
 @operation("activate")
