@@ -37,7 +37,9 @@ def accept_text_plan(turn: Turn) -> None:
         pointer = lock_active_plan(turn.conversation)
         if from_key := turn.checkpoint.get("replan"):
             plan = pointer.plan
-            if plan is not None and plan.is_open and (draft := draft_of(turn, plan.goal)):
+            if plan is None or plan.pk != turn.checkpoint.get("replans", plan.pk):
+                return  # another one is in the drawer by now
+            if plan.is_open and (draft := draft_of(turn, plan.goal)):
                 new = [SubtaskRevision.model_validate(each.model_dump()) for each in draft.subtasks]
                 actions.replace_rest(plan, from_key, Revision(subtasks=new), AGENT)
             return

@@ -163,6 +163,19 @@ def test_a_planner_that_only_writes_plans_the_rest_anew():
     )
 
 
+def test_the_rest_of_a_plan_that_has_left_the_drawer_is_not_put_into_another():
+    c = planned(STEPS, ANSWERS)
+    first = plan_of(c)
+    other = actions.use_again(first, "alice")
+    actions.activate_plan(first, "alice")
+    actions.replan_rest(first, "alice", "s2", "no links")
+    actions.activate_plan(other, "alice")
+    scripted(say('["Ask a friend"]'))
+    drive()
+    assert (plan_of(c).pk, plan_of(c).version) == (other.pk, 1)
+    assert subtask_names(c) == ["Read the README", "Fix the links"]
+
+
 def test_no_text_takes_long_to_look_through():
     began = time.process_time()
     for text in ("1. a\n" * 20_000, "```\n" * 50_000, "[" * 199_999, "**" * 90_000, "1." * 90_000):
