@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from django import template
+from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
 from console.components import component
@@ -32,6 +33,15 @@ def mark(shape: str, size: str = "", name: str = "") -> SafeString:
 def ring(settled: int, total: int) -> SafeString:
     """Progress as a ring; what it says stands in words beside it."""
     return component("ring", percent=round(100 * settled / total) if total else 0)
+
+
+@register.simple_tag
+@lru_cache(maxsize=1024, typed=True)
+def icon_button(icon: str, label: str, about: object = "", **attributes: object) -> SafeString:
+    """A button that is an icon. `label` is its name and tooltip, with what it is about at {};
+    attributes are written with _ for -, and True for one without a value."""
+    named = flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
+    return component("icon_button", icon=icon, label=label.format(about), attributes=named)
 
 
 @register.simple_block_tag
