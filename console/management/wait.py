@@ -23,8 +23,8 @@ from agents.queue.ownership import a_command_runs, as_command, home_lock
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
 
-LOOK_AGAIN = 0.1  # seconds
-TAKE_OVER = 1.0  # seconds between two looks whether whoever ran the turns is gone
+INTERVAL = 0.1  # seconds
+TAKE_OVER = 1.0  # seconds between two checks whether whoever ran the turns is gone
 SETTLING = 3.0  # seconds that what is stopped has to come to its end
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SIGPIPE = 13
@@ -33,7 +33,7 @@ Check = Callable[[], bool]
 
 
 class Interrupted(Exception):
-    """The command was told to end. `goes_on`: a server has the work, else it was stopped."""
+    """A signal ended the command. `goes_on`: a server has the work, else it was stopped."""
 
     def __init__(self, number: int, goes_on: bool = False) -> None:
         super().__init__(f"ended by signal {number}")
@@ -118,7 +118,7 @@ async def wait_for_rest(conversation: int) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(SETTLING):
             while not await in_db(rests):  # noqa: ASYNC110 - the worker writes it
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(INTERVAL)
 
 
 async def release() -> None:
@@ -128,7 +128,7 @@ async def release() -> None:
     await http.aclose_all()
 
 
-async def wait_until(is_over: Check, pause: float = LOOK_AGAIN) -> None:
+async def wait_until(is_over: Check, pause: float = INTERVAL) -> None:
     """It may come true in another process. Raises Interrupted when a signal comes first."""
     with signals_to_end() as signalled:
         while not await in_db(is_over):

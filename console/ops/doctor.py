@@ -66,13 +66,17 @@ def findings() -> list[Finding]:
     """Without a database nobody knows whose an agent is: nothing is asked about them."""
     if is_lost():
         return [home(), Finding("Database", "wrong", LOST.format(database_file()), BEGIN_ANEW)]
-    found = [home(), database()]
+    found = [home(), *database()]
     has_database = not database_problem()
     if has_database:
-        found += [*clocks(), turns(), *tool_sources()]
+        found += [turns(), *tool_sources()]
     found += [live_updates(), extras(), *traces(), *sign_in(has_database), *agents(has_database)]
-    if has_database:  # the names of services and providers, which chains may use, are in it
-        found += chains()
+    # Chains whose file cannot be used: every turn that runs by one fails and says the same. The
+    # names of services and providers, which they may use, are in the database.
+    for chain in list_chains() if has_database else ():
+        if chain.error:
+            advice = f"Mend {chains_folder() / f'{chain.id}.json'}."
+            found.append(Finding(f"Chain {chain.id}", "wrong", chain.error, advice))
     return found
 
 
@@ -94,7 +98,8 @@ def home() -> Finding:
     return Finding("Home", "fine", f"{path}, for you alone, {free // MB:,} MB free.")
 
 
-def database() -> Finding:
+def database() -> Iterator[Finding]:
+    """Leases go by its clock; what people read goes by this machine's."""
     try:
         behind, engine = is_behind(), f"SQLite in the home folder ({sqlite3.sqlite_version})"
         if is_postgresql():
@@ -102,25 +107,22 @@ def database() -> Finding:
                 cursor.execute("SHOW server_version")
                 engine = f"PostgreSQL ({str(cursor.fetchone()[0]).partition(' ')[0]})"
     except Exception:  # whatever the driver raises, this sentence says it plainly
-        return Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
+        yield Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
+        return
     if behind:
         advice = "manage.py serve brings it up to date."
-        return Finding("Database", "note", f"{engine} is not up to date.", advice)
-    pool = connection.settings_dict.get("OPTIONS", {}).get("pool", {}).get("max_size")
-    most = f"; each process opens {pool} connections at most" if pool else ""
-    return Finding("Database", "fine", f"{engine} answers and is up to date{most}.")
-
-
-def clocks() -> Iterator[Finding]:
-    """Leases go by the database's clock; what people read goes by this machine's."""
-    if not is_postgresql():
-        return
-    apart = abs((timezone.now() - clock()).total_seconds())
-    if apart > CLOCKS_APART:
-        sentence = f"this machine's is {apart:,.0f} s away from the database's."
-        yield Finding("Clock", "wrong", sentence, "Let both follow a time server (NTP).")
+        yield Finding("Database", "note", f"{engine} is not up to date.", advice)
     else:
-        yield Finding("Clock", "fine", "agrees with the database's.")
+        pool = connection.settings_dict.get("OPTIONS", {}).get("pool", {}).get("max_size")
+        most = f"; each process opens {pool} connections at most" if pool else ""
+        yield Finding("Database", "fine", f"{engine} answers and is up to date{most}.")
+    if is_postgresql() and not database_problem():
+        apart = abs((timezone.now() - clock()).total_seconds())
+        if apart > CLOCKS_APART:
+            sentence = f"this machine's is {apart:,.0f} s away from the database's."
+            yield Finding("Clock", "wrong", sentence, "Let both follow a time server (NTP).")
+        else:
+            yield Finding("Clock", "fine", "agrees with the database's.")
 
 
 def turns() -> Finding:
@@ -273,11 +275,3 @@ def model_server(provider: str) -> Finding:
         advice = "It may not list its models; try a message."
         return Finding(about, "note", f"{url} answered {answer.status_code}.", advice)
     return Finding(about, "fine", f"{url} answers.")
-
-
-def chains() -> Iterator[Finding]:
-    """Those whose file cannot be used; every turn that runs by one fails and says the same."""
-    for chain in list_chains():
-        if chain.error:
-            advice = f"Mend {chains_folder() / f'{chain.id}.json'}."
-            yield Finding(f"Chain {chain.id}", "wrong", chain.error, advice)

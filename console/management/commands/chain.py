@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -70,8 +69,15 @@ class Command(PlainCommand):
         else:
             permissions.check_known(allow, local_owner().pk)
             config = run_once.in_folder(document, Path.cwd(), allow, default_model())
+
+        async def carry_out(turn: Turn) -> run_once.Outcome:
+            try:
+                return await run_once.carry_out(turn, *([] if json else [print_text]))
+            finally:
+                await release()
+
         with run_once.own_turn(local_owner(), input, config, agent) as turn:
-            outcome = asyncio.run(carry_out(turn, print_text if not json else lambda event: None))
+            outcome = asyncio.run(carry_out(turn))
         if not agent:
             turn.conversation.delete()
         if json:
@@ -118,13 +124,6 @@ def file_of(chain: str) -> Path | None:
     """A file where there is one; None where a chain of the home folder is meant."""
     path = Path(chain).expanduser()
     return path if path.suffix == ".json" or path.exists() else None
-
-
-async def carry_out(turn: Turn, on_event: Callable[[ChainEvent], None]) -> run_once.Outcome:
-    try:
-        return await run_once.carry_out(turn, on_event)
-    finally:
-        await release()
 
 
 def print_text(event: ChainEvent) -> None:

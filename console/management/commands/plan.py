@@ -168,7 +168,7 @@ class Command(PlainCommand):
             raise Conflict(STOPS[str(now["attention"])].format(**now))
 
     def print_settled(self, plan: Plan, printed: set[str], quiet: bool = False) -> set[str]:
-        """Those that have been settled since the last look; gives all that have."""
+        """Prints what was settled since the last call; gives the keys of all that are settled."""
         for subtask in checklist(plan).filter(state__in=SETTLED):
             if subtask.key not in printed and not quiet:
                 self.stdout.write(f"{MARKS[subtask.state]} {subtask.key}  {subtask.name}")

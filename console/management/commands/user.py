@@ -76,23 +76,19 @@ class Command(PlainCommand):
 
 
 def set_password(user: User) -> None:
-    password = entered_password()
+    """Asked twice at a prompt, once through a pipe; no argument, which every process could see."""
+    if sys.stdin.isatty():
+        password = getpass("Password: ")
+        if password != getpass("Once more: "):
+            raise Invalid("The two passwords are not the same.")
+    else:
+        password = sys.stdin.readline().rstrip("\n")
     try:
         validate_password(password, user)
     except ValidationError as error:
         raise Invalid(error.messages[0]) from None
     user.set_password(password)
     user.save()
-
-
-def entered_password() -> str:
-    """Twice at a prompt, once through a pipe; never as an argument, which every process sees."""
-    if not sys.stdin.isatty():
-        return sys.stdin.readline().rstrip("\n")
-    password = getpass("Password: ")
-    if password != getpass("Once more: "):
-        raise Invalid("The two passwords are not the same.")
-    return password
 
 
 def person(name: str) -> User:
