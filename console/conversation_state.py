@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import Exists, OuterRef, QuerySet
 from django.template.defaultfilters import floatformat
 
 from agents.config.store import AgentRecord, read_agent
 from agents.engine.budget import NAMES
 from agents.errors import NotFound
-from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
-from agents.statements import by_key, fetch_all
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.statements import by_key, prepared
 from console.pending_approvals import Asked, asked_by
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
@@ -23,11 +24,13 @@ from plans.queries import requested_by as asking_message
 from plans.snapshot import document, open_turns_of
 from plans.subplans import standing
 
-LEGS = """
-SELECT s.key, a.turn_id FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
-WHERE s.plan_id = %s AND EXISTS (SELECT 1 FROM agents_message m WHERE m.turn_id = a.turn_id)
-ORDER BY a.number
-"""
+
+@prepared
+def turns_of_subtasks(plan: int) -> QuerySet[Attempt, tuple[str, int]]:
+    """By the subtask's key, of attempts that left something in the conversation, in order."""
+    left_messages = Exists(Message.objects.filter(turn=OuterRef("turn_id")))
+    attempts = Attempt.objects.filter(left_messages, subtask__plan=plan)
+    return attempts.order_by("number").values_list("subtask__key", "turn_id")
 
 
 @dataclass
@@ -140,8 +143,8 @@ class ConversationState:
     @cached_property
     def legs(self) -> dict[str, str]:
         """Where each subtask's last attempt stands in the conversation."""
-        said = fetch_all(LEGS, [self.plan["id"]]) if self.plan else []
-        return {key: f"turn-{turn}" for key, turn in said}
+        turns = turns_of_subtasks.rows(plan=self.plan["id"]) if self.plan else []
+        return {key: f"turn-{turn}" for key, turn in turns}
 
     @property
     def current(self) -> Snapshot | None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.events import read_after
 from agents.models import Message
-from agents.statements import fetch_all as rows_of
-from agents.statements import fetch_one
+from agents.statements import prepared
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
@@ -41,12 +40,25 @@ STATE = {
 DRAWER = ("plan", "plan-button")
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
-SEEN = "SELECT 1 FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s LIMIT 1"
-CHANGED = """
-SELECT id, turn_id FROM agents_message WHERE conversation_id = %s AND seq > %s AND seq <= %s
-AND changed_seq > %s ORDER BY seq LIMIT %s
-"""
-CHANGED_OR_GROWING = CHANGED.replace("changed_seq > %s", "(changed_seq > %s OR streaming)")
+
+def messages_between(conversation: int, after: int, until: int) -> QuerySet[Message]:
+    return Message.objects.filter(conversation=conversation, seq__gt=after, seq__lte=until)
+
+
+@prepared
+def seen_messages(conversation: int, after: int, until: int) -> QuerySet[Message, tuple[int]]:
+    return messages_between(conversation, after, until).values_list("pk")[:1]
+
+
+@prepared
+def changed_messages(
+    conversation: int, after: int, until: int, changed_after: int, growing: bool
+) -> QuerySet[Message, tuple[int, int | None]]:
+    """The messages and their turns; those still being written too, if `growing`."""
+    is_growing = Q(streaming=True) & Q(streaming=growing)
+    rows = messages_between(conversation, after, until)
+    rows = rows.filter(Q(changed_seq__gt=changed_after) | is_growing)
+    return rows.order_by("seq").values_list("pk", "turn_id")[: SHOWN + 1]
 
 
 def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple[int, str]:
@@ -90,7 +102,9 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     """New messages are appended, changed ones replaced; after a clearing, all is replaced."""
     c = now.conversation
     changed = news_of(now, after, growing)
-    seen = after > c.cleared_seq and fetch_one(SEEN, [c.pk, c.cleared_seq, after]) is not None
+    seen = after > c.cleared_seq and seen_messages.rows(
+        conversation=c.pk, after=c.cleared_seq, until=after
+    )
     if not seen or len(changed) > SHOWN:
         old = [remove("cleared")] if after < c.cleared_seq else []  # it ends with an earlier /clear
         return [*old, replace("thread", thread(now))]
@@ -103,8 +117,15 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
 def news_of(now: ConversationState, after: int, growing: bool) -> dict[int, int | None]:
     """The messages in view that are new or changed, each with its turn."""
     c = now.conversation
-    values = [c.pk, c.cleared_seq, now.seq, after, SHOWN + 1]
-    return dict(rows_of(CHANGED_OR_GROWING if growing else CHANGED, values))
+    return dict(
+        changed_messages.rows(
+            conversation=c.pk,
+            after=c.cleared_seq,
+            until=now.seq,
+            changed_after=after,
+            growing=growing,
+        )
+    )
 
 
 def group_pieces(

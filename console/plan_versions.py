@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from django.db.models import Q, QuerySet
+
 from agents.actors import AGENT, actor_of
-from agents.statements import fetch_models
+from agents.statements import prepared
 from console.status_labels import name_for
 from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
 from plans.models import Plan, PlanVersion
@@ -178,7 +180,9 @@ def base_of(plan: Plan, version: int) -> int:
     return approved if is_newest and 0 < approved < version else max(version - 1, 1)
 
 
-PAIR = "SELECT * FROM plans_planversion WHERE plan_id = %s AND version IN (%s, %s)"
+@prepared
+def two_versions(plan: int, old: int, new: int) -> QuerySet[PlanVersion]:
+    return PlanVersion.objects.filter(Q(version=old) | Q(version=new), plan=plan)
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ class VersionNews:
 
 def news_of(plan: Plan) -> VersionNews:
     base = base_of(plan, plan.version)
-    rows = fetch_models(PlanVersion, PAIR, [plan.pk, base, plan.version])
+    rows = two_versions.models(plan=plan.pk, old=base, new=plan.version)
     pair = {row.version: row for row in rows}
     old, new = pair.get(base), pair.get(plan.version)
     if old is None or new is None:

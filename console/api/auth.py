@@ -9,6 +9,7 @@ from typing import cast
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from ninja.errors import AuthenticationError
 from ninja.security import HttpBearer
@@ -17,17 +18,25 @@ from ninja.utils import check_csrf
 
 from agents.errors import Forbidden, NotFound
 from agents.models import Conversation, ToolCall
-from agents.statements import fetch_models
+from agents.statements import prepared
 from console.auth.tokens import bearer_of
 from console.throttling import count_call
 from plans.models import Plan, Subtask
 
-CONVERSATION = "SELECT * FROM agents_conversation WHERE id = %s AND owner_id = %s"
-PLAN = """
-SELECT p.* FROM plans_plan p JOIN agents_conversation c ON c.id = p.conversation_id
-WHERE p.id = %s AND c.owner_id = %s
-"""
-SUBTASK = "SELECT * FROM plans_subtask WHERE plan_id = %s AND key = %s AND position IS NOT NULL"
+
+@prepared
+def own_conversation(conversation: int, owner: int) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(pk=conversation, owner=owner)
+
+
+@prepared
+def own_plan(plan: int, owner: int) -> QuerySet[Plan]:
+    return Plan.objects.filter(pk=plan, conversation__owner=owner)
+
+
+@prepared
+def listed_subtask(plan: int, key: str) -> QuerySet[Subtask]:
+    return Subtask.objects.filter(plan=plan, key=key, position__isnull=False)
 
 
 class Token(HttpBearer):
@@ -62,14 +71,14 @@ def person(request: HttpRequest) -> User:
 
 
 def conversation_of(request: HttpRequest, id: int) -> Conversation:
-    rows = fetch_models(Conversation, CONVERSATION, [id, person(request).pk])
+    rows = own_conversation.models(conversation=id, owner=person(request).pk)
     if not rows:
         raise NotFound(f"There is no conversation {id}.")
     return rows[0]
 
 
 def plan_of(request: HttpRequest, id: int) -> Plan:
-    rows = fetch_models(Plan, PLAN, [id, person(request).pk])
+    rows = own_plan.models(plan=id, owner=person(request).pk)
     if not rows:
         raise NotFound(f"There is no plan {id}.")
     return rows[0]
@@ -77,7 +86,7 @@ def plan_of(request: HttpRequest, id: int) -> Plan:
 
 def subtask_of(plan: Plan, key: str) -> Subtask:
     """A subtask of the checklist; removed ones live in versions and timeline only."""
-    rows = fetch_models(Subtask, SUBTASK, [plan.pk, key])
+    rows = listed_subtask.models(plan=plan.pk, key=key)
     if not rows:
         raise NotFound(f"The plan has no subtask {key[:20]!r}.")
     return rows[0]

@@ -12,14 +12,9 @@ from django.utils import timezone
 
 from agents.errors import Invalid, NotFound
 from agents.models import ApiToken
-from agents.statements import by_key, fetch_models
+from agents.statements import by_key, prepared
 
 PREFIX = "planside_"
-# Asked at every call of the API.
-BEARER = """
-SELECT t.* FROM agents_apitoken t JOIN auth_user u ON u.id = t.user_id
-WHERE t.digest = %s AND t.revoked_at IS NULL AND u.is_active
-"""
 # How often a token's last use is written: not at every request.
 NOTED_EVERY = timedelta(minutes=1)
 
@@ -50,9 +45,14 @@ def revoke_token(user: User, name: str) -> None:
         raise NotFound(f"{user.username} has no token named {name!r}.")
 
 
+@prepared
+def token_by_digest(digest: str) -> QuerySet[ApiToken]:
+    return ApiToken.objects.filter(digest=digest, revoked_at=None, user__is_active=True)
+
+
 def bearer_of(secret: str) -> User | None:
     """Whose token this is; None when it is unknown, revoked, or its person may not sign in."""
-    tokens = fetch_models(ApiToken, BEARER, [digest_of(secret)])
+    tokens = token_by_digest.models(digest=digest_of(secret))
     if not tokens:
         return None
     now, token = timezone.now(), tokens[0]
