@@ -21,22 +21,6 @@ class Standing:
     shape: str
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What decides how a plan stands. `held`: its turn waits for the model's next try;
-    `empty`: a text alone, without subtasks; `halted`: it was started for one subtask, which
-    is done."""
-
-    state: str
-    reason: str
-    run: str
-    attention: str
-    held: bool
-    tried: bool
-    empty: bool = False
-    halted: bool = False
-
-
 ALL = {
     each.name: each
     for each in (
@@ -72,25 +56,39 @@ ASKING = Turn.objects.filter(state=TurnState.WAITING, waiting_for=Turn.WaitingFo
 ENDED = ("cancelled", "superseded", "cleared")
 
 
-def standing(facts: Facts) -> Standing:
-    """Failed outranks waiting for a person, which outranks how the run goes."""
-    if facts.state == State.DONE:
+def standing(
+    *,
+    state: str,
+    reason: str,
+    run: str,
+    attention: str,
+    held: bool,
+    tried: bool,
+    empty: bool,
+    halted: bool,
+) -> Standing:
+    """Failed outranks waiting for a person, which outranks how the run goes.
+
+    `held`: its turn waits for the model's next try; `empty`: a text alone, without subtasks;
+    `halted`: it was started for one subtask, which is done.
+    """
+    if state == State.DONE:
         name = "done"
-    elif facts.state == State.ABANDONED:
-        kind = facts.reason.partition(":")[0]  # behind it stand a person's own words
+    elif state == State.ABANDONED:
+        kind = reason.partition(":")[0]  # behind it stand a person's own words
         name = kind if kind in ENDED else "abandoned"
-    elif facts.attention == "confirm" and facts.empty:
+    elif attention == "confirm" and empty:
         name = "document"
-    elif facts.attention != "none":
-        name = facts.attention
-    elif facts.held and facts.run in (Run.RUNNING, Run.QUEUED):
+    elif attention != "none":
+        name = attention
+    elif held and run in (Run.RUNNING, Run.QUEUED):
         name = "held"
-    elif facts.run != Run.IDLE:
-        name = RUNS[Run(facts.run)]
-    elif not facts.tried:
+    elif run != Run.IDLE:
+        name = RUNS[Run(run)]
+    elif not tried:
         name = "ready"
     else:  # it ended by itself after one subtask, or by a person
-        name = "halted" if facts.halted else "stopped"
+        name = "halted" if halted else "stopped"
     return ALL[name]
 
 
@@ -112,13 +110,11 @@ def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool) -
 def of_document(plan: Mapping[str, Any]) -> Standing:
     """That of a plan's snapshot."""
     return standing(
-        Facts(
-            **{name: plan[name] for name in ("state", "reason", "run", "attention")},
-            held=bool(plan["retry_at"]),
-            tried=any(row["attempts"] for row in plan["subtasks"]),
-            empty=not plan["subtasks"],
-            halted=plan["halted"],
-        )
+        **{name: plan[name] for name in ("state", "reason", "run", "attention")},
+        held=bool(plan["retry_at"]),
+        tried=any(row["attempts"] for row in plan["subtasks"]),
+        empty=not plan["subtasks"],
+        halted=plan["halted"],
     )
 
 
@@ -148,13 +144,10 @@ def of_row(plan: Any) -> Standing:
         question=waits and plan.asks,
     )
     return standing(
-        Facts(
-            *(plan.state, plan.reason, plan.run, attention),
-            held=plan.held,
-            tried=plan.tried,
-            empty=not plan.has_subtasks,
-            halted=bool(plan.run_options.get("halted")),
-        )
+        **{name: getattr(plan, name) for name in ("state", "reason", "run", "held", "tried")},
+        attention=attention,
+        empty=not plan.has_subtasks,
+        halted=bool(plan.run_options.get("halted")),
     )
 
 
