@@ -144,7 +144,7 @@ async def found(request: HttpRequest) -> HttpResponse:
         if agent.file.provider == "demo" and not agent.problem and wanted in (None, agent.id)
     ]
     offers = [(model, agent) for model in models for agent in agents]
-    html = render_to_string("settings/_found.html", {"offers": offers[:MOST_OFFERS]})
+    html = render_to_string("settings/_found_models.html", {"offers": offers[:MOST_OFFERS]})
     return HttpResponse(replace("found", html))
 
 

@@ -62,7 +62,7 @@ def page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
         return render(request, "plans/list.html", context | sidebar_context(request, None))
     # The table alone, and the numbers beside the filters.
     pieces = [
-        replace_content("plans-found", render_to_string("plans/_found.html", context, request))
+        replace_content("plans-found", render_to_string("plans/_table.html", context, request))
     ]
     tabs = context["tabs"]
     assert isinstance(tabs, list)
@@ -176,7 +176,7 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
     messages = Message.objects.filter(turn=tried.turn_id).prefetch_related("tool_calls")
     said = [(message, list(message.tool_calls.all())) for message in messages.order_by("seq")]
     context = {"said": said, "attempt": tried, "root": root}
-    html = render_to_string("plans/_said.html", context)
+    html = render_to_string("plans/_attempt.html", context)
     return HttpResponse(replace_content(f"attempt-{tried.pk}", html))
 
 

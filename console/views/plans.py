@@ -251,7 +251,7 @@ def draw_list(conversation: Conversation) -> str:
         "in_drawer": active.plan_id if active else None,
         "conversation": conversation,
     }
-    return replace_content("plans-here-list", render_to_string("plans/_here.html", context))
+    return replace_content("plans-here-list", render_to_string("plans/_conversation_plans.html", context))
 
 
 @verb(alert="plans-here-alert")

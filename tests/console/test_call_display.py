@@ -1,4 +1,5 @@
-"""What is shown for a decision is what will happen: every line of every argument."""
+"""What the row of a tool call says about how it went; and what is shown for a decision is what will
+happen: every line of every argument."""
 
 import re
 from html import unescape
@@ -10,6 +11,7 @@ from console.call_display import (
     MOST_CHARACTERS,
     MOST_HIDDEN,
     MOST_LINES,
+    call_status,
     draw_call,
     whole_change,
     whole_text,
@@ -168,3 +170,31 @@ def test_what_is_decided_already_is_drawn_as_far_as_a_page_holds_it():
     drawn = draw_call(call(command="echo\n" * 4_000), is_short=True)
     assert len(list(drawn.arguments[0].drawing.rows)) == 400
     assert drawn.arguments[0].drawing.left_out == 3_601
+
+
+# How it went
+
+NOW = "2026-01-01T00:00:00Z"
+TABLE = [
+    ({"state": "done"}, "", "check", ""),
+    ({"state": "running", "started_at": NOW}, "", "spin", "running"),
+    ({"state": "asked", "decision": "deny"}, "Denied by you", "x", ""),
+    ({"state": "asked", "decision": "allow_once"}, "Going on", "clock", ""),
+    ({"state": "denied"}, "Denied by you", "x", ""),
+    ({"state": "refused"}, "Not allowed", "x", "failed"),
+    ({"state": "failed"}, "Failed", "warn", "failed"),
+    ({"state": "interrupted", "started_at": NOW}, "Interrupted", "x", ""),
+    ({"state": "interrupted"}, "Not run", "x", ""),
+    ({"state": ""}, "Not run yet", "clock", ""),
+]
+
+
+@pytest.mark.parametrize(("call", "words", "icon", "status"), TABLE)
+def test_how_a_call_went(call, words, icon, status):
+    said = call_status(ToolCall(**call))
+    assert (said.words, said.icon, said.status) == (words, icon, status)
+
+
+def test_every_state_has_its_words():
+    for state in ToolCall.State:
+        assert call_status(ToolCall(state=state)).icon
