@@ -211,7 +211,8 @@ class Thread:
         said = [self.message(message) for message in leg.messages]
         if self.cleared:
             leg.id = f"cleared-{leg.id}"
-        return show("conversation/_turn_group.html", self.now, leg=leg, said=said, cleared=self.cleared)
+        extra: dict[str, object] = {"leg": leg, "said": said, "cleared": self.cleared}
+        return show("conversation/_turn_group.html", self.now, **extra)
 
     def around(self, leg: TurnGroup) -> Iterable[str]:
         """The head of a subtask's leg, or the foot of a reply."""

@@ -283,7 +283,10 @@ def draw_link(
 def draw_fence(
     self: RendererHTML, tokens: Sequence[Token], i: int, options: OptionsDict, env: Any
 ) -> str:
-    """Code in colour where the parser has a text's allowance for it, as long as that lasts."""
+    """Code in colour where the parser has a text's allowance for it, as long as that lasts.
+
+    It is what nh3 cleans, and not yet what a page shows: `rendered` draws the component.
+    """
     code, language = tokens[i].content, (tokens[i].info.split(maxsplit=1) or [""])[0][:40]
     html, left = "", env.setdefault("colour_left", options.get("colour", 0))
     if options.get("colour") and len(code) <= left:

@@ -4,7 +4,7 @@ Control, bidirectional, zero-width and other invisible characters can hide a par
 turn it round (CVE-2021-42574, "Trojan Source"). They are drawn as boxes with their code point, and
 letters written from right to left are isolated, so that what stands around them keeps its order.
 
-HTML is put together here: 20,000 characters of Hebrew take 57 ms, with a template a word 356 ms.
+<bdi> is written here: 20,000 characters of Hebrew take 57 ms, with a template a word 356 ms.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _drawn(text: str, pattern: re.Pattern[str]) -> SafeString:
         if group == "rtl":
             html.append(format_html("<bdi>{}</bdi>", piece))
         elif group == "spaces":
-            html.append(format_html('<span class="folded-spaces">{}</span>', box_label(piece)))
+            html.append(component("folded_spaces", label=box_label(piece)))
         else:
             html.append(hidden_box(piece) if group else escape(piece))
     return mark_safe("".join(html))

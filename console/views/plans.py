@@ -251,7 +251,8 @@ def draw_list(conversation: Conversation) -> str:
         "in_drawer": active.plan_id if active else None,
         "conversation": conversation,
     }
-    return replace_content("plans-here-list", render_to_string("plans/_conversation_plans.html", context))
+    html = render_to_string("plans/_conversation_plans.html", context)
+    return replace_content("plans-here-list", html)
 
 
 @verb(alert="plans-here-alert")
