@@ -59,7 +59,10 @@ CHILD = """\
 The plan of an agent that works for a subtask cannot be changed by hand: change the plan it works \
 for."""
 
-WIDTH = 1  # subtasks of one plan that are worked on side by side
+# Subtasks of one plan that are worked on side by side. More than one also needs the constraints
+# one_subtask_in_progress and one_live_turn_per_lane to go; and the reason of a pause and the rests
+# between two attempts, when no turn is open that could tell them, are columns of the plan.
+WIDTH = 1
 
 PAUSE_REASONS: dict[str, str] = {
     Turn.WaitingFor.PAUSE: Plan.PauseReason.USER,

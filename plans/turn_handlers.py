@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 def prepare_subtask(turn: Turn) -> Work:
-    """Claim the next subtask, if the gate lets it; its context is put together from facts."""
+    """Begin the turn's attempt, if the gate lets it; its context is put together from facts."""
     attempt = actions.claim_subtask(turn)
     subtask, plan = attempt.subtask, attempt.subtask.plan
     hooks.add_facts(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
