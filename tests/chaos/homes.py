@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -188,3 +189,8 @@ def new_database(url: str) -> Iterator[str]:
             yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
         finally:
             connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def as_json(value: Any) -> Any:
+    """A JSON column's value: SQLite gives its text, PostgreSQL the data."""
+    return json.loads(value) if isinstance(value, str) else value

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.chaos.homes import LEASE, Place, Process
+from tests.chaos.homes import LEASE, Place, Process, as_json
 
 # Every such kill is followed, so often, by one that is no kill -9: counted apart.
 TERMINATED = 0.1
@@ -108,7 +107,7 @@ def hit(place: Place) -> dict[int, str]:
 
 
 def moment(row: dict[str, Any]) -> str:
-    checkpoint = from_json(row["checkpoint"])
+    checkpoint = as_json(row["checkpoint"])
     if row["state"] == "queued":
         return "before the claim"
     if row["busy"]:
@@ -122,7 +121,3 @@ def moment(row: dict[str, Any]) -> str:
     if checkpoint.get("replied"):
         return "between tool and checkpoint"
     return "before the first word"
-
-
-def from_json(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value

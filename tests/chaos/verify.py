@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos.homes import Place
+from tests.chaos.homes import Place, as_json
 from tests.chaos.model import size_of, steps_of
 from tests.chaos.people import Witness
 
@@ -92,10 +91,6 @@ def read(place: Place) -> Rows:
     lines = Counter(line for path in logs for line in path.read_text().splitlines())
     contents = {path.stem: path.read_text() for path in files if path not in logs}
     return Rows(place.query(SUBTASKS), attempts, calls, calls_of_turn, lines, contents)
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else value
 
 
 def unfinished(rows: Rows, plans: dict[int, str]) -> Iterator[str]:
