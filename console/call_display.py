@@ -34,20 +34,20 @@ SHORT_LINES, SHORT_CHARACTERS = 400, 20_000  # the same for what is decided alre
 
 @dataclass(frozen=True)
 class CallStatus:
-    """`words` are empty where a duration stands in their place; `spoken` is what a screen reader
+    """`words` are empty where a duration stands in their place; `alt` is what a screen reader
     says for the icon."""
 
     words: str
     icon: str
     status: str = ""
-    spoken: str = ""
+    alt: str = ""
 
 
 DENIED = CallStatus("Denied by you", "x")
 NOT_RUN_YET = CallStatus("Not run yet", "clock")  # it has no state before it is its turn
 BY_STATE: dict[str, CallStatus] = {
-    State.DONE: CallStatus("", "check", spoken="Succeeded"),
-    State.RUNNING: CallStatus("", "spin", "running", spoken="Running"),
+    State.DONE: CallStatus("", "check", alt="Succeeded"),
+    State.RUNNING: CallStatus("", "spin", "running", alt="Running"),
     State.ASKED: CallStatus("Going on", "clock"),
     State.DENIED: DENIED,
     State.REFUSED: CallStatus("Not allowed", "x", "failed"),

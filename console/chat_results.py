@@ -1,4 +1,4 @@
-"""What came of something a person typed, and the notices that answer it in place of a reply."""
+"""What a message from a person led to, and the notices that answer it in place of a reply."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents.models import Conversation, Message, Turn
 
 @dataclass(frozen=True)
 class ChatResult:
-    """What came of it: the person's message, the turn that will answer, and where to look.
+    """The person's message, the turn that will answer it, and the conversation to go on in.
 
-    `conversation` is another one after /new, whose message is kept nowhere. `refused` is why a
-    word did nothing, `notice` what was said in place of a reply.
+    That is another one after /new, whose message is not stored. `refused` is why a message that
+    was to start or cancel a plan did nothing, `notice` the text of a notice in place of a reply.
     """
 
     message: Message

@@ -54,7 +54,7 @@ def asks_a_person() -> Q:
         above = UP * depth + "conversation"
         ways.append(Q(Exists(open_ones.filter(**{f"turn__{above}": OuterRef("pk")}))))
         ways.append(Q(Exists(questions.filter(**{above: OuterRef("pk")}))))
-    found = ways[0]
+    condition = ways[0]
     for way in ways[1:]:
-        found |= way
-    return found
+        condition |= way
+    return condition

@@ -100,7 +100,7 @@ def visible_plain(text: object) -> str:
 
 def count_hidden(text: str) -> int:
     """How many characters of a command or code are drawn as boxes."""
-    return sum(found.lastgroup == "hidden" for found in CODE.finditer(text.translate(KINDS)))
+    return sum(match.lastgroup == "hidden" for match in CODE.finditer(text.translate(KINDS)))
 
 
 def drawn(text: str, pattern: re.Pattern[str]) -> SafeString:
@@ -126,13 +126,13 @@ _remembered = lru_cache(maxsize=2048)(_drawn)
 
 def pieces(text: str, pattern: re.Pattern[str]) -> list[tuple[str, str]]:
     """The text cut up, each piece with what has to be done about it, or nothing."""
-    found: list[tuple[str, str]] = []
+    cut: list[tuple[str, str]] = []
     end = 0
     for match in pattern.finditer(text.translate(KINDS)):
-        found.append(("", text[end : match.start()]))
+        cut.append(("", text[end : match.start()]))
         end = match.end()
-        found.append((match.lastgroup or "", text[match.start() : end]))
-    return [*found, ("", text[end:])]
+        cut.append((match.lastgroup or "", text[match.start() : end]))
+    return [*cut, ("", text[end:])]
 
 
 @lru_cache(maxsize=512)

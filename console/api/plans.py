@@ -51,8 +51,8 @@ def list_plans(
     rows = search.search_plans(person(request).pk, wanted.as_query())
     rows = search.standing_as(rows, wanted.standings)
     rows = rows.filter(state=wanted.state) if wanted.state else rows
-    found, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
-    return JsonResponse({"items": [snapshot(plan) for plan in found], "count": count})
+    plans, count = page_of(search.ordered(rows, wanted.sort).select_related("conversation"), page)
+    return JsonResponse({"items": [snapshot(plan) for plan in plans], "count": count})
 
 
 @router.post("", response=answers(PlanShape, 404, 409, status=201) | {202: AskedShape})
@@ -108,11 +108,11 @@ def edit_plan(
 ) -> HttpResponse:
     plan = plan_of(request, id)
     version = version_seen(plan, if_match, needed=True)
-    wanted = body.model_dump(exclude_none=True)
+    changes = body.model_dump(exclude_none=True)
     names = dict(plan.subtasks.values_list("key", "name"))
-    for subtask in wanted.get("subtasks", []):  # in the domain each has its name
+    for subtask in changes.get("subtasks", []):  # in the domain each has its name
         subtask.setdefault("name", names.get(subtask.get("key"), "?"))
-    actions.edit_plan(plan, PlanEdit.model_validate(wanted), person(request).username, version)
+    actions.edit_plan(plan, PlanEdit.model_validate(changes), person(request).username, version)
     return plan_response(plan)
 
 
@@ -174,9 +174,9 @@ def run(
 ) -> HttpResponse:
     """What was approved; with If-Match only if that is the version which was read."""
     plan = plan_of(request, id)
-    version, wanted = version_seen(plan, if_match), body or RunMode()
-    options: dict[str, object] = {"executor": wanted.executor, "allow": wanted.allow}
-    actions.run_plan(plan, person(request).username, wanted.mode, options, version)
+    version, body = version_seen(plan, if_match), body or RunMode()
+    options: dict[str, object] = {"executor": body.executor, "allow": body.allow}
+    actions.run_plan(plan, person(request).username, body.mode, options, version)
     return plan_response(plan)
 
 
@@ -212,9 +212,9 @@ def replan(
     request: HttpRequest, id: int, body: Anew | None = None, if_match: Version = None
 ) -> Status[Turn]:
     """Ask the planner for another way; done subtasks stay, the new version waits for a yes."""
-    plan, wanted, by = plan_of(request, id), body or Anew(), person(request).username
+    plan, body, by = plan_of(request, id), body or Anew(), person(request).username
     version = version_seen(plan, if_match)
-    return Status(202, actions.replan_rest(plan, by, wanted.from_key, wanted.hint, version))
+    return Status(202, actions.replan_rest(plan, by, body.from_key, body.hint, version))
 
 
 @router.post(
@@ -245,10 +245,10 @@ def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> i
         if needed:
             raise VersionNotNamed('Say which version you have read: If-Match: "<version>".')
         return None
-    found = re.fullmatch(r'\s*(?:W/)?"?(\d{1,9})"?\s*', if_match or "")
-    if found is None:
+    match = re.fullmatch(r'\s*(?:W/)?"?(\d{1,9})"?\s*', if_match or "")
+    if match is None:
         raise Invalid('If-Match must be the version of the plan, like "3".')
-    if (version := int(found[1])) != plan.version:
+    if (version := int(match[1])) != plan.version:
         raise StaleVersion(
             f"The plan is at version {plan.version} now, and you have read version {version}.",
             plan.version,

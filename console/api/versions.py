@@ -103,15 +103,15 @@ def changes(
     plan = plan_of(request, id)
     old = version_of(plan, from_ or plan.approved_version or 1)
     new = version_of(plan, to or plan.version)
-    found = diff(old.snapshot, new.snapshot)
+    changed = diff(old.snapshot, new.snapshot)
     return {
         "from": old.version,
         "to": new.version,
-        "changes": found.changes,
-        "sentence": found.sentence,
-        "counts": found.counts,
-        "fields": {each.field: each.runs for each in found.fields},
-        "subtasks": found.rows,
+        "changes": changed.changes,
+        "sentence": changed.sentence,
+        "counts": changed.counts,
+        "fields": {each.field: each.runs for each in changed.fields},
+        "subtasks": changed.rows,
     }
 
 

@@ -92,9 +92,8 @@ def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpRespons
         except Refused as refusal:
             sentence, refused, status = "", str(refusal), refusal.status
         after = read_agent(agent_id)
-        shown = alert(f"agent-{agent_id}-alert", refused)
-        pieces = [draw_card(after), shown, draw_file(after, before, sentence)]
-        return HttpResponse("".join(pieces), status=status)
+        html = draw_card(after) + alert(f"agent-{agent_id}-alert", refused)
+        return HttpResponse(html + draw_file(after, before, sentence), status=status)
 
     return view
 

@@ -134,7 +134,7 @@ async def test(request: HttpRequest, name: str) -> HttpResponse:
     return HttpResponse(replace(f"tested-{name}", html))
 
 
-async def found(request: HttpRequest) -> HttpResponse:
+async def found_models(request: HttpRequest) -> HttpResponse:
     """What is at hand on this machine, for agents that still talk to the scripted model."""
     models, wanted = await discover(), request.GET.get("agent")
     own = await in_db(lambda: agents_of(person(request)))
