@@ -111,7 +111,8 @@ def public_address() -> str:
         return f"https://{settings.PLANSIDE_ALLOWED_HOSTS[0]}"
     if address_file().is_file():
         return address_file().read_text()
-    return f"http://{settings.PLANSIDE_HOST}:{settings.PLANSIDE_PORT}"
+    host = settings.PLANSIDE_HOST
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.PLANSIDE_PORT}"
 
 
 def address_file() -> Path:

@@ -85,6 +85,12 @@ def followed(link):
 
 
 @pytest.mark.django_db
+def test_an_ipv6_address_stands_in_brackets(settings):
+    settings.PLANSIDE_HOST = "::1"
+    assert printed().startswith(f"http://[::1]:{settings.PLANSIDE_PORT}/signin/?token=")
+
+
+@pytest.mark.django_db
 def test_a_printed_link_signs_in_once_and_ends_the_one_before():
     first = signin_path(local_owner())
     link = printed()
