@@ -26,7 +26,7 @@ def own_conversation(request: HttpRequest, pk: int) -> Conversation:
 
 
 def verb(alert: str) -> Callable[[Verb], View]:
-    """A view for one verb on a conversation: `verb(request, conversation, …)`.
+    """A view for one verb on a conversation: `verb(request, conversation, by, …)`.
 
     What it returns is added to the answer. A refusal is shown in the element `alert`, beside the
     state as it is now.
@@ -36,12 +36,12 @@ def verb(alert: str) -> Callable[[Verb], View]:
         @require_POST
         @wraps(do)
         def view(request: HttpRequest, pk: int, **where: object) -> HttpResponse:
-            conversation = own_conversation(request, pk)
+            conversation, by = own_conversation(request, pk), request.user.get_username()
             extra: str | HttpResponse = ""
             status, sentence = 200, ""
             headers: Mapping[str, str] = {}
             try:
-                extra = do(request, conversation, **where) or ""
+                extra = do(request, conversation, by, **where) or ""
             except (NotFound, Http404) as gone:
                 if not is_htmx(request):  # without scripts a page of its own says so
                     raise Http404 from gone

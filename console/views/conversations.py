@@ -173,8 +173,8 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 @verb(alert="rename-alert")
-def rename(request: HttpRequest, conversation: Conversation) -> None:
-    rename_conversation(conversation, request.POST.get("title", ""), person(request).username)
+def rename(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    rename_conversation(conversation, request.POST.get("title", ""), by)
 
 
 @require_POST

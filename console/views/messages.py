@@ -14,11 +14,10 @@ from agents.models import Conversation, Message, ToolCall
 from console import chat_commands
 from console.form_parsing import expected, number
 from console.htmx import is_htmx, verb
-from console.views.conversations import person
 
 
 @verb(alert="say-alert")
-def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None:
+def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpResponse | None:
     """Whatever is typed goes through one door; the page names the plan and version it shows."""
     text = request.POST.get("text", "")
     seen = expected(request, version="plan_version")
@@ -26,7 +25,7 @@ def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None
         result = chat_commands.handle_message(
             conversation,
             text,
-            person(request).username,
+            by,
             seen,
             unsaved="unsaved" in request.POST,
             asking=number(request.POST.get("asking")),
@@ -44,9 +43,9 @@ def say(request: HttpRequest, conversation: Conversation) -> HttpResponse | None
 
 
 @verb(alert="say-alert")
-def stop(request: HttpRequest, conversation: Conversation) -> None:
+def stop(request: HttpRequest, conversation: Conversation, by: str) -> None:
     keep_typed(request, conversation)
-    actions.stop_reply(conversation, person(request).username)
+    actions.stop_reply(conversation, by)
 
 
 def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
@@ -56,32 +55,32 @@ def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
 
 
 @verb(alert="say-alert")
-def retry(request: HttpRequest, conversation: Conversation) -> None:
+def retry(request: HttpRequest, conversation: Conversation, by: str) -> None:
     turn = number(request.GET.get("turn"))
-    actions.retry_reply(conversation, person(request).username, turn)
+    actions.retry_reply(conversation, by, turn)
 
 
 @verb(alert="say-alert")
-def discard(request: HttpRequest, conversation: Conversation, message: int) -> None:
+def discard(request: HttpRequest, conversation: Conversation, by: str, message: int) -> None:
     row = get_object_or_404(conversation.messages, pk=message, role=Message.Role.USER)
-    actions.discard_queued(row, person(request).username)
+    actions.discard_queued(row, by)
 
 
 @verb(alert="say-alert")
-def try_now(request: HttpRequest, conversation: Conversation, message: int) -> None:
+def try_now(request: HttpRequest, conversation: Conversation, by: str, message: int) -> None:
     """The model call that is held back goes at once."""
     row = get_object_or_404(conversation.messages, pk=message)
     if row.turn is None:
         raise Http404
-    actions.retry_now(row.turn, person(request).username)
+    actions.retry_now(row.turn, by)
 
 
 @verb(alert="say-alert")
-def decide(request: HttpRequest, conversation: Conversation, call: int) -> None:
+def decide(request: HttpRequest, conversation: Conversation, by: str, call: int) -> None:
     """A call of the conversation's own agent, or of one that works for it."""
     row = get_object_or_404(ToolCall, pk=call)
     above = [turn.conversation_id for turn in ancestors(row.turn.conversation)]
     if conversation.pk not in (row.turn.conversation_id, *above):
         raise Http404
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
-    actions.decide_call(row, decision, person(request).username, reason)
+    actions.decide_call(row, decision, by, reason)

@@ -31,12 +31,11 @@ MOST_LISTED = 200  # plans of a conversation
 
 
 @verb(alert="plan-alert")
-def approve(request: HttpRequest, conversation: Conversation) -> None:
+def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Start the version that is shown, with the text of open editors saved into it first.
 
     Each open editor is a change of its own; the first one names the version that was seen.
     """
-    by = person(request).username
     names = ("edit_key", "edit_name", "edit_description", "edit_outcome")
     editors = zip(*(request.POST.getlist(name) for name in names), strict=False)
     with transaction.atomic():
@@ -63,58 +62,58 @@ def edit_of(request: HttpRequest, prefix: str = "") -> PlanEdit:
 
 
 @verb(alert="plan-alert")
-def cancel(request: HttpRequest, conversation: Conversation) -> None:
-    actions.cancel_plan(plan_in_form(request, conversation), person(request).username)
+def cancel(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    actions.cancel_plan(plan_in_form(request, conversation), by)
 
 
 @verb(alert="beside-alert")
-def beside(request: HttpRequest, conversation: Conversation) -> None:
+def beside(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Ask for another plan; the one that is shown stays open."""
-    plan_command.ask_beside(conversation, request.POST.get("goal", ""), person(request).username)
+    plan_command.ask_beside(conversation, request.POST.get("goal", ""), by)
 
 
 @verb(alert="say-alert")
-def cancel_asking(request: HttpRequest, conversation: Conversation) -> None:
+def cancel_asking(request: HttpRequest, conversation: Conversation, by: str) -> None:
     keep_typed(request, conversation)
     asking = number(request.POST.get("asking"))
     if asking is None:
         raise Invalid(UNNAMED)
-    actions.cancel_request(conversation, person(request).username, asking)
+    actions.cancel_request(conversation, by, asking)
 
 
 @verb(alert="plan-alert")
-def pause(request: HttpRequest, conversation: Conversation) -> None:
-    actions.pause_plan(plan_in_form(request, conversation), person(request).username)
+def pause(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    actions.pause_plan(plan_in_form(request, conversation), by)
 
 
 @verb(alert="plan-alert")
-def resume(request: HttpRequest, conversation: Conversation) -> None:
+def resume(request: HttpRequest, conversation: Conversation, by: str) -> None:
     plan, version = plan_on_page(request, conversation)
-    actions.resume_plan(plan, person(request).username, version)
+    actions.resume_plan(plan, by, version)
 
 
 @verb(alert="plan-alert")
-def stop(request: HttpRequest, conversation: Conversation) -> None:
-    actions.stop_plan(plan_in_form(request, conversation), person(request).username)
+def stop(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    actions.stop_plan(plan_in_form(request, conversation), by)
 
 
 @verb(alert="plan-alert")
-def again(request: HttpRequest, conversation: Conversation) -> None:
+def again(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Go on with what failed or was stopped."""
     plan, version = plan_on_page(request, conversation)
-    actions.run_plan(plan, person(request).username, version=version)
+    actions.run_plan(plan, by, version=version)
 
 
 @verb(alert="plan-alert")
-def edit(request: HttpRequest, conversation: Conversation) -> None:
+def edit(request: HttpRequest, conversation: Conversation, by: str) -> None:
     plan, version = plan_on_page(request, conversation)
-    actions.edit_plan(plan, edit_of(request), person(request).username, version)
+    actions.edit_plan(plan, edit_of(request), by, version)
 
 
 @verb(alert="plan-alert")
-def add(request: HttpRequest, conversation: Conversation) -> None:
+def add(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """A new subtask, or the removed one that the toast `restores`."""
-    by, after = person(request).username, request.POST.get("after") or None
+    after = request.POST.get("after") or None
     plan, version = plan_on_page(request, conversation)
     if restores := request.POST.get("restores"):
         actions.restore_subtask(plan, restores, by, version)
@@ -131,27 +130,27 @@ def draft_of(request: HttpRequest) -> SubtaskDraft:
 
 
 @verb(alert="plan-alert")
-def update(request: HttpRequest, conversation: Conversation, key: str) -> None:
+def update(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
     changes: dict[str, object] = draft_of(request).model_dump()
     plan, version = plan_on_page(request, conversation)
-    actions.update_subtask(plan, key, changes, person(request).username, version)
+    actions.update_subtask(plan, key, changes, by, version)
 
 
 @verb(alert="plan-alert")
-def move(request: HttpRequest, conversation: Conversation, key: str) -> None:
+def move(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
     place = number(request.POST.get("to"))
     if place is None:
         raise Http404
     plan, version = plan_on_page(request, conversation)
-    actions.move_subtask(plan, key, place, person(request).username, version)
+    actions.move_subtask(plan, key, place, by, version)
 
 
 @verb(alert="plan-alert")
-def remove(request: HttpRequest, conversation: Conversation, key: str) -> str:
+def remove(request: HttpRequest, conversation: Conversation, by: str, key: str) -> str:
     """Without asking first: the answer is a toast that offers to put it back where it was."""
     plan, version = plan_on_page(request, conversation)
     gone = checklist(plan).filter(key=key).first()
-    plan = actions.remove_subtask(plan, key, person(request).username, version)
+    plan = actions.remove_subtask(plan, key, by, version)
     if gone is None:
         return ""
     context = {"conversation": conversation, "plan": plan, "gone": gone}
@@ -159,34 +158,36 @@ def remove(request: HttpRequest, conversation: Conversation, key: str) -> str:
 
 
 @verb(alert="plan-alert")
-def retry(request: HttpRequest, conversation: Conversation, key: str) -> None:
+def retry(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
     plan, version = plan_on_page(request, conversation)
-    actions.retry_subtask(plan, key, person(request).username, version)
+    actions.retry_subtask(plan, key, by, version)
 
 
 @verb(alert="skip-alert")
-def skip(request: HttpRequest, conversation: Conversation, key: str) -> None:
+def skip(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
     plan, version = plan_on_page(request, conversation)
     reason = request.POST.get("reason", "")
-    actions.skip_subtask(plan, key, person(request).username, reason, version)
+    actions.skip_subtask(plan, key, by, reason, version)
 
 
 @verb(alert="replan-alert")
-def replan(request: HttpRequest, conversation: Conversation, key: str | None = None) -> None:
+def replan(
+    request: HttpRequest, conversation: Conversation, by: str, key: str | None = None
+) -> None:
     """Plan the rest anew, from this subtask on or from the next one."""
     plan, version = plan_on_page(request, conversation)
     hint = request.POST.get("hint", "").strip()
-    actions.replan_rest(plan, person(request).username, key, hint, version)
+    actions.replan_rest(plan, by, key, hint, version)
 
 
 @verb(alert="budget-alert")
-def raise_budget(request: HttpRequest, conversation: Conversation) -> None:
+def raise_budget(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Raise the limits that halted the run, and go on; limits that still halt it are not kept."""
     typed = {name: request.POST[name] for name in NAMES if request.POST.get(name)}
     limits: dict[str, object] = {name: number_in(text) for name, text in typed.items()}
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
-        plan = actions.raise_budget(plan, person(request).username, limits, version)
+        plan = actions.raise_budget(plan, by, limits, version)
         if still := why_over(plan):
             raise Invalid(f"That is not enough: {still}.")
 
@@ -223,13 +224,13 @@ def versions(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @verb(alert="plan-alert")
-def go_back(request: HttpRequest, conversation: Conversation) -> None:
+def go_back(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Without asking: it makes one more version."""
     wanted = number(request.POST.get("to"))
     if wanted is None:
         raise Http404
     plan, version = plan_on_page(request, conversation)
-    actions.restore_version(plan, wanted, person(request).username, version)
+    actions.restore_version(plan, wanted, by, version)
 
 
 # The plans of one conversation
@@ -256,20 +257,20 @@ def draw_list(conversation: Conversation) -> str:
 
 
 @verb(alert="plans-here-alert")
-def activate(request: HttpRequest, conversation: Conversation, plan: int) -> str:
-    actions.activate_plan(plan_in(conversation, plan), person(request).username)
+def activate(request: HttpRequest, conversation: Conversation, by: str, plan: int) -> str:
+    actions.activate_plan(plan_in(conversation, plan), by)
     return draw_list(conversation)
 
 
 @verb(alert="plans-here-alert")
-def delete(request: HttpRequest, conversation: Conversation, plan: int) -> str:
+def delete(request: HttpRequest, conversation: Conversation, by: str, plan: int) -> str:
     """Its card leaves the conversation with it."""
     gone = plan_in(conversation, plan)
     card = gone.card_id
-    actions.delete_plan(gone, person(request).username)
+    actions.delete_plan(gone, by)
     return draw_list(conversation) + (components.remove(f"message-{card}") if card else "")
 
 
 @verb(alert="plan-alert")
-def use_again(request: HttpRequest, conversation: Conversation, plan: int) -> None:
-    actions.use_again(plan_in(conversation, plan), person(request).username)
+def use_again(request: HttpRequest, conversation: Conversation, by: str, plan: int) -> None:
+    actions.use_again(plan_in(conversation, plan), by)
