@@ -10,7 +10,7 @@ from django.db import transaction
 from agents import actions as talk
 from agents import events
 from agents.models import Conversation, Message
-from agents.statements import by_key, for_update
+from agents.statements import by_key
 from console.chat_results import ChatResult, typed, with_notice
 from console.intents import SeenOnPage, handle_intent
 from console.plan_command import plan
@@ -50,7 +50,7 @@ def handle_message(
     talk.demand_no_helper(conversation, by)
     with transaction.atomic():
         count_message(conversation.owner_id)
-        locked = by_key(Conversation, conversation.pk, for_update())
+        locked = by_key(Conversation, conversation.pk, lock=True)
         if locked is None:
             raise Conversation.DoesNotExist
         conversation = locked

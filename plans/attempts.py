@@ -7,25 +7,30 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from django.db.models import QuerySet
+
 from agents.engine import budget
 from agents.engine.times import Times, counts_from, times_of
 from agents.models import Turn
-from agents.statements import fetch_models
+from agents.statements import prepared
 from plans.models import Attempt, Plan
 from plans.queries import backoff_seconds, plans_below, turns_of
 
 Document = dict[str, object]
 
-ATTEMPTS = """
-SELECT a.* FROM plans_attempt a JOIN plans_subtask s ON s.id = a.subtask_id
-WHERE s.plan_id = %s ORDER BY a.number
-"""
-ATTEMPTED = """
-SELECT t.id, t.state, t.waiting_for, t.started_at, t.finished_at, t.lease_until, t.worked, t.waited,
-    t.paused, t.counted_at, t.tokens_in, t.tokens_out, t.cost
-FROM agents_turn t JOIN plans_attempt a ON a.turn_id = t.id
-JOIN plans_subtask s ON s.id = a.subtask_id WHERE s.plan_id = %s
-"""
+
+@prepared
+def attempts_at(plan: int) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(subtask__plan=plan).order_by("number")
+
+
+@prepared
+def attempted_turns(plan: int) -> QuerySet[Turn]:
+    """What their times and cost are made of."""
+    return Turn.objects.filter(attempt__subtask__plan=plan).only(
+        *("state", "waiting_for", "started_at", "finished_at", "lease_until", "counted_at"),
+        *("worked", "waited", "paused", "tokens_in", "tokens_out", "cost"),
+    )
 
 
 @dataclass
@@ -76,8 +81,8 @@ class AttemptSummary:
 def attempts_of(plan: Plan) -> defaultdict[int, AttemptSummary]:
     """By subtask."""
     summaries: defaultdict[int, AttemptSummary] = defaultdict(AttemptSummary)
-    attempts = fetch_models(Attempt, ATTEMPTS, [plan.pk])
-    turns = {turn.pk: turn for turn in fetch_models(Turn, ATTEMPTED, [plan.pk])} if attempts else {}
+    attempts = attempts_at.models(plan=plan.pk)
+    turns = {turn.pk: turn for turn in attempted_turns.models(plan=plan.pk)} if attempts else {}
     below = plans_below(turns)
     for attempt in attempts:
         if attempt.turn_id not in turns:  # deleted while this was read

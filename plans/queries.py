@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import timedelta
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from agents import events
@@ -17,7 +17,7 @@ from agents.db import clock, lock_conversation
 from agents.engine.persistence import change_of_message
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
-from agents.statements import by_key, fetch_all, fetch_one, for_update, places
+from agents.statements import by_key, one_of, prepared
 from plans.expected_version import VersionConflict
 from plans.models import (
     PLAN_TEXT,
@@ -31,29 +31,6 @@ from plans.models import (
     Subtask,
 )
 from plans.schemas import LONGEST_PLAN
-
-# Asked for at every listing and every call of a tool.
-POINTER = (
-    "SELECT plan_id, CASE WHEN asked_message_id IS NULL THEN '' ELSE asked_goal END"
-    " FROM plans_activeplan WHERE conversation_id = %s"
-)
-ASKED_BY = "SELECT asked_message_id FROM plans_activeplan WHERE conversation_id = %s"
-TEXTS = (
-    f"SELECT key, {', '.join(SUBTASK_TEXT)} FROM plans_subtask"
-    " WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
-)
-STARTED = (
-    "SELECT 1 FROM plans_subtask"
-    " WHERE plan_id = %s AND position IS NOT NULL AND state <> 'todo' LIMIT 1"
-)
-
-# The plans by which other agents work for what turns do, the newest last.
-BELOW = """
-SELECT c.turn_id, p.id FROM plans_plan p
-JOIN agents_conversation child ON child.id = p.conversation_id
-JOIN agents_toolcall c ON c.id = child.parent_call_id
-WHERE c.turn_id IN ({}) ORDER BY p.id
-"""
 
 CHILD = """\
 The plan of an agent that works for a subtask cannot be changed by hand: change the plan it works \
@@ -88,32 +65,37 @@ def active_plan(conversation: Conversation) -> Plan | None:
 
 def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
     """The plan in the drawer, and the goal for which another one is being asked."""
-    row = fetch_one(POINTER, [conversation_id])
-    if row is None:
-        return None, ""
-    plan_id, goal = row
-    return by_key(Plan, plan_id), str(goal)
+    plan_id, asked_message, goal = pointers.first(conversation=conversation_id) or (None, None, "")
+    return by_key(Plan, plan_id), goal if asked_message else ""
 
 
 def requested_by(conversation_id: int) -> int | None:
     """The message with which a plan is being asked for."""
-    row = fetch_one(ASKED_BY, [conversation_id])
-    return row[0] if row else None
+    pointer = pointers.first(conversation=conversation_id)
+    return pointer[1] if pointer else None
+
+
+@prepared
+def pointers(
+    conversation: int,
+) -> QuerySet[ActivePlan, tuple[int | None, int | None, str]]:
+    rows = ActivePlan.objects.filter(conversation=conversation)
+    return rows.values_list("plan_id", "asked_message_id", "asked_goal")
 
 
 def lock_plan(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
     lock_conversation(plan.conversation_id)
-    locked = reload(plan, for_update())
+    locked = reload(plan, lock=True)
     conversation = by_key(Conversation, plan.conversation_id)
     assert conversation is not None, "a plan points to one"
     locked.conversation = conversation
     return locked
 
 
-def reload(plan: Plan, locked: str = "") -> Plan:
+def reload(plan: Plan, *, lock: bool = False) -> Plan:
     """The plan's row as it is now."""
-    read = by_key(Plan, plan.pk, locked)
+    read = by_key(Plan, plan.pk, lock=lock)
     if read is None:
         raise NotFound(f"There is no plan {plan.pk} any more.")
     return read
@@ -253,7 +235,8 @@ def backoff_seconds(plan: Plan) -> tuple[timedelta, timedelta]:
 def refresh_state(plan: Plan) -> None:
     """todo until something has started; done and abandoned only by an explicit end."""
     if plan.is_open:
-        state = State.IN_PROGRESS if fetch_one(STARTED, [plan.pk]) else State.TODO
+        started = plan.subtasks.filter(position__isnull=False).exclude(state=State.TODO)
+        state = State.IN_PROGRESS if started.exists() else State.TODO
         if plan.state != state:
             plan.state = state
             plan.save(update_fields=["state", "updated_at"])
@@ -261,8 +244,11 @@ def refresh_state(plan: Plan) -> None:
 
 def snapshot_text(plan: Plan) -> dict[str, object]:
     """The plan's text, as versions keep it."""
-    columns = ("key", *SUBTASK_TEXT)
-    subtasks = [dict(zip(columns, row, strict=True)) for row in fetch_all(TEXTS, [plan.pk])]
+    subtasks = list(
+        plan.subtasks.filter(position__isnull=False)
+        .order_by("position")
+        .values("key", *SUBTASK_TEXT)
+    )
     return {**{field: getattr(plan, field) for field in PLAN_TEXT}, "subtasks": subtasks}
 
 
@@ -310,7 +296,14 @@ def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str =
 def plans_below(turns: Iterable[int]) -> dict[int, int]:
     """By the turn that called: the newest plan of an agent it called."""
     callers = list(turns)
-    return dict(fetch_all(BELOW.format(places(callers)), callers)) if callers else {}
+    return dict(plans_of_called_agents.rows(turns=callers)) if callers else {}
+
+
+@prepared
+def plans_of_called_agents(turns: list[int]) -> QuerySet[Plan, tuple[int, int]]:
+    """The turn that called and the plan, the newest last."""
+    by_turn = Plan.objects.annotate(caller=F("conversation__parent_call__turn_id"))
+    return by_turn.filter(one_of("caller", turns)).order_by("pk").values_list("caller", "pk")
 
 
 def asking_plan(plan: Plan) -> Plan | None:

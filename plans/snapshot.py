@@ -4,35 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.engine.subagents import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.statements import fetch_models, fetch_one
+from agents.statements import prepared
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
-from plans.models import Plan, State, Subtask
+from plans.models import ActivePlan, Plan, State, Subtask
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
 
 Document = dict[str, object]
-
-# Read at every change of every plan that somebody looks at.
-SEQ = "SELECT seq FROM agents_conversation WHERE id = %s"
-ACTIVE = "SELECT 1 FROM plans_activeplan WHERE plan_id = %s"
-CHECKLIST = (
-    "SELECT * FROM plans_subtask WHERE plan_id = %s AND position IS NOT NULL ORDER BY position"
-)
-OPEN_TURNS = (
-    "SELECT * FROM agents_turn WHERE conversation_id = %s"
-    f" AND state IN ({', '.join(repr(str(state)) for state in Turn.OPEN_STATES)}) ORDER BY id"
-)
-LAST_CALL = """
-SELECT * FROM agents_toolcall
-WHERE turn_id = %s AND started_at IS NOT NULL ORDER BY started_at DESC LIMIT 1
-"""
-LAST_MESSAGE = (
-    "SELECT id, created_at FROM agents_message WHERE turn_id = %s ORDER BY seq DESC LIMIT 1"
-)
 
 
 def conversation_snapshot(conversation: Conversation) -> Document | None:
@@ -43,17 +26,51 @@ def conversation_snapshot(conversation: Conversation) -> Document | None:
 
 def snapshot(plan: Plan) -> Document:
     """The plan as it is now. `seq` is read before the rows: it is never older than it says."""
-    (seq,) = fetch_one(SEQ, [plan.conversation_id]) or (0,)
+    (seq,) = seq_of.first(conversation=plan.conversation_id) or (0,)
     return document(reload(plan), seq, open_turns_of(plan.conversation_id))
 
 
 def open_turns_of(conversation_id: int) -> list[Turn]:
-    return fetch_models(Turn, OPEN_TURNS, [conversation_id])
+    return open_turns.models(conversation=conversation_id)
+
+
+# Read at every change of every plan that somebody looks at.
+
+
+@prepared
+def seq_of(conversation: int) -> QuerySet[Conversation, tuple[int]]:
+    return Conversation.objects.filter(pk=conversation).values_list("seq")
+
+
+@prepared
+def open_turns(conversation: int) -> QuerySet[Turn]:
+    turns = Turn.objects.filter(conversation=conversation, state__in=Turn.OPEN_STATES)
+    return turns.order_by("pk")
+
+
+@prepared
+def pointers_to(plan: int) -> QuerySet[ActivePlan, tuple[int]]:
+    return ActivePlan.objects.filter(plan=plan).values_list("pk")
+
+
+@prepared
+def checklist(plan: int) -> QuerySet[Subtask]:
+    return Subtask.objects.filter(plan=plan, position__isnull=False).order_by("position")
+
+
+@prepared
+def last_call(turn: int) -> QuerySet[ToolCall]:
+    return ToolCall.objects.filter(turn=turn, started_at__isnull=False).order_by("-started_at")[:1]
+
+
+@prepared
+def last_message(turn: int) -> QuerySet[Message, tuple[datetime]]:
+    return Message.objects.filter(turn=turn).order_by("-seq").values_list("created_at")[:1]
 
 
 def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
-    subtasks = fetch_models(Subtask, CHECKLIST, [plan.pk])
+    subtasks = checklist.models(plan=plan.pk)
     attempts = attempts_of(plan)
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
@@ -67,7 +84,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     facts: Document = {
         "id": plan.pk,
         "conversation": plan.conversation_id,
-        "active": fetch_one(ACTIVE, [plan.pk]) is not None,
+        "active": bool(pointers_to.rows(plan=plan.pk)),
         "seq": seq,
         **{name: getattr(plan, name) for name in ("goal", "title", "content", "expected_outcome")},
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
@@ -141,10 +158,9 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     turn = next((turn for turn in turns if turn.state == TurnState.RUNNING), None)
     if turn is None or not plan.is_live:
         return None
-    last = next(iter(fetch_models(ToolCall, LAST_CALL, [turn.pk])), None)
+    last = next(iter(last_call.models(turn=turn.pk)), None)
     running = last is not None and last.state == ToolCall.State.RUNNING
-    messages = fetch_models(Message, LAST_MESSAGE, [turn.pk])
-    moments = [turn.started_at, *(message.created_at for message in messages)]
+    moments = [turn.started_at, *(last_message.first(turn=turn.pk) or ())]
     if last is not None:
         moments += [last.started_at, last.finished_at]
     last_at = max((moment for moment in moments if moment), default=timezone.now())

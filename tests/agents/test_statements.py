@@ -1,4 +1,4 @@
-"""Statements written by hand do what Django's do."""
+"""Prepared statements do what Django's do."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -6,11 +6,10 @@ from decimal import Decimal
 import pytest
 
 from agents.models import Message, Turn
-from agents.statements import fetch_models, fetch_one, insert, store
+from agents.statements import by_key, insert, one_of, prepared, store, updating
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db
-ALL = "SELECT * FROM agents_turn WHERE id = %s"
 
 
 def made(**values):
@@ -30,7 +29,7 @@ def test_an_inserted_row_is_the_row_django_reads():
 
 def test_a_found_row_is_the_row_django_reads():
     turn = made(stop_requested=True, cost=Decimal("1.5"), checkpoint={"task": "x"})
-    (read,) = fetch_models(Turn, ALL, [turn.pk])
+    read = by_key(Turn, turn.pk)
     same = Turn.objects.get(pk=turn.pk)
     for field in Turn._meta.concrete_fields:
         assert getattr(read, field.attname) == getattr(same, field.attname), field.name
@@ -39,8 +38,33 @@ def test_a_found_row_is_the_row_django_reads():
 
 def test_a_column_that_was_left_out_is_read_when_asked_for():
     turn = made(lane="run")
-    (read,) = fetch_models(Turn, "SELECT state, id FROM agents_turn WHERE id = %s", [turn.pk])
+    state_of = prepared(lambda turn: Turn.objects.filter(pk=turn).only("state"))
+    (read,) = state_of.models(turn=turn.pk)
+    assert read.get_deferred_fields() == {
+        field.attname for field in Turn._meta.concrete_fields if field.name not in ("id", "state")
+    }
     assert (read.state, read.lane) == ("queued", "run")
+
+
+def test_a_prepared_query_takes_other_values_each_time():
+    turns = [made(lane="run", config={"n": n}) for n in range(3)]
+    configs = prepared(
+        lambda turns, lane: (
+            Turn.objects.filter(one_of("id", turns), lane=lane).order_by("pk").values_list("config")
+        )
+    )
+    pks = [turn.pk for turn in turns]
+    assert configs.rows(turns=pks, lane="run") == [({"n": 0},), ({"n": 1},), ({"n": 2},)]
+    assert configs.rows(turns=pks[2:], lane="run") == [({"n": 2},)]
+    assert configs.first(turns=pks, lane="chat") is None
+
+
+def test_a_prepared_update_gives_the_rows_that_it_has_changed():
+    turn, _ = made(), made()
+    end = prepared(lambda turn, state: updating(Turn.objects.filter(pk=turn), state=state))
+    (read,) = end.changed(turn=turn.pk, state="done")
+    assert (read.pk, read.state, read.config) == (turn.pk, "done", {})
+    assert list(Turn.objects.order_by("pk").values_list("state", flat=True)) == ["done", "queued"]
 
 
 def test_only_the_named_fields_are_stored():
@@ -59,4 +83,4 @@ def test_what_no_database_keeps_is_replaced_here_too():
 
 @pytest.mark.parametrize("number", [10**30, -(10**30)])
 def test_a_number_that_no_column_holds_is_not_there(number):
-    assert fetch_one(ALL, [number]) is None
+    assert by_key(Turn, number) is None
