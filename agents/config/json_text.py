@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from unicodedata import category
 
 from pydantic import JsonValue
 
@@ -14,6 +15,7 @@ JsonObject = dict[str, JsonValue]
 SPACE = re.compile(r"[ \t\r\n]*")
 LONG_NUMBER = re.compile(r"\d{4301}")
 DECODER = json.JSONDecoder()
+INVISIBLE = {"Cc", "Cf", "Zl", "Zp"}  # Unicode categories
 
 
 class BadFile(Exception):
@@ -145,6 +147,9 @@ def patched(text: str, patch: Mapping[str, JsonValue]) -> str:
         return text
     first_line = re.search(r"\n([ \t]*)\S", text.strip())
     lines = written(after, indent=first_line[1] if first_line else None)
+    # What the person wrote as an escape, or never wrote, does not become an invisible character.
+    hidden = {c for c in set(lines) - set(text) if c > " " and category(c) in INVISIBLE}
+    lines = lines.translate({ord(c): json.dumps(c)[1:-1] for c in hidden})
     if "\r\n" in text:
         lines = lines.replace("\n", "\r\n")
     return lines + text[len(text.rstrip()) :]

@@ -460,3 +460,12 @@ def test_the_cache_forgets_what_is_gone(bob):
     with pytest.raises(NotFound):
         read_agent("bob")
     assert bob not in agent_file.cached_records
+
+
+def test_what_is_written_as_an_escape_does_not_become_an_invisible_character():
+    text = r'{"always_allow": ["shell:ls\u200b -la"], "name": "nur' + "\u200c" + r'a"}'
+    after = patched(text, {"description": "new\u202e\U000e0041"})
+    assert r"ls\u200b -la" in after
+    assert "nur\u200ca" in after, "what is there as a character stays one"
+    assert r'"new\u202e\udb40\udc41"' in after
+    assert json.loads(after)["description"] == "new\u202e\U000e0041"
