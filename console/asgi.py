@@ -15,8 +15,7 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import WebsocketDenier  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 
-from console.live.consumers import Conversation  # noqa: E402
-from console.live.origins import SameOrigin  # noqa: E402
+from console.live.consumers import Conversation, SameOrigin  # noqa: E402
 from console.ops.health import Probed  # noqa: E402
 from console.ops.metrics import Counted  # noqa: E402
 from console.serving.handler import Pages  # noqa: E402

@@ -106,7 +106,8 @@ class ConversationState:
         """What can be done about the plan; nothing while another one is being written."""
         if self.plan is None or (self.asked is not None and self.planning):
             return PlanButtons()
-        return plan_buttons(self.plan, self.conversation.pk, replanning=self.replanning)
+        replanning = any(turn.checkpoint.get("replan") for turn in self.open_turns)
+        return plan_buttons(self.plan, self.conversation.pk, replanning=replanning)
 
     @property
     def plan_button_name(self) -> str:
@@ -141,8 +142,8 @@ class ConversationState:
         return Plan.objects.filter(conversation=self.conversation).exists()
 
     @cached_property
-    def legs(self) -> dict[str, str]:
-        """Where each subtask's last attempt stands in the conversation."""
+    def anchors(self) -> dict[str, str]:
+        """The element id of each subtask's last attempt in the conversation."""
         turns = turns_of_subtasks.rows(plan=self.plan["id"]) if self.plan else []
         return {key: f"turn-{turn}" for key, turn in turns}
 
@@ -156,17 +157,21 @@ class ConversationState:
     def nested(self) -> dict[int, Snapshot]:
         """Plans by which other agents work for a subtask, by their number."""
         subtasks = self.plan["subtasks"] if self.plan else []
-        below = [row["plan"] for row in subtasks if row["plan"]]
-        if not below:
+        nested = [row["plan"] for row in subtasks if row["plan"]]
+        if not nested:
             return {}
-        return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=below)}
+        return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=nested)}
 
     @cached_property
     def helper(self) -> str:
         """The agent whose answer the run waits for."""
         waits = [t for t in self.open_turns if t.waiting_for == Turn.WaitingFor.CHILD]
         turn = next((turn for turn in waits if turn.lane == Lane.RUN), None)
-        child = subagent_of(turn) if turn else None
+        if turn is None:
+            return ""
+        working = ToolCall.State.RUNNING
+        children = Conversation.objects.filter(parent_call__turn=turn, parent_call__state=working)
+        child = children.order_by("pk").last()
         return agent_name(child.agent_id) if child else ""
 
     @cached_property
@@ -174,11 +179,6 @@ class ConversationState:
         """The limits that halted the run."""
         halted = self.plan is not None and self.plan["attention"] == "budget"
         return used_up(Plan.objects.get(pk=self.plan["id"])) if self.plan and halted else []
-
-    @property
-    def replanning(self) -> bool:
-        """Whether the rest of the plan is being planned anew."""
-        return any(turn.checkpoint.get("replan") for turn in self.open_turns)
 
     @property
     def activity(self) -> str:
@@ -225,7 +225,13 @@ class ConversationState:
             return f"Needs you: {self.row_mark.words}"
         if self.answering:
             return f"{self.agent_name} is answering"
-        return self.run_status()
+        if self.plan is None or self.mark is None:
+            return ""
+        if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
+            progress = self.plan["progress"]
+            settled = progress["done"] + progress["abandoned"]
+            return f"Subtask {settled} of {progress['total']} done. {self.mark.words}"
+        return f"Plan: {self.mark.words}"
 
     @property
     def alarm(self) -> str:
@@ -237,15 +243,6 @@ class ConversationState:
         last = tried.select_related("turn").last()
         has_card = last is not None and last.turn.state == TurnState.FAILED
         return "" if has_card else f"{self.mark.words}: {row['error']}"
-
-    def run_status(self) -> str:
-        if self.plan is None or self.mark is None:
-            return ""
-        if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
-            progress = self.plan["progress"]
-            settled = progress["done"] + progress["abandoned"]
-            return f"Subtask {settled} of {progress['total']} done. {self.mark.words}"
-        return f"Plan: {self.mark.words}"
 
     @property
     def placeholder(self) -> str:
@@ -271,18 +268,9 @@ def read_state(conversation_id: int) -> ConversationState:
         seq=conversation.seq,
         plan=document(plan, conversation.seq, open_turns) if plan else None,
         asked=goal or None,
-        open_turns=sorted(open_turns, key=is_first_in_lane, reverse=True),
+        # the turn that has its lane comes before those queued behind it
+        open_turns=sorted(open_turns, key=lambda turn: turn.state == TurnState.QUEUED),
     )
-
-
-def subagent_of(turn: Turn) -> Conversation | None:
-    """The conversation with the agent that is working for this turn."""
-    working = Conversation.objects.filter(parent_call__turn=turn)
-    return working.filter(parent_call__state=ToolCall.State.RUNNING).order_by("pk").last()
-
-
-def is_first_in_lane(turn: Turn) -> bool:
-    return turn.state != TurnState.QUEUED
 
 
 def agent_name(agent_id: str) -> str:

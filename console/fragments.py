@@ -7,7 +7,7 @@ is made of the same templates.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -98,26 +98,10 @@ def row_piece(now: ConversationState) -> str:
     return replace(f"conversation-{now.conversation.pk}", row)
 
 
-def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> list[str]:
+def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> Iterator[str]:
     """New messages are appended, changed ones replaced; after a clearing, all is replaced."""
     c = now.conversation
-    changed = news_of(now, after, growing)
-    seen = after > c.cleared_seq and seen_messages.rows(
-        conversation=c.pk, after=c.cleared_seq, until=after
-    )
-    if not seen or len(changed) > SHOWN:
-        old = [remove("cleared")] if after < c.cleared_seq else []  # it ends with an earlier /clear
-        return [*old, replace("thread", thread(now))]
-    touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
-    wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
-    rows = list(read_messages(c).filter(wanted))
-    return list(group_pieces(now, rows, changed.keys(), touched, after))
-
-
-def news_of(now: ConversationState, after: int, growing: bool) -> dict[int, int | None]:
-    """The messages in view that are new or changed, each with its turn."""
-    c = now.conversation
-    return dict(
+    changed = dict(
         changed_messages.rows(
             conversation=c.pk,
             after=c.cleared_seq,
@@ -126,6 +110,34 @@ def news_of(now: ConversationState, after: int, growing: bool) -> dict[int, int 
             growing=growing,
         )
     )
+    has_some = after > c.cleared_seq and seen_messages.rows(
+        conversation=c.pk, after=c.cleared_seq, until=after
+    )
+    if not has_some or len(changed) > SHOWN:
+        if after < c.cleared_seq:
+            yield remove("cleared")  # it ends with an earlier /clear
+        yield replace("thread", thread(now))
+        return
+    touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
+    wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
+    rows = list(read_messages(c).filter(wanted))
+    yield from group_pieces(now, rows, changed.keys(), touched, after)
+
+
+def touched_turns(now: ConversationState, after: int) -> set[int]:
+    """Turns whose head or foot may read differently now."""
+    touched = {turn.pk for turn in now.open_turns}
+    keys = set()
+    for event in read_after(now.conversation.pk, after):
+        kind, _, pk = event.subject.partition(":")
+        if kind == "turn":
+            touched.add(int(pk))
+        elif kind == "plan" and event.data.get("subtask"):  # settled or changed by hand
+            keys.add(str(event.data["subtask"]))
+    if keys and now.plan is not None:
+        attempts = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
+        touched.update(attempts.values_list("turn", flat=True))
+    return touched
 
 
 def group_pieces(
@@ -134,67 +146,45 @@ def group_pieces(
     changed: Collection[int],
     touched: set[int],
     after: int,
-) -> Iterable[str]:
-    legs = {leg.id: leg for leg in groups_of(row for row in rows if row.turn_id in touched)}
+) -> Iterator[str]:
+    """A group that began since is appended whole; of another one what is new or reads otherwise."""
+    groups = {group.id: group for group in groups_of(row for row in rows if row.turn_id in touched)}
     thread = Thread(now)
     appended: set[str] = set()
     for message in rows:
-        if message.pk not in changed and not shows_more_than_itself(message, now, touched):
+        if message.pk not in changed and not depends_on_others(message, now, touched):
             continue
-        leg = legs.get(group_id(message)) or TurnGroup(group_id(message), None, [message])
-        if leg.id in appended:
+        group = groups.get(group_id(message)) or TurnGroup(group_id(message), None, [message])
+        if group.id in appended:
             continue
-        if leg.first_seq > after:
-            appended.add(leg.id)
-            yield append("thread", thread.leg(leg))
+        if group.first_seq > after:
+            appended.add(group.id)
+            yield append("thread", thread.group(group))
         elif message.seq > after:
-            yield append(f"{leg.id}-body", thread.message(message))
+            yield append(f"{group.id}-body", thread.message(message))
         else:
             yield replace(f"message-{message.pk}", thread.message(message))
-    for leg in legs.values():
-        if leg.id not in appended:
-            yield from thread.around(leg)
-    for gone in {f"turn-{pk}" for pk in touched} - legs.keys():
+    for group in groups.values():
+        if group.id not in appended:  # the head of a subtask's group, or the foot of a reply
+            name = "head" if group.subtask else "foot"
+            html = show(f"conversation/_{name}.html", now, group=group)
+            yield replace(f"{group.id}-{name}", html)
+    for gone in {f"turn-{pk}" for pk in touched} - groups.keys():
         yield remove(gone)
 
 
-def shows_more_than_itself(message: Message, now: ConversationState, touched: set[int]) -> bool:
+def depends_on_others(message: Message, now: ConversationState, touched: set[int]) -> bool:
     """Cards show the plan, what a person sent whether it waits, an approval what was decided."""
     if message.kind == Message.Kind.PLAN:
-        return is_card_of(message, now)
+        return now.plan is not None and message.meta.get("plan") == now.plan["id"]
     return message.turn_id in touched and (
         message.role == "user" or message.kind == Message.Kind.APPROVAL
     )
 
 
-def touched_turns(now: ConversationState, after: int) -> set[int]:
-    """Turns whose head or foot may read differently now."""
-    happened = read_after(now.conversation.pk, after)
-    about = [event.subject.partition(":") for event in happened]
-    named = {int(pk) for kind, _, pk in about if kind == "turn"}
-    keys = {
-        str(event.data["subtask"])
-        for event, (kind, _, _) in zip(happened, about, strict=True)
-        if kind == "plan" and event.data.get("subtask")
-    }
-    return named | attempts_at(now, keys) | {turn.pk for turn in now.open_turns}
-
-
-def attempts_at(now: ConversationState, keys: set[str]) -> set[int]:
-    """The turns of subtasks that were settled or changed by hand."""
-    if not keys or now.plan is None:
-        return set()
-    tried = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
-    return set(tried.values_list("turn", flat=True))
-
-
-def is_card_of(message: Message, now: ConversationState) -> bool:
-    return bool(now.plan) and message.meta.get("plan") == (now.plan or {})["id"]
-
-
 @dataclass
 class Thread:
-    """Renders legs and messages; plans are read once each.
+    """Renders groups and messages; plans are read once each.
 
     What was `cleared` can be read only: it offers nothing to act on, and nothing replaces it.
     """
@@ -207,22 +197,17 @@ class Thread:
         if self.now.plan:
             self.plans[self.now.plan["id"]] = self.now.plan
 
-    def leg(self, leg: TurnGroup) -> SafeString:
-        said = [self.message(message) for message in leg.messages]
+    def group(self, group: TurnGroup) -> SafeString:
+        extra = {"messages": [self.message(each) for each in group.messages]}
         if self.cleared:
-            leg.id = f"cleared-{leg.id}"
-        extra: dict[str, object] = {"leg": leg, "said": said, "cleared": self.cleared}
-        return show("conversation/_turn_group.html", self.now, **extra)
-
-    def around(self, leg: TurnGroup) -> Iterable[str]:
-        """The head of a subtask's leg, or the foot of a reply."""
-        name = "head" if leg.subtask else "foot"
-        yield replace(f"{leg.id}-{name}", show(f"conversation/_{name}.html", self.now, leg=leg))
+            group.id = f"cleared-{group.id}"
+        template = "conversation/_turn_group.html"
+        return show(template, self.now, group=group, cleared=self.cleared, **extra)
 
     def message(self, message: Message) -> SafeString:
         extra: dict[str, object] = {"message": message, "cleared": self.cleared}
-        if shown := message.meta.get("closing") or message.meta.get("plan"):
-            extra["card"] = self.plan(int(shown))
+        if plan := message.meta.get("closing") or message.meta.get("plan"):
+            extra["card"] = self.plan(int(plan))
         if message.turn_id in self.now.waiting_turns and not self.cleared:
             extra["waiting"] = True
         return show("conversation/_message.html", self.now, **extra)
@@ -236,25 +221,26 @@ class Thread:
 
 def thread(now: ConversationState) -> SafeString:
     """The newest part of the whole conversation."""
-    legs, before = last_groups(now.conversation)
-    shown = Thread(now)
-    parts = [shown.leg(leg) for leg in legs]
-    return show("conversation/_thread.html", now, legs=parts, before=before)
+    groups, before = last_groups(now.conversation)
+    thread = Thread(now)
+    parts = [thread.group(group) for group in groups]
+    return show("conversation/_thread.html", now, groups=parts, before=before)
 
 
 def cleared(now: ConversationState) -> SafeString:
     """The newest part of what was said before the last /clear."""
-    legs, before = last_groups(now.conversation, cleared=True)
-    parts = [Thread(now, cleared=True).leg(leg) for leg in legs]
-    return show("conversation/_cleared.html", now, legs=parts, before=before, cleared=True)
+    groups, before = last_groups(now.conversation, cleared=True)
+    thread = Thread(now, cleared=True)
+    parts = [thread.group(group) for group in groups]
+    return show("conversation/_cleared.html", now, groups=parts, before=before, cleared=True)
 
 
 def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> str:
     """The part before that, put where the button was."""
-    legs, rest = last_groups(now.conversation, before, cleared=cleared)
-    shown = Thread(now, cleared)
+    groups, rest = last_groups(now.conversation, before, cleared=cleared)
+    thread = Thread(now, cleared)
     button = show("conversation/_earlier.html", now, before=rest, cleared=cleared)
-    html = "".join([button, *(shown.leg(leg) for leg in legs)])
+    html = "".join([button, *(thread.group(group) for group in groups)])
     return partial("earlier-cleared" if cleared else "earlier", "outerHTML", mark_safe(html))
 
 

@@ -17,7 +17,7 @@ from django.db import DatabaseError, connection
 from agents.config.workspaces import agent_ids, prepare_home, write_atomically
 from agents.errors import Conflict
 from console import env
-from console.serving.migrating import migrate
+from console.serving.startup import migrate
 
 OTHERS = 0o077
 LOST = "The database {} is gone or empty, though agents and a key lie beside it."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, QuerySet, When
+from django.db.models import Case, Count, Exists, Max, OuterRef, When
 from django.utils import timezone
 
 from agents.config.store import AgentRecord
@@ -45,61 +45,46 @@ def grouped(
 ) -> list[Group]:
     names = {agent.id: agent.file.name for agent in agents}
     groups: dict[str, Group] = {}
-    conversations = list(newest(user))
+    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    ended = [TurnState.DONE, TurnState.FAILED, TurnState.STOPPED]
+    own = Conversation.objects.filter(owner=user, parent_call=None).select_related("active_plan")
+    own = own.annotate(asks=Case(When(asks_a_person(), then=True), default=False))
+    own = own.annotate(answers=Exists(chat.exclude(state__in=ended)))
+    conversations = list(own.order_by("-updated_at", "-pk")[:MOST])
     plans = [pointer.plan_id for c in conversations if (pointer := pointer_of(c)) is not None]
     standings = standings_of(plan for plan in plans if plan)
     for conversation in conversations:
-        name = (
-            day_of(conversation.updated_at.date())
-            if by_date
-            else names.get(conversation.agent_id, conversation.agent_id)
+        name = names.get(conversation.agent_id, conversation.agent_id)
+        if by_date:
+            name = day_of(conversation.updated_at.date())
+        shape, word = mark_of(conversation, standings)
+        row = Row(
+            pk=conversation.pk,
+            title=conversation.title,
+            seq=conversation.seq,
+            updated_at=conversation.updated_at,
+            agent_id=conversation.agent_id,
+            shape=shape,
+            word=word,
+            is_current=conversation.pk == current,
         )
-        group = groups.setdefault(name, Group(name, "" if by_date else "agent", []))
-        group.rows.append(row_of(conversation, current, standings))
+        groups.setdefault(name, Group(name, "" if by_date else "agent", [])).rows.append(row)
     return list(groups.values())
-
-
-def newest(user: User) -> QuerySet[Conversation]:
-    mine = Conversation.objects.filter(owner=user, parent_call=None)
-    rows = mine.select_related("active_plan")
-    rows = rows.annotate(asks=Case(When(asks_a_person(), then=True), default=False))
-    rows = rows.annotate(answers=Exists(open_chat_turns()))
-    return rows.order_by("-updated_at", "-pk")[:MOST]
-
-
-def open_chat_turns() -> QuerySet[Turn]:
-    ended = [TurnState.DONE, TurnState.FAILED, TurnState.STOPPED]
-    turns = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
-    return turns.exclude(state__in=ended)
 
 
 def newest_among(user: User, current: int | None) -> str:
     """Other than before when one has come, gone or changed, or a day has ended; one short query.
 
-    The conversation on the page does not count: the page is told of it.
+    The conversation on the page does not count: its socket brings its row.
     """
     others = Conversation.objects.filter(owner=user, parent_call=None).exclude(pk=current or 0)
-    found = others.aggregate(count=Count("pk"), last=Max("updated_at"))
-    last = found["last"].isoformat() if found["last"] else ""
-    return f"{found['count']}-{last}-{timezone.now().date()}"
+    newest = others.aggregate(count=Count("pk"), last=Max("updated_at"))
+    last = newest["last"].isoformat() if newest["last"] else ""
+    return f"{newest['count']}-{last}-{timezone.now().date()}"
 
 
 def pointer_of(conversation: Conversation) -> ActivePlan | None:
     return getattr(conversation, "active_plan", None)
-
-
-def row_of(conversation: Conversation, current: int | None, standings: dict[int, Standing]) -> Row:
-    shape, word = mark_of(conversation, standings)
-    return Row(
-        pk=conversation.pk,
-        title=conversation.title,
-        seq=conversation.seq,
-        updated_at=conversation.updated_at,
-        agent_id=conversation.agent_id,
-        shape=shape,
-        word=word,
-        is_current=conversation.pk == current,
-    )
 
 
 def mark_of(conversation: Conversation, standings: dict[int, Standing]) -> tuple[str, str]:

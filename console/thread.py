@@ -1,15 +1,16 @@
-"""The conversation as it is read: messages in the order they were said, cut into legs.
+"""The thread of a conversation: messages in the order they were added, in groups by turn.
 
-A leg is what belongs to one turn: a person's message and the reply, or everything said and done
-under one subtask. A message without a turn is a leg of its own. A leg stands where its first
-message stands, so a new one always comes last, live as after a reload.
+A turn group is what belongs to one turn: a person's message and the reply, or everything said and
+done under one subtask. A message without a turn is a group of its own. A group stands where its
+first message stands, so a new one always comes last, live as after a reload.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
 
@@ -21,7 +22,7 @@ from plans.models import PlanVersion, State, Subtask
 SHOWN = 200  # messages on a page before "Show earlier"
 MOST_TEXT = 400_000  # characters on it, of more than one message
 
-# The card, the checklist and the leg show what these did; a refusal is shown like any other.
+# Card, checklist and group show what these did; a refusal is shown like any other.
 QUIET_TOOLS = {
     "create_plan",
     "revise_current_plan",
@@ -138,11 +139,11 @@ class TurnGroup:
 
 
 def visible_calls(message: Message) -> list[ToolCall]:
-    return [call for call in message.tool_calls.all() if not is_quiet(call)]
-
-
-def is_quiet(call: ToolCall) -> bool:
-    return call.tool in QUIET_TOOLS and call.state in ("", "asked", "running", "done")
+    return [
+        call
+        for call in message.tool_calls.all()
+        if call.tool not in QUIET_TOOLS or call.state not in ("", "asked", "running", "done")
+    ]
 
 
 def read_messages(conversation: Conversation, *, cleared: bool = False) -> QuerySet[Message]:
@@ -167,43 +168,38 @@ def read_messages(conversation: Conversation, *, cleared: bool = False) -> Query
 def last_groups(
     conversation: Conversation, before: int | None = None, *, cleared: bool = False
 ) -> tuple[list[TurnGroup], int]:
-    """The newest legs (before a message's number), and the number to go on from; 0 at the start."""
+    """The newest groups (before a message's number), and the number to go on from; 0 at the start.
+
+    A page has up to SHOWN messages and MOST_TEXT characters, and never less than one message.
+    """
     rows = read_messages(conversation, cleared=cleared)
     if before is not None:
         on_page = rows.filter(seq__gte=before, turn__isnull=False).values("turn")
         rows = rows.filter(seq__lt=before).exclude(turn__in=on_page)
-    found = list(rows.order_by("-seq")[: SHOWN + 1])
-    newest = list(fitting(found[:SHOWN]))
-    if len(newest) == len(found):
+    candidates = list(rows.order_by("-seq")[: SHOWN + 1])
+    lengths = accumulate(len(message.text) for message in candidates)
+    fitting = sum(length <= MOST_TEXT for length in lengths)
+    newest = candidates[: min(max(fitting, 1), SHOWN)]
+    if len(newest) == len(candidates):
         return groups_of(reversed(newest)), 0
     turns = {message.turn_id for message in newest if message.turn_id}
     first = newest[-1].seq
     return groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns))), first
 
 
-def fitting(messages: Iterable[Message]) -> Iterator[Message]:
-    """The first one, and those after it that fit on the page with it."""
-    left = MOST_TEXT
-    for place, message in enumerate(messages):
-        left -= len(message.text)
-        if left < 0 and place:
-            return
-        yield message
-
-
 def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
-    legs: dict[str, TurnGroup] = {}
+    groups: dict[str, TurnGroup] = {}
     for message in messages:
         key = group_id(message)
-        legs.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
-    name_as_tried(legs.values())
-    return list(legs.values())
+        groups.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
+    set_names_as_tried(groups.values())
+    return list(groups.values())
 
 
-def name_as_tried(legs: Iterable[TurnGroup]) -> None:
+def set_names_as_tried(groups: Iterable[TurnGroup]) -> None:
     """Only what failed or was stopped can have another name by now; most pages hold none."""
-    tried = [(leg, leg.turn.attempt) for leg in legs if leg.turn and leg.subtask]
-    old = [(leg, attempt) for leg, attempt in tried if attempt.failure_class]
+    tried = [(group, group.turn.attempt) for group in groups if group.turn and group.subtask]
+    old = [(group, attempt) for group, attempt in tried if attempt.failure_class]
     if not old:
         return
     versions = PlanVersion.objects.filter(
@@ -216,9 +212,9 @@ def name_as_tried(legs: Iterable[TurnGroup]) -> None:
         for version in versions.iterator()
         for each in version.snapshot["subtasks"]
     }
-    for leg, attempt in old:
+    for group, attempt in old:
         subtask = attempt.subtask
-        leg.name_then = names.get((subtask.plan_id, attempt.version, subtask.key), "")
+        group.name_then = names.get((subtask.plan_id, attempt.version, subtask.key), "")
 
 
 def group_id(message: Message) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -15,8 +15,8 @@ from plans.models import Plan
 
 NEWEST = 500  # lines on a page before "Show all"
 Data = Mapping[str, Any]
-# The calls say these themselves, with what was asked.
-TOLD_BY_CALLS = ("approval", "question")
+# Reasons of a pause for which the call has lines of its own, with what was asked.
+SHOWN_BY_CALLS = ("approval", "question")
 DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
 
 
@@ -57,28 +57,140 @@ class Timeline:
     rests: str | None = None
     stopper: Actor | None = None
     end: str = ""
+    # by version and a subtask's key: its number and name
     places: dict[int, dict[str, tuple[str, str]]] = field(default_factory=dict)
 
     def lines(self) -> list[Line]:
         """The newest first."""
-        self.places = places_of(self.plan)
-        told = [line for event in self.events() if (line := self.tell(event))]
-        told += asked_lines(self)
-        moments = [line for line in told if line.at is not None]
+        versions = self.plan.versions.values_list("version", "snapshot__subtasks")
+        self.places = {
+            version: {row["key"]: (str(i), row["name"]) for i, row in enumerate(subtasks or [], 1)}
+            for version, subtasks in versions
+        }
+        events = Event.objects.filter(subject=f"plan:{self.plan.pk}")
+        events = events.filter(conversation=self.plan.conversation_id).order_by("seq")
+        lines = [line for event in events if (line := self.line_of(event))]
+        calls = ToolCall.objects.filter(
+            turn__attempt__subtask__plan=self.plan, asked_at__isnull=False
+        )
+        for call in calls.select_related("turn__attempt__subtask"):
+            lines += self.lines_of_call(call)
+        moments = [line for line in lines if line.at is not None]
         return sorted(moments, key=lambda line: (line.at, line.seq), reverse=True)
 
-    def events(self) -> Iterator[Event]:
-        rows = Event.objects.filter(subject=f"plan:{self.plan.pk}")
-        yield from rows.filter(conversation=self.plan.conversation_id).order_by("seq")
-
-    def tell(self, event: Event) -> Line | None:
+    def line_of(self, event: Event) -> Line | None:
         data: Data = event.data
+        actor = actor_of(event.actor_kind, event.actor)
         self.version = int(data.get("version") or self.version)
-        line = TELLERS.get(event.type, other)(self, data, event)
+        if event.type.startswith("run."):
+            line = self.run_line(event.type, data, actor)
+        elif event.type == "plan.updated" and "subtask" in data:
+            line = self.subtask_line(data)
+        else:
+            line = self.plan_line(event.type, data)
         if line is None:
             return None
-        line = line.by(doer(event), self.viewer)
+        line = line.by(actor, self.viewer)
         return replace(line, version=self.version, at=event.created_at, seq=event.seq)
+
+    def plan_line(self, type: str, data: Data) -> Line | None:
+        """What happened to the plan as a whole."""
+        match type:
+            case "plan.updated" if update := updated_line(data):
+                return update
+            case "plan.approved" if data.get("because"):
+                words = f"v{data['version']} needs no new yes ({data['because']})"
+                return Line(words, icon="check")
+            case "plan.approved":
+                return Line(f"v{data['version']} approved", icon="check", is_head=True)
+            case "plan.finished" if data.get("state") == "done":
+                return Line("Plan finished", sign="done", is_head=True)
+            case "plan.finished":
+                kind, _, note = str(data.get("reason") or "").partition(": ")
+                self.end = f"{ENDS[kind]}: {note}".removesuffix(": ") if kind in ENDS else ""
+                words = self.end or with_detail("Plan abandoned", data, "reason")
+                return Line(words, sign="abandoned", is_head=True)
+            case "plan.cleared":  # no second line where the clearing is what ended the plan
+                cleared = ENDS["cleared"]
+                return None if self.end == cleared else Line(cleared, icon="x")
+            case "plan.asked_person":  # the call has its own line
+                return None
+            case "plan.replanning":
+                number, _ = self.place(str(data.get("subtask")))
+                words = with_detail(f"Replanned from subtask {number}", data, "hint")
+                return Line(words, icon="route")
+        return plain_line(type)
+
+    def run_line(self, type: str, data: Data, actor: Actor) -> Line | None:
+        """What happened to the carrying out; `before` is why it rested until now."""
+        before = self.rests
+        if type in ("run.started", "run.resumed", "run.stopped", "run.failed", "run.halted"):
+            self.rests = None
+        match type:
+            case "run.started":
+                self.runs += 1
+                again = "Resumed" if before is not None else "Started again"
+                words = "Plan started" if self.runs == 1 else again
+                alone = ", the next subtask only" if data.get("mode") == "next" else ""
+                return Line(words + alone, icon="play", is_head=True)
+            case "run.paused":
+                reason = self.rests = str(data.get("reason") or "")
+                if reason in SHOWN_BY_CALLS or reason == before:  # asked to pause, and paused now
+                    return None
+                words = {
+                    "confirm": f"Paused: v{self.version} waits for a yes",
+                    "budget": "Paused: the budget is used up",
+                    "": "Waits for another agent",
+                }.get(reason, "Paused")
+                return Line(words, sign="waiting" if reason == "confirm" else "paused")
+            case "run.resumed":
+                # Only where nothing else has a line: no start by a person, no answer, no decision.
+                is_known = before is None or before in SHOWN_BY_CALLS
+                return None if is_known else Line("Resumed", icon="play")
+            case "run.stopping":
+                self.stopper = actor
+                return None
+            case "run.stopped":
+                stopper, self.stopper = self.stopper or actor, None
+                return Line("Stopped", sign="abandoned").by(stopper, self.viewer)
+        return plain_line(type)
+
+    def subtask_line(self, data: Data) -> Line:
+        number, name = self.place(str(data["subtask"]))
+        state, line = data.get("state"), Line("", number=number)
+        if data.get("progress"):
+            return replace(line, words=str(data["progress"]), icon="chat")
+        if state == "abandoned":
+            return replace(line, words=with_detail("skipped", data, "reason"), sign="abandoned")
+        if state == "in_progress":
+            return replace(line, words="started", sign="in_progress")
+        if state == "done":
+            return replace(line, words=f"{name}: done", sign="done")
+        if data.get("error"):
+            return replace(line, words=f"failed: {data['error']}", sign="failed")
+        return replace(line, words="is to do again", sign="todo")
+
+    def lines_of_call(self, call: ToolCall) -> Iterator[Line]:
+        """A person was asked, and answered or decided."""
+        attempt = call.turn.attempt
+        number, _ = self.place(attempt.subtask.key)
+        line = Line("", number=number, version=attempt.version)
+        is_question = call.tool == "ask_user"
+        words = f"waited for approval of {call.tool}"
+        if is_question:
+            words = f"asked: {call.arguments.get('question', '')}"
+        asked = replace(line, words=words, sign="waiting", at=call.asked_at)
+        yield asked.by(AGENT, self.viewer)
+        if is_question and call.finished_at and call.state == ToolCall.State.DONE:
+            words = f"answered: {call.result.removeprefix('The person answered: ')}"
+            line = replace(line, words=words, icon="chat", at=call.finished_at)
+            yield line.by(self.plan.conversation.owner.username, self.viewer)
+        elif not is_question and call.decision:
+            words = f"{DECIDED.get(call.decision, call.decision)}:"
+            code = f"{call.tool} {argument(call)}".strip()
+            at = call.started_at or call.finished_at
+            line = replace(line, words=words, number="", code=code, icon="shield", at=at)
+            yield line.by(call.decided_by or SYSTEM, self.viewer)
 
     def place(self, key: str) -> tuple[str, str]:
         """A subtask's number and name in the version that held then."""
@@ -86,28 +198,8 @@ class Timeline:
         return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
 
 
-def doer(event: Event) -> Actor:
-    return actor_of(event.actor_kind, event.actor)
-
-
-def places_of(plan: Plan) -> dict[int, dict[str, tuple[str, str]]]:
-    rows = plan.versions.values_list("version", "snapshot__subtasks")
-    return {
-        version: {row["key"]: (str(i), row["name"]) for i, row in enumerate(subtasks or [], 1)}
-        for version, subtasks in rows
-    }
-
-
-# The plan as a whole
-
-
-def created(story: Timeline, data: Data, event: Event) -> Line:
-    return Line("Plan proposed", icon="plus", is_head=True)
-
-
-def updated(story: Timeline, data: Data, event: Event) -> Line | None:
-    if "subtask" in data:
-        return moved(story, data)
+def updated_line(data: Data) -> Line | None:
+    """A change of the plan other than of one subtask's state."""
     if data.get("waiting") == "child":
         return Line("Waits for another agent", sign="paused")
     if "budget" in data:
@@ -115,172 +207,24 @@ def updated(story: Timeline, data: Data, event: Event) -> Line | None:
     if data.get("held"):
         return Line("Held: the model is not answering", sign="failed")
     if "version" in data:
-        said = f": {data['explanation']}" if data.get("explanation") else ""
-        return Line(f"Plan is now v{data['version']}{said}", icon="pen")
-    return other(story, data, event)
-
-
-def approved(story: Timeline, data: Data, event: Event) -> Line:
-    if data.get("because"):
-        return Line(f"v{data['version']} needs no new yes ({data['because']})", icon="check")
-    return Line(f"v{data['version']} approved", icon="check", is_head=True)
-
-
-def finished(story: Timeline, data: Data, event: Event) -> Line:
-    if data.get("state") == "done":
-        return Line("Plan finished", sign="done", is_head=True)
-    kind, _, said = str(data.get("reason") or "").partition(": ")
-    words = story.end = f"{ENDS[kind]}: {said}".removesuffix(": ") if kind in ENDS else ""
-    return Line(words or f"Plan abandoned{colon(data, 'reason')}", sign="abandoned", is_head=True)
-
-
-def cleared(story: Timeline, data: Data, event: Event) -> Line | None:
-    """Told already where the clearing is what ended the plan."""
-    words = ENDS["cleared"]
-    return None if story.end == words else Line(words, icon="x")
-
-
-# Its run
-
-
-def started(story: Timeline, data: Data, event: Event) -> Line:
-    story.runs += 1
-    again = "Resumed" if story.rests is not None else "Started again"
-    story.rests = None
-    words = "Plan started" if story.runs == 1 else again
-    alone = ", the next subtask only" if data.get("mode") == "next" else ""
-    return Line(words + alone, icon="play", is_head=True)
-
-
-def paused(story: Timeline, data: Data, event: Event) -> Line | None:
-    reason, before = str(data.get("reason") or ""), story.rests
-    story.rests = reason
-    if reason in TOLD_BY_CALLS or reason == before:  # wished for before, and come to rest now
-        return None
-    words = {
-        "confirm": f"Paused: v{story.version} waits for a yes",
-        "budget": "Paused: the budget is used up",
-        "": "Waits for another agent",
-    }
-    return Line(words.get(reason, "Paused"), sign="waiting" if reason == "confirm" else "paused")
-
-
-def resumed(story: Timeline, data: Data, event: Event) -> Line | None:
-    """Only where nothing else says it: no start by a person, no answer, no decision."""
-    reason, story.rests = story.rests, None
-    if reason is None or reason in TOLD_BY_CALLS:
-        return None
-    return Line("Resumed", icon="play")
-
-
-def stopping(story: Timeline, data: Data, event: Event) -> None:
-    story.stopper = doer(event)
-
-
-def stopped(story: Timeline, data: Data, event: Event) -> Line:
-    by, story.stopper, story.rests = story.stopper or doer(event), None, None
-    return Line("Stopped", sign="abandoned").by(by, story.viewer)
-
-
-def ended(words: str, sign: str) -> Callable[..., Line]:
-    """The run is over by itself."""
-
-    def tell(story: Timeline, data: Data, event: Event) -> Line:
-        story.rests = None
-        return Line(words, sign=sign)
-
-    return tell
-
-
-def replanning(story: Timeline, data: Data, event: Event) -> Line:
-    number, _ = story.place(str(data.get("subtask")))
-    return Line(f"Replanned from subtask {number}{colon(data, 'hint')}", icon="route")
-
-
-# Its subtasks
-
-
-def moved(story: Timeline, data: Data) -> Line:
-    number, name = story.place(str(data["subtask"]))
-    state, line = data.get("state"), Line("", number=number)
-    if data.get("progress"):
-        return replace(line, words=str(data["progress"]), icon="chat")
-    if state == "abandoned":
-        return replace(line, words=f"skipped{colon(data, 'reason')}", sign="abandoned")
-    if state == "in_progress":
-        return replace(line, words="started", sign="in_progress")
-    if state == "done":
-        return replace(line, words=f"{name}: done", sign="done")
-    if data.get("error"):
-        return replace(line, words=f"failed: {data['error']}", sign="failed")
-    return replace(line, words="is to do again", sign="todo")
-
-
-def colon(data: Data, key: str) -> str:
-    return f": {data[key]}" if data.get(key) else ""
-
-
-def line_with(words: str, *, sign: str = "", icon: str = "") -> Callable[..., Line]:
-    return lambda story, data, event: Line(words, sign=sign, icon=icon)
-
-
-def no_line(story: Timeline, data: Data, event: Event) -> None:
+        words = with_detail(f"Plan is now v{data['version']}", data, "explanation")
+        return Line(words, icon="pen")
     return None
 
 
-def other(story: Timeline, data: Data, event: Event) -> Line:
-    return Line(event.type.replace(".", " ").capitalize(), icon="dots")
+def with_detail(words: str, data: Data, key: str) -> str:
+    return f"{words}: {data[key]}" if data.get(key) else words
 
 
-TELLERS: dict[str, Callable[[Timeline, Data, Event], Line | None]] = {
-    "plan.created": created,
-    "plan.updated": updated,
-    "plan.approved": approved,
-    "plan.finished": finished,
-    "plan.cleared": cleared,
-    "plan.activated": line_with("Put into the drawer", icon="undo"),
-    "plan.asked_person": no_line,
-    "plan.replanning": replanning,
-    "run.started": started,
-    "run.paused": paused,
-    "run.resumed": resumed,
-    "run.stopping": stopping,
-    "run.stopped": stopped,
-    "run.failed": ended("The run has failed", "failed"),
-    "run.halted": ended("Halted after one subtask", "paused"),
-    "run.repaired": line_with("Taken up again after an interruption", icon="retry"),
+def plain_line(type: str) -> Line:
+    """The line of an event that needs no data; one that is not known yet is named by its type."""
+    return PLAIN_LINES.get(type) or Line(type.replace(".", " ").capitalize(), icon="dots")
+
+
+PLAIN_LINES = {
+    "plan.created": Line("Plan proposed", icon="plus", is_head=True),
+    "plan.activated": Line("Put into the drawer", icon="undo"),
+    "run.failed": Line("The run has failed", sign="failed"),
+    "run.halted": Line("Halted after one subtask", sign="paused"),
+    "run.repaired": Line("Taken up again after an interruption", icon="retry"),
 }
-
-
-# What a person was asked
-
-
-def asked_lines(story: Timeline) -> Iterator[Line]:
-    calls = ToolCall.objects.filter(turn__attempt__subtask__plan=story.plan, asked_at__isnull=False)
-    for call in calls.select_related("turn__attempt__subtask"):
-        attempt = call.turn.attempt
-        number, _ = story.place(attempt.subtask.key)
-        line = Line("", number=number, version=attempt.version)
-        tell = question if call.tool == "ask_user" else approval
-        yield from tell(call, line, story)
-
-
-def question(call: ToolCall, line: Line, story: Timeline) -> Iterator[Line]:
-    words = f"asked: {call.arguments.get('question', '')}"
-    asked = replace(line, words=words, sign="waiting", at=call.asked_at)
-    yield asked.by(AGENT, story.viewer)
-    if call.finished_at and call.state == ToolCall.State.DONE:
-        words = f"answered: {call.result.removeprefix('The person answered: ')}"
-        line = replace(line, words=words, icon="chat", at=call.finished_at)
-        yield line.by(story.plan.conversation.owner.username, story.viewer)
-
-
-def approval(call: ToolCall, line: Line, story: Timeline) -> Iterator[Line]:
-    words = f"waited for approval of {call.tool}"
-    yield replace(line, words=words, sign="waiting", at=call.asked_at).by(AGENT, story.viewer)
-    if call.decision:
-        words = DECIDED.get(call.decision, call.decision)
-        code = f"{call.tool} {argument(call)}".strip()
-        line = replace(line, words=f"{words}:", number="", code=code, icon="shield")
-        line = replace(line, at=call.started_at or call.finished_at)
-        yield line.by(call.decided_by or SYSTEM, story.viewer)

@@ -23,8 +23,8 @@ AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 TOOL = "settings/tools/<slug:name>/"
 
-handler400 = "console.serving.unavailable.bad_request"
-handler500 = "console.serving.unavailable.internal_error"
+handler400 = "console.serving.handler.bad_request"
+handler500 = "console.serving.handler.internal_error"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", conversations.home, name="home"),

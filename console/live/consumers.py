@@ -12,10 +12,12 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.security.websocket import WebsocketDenier
 from django.conf import settings
+from django.http.request import split_domain_port, validate_host
 
 from agents import models
 from agents.db import in_db, in_reader
@@ -40,16 +42,46 @@ BURST = 0.05
 HEAD_START = 0.012
 
 
+class SameOrigin:
+    """Lets a socket through whose Origin is the host it asks, which has to be one of ours.
+
+    A browser sends the cookie along whichever page opens the socket, and cookies know no ports:
+    what another program serves on this machine is another origin, and so is every other site.
+    """
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        allowed = is_allowed(headers.get(b"origin", ""), headers.get(b"host", ""))
+        application = self.application if allowed else WebsocketDenier()
+        await application(scope, receive, send)
+
+
+def is_allowed(origin: str, host: str) -> bool:
+    domain, _ = split_domain_port(host)
+    if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
+        return False
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()
+
+
 class Conversation(AsyncWebsocketConsumer):
-    """The last event the page has shown is `after`, the last it heard of `told`."""
+    """`after` is the last event the page has been sent, `latest` the last that was announced."""
 
     after: int = 0
-    told: int = 0
+    latest: int = 0
     pk: int
-    visit: LiveSession | None = None
+    session: LiveSession | None = None
     reading: asyncio.Task[None] | None = None
     streaming: asyncio.Task[None] | None = None
-    growing: dict[int, dict[int, str]]
+    growing: dict[int, dict[int, str]]  # blocks that were streamed and are not sent, by message
     is_opening: bool = True
     is_stale: bool = False
     is_urgent: bool = True
@@ -68,28 +100,33 @@ class Conversation(AsyncWebsocketConsumer):
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
         self.after = after_of(self.scope["query_string"])
         user = self.scope.get("user")
-        if user is None or not await in_db(is_theirs, self.pk, user.pk):
-            # Closing before accepting is a bare 403 to the browser: accept, then say why.
-            await self.accept()
-            await self.close(code=NOT_YOURS if user and user.is_authenticated else SIGN_IN)
+        own = models.Conversation.objects.filter(pk=self.pk, parent_call=None)
+        if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
+            await self.refuse(NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
         if live_sessions().count(user.pk) >= settings.SOCKETS_PER_PERSON:
-            await self.accept()
-            await self.close(code=TOO_MANY)
+            await self.refuse(TOO_MANY)
             return
-        credential = Credential(user.pk, user.password, session_of(self.scope))
-        self.visit = LiveSession(credential, partial(self.close, code=SIGN_IN))
-        live_sessions().enter(self.visit)
+        session = self.scope.get("session")
+        key = str(session.session_key or "") if session else ""
+        credential = Credential(user.pk, user.password, key)
+        self.session = LiveSession(credential, partial(self.close, code=SIGN_IN))
+        live_sessions().add(self.session)
         await self.channel_layer.group_add(group_of(self.pk), self.channel_name)
         await self.accept()
         self.read_soon()
+
+    async def refuse(self, code: int) -> None:
+        """Closing before accepting is a bare 403 to the browser: accept, then say why."""
+        await self.accept()
+        await self.close(code=code)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """The page has nothing to say here: forms ask."""
 
     async def disconnect(self, code: int) -> None:
-        if self.visit:
-            live_sessions().leave(self.visit)
+        if self.session:
+            live_sessions().remove(self.session)
         await self.channel_layer.group_discard(group_of(self.pk), self.channel_name)
         for task in (self.reading, self.streaming):
             if task:
@@ -102,42 +139,18 @@ class Conversation(AsyncWebsocketConsumer):
             self.streaming = asyncio.create_task(self.stream())
 
     async def stream(self) -> None:
+        """Drawn beside the event loop, once for all pages that show the message."""
         while self.growing:
-            message, blocks = self.growing.popitem()
-            await self.send(text_data=await streamed(message, tuple(blocks.items())))
+            message, growing = self.growing.popitem()
+            blocks = tuple(growing.items())
+            key = ("text", message, blocks)
+            await self.send(text_data=await shared(key, fragments.streamed, message, blocks))
 
     async def conversation_event(self, event: Frame) -> None:
-        self.told = max(self.told, event["seq"])
+        self.latest = max(self.latest, event["seq"])
         self.is_urgent = self.is_urgent or event.get("plan", True)
-        if self.told > self.after:
+        if self.latest > self.after:
             self.read_soon()
-
-    async def catch_up(self) -> None:
-        """What a person has sent they see already; drawing it would hold up who answers."""
-        told, is_urgent = self.told, self.is_urgent
-        if self.is_opening:
-            self.is_opening = self.is_stale = self.is_urgent = False
-            html = await self.missed()
-        elif is_urgent:
-            self.is_stale = self.is_urgent = False
-            now, html = await shared((self.pk, told), fragments.plan_first, self.pk)
-            await self.send(text_data=html)
-            html = await shared(
-                (self.pk, told, self.after, now.seq), fragments.the_rest, now, self.after
-            )
-            self.after = max(self.after, now.seq)
-        else:
-            await asyncio.sleep(HEAD_START)
-            self.is_stale, told = False, self.told
-            self.after, html = await shared(
-                (self.pk, told, self.after), fragments.changes, self.pk, self.after
-            )
-        await self.send(text_data=html)
-
-    async def missed(self) -> str:
-        """What happened before this page listened, text that was saved meanwhile included."""
-        self.after, html = await in_reader(fragments.changes, self.pk, self.after, growing=True)
-        return html
 
     def read_soon(self) -> None:
         """One reading at a time; what happens meanwhile makes another one necessary."""
@@ -148,7 +161,7 @@ class Conversation(AsyncWebsocketConsumer):
     async def read(self) -> None:
         try:
             while self.is_stale:
-                await self.catch_up()
+                await self.send_changes()
                 if self.is_stale:  # a burst: what comes together is shown together
                     await asyncio.sleep(BURST)
         except models.Conversation.DoesNotExist:
@@ -157,37 +170,27 @@ class Conversation(AsyncWebsocketConsumer):
             log.exception("conversation %s could not be shown", self.pk)
             await self.close(code=SERVER_ERROR)
 
-
-def session_of(scope: Any) -> str:
-    session = scope.get("session")
-    return str(session.session_key or "") if session else ""
-
-
-# What is read and drawn once for all pages that stand at the same place and heard the same.
-_shared: dict[tuple[object, ...], asyncio.Task[Any]] = {}
-MOST_SHARED = 32
-
-
-async def shared(
-    place: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
-) -> R:
-    if place not in _shared:
-        while len(_shared) >= MOST_SHARED:
-            _shared.pop(next(iter(_shared)))
-        _shared[place] = asyncio.ensure_future(in_reader(draw, *args, **kwargs))
-    drawing = _shared[place]
-    try:
-        drawn: R = await asyncio.shield(drawing)
-    except Exception:  # whoever comes next tries anew
-        if _shared.get(place) is drawing:
-            del _shared[place]
-        raise
-    return drawn
-
-
-async def streamed(message: int, blocks: tuple[tuple[int, str], ...]) -> str:
-    """Drawn beside the event loop, once for all pages that show the message."""
-    return await shared(("text", message, blocks), fragments.streamed, message, blocks)
+    async def send_changes(self) -> None:
+        """The state at first; of a changed plan what is seen at a glance first, then the rest."""
+        latest, is_urgent = self.latest, self.is_urgent
+        if self.is_opening:
+            self.is_opening = self.is_stale = self.is_urgent = False
+            # What happened before this page listened, text that was saved meanwhile included.
+            self.after, html = await in_reader(fragments.changes, self.pk, self.after, growing=True)
+        elif is_urgent:
+            self.is_stale = self.is_urgent = False
+            now, html = await shared((self.pk, latest), fragments.plan_first, self.pk)
+            await self.send(text_data=html)
+            rest = (self.pk, latest, self.after, now.seq)
+            html = await shared(rest, fragments.the_rest, now, self.after)
+            self.after = max(self.after, now.seq)
+        else:
+            # What a person has sent they see by its answer; drawing it here would hold that up.
+            await asyncio.sleep(HEAD_START)
+            self.is_stale, latest = False, self.latest
+            key = (self.pk, latest, self.after)
+            self.after, html = await shared(key, fragments.changes, self.pk, self.after)
+        await self.send(text_data=html)
 
 
 def after_of(query: bytes) -> int:
@@ -195,6 +198,23 @@ def after_of(query: bytes) -> int:
     return number(text, EVENT) or 0
 
 
-def is_theirs(pk: int, user_pk: int) -> bool:
-    mine = models.Conversation.objects.filter(pk=pk, owner_id=user_pk, parent_call=None)
-    return mine.exists()
+# What is read and drawn once for all pages that have the same state and heard of the same event.
+_shared: dict[tuple[object, ...], asyncio.Task[Any]] = {}
+MOST_SHARED = 32
+
+
+async def shared(
+    key: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    if key not in _shared:
+        while len(_shared) >= MOST_SHARED:
+            _shared.pop(next(iter(_shared)))
+        _shared[key] = asyncio.ensure_future(in_reader(draw, *args, **kwargs))
+    drawing = _shared[key]
+    try:
+        drawn: R = await asyncio.shield(drawing)
+    except Exception:  # whoever comes next tries anew
+        if _shared.get(key) is drawing:
+            del _shared[key]
+        raise
+    return drawn

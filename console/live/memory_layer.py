@@ -1,7 +1,7 @@
-"""The live layer of one process.
+"""The channel layer of one process.
 
-The library's copies each message and makes a task for each listener, and looks at every channel at
-every turn: with 1,000 open pages a broadcast takes longer than what it tells about.
+The library's copies each message, makes a task for each listener and checks every channel at each
+send: with 1,000 open pages a broadcast takes longer than what it announces.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from channels.layers import InMemoryChannelLayer
 
-SWEEP = 1.0  # seconds between two looks for what has expired
+SWEEP = 1.0  # seconds between two removals of what has expired
 
 
 class MemoryLayer(InMemoryChannelLayer):

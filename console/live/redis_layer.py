@@ -1,4 +1,4 @@
-"""Redis as the live layer. It only says that there is something to read: the rows are the truth."""
+"""Redis as the channel layer: it only announces that there is something to read in the rows."""
 
 from __future__ import annotations
 
@@ -27,20 +27,16 @@ class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
         if time.monotonic() < self.silent_until:
             return
         try:
-            await self.say(group, message)
+            async with asyncio.timeout(SEND_SECONDS):
+                await self._get_layer().group_send(group, message)
         except (RedisError, OSError) as error:  # a TimeoutError is an OSError
             self.silent_until = time.monotonic() + PAUSE
             outage.began(error)
         else:
             outage.over()
 
-    async def say(self, group: str, message: dict[str, Any]) -> None:
-        """Raises RedisError or OSError when it cannot be said."""
-        async with asyncio.timeout(SEND_SECONDS):
-            await self._get_layer().group_send(group, message)
 
-
-class SaidOnce(logging.Filter):
+class LogOutageOnce(logging.Filter):
     """Its receiver tries again each second, and logs a traceback for each try."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -51,4 +47,4 @@ class SaidOnce(logging.Filter):
         return False
 
 
-pubsub.logger.addFilter(SaidOnce())
+pubsub.logger.addFilter(LogOutageOnce())

@@ -28,7 +28,7 @@ SWEEP = 15.0  # seconds
 
 @dataclass(frozen=True)
 class Credential:
-    """By what a person came in: a session, or the digest of a token; their password then."""
+    """How a person was authenticated: by a session, or a token's digest; their password then."""
 
     user_id: int
     password: str = field(default="", repr=False)
@@ -64,48 +64,48 @@ def still_good(credentials: Iterable[Credential]) -> set[Credential]:
 
 @dataclass(eq=False)
 class LiveSession:
-    """One open socket; `turn_away` closes it."""
+    """One open socket; `close` ends it."""
 
     credential: Credential
-    turn_away: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
 
 
 class LiveSessions:
-    """The open sockets of one event loop, looked through as long as there are any."""
+    """The open sockets of one event loop, checked every SWEEP seconds as long as there are any."""
 
     def __init__(self) -> None:
-        self.here: set[LiveSession] = set()
+        self.open: set[LiveSession] = set()
         self.sweeping: asyncio.Task[None] | None = None
 
-    def enter(self, visit: LiveSession) -> None:
-        self.here.add(visit)
+    def add(self, session: LiveSession) -> None:
+        self.open.add(session)
         if self.sweeping is None or self.sweeping.done():
             self.sweeping = asyncio.create_task(self.sweep())
 
-    def leave(self, visit: LiveSession) -> None:
-        self.here.discard(visit)
-        if not self.here and self.sweeping:
+    def remove(self, session: LiveSession) -> None:
+        self.open.discard(session)
+        if not self.open and self.sweeping:
             self.sweeping.cancel()
 
     def count(self, user_id: int) -> int:
-        return sum(visit.credential.user_id == user_id for visit in self.here)
+        return sum(session.credential.user_id == user_id for session in self.open)
 
     async def sweep(self) -> None:
-        while self.here:
+        while self.open:
             await asyncio.sleep(SWEEP)
             try:
-                good = await in_db(still_good, [visit.credential for visit in self.here])
+                good = await in_db(still_good, [session.credential for session in self.open])
             except DatabaseError:
                 log.warning("who is still signed in could not be looked up; again in %d s", SWEEP)
                 continue
-            for visit in [each for each in self.here if each.credential not in good]:
-                self.here.discard(visit)
-                await visit.turn_away()
+            for session in [each for each in self.open if each.credential not in good]:
+                self.open.discard(session)
+                await session.close()
 
 
-_visitors: MutableMapping[asyncio.AbstractEventLoop, LiveSessions] = WeakKeyDictionary()
+_by_loop: MutableMapping[asyncio.AbstractEventLoop, LiveSessions] = WeakKeyDictionary()
 
 
 def live_sessions() -> LiveSessions:
     """Those of the running loop."""
-    return _visitors.setdefault(asyncio.get_running_loop(), LiveSessions())
+    return _by_loop.setdefault(asyncio.get_running_loop(), LiveSessions())

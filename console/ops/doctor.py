@@ -35,7 +35,7 @@ from console.home import BEGIN_ANEW, LOST, database_file, is_lost, remedy
 from console.live.memory_layer import MemoryLayer
 from console.ops import tracing
 from console.ops.health import channel_problem, database_problem
-from console.serving.migrating import is_behind
+from console.serving.startup import is_behind
 
 MB = 1024**2
 LITTLE_ROOM = 200 * MB

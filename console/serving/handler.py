@@ -7,6 +7,8 @@ and takes four hops and four tasks for each.
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +18,15 @@ from typing import Any, ParamSpec, TypeVar
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django import db
 from django.core import signals
-from django.core.exceptions import RequestAborted
+from django.core.exceptions import DisallowedHost, RequestAborted
 from django.core.handlers.asgi import ASGIHandler, get_script_prefix
-from django.http import FileResponse, HttpRequest
+from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
 from django.urls import set_script_prefix
+from django.views.defaults import server_error
 
-from console.serving.unavailable import not_http
+from agents.db import AWAY
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,6 +35,8 @@ THREADS = 8
 # Seconds a request waits for a thread before it gets an extra one: whoever occupies all of them
 # that long asks a slow server for something, and must not keep others from working.
 PATIENCE = 0.3
+RETRY_AFTER = "2"  # seconds
+DISK_FULL = "53100"  # PostgreSQL's code
 
 
 class Pages(ASGIHandler):
@@ -41,13 +47,13 @@ class Pages(ASGIHandler):
         self.load_middleware(is_async=False)
         self.threads = RequestThreads()
         self.streaming = new_thread("streaming")
-        # They look after the connection of the thread they run on: here that is `respond`.
+        # Their receivers look after the connection of their own thread; here `respond` does.
         for signal in (signals.request_started, signals.request_finished):
             signal.disconnect(db.close_old_connections)
         signals.request_started.disconnect(db.reset_queries)
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
-        """Until the answer is sent whole. Only what is streamed ends when its reader leaves."""
+        """Answer a request. Only what is streamed ends when its client leaves."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
@@ -58,7 +64,7 @@ class Pages(ASGIHandler):
             if request is not None:
                 response = await self.threads.run(self.respond, request)
             if response.streaming:
-                with on(self.streaming):
+                with run_on(self.streaming):
                     await self.stream(response, receive, send)
             else:
                 await self.send_response(response, send)
@@ -68,7 +74,7 @@ class Pages(ASGIHandler):
         try:
             return super().create_request(scope, body_file)
         except (ValueError, LookupError):
-            return None, not_http(scope["path"])
+            return None, unreadable(scope["path"])
 
     def respond(self, request: HttpRequest) -> HttpResponseBase:
         db.close_old_connections()
@@ -115,7 +121,7 @@ class RequestThreads:
                 freed.cancel()
         self.busy += 1
         thread = self.idle.pop() if self.idle else new_thread("request")
-        with on(thread):
+        with run_on(thread):
             working = asyncio.ensure_future(sync_to_async(function)(*args, **kwargs))
         working.add_done_callback(lambda _: self.release(thread))
         return await asyncio.shield(working)
@@ -135,8 +141,8 @@ class RequestThreads:
 
 
 def new_thread(name: str) -> ThreadSensitiveContext:
-    """A thread for what has to stay on one. It is never left: a request whose reader has gone may
-    still have something to put away.
+    """A thread for what has to stay on one. Leaving the context would end it, and a request whose
+    client has gone may still have something to clean up.
     """
     context = ThreadSensitiveContext()
     SyncToAsync.context_to_thread_executor[context] = ThreadPoolExecutor(1, name)
@@ -144,10 +150,43 @@ def new_thread(name: str) -> ThreadSensitiveContext:
 
 
 @contextmanager
-def on(thread: ThreadSensitiveContext) -> Iterator[None]:
+def run_on(thread: ThreadSensitiveContext) -> Iterator[None]:
     """Whatever is sync in here runs on that thread."""
     token = SyncToAsync.thread_sensitive_context.set(thread)
     try:
         yield
     finally:
         SyncToAsync.thread_sensitive_context.reset(token)
+
+
+# Answers to a request that broke or cannot be read
+
+
+def internal_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500; where the database was away or full, the page says so.
+
+    The API says the same in its own shape.
+    """
+    error = sys.exc_info()[1]
+    if not isinstance(error, AWAY):
+        return server_error(request)
+    cause = error.__cause__
+    is_full = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    if is_full or getattr(cause, "sqlstate", None) == DISK_FULL:
+        return HttpResponse(render_to_string("507.html"), status=507)
+    page = render_to_string("503.html")
+    return HttpResponse(page, status=503, headers={"Retry-After": RETRY_AFTER})
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400: a form with too many fields, a body cut short, a host nobody named."""
+    if isinstance(exception, DisallowedHost):
+        sentence = "This server does not go by that name: see PLANSIDE_ALLOWED_HOSTS."
+        return unreadable(request.path, sentence)
+    return unreadable(request.path)
+
+
+def unreadable(path: str, sentence: str = "The server cannot read this request.") -> HttpResponse:
+    if path.startswith("/api/"):
+        return JsonResponse({"detail": sentence}, status=400)
+    return HttpResponse(sentence, "text/plain; charset=utf-8", 400)

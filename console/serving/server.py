@@ -21,7 +21,7 @@ from agents import events
 from agents.errors import Conflict
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
-from console.serving.bodies import BoundedFactory, QuietSocket
+from console.serving.protocols import BoundedFactory, BoundedSocket
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +37,10 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     ) -> None:
         super().__init__(
             import_string(settings.ASGI_APPLICATION),
-            endpoints=["adopted below"],
+            endpoints=["replaced by `start`"],
             ready_callable=self.start,
             verbosity=0,
-            websocket_max_message_size=0,  # of both ways; QuietSocket limits the one
+            websocket_max_message_size=0,  # of both ways; BoundedSocket limits the one
             websocket_max_frame_size=0,
         )
         # Twisted's endpoint strings know no socket that is already bound to an IPv6 address.
@@ -51,7 +51,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     def start(self) -> None:
         """Serve the socket and start the worker; runs just before the reactor does."""
         self.listener.setblocking(False)
-        self.ws_factory.protocol = QuietSocket
+        self.ws_factory.protocol = BoundedSocket
         self.http_factory = BoundedFactory(self)
         reactor.adoptStreamPort(self.listener.fileno(), self.listener.family, self.http_factory)
         reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
@@ -62,11 +62,12 @@ class Server(daphne.server.Server):  # type: ignore[misc]
 
     def drain(self) -> defer.Deferred[object]:
         """Twisted waits for this before it stops the loop."""
-        return defer.Deferred.fromFuture(event_loop().create_task(self.wind_up()))
+        return defer.Deferred.fromFuture(event_loop().create_task(self.end_all()))
 
-    async def wind_up(self) -> None:
+    async def end_all(self) -> None:
         """Let the worker put its turns back into the queue; end every request and MCP server."""
-        ending = self.requests()
+        applications = (each.get("application_instance") for each in self.connections.values())
+        ending = [each for each in applications if each is not None and not each.done()]
         for request in ending:
             request.cancel()
         if self.worker:
@@ -74,10 +75,6 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         ending.append(asyncio.ensure_future(mcp.aclose_all()))
         await asyncio.wait(ending, timeout=DRAIN)
         await events.wait_until_sent(0.2)
-
-    def requests(self) -> list[asyncio.Future[None]]:
-        found = (details.get("application_instance") for details in self.connections.values())
-        return [request for request in found if request is not None and not request.done()]
 
     def kill_all_applications(self) -> None:
         """Daphne's own end; `drain` does it, with a limit of time."""
@@ -112,16 +109,13 @@ def listen(host: str, port: int) -> socket.socket:
     except socket.gaierror:
         raise Conflict(f"PLANSIDE_HOST {host!r} is not an address of this machine.") from None
     except OSError as error:
-        raise Conflict(refusal(error, host, port)) from None
+        if error.errno == errno.EADDRINUSE:
+            raise Conflict(
+                f"Port {port} on {host} is in use: "
+                "stop what uses it, or set PLANSIDE_PORT to another."
+            ) from None
+        raise Conflict(f"Planside cannot listen on {host} port {port}: {error.strerror}.") from None
     return listener
-
-
-def refusal(error: OSError, host: str, port: int) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return (
-            f"Port {port} on {host} is in use: stop what uses it, or set PLANSIDE_PORT to another."
-        )
-    return f"Planside cannot listen on {host} port {port}: {error.strerror}."
 
 
 def address_of(listener: socket.socket) -> str:

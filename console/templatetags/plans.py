@@ -103,7 +103,7 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
     is_next = bool(now.current) and now.current["key"] == row["key"]
     key = (
         *(now.conversation.pk, plan["id"], plan["state"], plan["run"], plan["approved_version"]),
-        *(number, is_next, now.legs.get(row["key"]), row),
+        *(number, is_next, now.anchors.get(row["key"]), row),
     )
     place = blake2b(repr(key).encode(errors="replace"), digest_size=16).digest()
     if not may_move and (known := _rows.get(place)):

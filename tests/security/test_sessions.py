@@ -210,11 +210,11 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
 
 def test_nothing_is_swept_when_nobody_is_there():
     async def story():
-        visitors = sessions.live_sessions()
-        visit = sessions.LiveSession(sessions.Credential(1), lambda: asyncio.sleep(0))
-        visitors.enter(visit)
-        sweeping = visitors.sweeping
-        visitors.leave(visit)
+        live = sessions.live_sessions()
+        session = sessions.LiveSession(sessions.Credential(1), lambda: asyncio.sleep(0))
+        live.add(session)
+        sweeping = live.sweeping
+        live.remove(session)
         await asyncio.sleep(0)
         return sweeping
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from console.asgi import application, live
 from console.live.consumers import NOT_YOURS, SIGN_IN, after_of
 from console.middleware import MOST_BYTES, REFUSALS
-from console.serving.bodies import MOST_HEARD
+from console.serving.protocols import MOST_RECEIVED
 from tests.console.serving import Started
 from tests.world import conversation, person
 
@@ -152,7 +152,7 @@ def until_closed(connection):
     return struct.unpack("!H", code[1:3])[0] if len(code) >= 3 else None
 
 
-@pytest.mark.parametrize("size", [MOST_HEARD + 1, 10 * MOST_HEARD, 2_000_000])
+@pytest.mark.parametrize("size", [MOST_RECEIVED + 1, 10 * MOST_RECEIVED, 2_000_000])
 @pytest.mark.parametrize("opcode", [1, 2])
 def test_a_long_frame_closes_the_socket(server, cookie, chat, opcode, size):
     with handshake(server, chat, cookie) as connection:
@@ -213,7 +213,7 @@ def test_no_address_of_a_socket_breaks_the_server(server, cookie, path, query):
 def test_what_a_page_is_told_may_be_longer_than_what_it_may_say(server, cookie, chat):
     with handshake(server, chat, cookie) as connection:
         got = head_of(connection)[2]
-        while len(got) <= MOST_HEARD:
+        while len(got) <= MOST_RECEIVED:
             got += connection.recv(65536).decode(errors="replace")
     assert "hx-partial" in got
 

@@ -17,8 +17,12 @@ from console.auth.users import local_owner
 from console.home import keep_address, make_ready, public_address, warnings
 from console.management.base import PlainCommand, leave
 from console.serving import server
-from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
-from console.serving.static_files import collect
+from console.serving.startup import (
+    collect_static_files,
+    freeze_loaded_code,
+    make_undumpable,
+    use_one_malloc_arena,
+)
 
 
 class Command(PlainCommand):
@@ -41,7 +45,7 @@ class Command(PlainCommand):
             runs_turns = settings.PLANSIDE_WORKERS != "external"
             with home_lock() if alone and runs_turns else nullcontext():
                 make_ready(new_database=new_database)
-                collect()
+                collect_static_files()
                 run(Worker(alone=alone) if runs_turns else None)
         except KeyboardInterrupt:
             pass  # before the reactor listened to Ctrl-C

@@ -6,9 +6,8 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from console.serving import deadlines
-from console.serving.bodies import BoundedFactory
-from console.serving.deadlines import BODY, HEAD, LEAST_SPEED, HurriedChannel
+from console.serving import protocols
+from console.serving.protocols import BODY, HEAD, LEAST_SPEED, BoundedFactory, DeadlineChannel
 
 HEADERS = b"POST /signin/ HTTP/1.1\r\nHost: localhost\r\n"
 WHOLE = HEADERS + b"Content-Length: 3\r\n\r\nabc"
@@ -38,10 +37,10 @@ class Requested:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(HurriedChannel, "seconds", lambda self: clock.seconds())
-    deadlines.unfinished.clear()
+    monkeypatch.setattr(DeadlineChannel, "seconds", lambda self: clock.seconds())
+    protocols.unfinished.clear()
     yield clock
-    deadlines.unfinished.clear()
+    protocols.unfinished.clear()
 
 
 @pytest.fixture
@@ -134,7 +133,7 @@ def test_a_connection_that_says_nothing_is_closed(clock, connect):
 def test_one_peer_cannot_hold_all_connections_and_takes_none_from_another(
     clock, connect, monkeypatch
 ):
-    monkeypatch.setattr(deadlines, "MOST_UNFINISHED", 3)
+    monkeypatch.setattr(protocols, "MOST_UNFINISHED", 3)
     first, *_, last = mine = [connect() for _ in range(4)]
     other, busy = connect("10.0.0.2"), mine[1]
     assert first.wire.aborted and not any(each.wire.aborted for each in (*mine[1:], other))
@@ -150,4 +149,4 @@ def test_nothing_is_remembered_of_connections_that_are_gone(clock, connect):
         connection.dataReceived(b"GET / HTTP/1.1\r\n")
     for connection in connections:
         connection.connectionLost()
-    assert not deadlines.unfinished and not clock.getDelayedCalls()
+    assert not protocols.unfinished and not clock.getDelayedCalls()
