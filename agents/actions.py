@@ -1,23 +1,29 @@
-"""What may happen to a conversation. Each verb is one transaction; a refusal is one sentence."""
+"""What may happen to a conversation. Each verb is one transaction; a refusal is one sentence.
+
+At the end, what becomes of the work under way when an agent or a person leaves.
+"""
 
 from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from pydantic import JsonValue
 
 from agents import events
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
+from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
+from agents.config.store import delete_agent as delete_file
 from agents.db import lock_conversation
 from agents.engine import persistence
-from agents.engine.configuration import OPTIONS
+from agents.engine.available_tools import same_json
+from agents.engine.handlers import OPTIONS
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
-from agents.json_values import same_json
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
 from agents.statements import insert, prepared, updating
@@ -25,6 +31,7 @@ from agents.wakeup import wake_after_commit
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
+MOST_NAMED = 3  # conversations in one sentence
 CALLED = """\
 This agent works for a call of another one: write in the conversation in which that is at work."""
 
@@ -280,3 +287,36 @@ def allow_always(call: ToolCall) -> None:
     exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
     if not any(same_json(exact, each) for each in known):
         change_agent(agent.id, {"always_allow": [*known, exact]})
+
+
+def delete_agent(agent_id: str, by: User) -> None:
+    """Its folder goes to the trash, its conversations stay. Refused while it is at work.
+
+    Only the person's own conversations are named.
+    """
+    name = read_agent(agent_id).file.name
+    open_now = Turn.objects.filter(state__in=Turn.OPEN_STATES)
+    if at_work := open_now.filter(conversation__agent_id=agent_id):
+        raise Conflict(f"{name} is at work on {named(at_work, by)}: stop that first.")
+    delete_file(agent_id)
+    disown(agent_id)
+
+
+def named(turns: QuerySet[Turn], by: User) -> str:
+    """“Tidy up”, “Weekly numbers” and 2 more."""
+    own = turns.filter(conversation__owner=by).order_by("pk")
+    titles = [title or "New chat" for title in own.values_list("conversation__title", flat=True)]
+    shown = list(dict.fromkeys(titles))[:MOST_NAMED]
+    more = turns.values("conversation").distinct().count() - len(shown)
+    quoted = ", ".join(f"“{title}”" for title in shown)
+    if not quoted:
+        return "something for another person" if more == 1 else f"{more} conversations"
+    return f"{quoted} and {more} more" if more > 0 else quoted
+
+
+def stop_work_of(user: User, by: Actor = "") -> int:
+    """Nothing goes on for a person who may not come back to see it; gives the number of turns."""
+    turns = Turn.objects.filter(conversation__owner=user, state__in=Turn.OPEN_STATES).order_by("pk")
+    for turn in turns:
+        request_stop(turn, by)
+    return len(turns)

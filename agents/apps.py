@@ -6,6 +6,6 @@ class AgentsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents.engine.chat import register
+        from agents.engine.subagents import register
 
         register()

@@ -1,4 +1,4 @@
-"""Why something was refused, drawn as one tree.
+"""Why something was refused, and why a running turn leaves its loop.
 
 Refused
 ├── Invalid      422  what was sent cannot be used
@@ -8,11 +8,23 @@ Refused
 ├── NotFound     404  there is no such thing, or not for this person
 ├── Forbidden    403  this person may not
 └── RateLimited  429  … so often; Retry-After says when again
+
+Interruption          a turn leaves its loop before it is through
+├── TurnLost          somebody else has it
+├── TurnStopped       a person has stopped it
+├── TurnWaits         for a person or a child
+├── NothingToDo       there is nothing left to work on
+└── TurnFailed        the work itself failed
+    └── TaskFailed    … at one task of a chain
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agents.models import Turn
 
 
 class Refused(Exception):
@@ -56,3 +68,54 @@ class RateLimited(Refused):
     def __init__(self, sentence: str, wait: int) -> None:
         super().__init__(sentence)
         self.headers = {"Retry-After": str(wait)}
+
+
+class Interruption(Exception):
+    is_no_failure = True
+
+
+class TurnLost(Interruption):
+    """Somebody else owns the turn now, or it is over. Nothing more may be written."""
+
+
+class TurnStopped(Interruption):
+    """A person has stopped it."""
+
+
+class TurnWaits(Interruption):
+    """It waits, without a worker, for a person or a child; `because` may say more."""
+
+    def __init__(self, waiting_for: Turn.WaitingFor, because: str = "") -> None:
+        super().__init__(waiting_for)
+        self.waiting_for = waiting_for
+        self.because = because
+
+
+class NothingToDo(Interruption):
+    """It turned out that there is nothing to work on any more."""
+
+
+class TurnFailed(Interruption):
+    """The work itself failed: `error_class` as in Attempt.FailureClass, one sentence as text.
+
+    `remedy` is where it can be mended: "models", "agent", or nowhere in the settings.
+    """
+
+    is_no_failure = False
+
+    def __init__(
+        self, error_class: str, sentence: str, title: str = "", advice: str = "", remedy: str = ""
+    ) -> None:
+        super().__init__(sentence)
+        self.remedy = remedy
+        self.error_class = error_class
+        self.title = title
+        self.advice = advice
+
+
+class TaskFailed(TurnFailed):
+    """A task of a chain failed; `output` is what is known of it for the task that goes on."""
+
+    def __init__(self, sentence: str, output: dict[str, object]) -> None:
+        super().__init__("logic", sentence)
+        self.output = output

@@ -20,7 +20,7 @@ from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.engine.loop import Watch, ignore_event, run_turn
-from agents.engine.results import result_of
+from agents.engine.steps import result_of
 from agents.errors import Conflict
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.queue.ownership import held_by_this_command, stop_left

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.template.defaultfilters import floatformat
 
 from agents.config.store import AgentRecord, read_agent
-from agents.engine.budget import NAMES
+from agents.engine.usage import NAMES
 from agents.errors import NotFound
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from agents.engine.times import times_of
+from agents.engine.usage import times_of
 from agents.models import TurnState
 from plans.models import Attempt, Plan, Subtask
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
 
-from agents.engine.times import counts_from, times_of
+from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from console.status_labels import name_of_shape, why_left_out
 from plans.models import PlanVersion, State, Subtask

@@ -9,8 +9,8 @@ from decimal import Decimal
 
 from django.db.models import QuerySet
 
-from agents.engine import budget
-from agents.engine.times import Times, counts_from, times_of
+from agents.engine import usage
+from agents.engine.usage import Times, counts_from, times_of
 from agents.models import Turn
 from agents.statements import prepared
 from plans.models import Attempt, Plan
@@ -113,4 +113,4 @@ def times_of_plan(plan: Plan, summaries: dict[int, AttemptSummary]) -> Times:
 
 def why_over(plan: Plan) -> str:
     """The limit of its budget that is used up, in words; nothing while there is room."""
-    return budget.reached(plan.budget, budget.used_by(turns_of(plan)))
+    return usage.reached(plan.budget, usage.used_by(turns_of(plan)))

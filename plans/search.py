@@ -26,7 +26,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from agents.engine.times import worked_by_now
+from agents.engine.usage import worked_by_now
 from agents.models import Turn
 from plans.models import LIVE, Plan, Run, State, Subtask
 from plans.standing import (

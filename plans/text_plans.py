@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from agents.actions import add_message
-from agents.engine.results import result_of
+from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from plans import actions

@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from agents.config.store import AgentRecord
 from agents.db import in_db
 from agents.engine import persistence
-from agents.errors import Refused
+from agents.errors import Refused, TurnWaits
 from agents.models import Conversation, Turn
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.turn_exceptions import TurnWaits
 from plans import actions
 from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text

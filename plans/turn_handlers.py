@@ -12,17 +12,15 @@ from django.db import transaction
 
 from agents.db import AWAY
 from agents.engine import persistence
-from agents.engine.chat import check_chat, prepare_chat
 from agents.engine.handlers import Offer, TurnHandler, chain_of, handlers, register_handler
 from agents.engine.prompt import history
 from agents.engine.steps import Work
-from agents.engine.subagents import answer_parent
-from agents.errors import NotFound, Refused
+from agents.engine.subagents import answer_parent, check_chat, prepare_chat
+from agents.errors import NotFound, NothingToDo, Refused, TurnWaits
 from agents.llm.chat_completions import ChatMessage
 from agents.models import Turn
 from agents.telemetry import hooks
 from agents.tools import permissions
-from agents.turn_exceptions import NothingToDo, TurnWaits
 from plans import actions, prompts, subplans
 from plans.actions.attempts import plan_of
 from plans.actions.run import demand_free_lane, queue_next

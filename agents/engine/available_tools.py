@@ -12,7 +12,6 @@ from agents.config.store import AgentRecord
 from agents.config.tool_names import RUN_AGENT
 from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import open_child
-from agents.json_values import same_json
 from agents.models import ToolCall, Turn
 from agents.tools import permissions
 from agents.tools.base import Tool
@@ -104,3 +103,16 @@ def agent_tools(now: Permissions) -> list[Tool]:
     root = now.folder
     shell = shell_tools(root) if now.reaches_server else []
     return [*file_tools(root), *shell, *fetch_tools(now.private_hosts)]
+
+
+def same_json(one: object, other: object) -> bool:
+    """Equal by type and value at every depth; the order of an object's keys does not count.
+
+    Python's own == takes 1, 1.0 and true for one another.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(same_json(a, b) for a, b in pairs)
+    return type(one) is type(other) and one == other

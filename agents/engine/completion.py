@@ -12,10 +12,9 @@ from django.db.models.sql import UpdateQuery
 from agents.chains.schema import labels_of, normalize_label
 from agents.chains.template import Output
 from agents.db import in_db
-from agents.engine import configuration, persistence
+from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
-from agents.engine.budget import cost_of
-from agents.engine.handlers import Instruction, handler_of
+from agents.engine.handlers import Instruction, handler_of, refresh_config
 from agents.engine.prompt import (
     NEVER_DROPPED,
     last_reply_id,
@@ -25,7 +24,8 @@ from agents.engine.prompt import (
     within_window,
 )
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
-from agents.engine.template_values import expanded
+from agents.engine.usage import cost_of
+from agents.errors import TurnFailed
 from agents.llm.chat_completions import (
     CHARACTERS_PER_TOKEN,
     ChatMessage,
@@ -37,8 +37,6 @@ from agents.llm.client import stream
 from agents.llm.providers import resolve
 from agents.models import Message, Turn
 from agents.statements import prepared, updating
-from agents.tools.base import Tool
-from agents.turn_exceptions import TurnFailed
 
 ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 
@@ -128,20 +126,29 @@ def names(text: str, label: str) -> bool:
 
 
 def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest:
-    """The request from the rows and the agent's file as they are now; counted before it is sent."""
-    turn, config = step.turn, step.task.execute_config
+    """The request from the rows and the agent's file as they are now; counted before it is sent.
+
+    With `labels` the model is to choose one of them, and no tools are offered. Neither are they
+    where no way leads from here to a task that runs calls.
+    """
+    turn, config, branches = step.turn, step.task.execute_config, step.task.transition.branches
     with persistence.fenced(turn):
         persistence.check_stop_requested(turn)
-        configuration.read_again(turn)
+        refresh_config(turn)
         handler_of(turn).check(turn)
         count_of_calls.update(turn=turn.pk)
-        available = available_tools(turn, words_of(step))
-    asks = labels is None and takes_up_calls(step)
-    tools = [describe(tool, turn) for tool in available.tools.values()] if asks else []
+        names = [*config.tools, *(f"!{name}" for name in config.hide_tools)]
+        available = available_tools(turn, names)
+    targets = [step.work.chain.find(branch.goto) for branch in branches]
+    runs_calls = any(task and task.handler == "execute_tool_calls" for task in targets)
+    described = turn.config.get("tool_descriptions") or {}
+    offered = available.tools.values() if runs_calls and labels is None else ()
+    tools = [tool.as_function(described.get(tool.name)) for tool in offered]
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
+    provider = step.expanded(config.provider) or str(turn.config.get("provider") or "")
     return ModelRequest(
-        endpoint=resolve(expanded(step, config.provider) or str(turn.config.get("provider") or "")),
-        model=expanded(step, config.model) or str(turn.config.get("model") or ""),
+        endpoint=resolve(provider),
+        model=step.expanded(config.model) or str(turn.config.get("model") or ""),
         messages=request_messages(step, available, tools, labels),
         tools=tools,
         temperature=temperature if config.temperature is None else config.temperature,
@@ -154,50 +161,36 @@ def count_of_calls(turn: int) -> UpdateQuery:
     return updating(Turn.objects.filter(pk=turn), model_calls=F("model_calls") + 1)
 
 
-def takes_up_calls(step: Step) -> bool:
-    """Whether a way leads from here to a task that runs calls; without one none is invited."""
-    targets = {branch.goto for branch in step.task.transition.branches}
-    tasks = step.work.chain.tasks
-    return any(t.id in targets and t.handler == "execute_tool_calls" for t in tasks)
-
-
-def words_of(step: Step) -> list[str]:
-    """The task's own list of tools, less what it hides."""
-    config = step.task.execute_config
-    return [*config.tools, *(f"!{name}" for name in config.hide_tools)]
-
-
 def request_messages(
     step: Step, available: AvailableTools, tools: list[dict[str, object]], labels: list[str] | None
 ) -> list[ChatMessage]:
-    turn = step.turn
-    author = expanded(step, step.task.system_instruction)
+    """At most the chain's token limit or the model's window, less a quarter for the reply.
+
+    What may not be dropped has to fit into the limit that the chain's author has set.
+    """
+    turn, limit = step.turn, step.work.chain.token_limit
+    author = step.expanded(step.task.system_instruction)
     if labels:
         author = f"{author}\n\n{ROUTE.format(labels=', '.join(labels))}".strip()
     parts = [Instruction(100, author)] if labels else system_parts(turn, author, available.offer)
-    opening, own = with_prompt(step)
+    opening, own = messages_around_prompt(step)
     nudge = turn.checkpoint.get("nudge")
     reminder: list[ChatMessage] = [{"role": "user", "content": nudge}] if nudge else []
-    limit = token_limit(step) - len(str(tools)) // 4
-    demand_room(step, parts, opening[-1:] + reminder)
-    return within_window(parts, opening, own, reminder, limit)
-
-
-def demand_room(step: Step, parts: list[Instruction], prompt: list[ChatMessage]) -> None:
-    """What may not be dropped has to fit into the limit that the chain's author has set."""
-    if not step.work.chain.token_limit:
-        return
+    window = int(turn.config.get("context_window") or 32768)
+    room = min(limit or window, window)
+    room -= room // 4
     system = sum(len(part.text.encode()) for part in parts if part.priority >= NEVER_DROPPED)
-    needed, room = system // CHARACTERS_PER_TOKEN + tokens(prompt), token_limit(step)
-    if needed > room:
+    needed = system // CHARACTERS_PER_TOKEN + tokens(opening[-1:] + reminder)
+    if limit and needed > room:
         raise TurnFailed(
             "logic",
             f"Task {step.task.id}: its prompt is about {needed:,} tokens, and the chain's "
-            f"token_limit of {step.work.chain.token_limit:,} leaves {room:,} for it.",
+            f"token_limit of {limit:,} leaves {room:,} for it.",
         )
+    return within_window(parts, opening, own, reminder, room - len(str(tools)) // 4)
 
 
-def with_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:
+def messages_around_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:
     """What was said before this turn's own part, and that part.
 
     The first task answers what the chain was started with, and whoever follows tool calls goes on
@@ -205,7 +198,13 @@ def with_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:
     `input_var` or the task before it gave out. It takes the place of what was said last; what the
     task itself has done since comes after it.
     """
-    prompt = saved_prompt(step) or new_prompt(step)
+    task = step.task
+    prompt: Output | None = step.turn.checkpoint.get("prompt")
+    is_asked_again = step.before is None and bool(step.turn.checkpoint.get("nudge"))
+    goes_on = step.follows_calls or is_asked_again
+    has_own_input = task.prompt_template or task.input_var
+    if not prompt or not goes_on or (has_own_input and prompt["task"] != task.id):
+        prompt = new_prompt(step)
     if prompt is None:
         return step.work.opening, own_messages(step.turn)
     asked: ChatMessage = {"role": "user", "content": prompt["text"]}
@@ -214,22 +213,12 @@ def with_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:
     return [*step.work.opening[:-1], *before, asked], own_messages(step.turn, after=at)
 
 
-def saved_prompt(step: Step) -> Output | None:
-    """The input of the round of tool calls that this task goes on with."""
-    prompt: Output | None = step.turn.checkpoint.get("prompt")
-    is_asked_again = step.before is None and bool(step.turn.checkpoint.get("nudge"))
-    if not prompt or not (step.follows_calls or is_asked_again):
-        return None
-    has_own_input = step.task.prompt_template or step.task.input_var
-    return None if has_own_input and prompt["task"] != step.task.id else prompt
-
-
 def new_prompt(step: Step) -> Output | None:
     """The task's own input, from here on; None where it is the conversation as it stands."""
     task, turn = step.task, step.turn
     is_first = step.before is None
     goes_on = (is_first or step.follows_calls) and not task.input_var
-    text = expanded(step, task.prompt_template) or ("" if goes_on else step.input_text)
+    text = step.expanded(task.prompt_template) or ("" if goes_on else step.input_text)
     if not text.strip():
         if turn.checkpoint.get("prompt") and not step.follows_calls:
             persistence.save_checkpoint(turn, prompt=None)
@@ -238,14 +227,3 @@ def new_prompt(step: Step) -> Output | None:
     prompt = {"task": task.id, "text": text, "at": last_reply_id(turn), "by_template": by_template}
     persistence.save_checkpoint(turn, prompt=prompt)
     return prompt
-
-
-def token_limit(step: Step) -> int:
-    """The chain's limit or the model's window, whichever is less; a quarter is for the reply."""
-    window = int(step.turn.config.get("context_window") or 32768)
-    limit = min(step.work.chain.token_limit or window, window)
-    return limit - limit // 4
-
-
-def describe(tool: Tool, turn: Turn) -> dict[str, object]:
-    return tool.as_function((turn.config.get("tool_descriptions") or {}).get(tool.name))

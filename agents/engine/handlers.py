@@ -1,4 +1,7 @@
-"""What a turn is about, by its kind: how it begins, what it offers, and what its end means."""
+"""What a turn is about, by its kind: how it begins, what it offers, and what its end means.
+
+Besides, what agent.json says to it: its chain and its settings.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Literal
 
 from agents.chains.schema import Chain
 from agents.chains.store import load_chain
+from agents.config.store import read_agent
 from agents.engine.steps import Work
-from agents.errors import Refused
+from agents.errors import NotFound, Refused
 from agents.models import Conversation, Turn
 from agents.tools.base import Tool
 
@@ -38,22 +42,6 @@ class Offer:
     lifted: tuple[str, ...] = ()
 
 
-def nothing(turn: Turn) -> None:
-    pass
-
-
-def no_repair() -> None:
-    pass
-
-
-def no_offer(turn: Turn) -> Offer:
-    return Offer()
-
-
-def opens_none(child: Conversation, task: str, parent: Turn) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class TurnHandler:
     """What a turn of one kind is about. `agents` brings `chat`; `plans` extends it and adds others.
@@ -71,13 +59,13 @@ class TurnHandler:
     """
 
     prepare: Callable[[Turn], Work]
-    settle: Callable[[Turn], None] = nothing
-    check: Callable[[Turn], None] = nothing
-    repair: Callable[[], None] = no_repair
+    settle: Callable[[Turn], None] = lambda turn: None
+    check: Callable[[Turn], None] = lambda turn: None
+    repair: Callable[[], None] = lambda: None
     nudge: str = ""
-    resume: Callable[[Turn], None] = nothing
-    offer: Callable[[Turn], Offer] = no_offer
-    open_child: Callable[[Conversation, str, Turn], bool] = opens_none
+    resume: Callable[[Turn], None] = lambda turn: None
+    offer: Callable[[Turn], Offer] = lambda turn: Offer()
+    open_child: Callable[[Conversation, str, Turn], bool] = lambda child, task, parent: False
 
 
 _handlers: dict[str, TurnHandler] = {}
@@ -112,3 +100,27 @@ def chain_of(turn: Turn, role: str) -> Chain:
 
 
 DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "executor"}
+
+# Given to the command of one run, not by the file.
+OPTIONS = "options"
+
+
+def refresh_config(turn: Turn) -> None:
+    """Take over what the agent's file says now; before each request, so an edit counts at once.
+
+    Two things stay: what was given to this run alone, and the chain that the turn is in the midst
+    of, since its checkpoint names one of the tasks. Where the agent is gone, all stays as it was:
+    whoever needs the agent says so.
+    """
+    options = turn.config.get(OPTIONS) or {}
+    if options.get("in_folder"):  # without an agent
+        return
+    try:
+        now: dict[str, object] = dict(read_agent(turn.conversation.agent_id).file.settings())
+    except NotFound:
+        return
+    kept = (OPTIONS, "chains") if turn.checkpoint.get("task") else (OPTIONS,)
+    now |= {name: turn.config[name] for name in kept if name in turn.config}
+    if now != turn.config:
+        turn.config = now
+        Turn.objects.filter(pk=turn.pk, epoch=turn.epoch).update(config=now)

@@ -16,12 +16,12 @@ from agents.db import clock, lock_conversation
 from agents.engine import persistence
 from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
-from agents.engine.times import count_time, rest
+from agents.engine.usage import count_time, rest
+from agents.errors import TurnFailed, TurnWaits
 from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
 from agents.statements import prepared, store
-from agents.turn_exceptions import TurnFailed, TurnWaits
 from agents.wakeup import wake_after_commit
 
 MAX_TRIES = 5  # of one model call

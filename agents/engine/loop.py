@@ -1,25 +1,36 @@
-"""One turn from its claim to its end."""
+"""One turn from its claim to its end, and its chain, carried out task by task."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import ParamSpec
 
+from agents.chains.schema import END, START, Task, next_task, seconds_of
+from agents.chains.template import Output, text_of
 from agents.db import AWAY, in_db
-from agents.engine import configuration, persistence
-from agents.engine.handlers import handler_of
-from agents.engine.interpreter import run_chain
-from agents.engine.lifecycle import end, fail, interrupt, model_failed, suspend
-from agents.engine.steps import ChainEvent, TextEnded, TextStreamed, Work
-from agents.engine.streaming import LiveText, Save
-from agents.errors import Refused
+from agents.engine import persistence
+from agents.engine.completion import chat_completion, route
+from agents.engine.handlers import handler_of, refresh_config
+from agents.engine.lifecycle import end, fail, interrupt, may_try_later, model_failed, suspend
+from agents.engine.steps import ChainEvent, Step, StepDone, TextAdded, TextEnded, TextStreamed, Work
+from agents.engine.streaming import LiveText
+from agents.engine.tool_calls import call_tool, execute_tool_calls
+from agents.errors import (
+    NothingToDo,
+    Refused,
+    TaskFailed,
+    TurnFailed,
+    TurnLost,
+    TurnStopped,
+    TurnWaits,
+)
 from agents.llm.errors import ModelError
-from agents.models import Turn, TurnState
+from agents.models import Message, Turn, TurnState
+from agents.models.checkpoint import Checkpoint
 from agents.telemetry import hooks
-from agents.turn_exceptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +108,7 @@ async def work_on(turn: Turn, watch: Watch) -> None:
 
 
 def prepare(turn: Turn) -> Work:
-    configuration.read_again(turn)
+    refresh_config(turn)
     return handler_of(turn).prepare(turn)
 
 
@@ -110,31 +121,22 @@ async def stream_chain(turn: Turn, work: Work, watch: Watch) -> None:
 
     live: dict[int, LiveText] = {}
     try:
-        async with aclosing(run_chain(turn, work)) as happening:
-            async for event in happening:
+        async with aclosing(run_chain(turn, work)) as events:
+            async for event in events:
                 watch(event)
-                await stream_event(event, turn, live, save)
+                if isinstance(event, TextStreamed):
+                    if event.message_id not in live:
+                        text = LiveText(turn.conversation_id, event.message_id, save)
+                        live[event.message_id] = text
+                    await live[event.message_id].add(event.text)
+                elif isinstance(event, TextEnded) and event.message_id in live:
+                    await live.pop(event.message_id).close()
     except BaseException:
         with suppress(TurnLost):
-            await save_streamed_text(live)
+            for text in live.values():
+                await text.close()
+                await save(text.message_id, text.text)
         raise
-
-
-async def stream_event(
-    event: ChainEvent, turn: Turn, live: dict[int, LiveText], save: Save
-) -> None:
-    if isinstance(event, TextStreamed):
-        if event.message_id not in live:
-            live[event.message_id] = LiveText(turn.conversation_id, event.message_id, save)
-        await live[event.message_id].add(event.text)
-    elif isinstance(event, TextEnded) and (text := live.pop(event.message_id, None)):
-        await text.close()
-
-
-async def save_streamed_text(live: dict[int, LiveText]) -> None:
-    for text in live.values():
-        await text.close()
-        await text.save(text.message_id, text.text)
 
 
 def ask_again(turn: Turn, nudge: str) -> bool:
@@ -145,3 +147,165 @@ def ask_again(turn: Turn, nudge: str) -> bool:
         raise TurnFailed("logic", "It ended without a result.")
     persistence.save_checkpoint(turn, nudge=nudge, task="", previous="", source="")
     return True
+
+
+# The interpreter of the chain language.
+
+MAX_STEPS = 120  # of a chain whose author set no limit: 60 rounds of asking and running tools
+
+
+async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
+    """From the task at the turn's checkpoint (or the first) to the end.
+
+    After each task the place, its output and the number of steps are saved, so that a turn taken
+    up again repeats nothing that was finished.
+    """
+    here = str(turn.checkpoint.get("task") or work.chain.tasks[0].id)
+    while here != END:
+        if turn.checkpoint.get("steps", 0) >= MAX_STEPS:
+            raise TurnFailed("logic", f"The chain did not come to an end within {MAX_STEPS} steps.")
+        task = work.chain.task(here)
+        done = StepDone("", {})
+        try:
+            with hooks.step(task):
+                async with aclosing(timed(run_task(turn, work, task), task)) as events:
+                    async for event in events:
+                        yield event
+                        if isinstance(event, StepDone):
+                            done = event
+        except (ModelError, TurnFailed, Refused, TimeoutError) as error:
+            here = await in_db(after_failure, turn, task, error)
+        else:
+            here = next_task(task, done.value, turn.checkpoint.get("edges", {}))
+            passed = passing(turn, task, here, done.output)
+            if here != END:
+                await in_db(persistence.save_checkpoint, turn, **passed)
+            elif result := await in_db(show_result, turn, done.output, passed):
+                yield result
+
+
+async def timed(
+    events: AsyncGenerator[ChainEvent, None], task: Task
+) -> AsyncGenerator[ChainEvent, None]:
+    """The task's events, until its timeout. Only waiting for the next one is cut short, so that
+
+    the time-out never hits whoever reads them.
+    """
+    seconds = seconds_of(task.timeout)
+    end = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    async with aclosing(events):
+        while True:
+            async with asyncio.timeout_at(end):
+                event = await anext(events, None)
+            if event is None:
+                return
+            yield event
+
+
+def run_task(turn: Turn, work: Work, task: Task) -> AsyncGenerator[ChainEvent, None]:
+    """`input_var` names an earlier task, or `input`, what the chain was started with.
+
+    Without one, a task reads what the task before it gave out. A route and a task that failed hand
+    on what they have read themselves.
+    """
+    previous = turn.checkpoint.get("previous")
+    source = task.input_var or str(turn.checkpoint.get("source", previous) or START)
+    outputs: dict[str, Output] = {START: {"text": work.input}}
+    outputs |= turn.checkpoint.get("variables", {})
+    before = work.chain.find(str(previous or ""))
+    failure = str(outputs.get(str(previous), {}).get("error") or "") if before else ""
+    given = outputs.get(source, {})
+    return HANDLERS[task.handler](Step(turn, work, task, source, given, before, failure))
+
+
+def passing(turn: Turn, task: Task, goto: str, output: Output) -> Checkpoint:
+    """What the checkpoint says behind a task: its output, and where the chain goes from here."""
+    edge = f"{task.id}->{goto}"
+    hands_on = task.handler == "route" or "error" in output
+    edges = dict(turn.checkpoint.get("edges", {}))
+    edges[edge] = edges.get(edge, 0) + 1
+    return {
+        "task": goto,
+        "variables": {**turn.checkpoint.get("variables", {}), task.id: output},
+        "edges": edges,
+        "previous": task.id,
+        "source": (task.input_var or turn.checkpoint.get("source")) if hands_on else task.id,
+        "steps": turn.checkpoint.get("steps", 0) + 1,
+        "replied": None,
+        "own_call": None,
+        "own_result": None,
+        "failures": 0,
+    }
+
+
+def after_failure(turn: Turn, task: Task, error: Exception) -> str:
+    """Once more, if the task says so; else its on_failure; else the turn has failed.
+
+    A model that may answer later comes first: the turn waits for its next try.
+    """
+    if isinstance(error, ModelError) and may_try_later(turn, error):
+        raise error
+    failures = turn.checkpoint.get("failures", 0)
+    if failures < task.retry_on_failure:
+        persistence.save_checkpoint(
+            turn,
+            task=task.id,
+            steps=turn.checkpoint.get("steps", 0) + 1,
+            failures=failures + 1,
+            own_call=None,
+            own_result=None,
+        )
+        return task.id
+    if not task.transition.on_failure:
+        if isinstance(error, TimeoutError):
+            raise TurnFailed("timeout", f"{task.id} took longer than {task.timeout}.") from None
+        raise error
+    sentence = str(error) or f"{task.id} took longer than {task.timeout}."
+    known = error.output if isinstance(error, TaskFailed) else {}
+    output: Output = {**known, "text": sentence, "error": sentence}
+    passed = passing(turn, task, task.transition.on_failure, output)
+    persistence.save_checkpoint(turn, **passed)
+    return task.transition.on_failure
+
+
+def show_result(turn: Turn, output: Output, passed: Checkpoint) -> TextAdded | None:
+    """Say the result in the conversation, unless a message shows it already.
+
+    The place at the end is saved together with it, so that it is said once.
+    """
+    text = text_of(output)
+    if output.get("message") or turn.checkpoint.get("ended") or not text.strip():
+        turn.checkpoint |= passed  # saved with the end of the turn
+        return None
+    with persistence.fenced(turn):
+        message = persistence.add_message(turn, "assistant", Message.Kind.TEXT, text)
+        persistence.checkpoint(turn, **passed)
+    return TextAdded(message.pk, text)
+
+
+# What each handler of the chain language does.
+
+Handler = Callable[[Step], AsyncGenerator[ChainEvent, None]]
+
+
+async def noop(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """Nothing but its branches; a prompt_template becomes its output, else the input goes on."""
+    text = await in_db(step.expanded, step.task.prompt_template)
+    yield StepDone("noop", {"text": text} if text else dict(step.input))
+
+
+async def raise_error(step: Step) -> AsyncGenerator[ChainEvent, None]:
+    """End the turn as failed, with the author's words or with what was handed on."""
+    words = await in_db(step.expanded, step.task.prompt_template)
+    raise TurnFailed("logic", words or step.failure or step.input_text or "The chain gave up.")
+    yield StepDone("", {})  # a generator like the others
+
+
+HANDLERS: dict[str, Handler] = {
+    "chat_completion": chat_completion,
+    "execute_tool_calls": execute_tool_calls,
+    "tools": call_tool,
+    "route": route,
+    "noop": noop,
+    "raise_error": raise_error,
+}

@@ -15,10 +15,10 @@ from django.utils import timezone
 from agents import events
 from agents.actors import Actor
 from agents.db import lock_conversation
+from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
 from agents.statements import insert, prepared, store, updating
-from agents.turn_exceptions import TurnLost, TurnStopped, TurnWaits
 
 if TYPE_CHECKING:
     from agents.llm.chat_completions import Reply

@@ -1,13 +1,24 @@
-"""What the interpreter hands to handlers, and what handlers yield."""
+"""One step of a chain: what its handler is given, what it yields, and what the chain comes to."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from agents.chains.schema import Chain, Task
-from agents.chains.template import Output, text_of
+from agents.chains.schema import END, Chain, Task
+from agents.chains.template import (
+    Output,
+    OutputView,
+    TemplateValues,
+    UnknownMacro,
+    expand,
+    text_of,
+)
+from agents.errors import TurnFailed
 from agents.llm.chat_completions import ChatMessage
-from agents.models import Turn
+from agents.models import Message, ToolSource, Turn
+
+BUILT_IN_SERVICES = ["local_fs", "local_shell", "fetch_url"]
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,43 @@ class Step:
     def input_text(self) -> str:
         return text_of(self.input)
 
+    def expanded(self, text: str, result: Output | None = None) -> str:
+        """The chain author's text with its macros expanded; an unknown macro fails the task.
+
+        `result` is what `.field` macros read: the output of the tool this task has called.
+        """
+        if "{{" not in text:
+            return text
+        view = None if result is None else OutputView(result)
+        try:
+            return expand(text, self._template_values(view))
+        except UnknownMacro as unknown:
+            raise TurnFailed("logic", f"Task {self.task.id}: {unknown}") from None
+
+    def _template_values(self, result: OutputView | None) -> TemplateValues:
+        """`var` has the agent's model, provider, id and name, and what its file has under "vars".
+
+        Of earlier outputs there are `.input` and each task by its id.
+        """
+        config, chain = self.turn.config, self.work.chain
+        own = config.get("vars")
+        variables = {str(k): str(v) for k, v in own.items()} if isinstance(own, dict) else {}
+        for name in ("model", "provider", "id", "name"):
+            variables[name] = str(config.get(name) or "")
+        earlier: dict[str, Output] = self.turn.checkpoint.get("variables", {})
+        outputs: dict[str, object] = {id: OutputView(output) for id, output in earlier.items()}
+        outputs["input"] = OutputView(self.input or {"text": self.work.input})
+        sources = ToolSource.objects.order_by("name").values_list("name", flat=True)
+        return TemplateValues(
+            now=datetime.now().astimezone(),
+            chain={"id": chain.id, "description": chain.description},
+            variables=variables,
+            outputs=outputs,
+            services=[*BUILT_IN_SERVICES, *sources],
+            edges=dict(self.turn.checkpoint.get("edges", {})),
+            result=result,
+        )
+
 
 @dataclass(frozen=True)
 class TextStreamed:
@@ -80,13 +128,29 @@ class ToolCallChanged:
 
 @dataclass(frozen=True)
 class StepDone:
-    """A task's result: `value` decides the branch, `output` is what later tasks may read.
-
-    What an output holds is said in outputs.py.
-    """
+    """A task's result: `value` decides the branch, `output` is what later tasks may read."""
 
     value: str
     output: Output
 
 
 ChainEvent = TextStreamed | TextEnded | TextAdded | ToolCallChanged | StepDone
+
+
+def result_of(turn: Turn) -> str:
+    """The result of the turn's chain.
+
+    Of one that did not reach its end, or ended in a message without text, the last thing said.
+    """
+    if turn.checkpoint.get("task") == END:
+        outputs: dict[str, Output] = turn.checkpoint.get("variables", {})
+        last_output = outputs.get(str(turn.checkpoint.get("previous")), {})
+        if text_of(last_output) or not last_output.get("message"):
+            return text_of(last_output)
+    return last_text(turn)
+
+
+def last_text(turn: Turn) -> str:
+    """What the model said last in a turn; nothing where it only called tools."""
+    texts = turn.messages.filter(role="assistant", kind=Message.Kind.TEXT).order_by("-seq")
+    return next((text for text in texts.values_list("text", flat=True) if text.strip()), "")

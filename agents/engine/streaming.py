@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from channels.layers import get_channel_layer
 
+from agents.errors import TurnLost
 from agents.events import group_of
-from agents.turn_exceptions import TurnLost
 
 FRAME_SECONDS = 0.04
 FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same

@@ -1,4 +1,7 @@
-"""A conversation of one agent with another: how it begins, bubbles up, and answers its call."""
+"""The turn kind `chat`: a message is answered, by a person's agent or for another agent.
+
+A conversation of one agent with another begins here, asks the person, and answers its call.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from django.db import transaction
 from agents import events
 from agents.db import lock_conversation
 from agents.engine import persistence
-from agents.engine.handlers import handlers
+from agents.engine.handlers import TurnHandler, chain_of, handler_of, handlers, register_handler
 from agents.engine.lifecycle import requeue
-from agents.engine.results import result_of
+from agents.engine.prompt import opening_of_chat
+from agents.engine.steps import Work, result_of
+from agents.engine.usage import reached, used_by
+from agents.errors import TurnFailed
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 
 GONE = "The agent did not finish: its conversation was deleted."
@@ -98,3 +104,23 @@ def add_message_at_top(turn: Turn, kind: str, text: str, **meta: object) -> None
     above = ancestors(turn.conversation)
     if above:
         persistence.add_message(above[-1], "assistant", kind, text, meta=dict(meta))
+
+
+def prepare_chat(turn: Turn) -> Work:
+    """A person's message, answered by the chain of whichever role the gate gives now."""
+    return Work(chain_of(turn, handler_of(turn).offer(turn).role), opening_of_chat(turn))
+
+
+def check_chat(turn: Turn) -> None:
+    """A reply ends when the agent's budget for one is used up."""
+    limits = turn.config.get("budget") or {}
+    now = Turn.objects.filter(pk=turn.pk)
+    if any(limits.values()) and (what := reached(limits, used_by(now))):
+        advice = "The limits of a reply are in the agent's file, under budget."
+        raise TurnFailed(
+            "capacity", f"{what}.", "The reply has used up its budget", advice, "agent"
+        )
+
+
+def register() -> None:
+    register_handler("chat", TurnHandler(prepare_chat, answer_parent, check_chat, repair_parents))

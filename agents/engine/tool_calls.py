@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from functools import partial
 
-from agents.chains.schema import Task
-from agents.chains.template import Output, OutputView, UnknownMacro, expand, parsed_or_text, text_of
+from agents.chains.template import Output, parsed_or_text, text_of
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import available_tools
 from agents.engine.prompt import NO_RESULT
 from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
 from agents.engine.subagents import add_message_at_top
-from agents.engine.template_values import expanded, template_values
+from agents.errors import TaskFailed, TurnFailed, TurnWaits
 from agents.macros import macros_in
 from agents.models import ToolCall, Turn
 from agents.models.checkpoint import Checkpoint
 from agents.telemetry import hooks
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
-from agents.turn_exceptions import TaskFailed, TurnFailed, TurnWaits
 
 log = logging.getLogger(__name__)
 
@@ -72,42 +69,42 @@ async def call_tool(step: Step) -> AsyncGenerator[ChainEvent, None]:
     if call.state in persistence.UNSETTLED:
         async for event in run_call(step, call):
             yield event
-    await in_db(call.refresh_from_db)
-    output = output_of(call, step.turn.checkpoint.get("own_result") or {})
-    if failure := failure_of(call, step.task, output):
+    yield await in_db(result_of_own_call, step, call)
+
+
+def result_of_own_call(step: Step, call: ToolCall) -> StepDone:
+    """The call's data without the words around it; of a call without such data, its result text.
+
+    The output_template reads it by `.field` of a JSON result, `.status`, or `.output` for the
+    whole text. Raises TaskFailed.
+    """
+    template, failure = step.task.output_template, ""
+    call.refresh_from_db()
+    output: Output = {"text": call.result, **(step.turn.checkpoint.get("own_result") or {})}
+    facts = output.get("facts")
+    code = facts.get("exit_code", 0) if isinstance(facts, dict) else 0
+    if call.state != ToolCall.State.DONE:
+        failure = call.result or f"{call.tool} was not carried out."
+    elif code != 0 and not EXIT_CODE & set(macros_in(template)):
+        failure = f"The command ended with exit code {code}."
+    if failure:
         raise TaskFailed(failure, {**output, "output": text_of(output)})
-    if not step.task.output_template:
-        yield StepDone("tools_executed", output)
-        return
-    text = await in_db(said_of_result, step, output)
-    yield StepDone(text, {"text": text})
+    if not template:
+        return StepDone("tools_executed", output)
+    text = step.expanded(template, result=output)
+    return StepDone(text, {"text": text})
 
 
-def output_of(call: ToolCall, kept: Output) -> Output:
-    """The call's data without the words around it; of a call without such words, its result."""
-    return {"text": call.result, **kept}
-
-
-def kept_of(result: ToolResult) -> Output:
+def chain_data_of(result: ToolResult) -> Output:
     """What a chain may want of a result besides the text that the model reads."""
-    kept: Output = {"facts": result.facts} if result.facts else {}
+    found: Output = {"facts": result.facts} if result.facts else {}
     if result.body is not None:
-        kept["text"] = truncated(result.body, RESULT_LIMIT)
+        found["text"] = truncated(result.body, RESULT_LIMIT)
     data = result.data
     if data is None and result.body is not None and len(result.body) > RESULT_LIMIT:
         data = parsed_or_text(result.body)  # what was cut is no JSON any more
         data = None if isinstance(data, str) else data
-    return kept if data is None else {**kept, "data": data}
-
-
-def failure_of(call: ToolCall, task: Task, output: Output) -> str:
-    if call.state != ToolCall.State.DONE:
-        return call.result or f"{call.tool} was not carried out."
-    facts = output.get("facts")
-    code = facts.get("exit_code", 0) if isinstance(facts, dict) else 0
-    if code == 0 or EXIT_CODE & set(macros_in(task.output_template)):
-        return ""
-    return f"The command ended with exit code {code}."
+    return found if data is None else {**found, "data": data}
 
 
 def own_call(step: Step) -> ToolCall:
@@ -134,19 +131,10 @@ def own_call(step: Step) -> ToolCall:
 def filled(step: Step, value: object) -> object:
     """The author's arguments with macros expanded; other values as they are."""
     if isinstance(value, str):
-        return expanded(step, value)
+        return step.expanded(value)
     if isinstance(value, list):
         return [filled(step, each) for each in value]
     return {k: filled(step, v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def said_of_result(step: Step, output: Output) -> str:
-    """The output_template: `.field` of a JSON result, `.status`, `.output` for the whole text."""
-    known = replace(template_values(step), result=OutputView(output))
-    try:
-        return expand(step.task.output_template, known)
-    except UnknownMacro as unknown:
-        raise TurnFailed("logic", f"Task {step.task.id}: {unknown}") from None
 
 
 async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, None]:
@@ -161,7 +149,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     state, result = await hooks.tool_call(call, outcome_of(tool, call))
     changes: Checkpoint = {"ended": True} if result.ends_turn else {}
     if step.task.tools is not None:
-        changes["own_result"] = kept_of(result)
+        changes["own_result"] = chain_data_of(result)
     text = truncated(result.text, RESULT_LIMIT)
     await in_db(partial(persistence.end_call, turn, call, state, text, **changes))
     yield ToolCallChanged(call.pk)
@@ -185,7 +173,9 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
     if call.reason and not call.decision:  # arguments that were no JSON object
         return settle(turn, call, ToolCall.State.FAILED, call.reason)
     if call.decision == "deny":
-        return settle(turn, call, ToolCall.State.DENIED, denied(call))
+        why = call.reason or "no reason was given"
+        sentence = f"The person did not allow this call: {why}."
+        return settle(turn, call, ToolCall.State.DENIED, sentence)
     if offer.must_ask(call):
         persistence.ask_for_call(turn, call)
         add_message_at_top(turn, "approval", f"Run {call.tool}?", call=call.pk)
@@ -197,10 +187,6 @@ def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:
     """Record what became of a call that is not run; there is no tool to run then."""
     persistence.end_call(turn, call, state, result)
     return None
-
-
-def denied(call: ToolCall) -> str:
-    return f"The person did not allow this call: {call.reason or 'no reason was given'}."
 
 
 def tools_of_asking_task(step: Step) -> list[str]:

@@ -11,8 +11,7 @@ import httpx
 from django.conf import settings
 
 from agents import http
-from agents.decompression import PLAIN, pieces
-from agents.json_values import has_more_values
+from agents.http_bodies import PLAIN, has_more_values, pieces
 from agents.llm import errors
 from agents.llm.chat_completions import (
     MOST_CALLS,

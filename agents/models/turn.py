@@ -67,7 +67,7 @@ class Turn(models.Model):
     queued_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
-    # Kept by agents.engine.times; `counted_at` is where the counted time ends.
+    # Kept by agents.engine.usage; `counted_at` is where the counted time ends.
     worked = models.DurationField(default=timedelta)
     waited = models.DurationField(default=timedelta)
     paused = models.DurationField(default=timedelta)

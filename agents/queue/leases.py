@@ -16,7 +16,7 @@ from django.db.models.functions import Now
 from agents import events
 from agents.db import AWAY, Outage, in_db, is_postgresql, session
 from agents.engine.handlers import handlers
-from agents.engine.times import worked_by_now
+from agents.engine.usage import worked_by_now
 from agents.models import Turn, TurnState
 from agents.queue.ownership import held_by_commands
 from agents.statements import one_of, prepared

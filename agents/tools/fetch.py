@@ -13,8 +13,7 @@ from http import HTTPStatus
 import httpx
 from pydantic import BaseModel, Field
 
-from agents.charsets import decoded
-from agents.decompression import pieces
+from agents.http_bodies import decoded, pieces
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated, typed_tool
 from agents.tools.confinement import display_path
 from agents.tools.ssrf_guard import Guard, PinnedTransport, Resolver, ask_system

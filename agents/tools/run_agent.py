@@ -12,10 +12,9 @@ from pydantic import BaseModel, Field
 from agents.config.ownership import may_call
 from agents.config.store import read_agent
 from agents.db import in_db
-from agents.errors import Refused
+from agents.errors import Refused, TurnWaits
 from agents.models import Conversation, ToolCall, Turn
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
-from agents.turn_exceptions import TurnWaits
 
 # Puts a child's first turn into the queue: the child, its task, the turn that called, its settings.
 OpenChild = Callable[[Conversation, str, Turn, dict[str, object]], None]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from ninja import Schema
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from agents.engine.times import times_of
+from agents.engine.usage import times_of
 from agents.models import TurnState
 from console.api.shapes import Body
 from plans.models import Attempt, State

@@ -9,7 +9,7 @@ from django import template
 from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
 
-from agents.engine import times
+from agents.engine import usage
 from console import markdown, visible_text
 from console.components import component
 
@@ -40,7 +40,7 @@ def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
 @register.filter
 def duration(seconds: float | None) -> str:
     """0:42, 1:02:03."""
-    return "" if seconds is None else times.duration(seconds)
+    return "" if seconds is None else usage.duration(seconds)
 
 
 @register.filter

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 from pydantic import JsonValue
 
+from agents.actions import delete_agent
 from agents.chains.store import problems_of
 from agents.config import ownership
 from agents.config.store import (
@@ -29,7 +30,6 @@ from agents.config.store import (
 from agents.config.tool_names import BETWEEN
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.providers import provider_names
-from agents.removal import delete_agent
 from agents.tools.integrations.actions import source_named
 from console.agent_tools import DEFAULT_GRANTS, always_allowed, grant_rows, operations_of, without
 from console.components import alert, remove, replace, replace_content

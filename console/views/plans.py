@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
-from agents.engine.budget import NAMES
+from agents.engine.usage import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
 from console import components, plan_command

@@ -13,11 +13,10 @@ from django.utils import timezone
 from agents.actors import Actor
 from agents.engine import persistence
 from agents.engine.lifecycle import LONGEST_WAIT, requeue, reset_retries
-from agents.engine.results import last_text, result_of
+from agents.engine.steps import last_text, result_of
 from agents.engine.subagents import add_message_at_top, parent_waits
-from agents.errors import Conflict
+from agents.errors import Conflict, NothingToDo
 from agents.models import Message, ToolCall, Turn, TurnState
-from agents.turn_exceptions import NothingToDo
 from plans.actions.close import finish_plan
 from plans.actions.run import queue_next
 from plans.models import Attempt, Plan, Run, State, Subtask

@@ -12,9 +12,9 @@ from agents.actions import queue_turn, retry_now
 from agents.actors import Actor
 from agents.chains.store import load_chain
 from agents.db import clock
-from agents.engine.budget import NAMES
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import parent_waits
+from agents.engine.usage import NAMES
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn, TurnState
 from agents.models.checkpoint import Checkpoint

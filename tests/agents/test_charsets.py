@@ -109,7 +109,7 @@ async def test_text_in_a_common_charset_is_read(charset):
 
 
 async def test_every_byte_of_every_charset_is_read_as_something():
-    from agents.charsets import MULTIBYTE, SINGLE_BYTE, decoded
+    from agents.http_bodies import MULTIBYTE, SINGLE_BYTE, decoded
 
     for charset in (*MULTIBYTE, *SINGLE_BYTE):
         text = decoded(bytes(range(256)), f"text/plain; charset={charset}")

@@ -6,9 +6,9 @@ import pytest
 
 from agents.db import in_db
 from agents.engine import lifecycle, loop
+from agents.errors import TurnWaits
 from agents.llm.errors import ModelError
 from agents.models import Turn
-from agents.turn_exceptions import TurnWaits
 from console.chat_commands import handle_message as person_says
 from tests.fake_model import say
 from tests.world import conversation, eventually, happening, scripted

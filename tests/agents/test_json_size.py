@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from agents.json_values import has_more_values
+from agents.http_bodies import has_more_values
 
 TEXTS = {
     "a list": ([1] * 100, 100),

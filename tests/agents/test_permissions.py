@@ -11,9 +11,8 @@ from django.test import Client
 from agents.actions import decide_call
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
-from agents.engine.available_tools import available_tools
+from agents.engine.available_tools import available_tools, same_json
 from agents.errors import Forbidden, Invalid, NotFound
-from agents.json_values import same_json
 from agents.models import Conversation, Message, ToolSource, Turn
 from agents.tools import permissions
 from plans import actions

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents.db import in_db
-from agents.engine.budget import Used
+from agents.engine.usage import Used
 from agents.errors import RateLimited
 from agents.models import Message, Tally, Turn
 from console import throttling

@@ -8,7 +8,7 @@ from psycopg.errors import IdleInTransactionSessionTimeout
 from agents.db import in_db
 from agents.engine.available_tools import available_tools
 from agents.engine.handlers import handler_of
-from agents.engine.interpreter import run_chain
+from agents.engine.loop import run_chain
 from agents.engine.steps import ToolCallChanged
 from agents.models import Tally, Turn
 from agents.queue.claims import claim

@@ -88,7 +88,7 @@ def running_turn(c):
 
 def test_a_call_made_before_the_cancelling_is_not_carried_out_after_it():
     from agents.engine import persistence
-    from agents.turn_exceptions import TurnStopped
+    from agents.errors import TurnStopped
 
     c = conversation()
     turn = running_turn(c)

@@ -5,10 +5,9 @@ import pytest
 from agents.actors import AGENT
 from agents.engine.handlers import handler_of
 from agents.engine.lifecycle import suspend
-from agents.errors import Conflict
+from agents.errors import Conflict, TurnWaits
 from agents.models import Turn
 from agents.queue.claims import claim, due
-from agents.turn_exceptions import TurnWaits
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.queries import checklist

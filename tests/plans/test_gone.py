@@ -13,13 +13,12 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.actions import decide_call, delete_conversation
+from agents.actions import decide_call, delete_agent, delete_conversation, stop_work_of
 from agents.config.store import read_agent
 from agents.db import in_db
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message, Provider, ToolCall, Turn
 from agents.queue.leases import put_back_orphans
-from agents.removal import delete_agent, stop_work_of
 from plans import actions
 from plans.models import Plan, Run, Subtask
 from tests.fake_model import call, say, silent

@@ -363,7 +363,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     from asgiref.sync import async_to_sync
 
     from agents.engine.handlers import handler_of
-    from agents.engine.interpreter import run_chain
+    from agents.engine.loop import run_chain
 
     async def first_half():
         work = await in_db(handler_of(turn).prepare, turn)

@@ -24,11 +24,10 @@ from agents.actors import AGENT
 from agents.engine import persistence
 from agents.engine.handlers import handler_of
 from agents.engine.lifecycle import end, fail, interrupt, suspend
-from agents.errors import Refused
+from agents.errors import NothingToDo, Refused, TurnFailed, TurnLost, TurnStopped, TurnWaits
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim, due
 from agents.queue.leases import put_back_orphans
-from agents.turn_exceptions import NothingToDo, TurnFailed, TurnLost, TurnStopped, TurnWaits
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, State, Subtask
 from plans.queries import active_plan, checklist, ready, snapshot_text, turns_of

@@ -12,11 +12,11 @@ from agents import actions as talk
 from agents.db import clock
 from agents.engine import persistence
 from agents.engine.lifecycle import close_turn, suspend
-from agents.engine.times import times_of
+from agents.engine.usage import times_of
+from agents.errors import TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim
 from agents.queue.leases import lease_length, put_back_orphans, renew
-from agents.turn_exceptions import TurnWaits
 from console.auth.users import local_owner
 from console.conversation_state import read_state
 from console.thread import last_groups

@@ -13,7 +13,7 @@ from django.db.models import F
 from agents.actions import create_conversation
 from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
-from agents.engine.results import last_text
+from agents.engine.steps import last_text
 from agents.errors import Conflict, NotFound
 from agents.models import Turn
 from console import plan_command

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 
+from agents.actions import stop_work_of
 from agents.errors import Invalid, NotFound
-from agents.removal import stop_work_of
 from console.auth.users import known_username, new_username
 from console.management.base import PlainCommand
 

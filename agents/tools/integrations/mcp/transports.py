@@ -27,8 +27,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agents import umask
-from agents.decompression import PLAIN, unpacked, unpacker
-from agents.json_values import has_more_values
+from agents.http_bodies import PLAIN, has_more_values, unpacked, unpacker
 from agents.tools import supervisor
 from agents.tools.integrations.mcp import Server
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from agents.charsets import decoded
-from agents.decompression import pieces
-from agents.json_values import has_more_values
+from agents.http_bodies import decoded, has_more_values, pieces
 from agents.telemetry.redaction import redacted_url
 from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
 from agents.tools.integrations.openapi.requests import Request, is_json, request_of, same_origin

@@ -12,7 +12,7 @@ import httpx
 
 from agents.config.tool_names import safe_name
 from agents.errors import Invalid
-from agents.json_values import has_more_values
+from agents.http_bodies import has_more_values
 from agents.telemetry.redaction import redacted_url
 from agents.tools.integrations.openapi.http import exchange, failure_reason
 from agents.tools.integrations.openapi.requests import (

@@ -1,4 +1,4 @@
-"""How long a turn worked, waited for a person, and was paused.
+"""What turns have used: time, tokens, money and model calls; budgets are measured by it.
 
 Time is counted in slices, each by the database's clock and before the turn's state changes. While
 a turn runs its worker counts at every heartbeat, and never beyond the lease: time in which a
@@ -8,9 +8,10 @@ the model's next try included, counts nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import Case, DurationField, Expression, F, Q, Value, When
@@ -18,7 +19,8 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
 
 from agents.db import clock
-from agents.models import Turn, TurnState
+from agents.llm.chat_completions import ModelRequest
+from agents.models import Conversation, Turn, TurnState
 from agents.statements import prepared, updating
 
 NOTHING = timedelta(0)
@@ -175,3 +177,75 @@ def worked_by_now() -> Expression:
     is_going = at_work & Q(counted_at__isnull=False)
     going = When(is_going, then=Greatest(until - F("counted_at"), zero))
     return F("worked") + Case(going, default=zero, output_field=DurationField())
+
+
+# Budgets: limits on what work may use, checked before each model call.
+
+NAMES = {
+    "tokens": "tokens",
+    "cost_usd": "US dollars",
+    "seconds": "seconds",
+    "model_calls": "model calls",
+}
+MILLION = Decimal(1_000_000)
+DEEPEST = 4  # of agents that call agents
+
+
+@dataclass
+class Used:
+    """The sum over some turns; `cost_usd` counts only where prices are known."""
+
+    tokens: float = 0
+    cost_usd: float = 0
+    seconds: float = 0
+    model_calls: float = 0
+
+    def add(self, turns: Iterable[Turn]) -> Used:
+        for turn in turns:
+            self.tokens += turn.tokens
+            self.cost_usd += float(turn.cost or 0)
+            self.model_calls += turn.model_calls
+        return self
+
+
+def used_by(turns: Iterable[Turn]) -> Used:
+    """What the turns and all that other agents did for them have used.
+
+    A turn counts as working while another agent works for it, so the others' time is in its own.
+    """
+    used, level = Used(), list(turns)
+    seconds = sum(times_of(turn).worked for turn in level)
+    for _ in range(DEEPEST):
+        used.add(level)
+        children = Conversation.objects.filter(parent_call__turn__in=level)
+        level = list(Turn.objects.filter(conversation__in=children))
+        if not level:
+            break
+    used.seconds = seconds
+    return used
+
+
+def reached(limits: Mapping[str, object], used: Used) -> str:
+    """Which limit is used up, in words; nothing while all hold."""
+    for name, unit in NAMES.items():
+        limit = limits.get(name)
+        if limit is not None and (spent := getattr(used, name)) >= float(str(limit)):
+            return f"{number(spent)} of {number(float(str(limit)))} {unit} are used up"
+    return ""
+
+
+def number(amount: float) -> str:
+    return f"{amount:,.0f}" if amount == int(amount) or amount > 100 else f"{amount:,.2f}"
+
+
+def cost_of(request: ModelRequest, tokens_in: int, tokens_out: int) -> Decimal | None:
+    """US dollars by the provider's prices per million tokens; None where there are none.
+
+    Prices are {model: {"input": 0.4, "output": 1.6}}.
+    """
+    prices = request.endpoint.prices.get(request.model)
+    if not prices:
+        return None
+    paid = Decimal(str(prices.get("input", 0))) * tokens_in
+    paid += Decimal(str(prices.get("output", 0))) * tokens_out
+    return paid / MILLION
