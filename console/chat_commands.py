@@ -1,23 +1,29 @@
-"""The one door for what a person types. Commands act at once; anything else is read for what it
-means."""
+"""The one door for what a person types: a command, an answer, a yes, a cancelling, or a message.
+
+Commands act at once; anything else is read for what it means here and now.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from django.db import transaction
 
 from agents import actions as talk
 from agents import events
+from agents.config.store import read_agent
+from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message
 from agents.statements import by_key
-from console.chat_results import ChatResult, typed, with_notice
-from console.intents import SeenOnPage, handle_intent
-from console.plan_command import plan
+from console.chat_results import ChatResult, typed, with_notice, with_refusal
+from console.plan_command import ask, plan
 from console.throttling import count_message
-from plans import actions
-from plans.expected_version import Expected
-from plans.models import Plan
+from plans import actions, approval_phrases
+from plans.actions.create import bind, join
+from plans.expected_version import NOT_STARTED, Expected, VersionConflict
+from plans.models import Plan, Run
+from plans.queries import active_plan_and_goal, asking_plan, closed, question_call, requested_by
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
@@ -28,6 +34,28 @@ HELP = """\
 nothing is deleted.
 - `/new`: begins a new conversation, and ends the open plans of this one.
 - `/help`: this list."""
+
+
+NEARLY = "Say yes, or press Start plan. Nothing has started."
+NOT_CANCELLED = "Nothing was cancelled."
+UNSAVED = """\
+Nothing was started: the plan has edits that are not saved. Press Start with my edits, or save \
+them first."""
+
+
+@dataclass(frozen=True)
+class SeenOnPage:
+    """What the person had before them: the plan and its version; whether an editor was open with
+    changes; with which message a plan was being asked for; and which call asked them something
+    (0 for none, None where the door does not say)."""
+
+    plan: Expected | None = None
+    unsaved: bool = False
+    asking: int | None = None
+    question: int | None = None
+
+    def is_another(self, plan: Plan) -> bool:
+        return self.plan is not None and self.plan.plan_id != plan.pk
 
 
 def handle_message(
@@ -86,3 +114,128 @@ def notice_ended(c: Conversation, ended: list[Plan], where: str) -> None:
     if len(ended) > 1:
         titles = ", ".join(f"“{plan.title}”" for plan in ended)
         talk.add_message(c, Message.Kind.NOTICE, f"Ended: {titles}. {where}")
+
+
+def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> ChatResult:
+    """An open question comes first, whatever the words.
+
+    The gate's words count only as the whole message and only where they fit.
+    """
+    active, goal = active_plan_and_goal(c.pk)
+    plan, asked = active if active and active.is_open else None, bool(goal)
+    asking = asking_plan(plan) if plan and not seen.is_another(plan) else None
+    if plan and asking and seen.question in (None, question_call(plan)):
+        message = typed(c, text, by, "answer")
+        actions.answer_question(asking, text, by)
+        return ChatResult(message, None, c)
+    cancels = approval_phrases.cancels(text)
+    if refusal := misplaced(text, seen, active, asked):
+        message = typed(c, text, by, "cancel" if cancels else "approve")
+        return with_refusal(c, message, refusal)
+    if cancels and (plan or asked):
+        return cancel(c, text, by, None if asked else plan, seen)
+    if plan and not asked:
+        if approval_phrases.approves(text) and not is_under_way(plan):
+            return start(c, text, by, plan, seen)
+        if not plan.is_confirmed and approval_phrases.nearly_approves(text):
+            return with_refusal(c, typed(c, text, by, "nearly"), Conflict(NEARLY))
+    if plan is None and not asked:
+        mode = read_agent(c.agent_id).file.plan
+        if mode.enabled and mode.enforce:  # every task is planned, not only those of /plan
+            return ask(c, text, text, by, "")
+    return pass_on(c, text, by, plan, asked, seen)
+
+
+def is_under_way(plan: Plan) -> bool:
+    return plan.is_confirmed and plan.is_live
+
+
+def pass_on(
+    c: Conversation, text: str, by: str, plan: Plan | None, asked: bool, seen: SeenOnPage
+) -> ChatResult:
+    """A message for the agent; its turn is about the plan that the person saw."""
+    waits = asked or (plan is not None and not plan.is_confirmed)
+    message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat")
+    if asked and (request := requested_by(c.pk)) is not None:
+        join(turn, request)
+    elif seen.plan is not None:
+        bind(turn, seen.plan.plan_id)
+    elif plan is not None:
+        bind(turn, plan.pk)
+    return ChatResult(message, turn, c)
+
+
+def misplaced(
+    text: str, seen: SeenOnPage, active: Plan | None, asked: bool
+) -> VersionConflict | None:
+    """Why a word about the plan that was seen cannot be meant for what is there now.
+
+    Such a word is never a message: the model would take it for a yes to whatever it likes.
+    """
+    approves, cancels = approval_phrases.approves(text), approval_phrases.cancels(text)
+    if seen.plan is None or not (cancels or approves or approval_phrases.nearly_approves(text)):
+        return None
+    outcome = NOT_CANCELLED if cancels else NOT_STARTED
+    if active is None or seen.is_another(active):
+        return replaced(active, outcome)
+    if not active.is_open:
+        return VersionConflict(f"{closed(active)} {outcome}", active.pk, active.version)
+    if approves and is_under_way(active) and not asked:
+        return VersionConflict(
+            f"v{active.version} is approved already. {outcome}", active.pk, active.version
+        )
+    return None
+
+
+def replaced(now: Plan | None, outcome: str) -> VersionConflict:
+    if now is None:
+        return VersionConflict(f"There is no plan here any more. {outcome}", None, None)
+    sentence = f"“{now.title}” (v{now.version}) is in the drawer now. {outcome}"
+    return VersionConflict(sentence, now.pk, now.version)
+
+
+def cancel(c: Conversation, text: str, by: str, plan: Plan | None, seen: SeenOnPage) -> ChatResult:
+    """The plan the person was looking at, at whatever version it is; or the asking for one."""
+    message = typed(c, text, by, "cancel")
+    try:
+        if plan is None:
+            actions.cancel_request(c, by, seen.asking)
+            return with_notice(c, message, "No plan is being made any more.")
+        version_seen(plan, seen, NOT_CANCELLED)
+    except Refused as refusal:
+        return with_refusal(c, message, refusal)
+    actions.cancel_plan(plan, by)
+    return with_notice(c, message, "The plan is cancelled. What was done stays done.")
+
+
+def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> ChatResult:
+    """A listed phrase starts the plan and version the person was looking at, or nothing.
+
+    What is approved already goes on where it rests.
+    """
+    message = typed(c, text, by, "continue" if plan.is_confirmed else "approve")
+    try:
+        version = version_seen(plan, seen, NOT_STARTED)
+        if seen.unsaved:
+            raise Conflict(UNSAVED)
+        if not plan.is_confirmed:
+            actions.approve_plan(plan, version, by)
+        elif plan.run == Run.PAUSED:
+            actions.resume_plan(plan, by, version)
+        else:
+            actions.run_plan(plan, by, version=version)
+    except Refused as refusal:
+        return with_refusal(c, message, refusal)
+    return ChatResult(message, None, c)
+
+
+def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
+    """The version of this plan that was read."""
+    if seen.plan is None:
+        raise Conflict(
+            f"{outcome} A word counts only with the plan and version that were read: use the "
+            f"buttons of the plan, or send plan {plan.pk} and plan_version {plan.version} with it."
+        )
+    if seen.is_another(plan):
+        raise replaced(plan, outcome)
+    return seen.plan.version

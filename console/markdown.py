@@ -12,8 +12,10 @@ measured to take time in proportion.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import groupby
+from threading import Lock
 from typing import Any
 
 import nh3
@@ -32,7 +34,6 @@ from pygments.lexers import get_lexer_by_name
 from agents.engine.streaming import fence_after, split_blocks
 from agents.models import Message
 from console.components import component
-from console.sized_cache import SizedCache
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
 MOST_CHARACTERS = 200_000  # that are parsed in one text
@@ -100,7 +101,32 @@ def render(text: str, *, live: bool = False) -> SafeString:
     return mark_safe(html)
 
 
-drawn: SizedCache[tuple[str, bool]] = SizedCache(most_characters=32_000_000)
+class SizedCache:
+    """The texts used last, up to a number of characters in all; lru_cache would only count them."""
+
+    def __init__(self, most_characters: int) -> None:
+        self.most_characters = most_characters
+        self.characters = 0
+        self.texts: OrderedDict[Hashable, str] = OrderedDict()
+        self.lock = Lock()
+
+    def get(self, key: Hashable) -> str | None:
+        with self.lock:
+            text = self.texts.get(key)
+            if text is not None:
+                self.texts.move_to_end(key)
+            return text
+
+    def __setitem__(self, key: Hashable, text: str) -> None:
+        with self.lock:
+            self.characters += len(text) - len(self.texts.pop(key, ""))
+            self.texts[key] = text
+            while self.characters > self.most_characters:
+                _, oldest = self.texts.popitem(last=False)
+                self.characters -= len(oldest)
+
+
+drawn = SizedCache(most_characters=32_000_000)
 
 
 def block(message_id: int, index: int, text: str, *, as_it_is: bool = False) -> SafeString:

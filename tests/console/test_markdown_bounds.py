@@ -4,8 +4,16 @@ import pytest
 from markdown_it.parser_inline import ParserInline
 
 from console import markdown
-from console.markdown import MOST_WEIGHT, affordable, block, is_long, render, rendered, weight_of
-from console.sized_cache import SizedCache
+from console.markdown import (
+    MOST_WEIGHT,
+    SizedCache,
+    affordable,
+    block,
+    is_long,
+    render,
+    rendered,
+    weight_of,
+)
 from tests.hostile_texts import CODE_UNITS, MARKDOWN, repeated
 
 PROSE = MARKDOWN["prose"](20_000)
