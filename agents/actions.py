@@ -109,7 +109,10 @@ def start_turn(
     message = persistence.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
     )
-    title_from(conversation, text if wire is None else wire)
+    # The first line of the first message, without a command's name; never a model's invention.
+    lines = (text if wire is None else wire).splitlines()
+    title = next((line.strip() for line in lines if line.strip()), "")
+    first_title.update(conversation=conversation.pk, title=title[:LONGEST_TITLE])
     return message, turn
 
 
@@ -124,33 +127,22 @@ def queue_turn(
     """Insert a turn with the agent's configuration; in the caller's transaction.
 
     One that comes `after` another is queued in any case: if agent or chain are gone, it says so
-    when it begins.
+    when it begins, and has the configuration of the turn before it.
     """
     if chain and after is None:
         load_chain(chain)
     turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
-    turn.config = config_of(conversation.agent_id, after)
+    try:
+        turn.config = dict(read_agent(conversation.agent_id).file.settings())
+    except NotFound:
+        if after is None:
+            raise
+        turn.config = {name: value for name, value in after.config.items() if name != OPTIONS}
     turn.checkpoint = checkpoint or {}
     insert(turn)
     events.record(conversation, "turn.queued", f"turn:{turn.pk}")
     wake_after_commit()
     return turn
-
-
-def config_of(agent_id: str, after: Turn | None) -> dict[str, object]:
-    """What the agent's file says now; where it is gone, what it said to the turn before."""
-    try:
-        return dict(read_agent(agent_id).file.settings())
-    except NotFound:
-        if after is None:
-            raise
-        return {name: value for name, value in after.config.items() if name != OPTIONS}
-
-
-def title_from(conversation: Conversation, text: str) -> None:
-    """The first line of the first message, without a command's name; never a model's invention."""
-    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    first_title.update(conversation=conversation.pk, title=first[:LONGEST_TITLE])
 
 
 @prepared

@@ -41,22 +41,12 @@ _readers = ThreadPoolExecutor(READERS, "reader")
 
 async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Run a sync function of the domain on the process's one database thread."""
-    return await sync_to_async(with_connection(function), thread_sensitive=True)(*args, **kwargs)
 
+    def call() -> R:
+        """On a connection that works; one that broke under it is thrown away.
 
-async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The same on other threads, for what only reads: what is shown never holds up the work."""
-    async with ThreadSensitiveContext(executor=_readers):
-        return await in_db(function, *args, **kwargs)
-
-
-def with_connection(function: Callable[P, R]) -> Callable[P, R]:
-    """The function on a connection that works; one that broke under it is thrown away.
-
-    The thread outlives any connection, and no request's end looks after it.
-    """
-
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        The thread outlives any connection, and no request's end looks after it.
+        """
         if time.monotonic() - getattr(_used, "at", 0.0) > IDLE:
             give_back()
         try:
@@ -72,7 +62,13 @@ def with_connection(function: Callable[P, R]) -> Callable[P, R]:
         finally:
             _used.at = time.monotonic()
 
-    return called
+    return await sync_to_async(call, thread_sensitive=True)()
+
+
+async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The same on other threads, for what only reads: what is shown never holds up the work."""
+    async with ThreadSensitiveContext(executor=_readers):
+        return await in_db(function, *args, **kwargs)
 
 
 def give_back() -> None:

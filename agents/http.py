@@ -28,7 +28,12 @@ def client() -> httpx.AsyncClient:
     """The client of the running loop."""
     mine = _clients.setdefault(asyncio.get_running_loop(), {})
     if _transport not in mine:
-        mine[_transport] = _opened(_transport)
+        mine[_transport] = httpx.AsyncClient(
+            transport=_transport,
+            timeout=timeout(),
+            limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
+            mounts=None if _transport else {f"all://{DEMO_HOST}": DemoModel()},
+        )
     return mine[_transport]
 
 
@@ -54,13 +59,3 @@ def timeout() -> httpx.Timeout:
 def _install(transport: Transport) -> None:
     global _transport
     _transport = transport
-
-
-def _opened(transport: Transport) -> httpx.AsyncClient:
-    if transport:
-        return httpx.AsyncClient(transport=transport, timeout=timeout())
-    return httpx.AsyncClient(
-        timeout=timeout(),
-        limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
-        mounts={f"all://{DEMO_HOST}": DemoModel()},
-    )

@@ -63,27 +63,25 @@ def own_turn(
     check_text(text)
     with ExitStack() as held:
         with transaction.atomic():
-            turn = claimed(owner, text, config, agent_id)
+            conversation = Conversation.objects.create(
+                owner=owner, agent_id=agent_id, title=text[:60]
+            )
+            now = timezone.now()
+            turn = Turn.objects.create(
+                conversation=conversation,
+                config=config,
+                state=TurnState.RUNNING,
+                epoch=1,
+                started_at=now,
+                counted_at=now,
+                lease_until=now + OWN_LEASE,
+            )
+            persistence.add_message(turn, "user", Message.Kind.TEXT, text)
             held.enter_context(held_by_this_command(turn.pk))
         try:
             yield turn
         finally:
             stop_left(turn.pk)
-
-
-def claimed(owner: User, text: str, config: dict[str, object], agent_id: str) -> Turn:
-    conversation = Conversation.objects.create(owner=owner, agent_id=agent_id, title=text[:60])
-    turn = Turn.objects.create(
-        conversation=conversation,
-        config=config,
-        state=TurnState.RUNNING,
-        epoch=1,
-        started_at=timezone.now(),
-        counted_at=timezone.now(),
-        lease_until=timezone.now() + OWN_LEASE,
-    )
-    persistence.add_message(turn, "user", Message.Kind.TEXT, text)
-    return turn
 
 
 def with_agent(chain: Chain, agent: AgentRecord, allow: list[str]) -> Config:
@@ -115,7 +113,8 @@ async def carry_out(turn: Turn, watch: Watch = ignore_event) -> Outcome:
     """Run a turn of one's own to its end; a model that is busy is waited for."""
     while True:
         await run_turn(turn, watch)
-        if is_told_to_end():
+        task = asyncio.current_task()
+        if task is not None and task.cancelling() > 0:  # the turn wrote that down and said no more
             raise asyncio.CancelledError
         await in_db(read_again, turn)
         if turn.state != TurnState.QUEUED:
@@ -133,12 +132,6 @@ def read_again(turn: Turn) -> None:
         if turn.epoch == epoch and turn.state != TurnState.RUNNING:
             return
     raise Conflict(TAKEN)
-
-
-def is_told_to_end() -> bool:
-    """Whether this task was cancelled; the turn has written that down and said no more."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def take_again(turn: Turn) -> None:
@@ -169,15 +162,10 @@ async def wait_for(turn: Turn, seconds: float) -> Outcome:
 def outcome_of(turn: Turn) -> Outcome:
     error = turn.error
     if turn.state == TurnState.WAITING:
-        error = waits_for(turn)
+        asked = turn.tool_calls.filter(state=ToolCall.State.ASKED).first()
+        yes_or_no = f"{asked.tool} waits for your yes or no." if asked else ""
+        error = yes_or_no or "It waits for an answer."
     return Outcome(turn.pk, turn.conversation_id, turn.state, result_of(turn), error)
-
-
-def waits_for(turn: Turn) -> str:
-    asked = turn.tool_calls.filter(state=ToolCall.State.ASKED).first()
-    if asked is None:
-        return "It waits for an answer."
-    return f"{asked.tool} waits for your yes or no."
 
 
 def demand_done(outcome: Outcome) -> Outcome:

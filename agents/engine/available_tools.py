@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agents.config.store import AgentRecord
 from agents.config.tool_names import RUN_AGENT
 from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import open_child
@@ -52,47 +51,36 @@ class AvailableTools:
         return f"{call.tool} was not carried out. {why} Tools on offer now: {names}."
 
 
-def available_tools(turn: Turn, words: list[str]) -> AvailableTools:
-    """Everything the model may call now: the plug-in's tools and the granted ones of the agent.
+def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
+    """Everything the model may call now: the handler's tools and the granted ones of the agent.
 
-    Grants are read from the agent's file at each call, not from the turn's snapshot; `words` is
+    Grants are read from the agent's file at each call, not from the turn's snapshot; `names` is
     the chain task's own list. Plan tools come from the gate: a task may hide those that are not
     vital.
     """
     offer = handler_of(turn).offer(turn)
     now = permissions.of_turn(turn, offer.lifted)
-    tools = {tool.name: tool for tool in offer.tools if stays(now, tool.name, words)}
+    tools: dict[str, Tool] = {}
+    for tool in offer.tools:
+        hidden = hides(names, tool.name) and tool.name not in NEVER_OFF
+        if not hidden and not is_off(now.agent, tool.name):
+            tools[tool.name] = tool
     grants: dict[str, Grant] = {}
-    for tool in tools_of(now, turn) if offer.agent_tools != "none" else []:
+    own: list[Tool] = []
+    if offer.agent_tools != "none":
+        own += agent_tools(now)
+        own += source_tools([*now.agent.file.tools, *now.lifted])
+        own += run_agent_tools(turn, list(now.callable_agents), open_child)
+    for tool in own:
         grant = now.grant(tool.name)
         open_now = tool.read_only or offer.agent_tools == "all"
         granted = grant != "off" or tool.name == "run_agent"
-        if granted and open_now and allows(words, tool.name):
+        if granted and open_now and allows(names, tool.name):
             tools.setdefault(tool.name, tool)
             grants[tool.name] = grant
     grants |= {f"{RUN_AGENT}{id}": grant for id, grant in now.callable_agents.items()}
-    return AvailableTools(offer, tools, grants, always_allowed(now.agent))
-
-
-def stays(now: Permissions, plan_tool: str, words: list[str]) -> bool:
-    """Whether neither the agent's file nor the task's list takes a plan tool away."""
-    hidden = hides(words, plan_tool) and plan_tool not in NEVER_OFF
-    return not hidden and not is_off(now.agent, plan_tool)
-
-
-def always_allowed(agent: AgentRecord) -> tuple[object, ...]:
-    return tuple(
-        {"tool": each.tool, "arguments": each.arguments} for each in agent.file.always_allow
-    )
-
-
-def tools_of(now: Permissions, turn: Turn) -> list[Tool]:
-    """Every tool there is for this agent, granted or not."""
-    return [
-        *agent_tools(now),
-        *source_tools([*now.agent.file.tools, *now.lifted]),
-        *run_agent_tools(turn, list(now.callable_agents), open_child),
-    ]
+    always = ({"tool": a.tool, "arguments": a.arguments} for a in now.agent.file.always_allow)
+    return AvailableTools(offer, tools, grants, tuple(always))
 
 
 def agent_tools(now: Permissions) -> list[Tool]:

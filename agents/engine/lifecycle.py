@@ -52,12 +52,22 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
 
 
 def close_open_work(turn: Turn) -> None:
-    """A turn that ends in the middle leaves text, calls and other agents' work; most leave none."""
+    """A turn that ends in the middle leaves text, calls and other agents' work; most leave none.
+
+    Text that broke off stays as it was read, and says so. What other agents do for it ends too.
+    """
     streaming, calling, called_agents = open_work.first(turn=turn.pk) or (True, True, True)
     if called_agents:
-        stop_children(turn)
+        for child in Turn.objects.filter(
+            conversation__parent_call__turn=turn, state__in=Turn.OPEN_STATES
+        ):
+            request_stop(child, "")
     if streaming:
-        close_messages(turn)
+        for message in turn.messages.filter(streaming=True):
+            message.streaming = False
+            message.meta = {**message.meta, "broken_off": True}
+            message.save(update_fields=["streaming", "meta"])
+            persistence.touch(message, turn.conversation_id)
     if calling:
         persistence.interrupt_calls(turn, NO_RESULT, NOT_RUN)
 
@@ -72,13 +82,6 @@ def open_work(turn: int) -> QuerySet[Turn, tuple[bool, bool, bool]]:
     )
 
 
-def stop_children(turn: Turn, by: Actor = "") -> None:
-    """What other agents do for this turn ends with it."""
-    children = Turn.objects.filter(conversation__parent_call__turn=turn, state__in=Turn.OPEN_STATES)
-    for child in children:
-        request_stop(child, by)
-
-
 @transaction.atomic
 def request_stop(turn: Turn, by: Actor) -> None:
     """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
@@ -91,15 +94,6 @@ def request_stop(turn: Turn, by: Actor) -> None:
         wake_after_commit()
     elif turn.is_open:
         close_turn(turn, TurnState.STOPPED)
-
-
-def close_messages(turn: Turn) -> None:
-    """Text that broke off stays as it was read, and says so."""
-    for message in turn.messages.filter(streaming=True):
-        message.streaming = False
-        message.meta = {**message.meta, "broken_off": True}
-        message.save(update_fields=["streaming", "meta"])
-        persistence.touch(message, turn.conversation_id)
 
 
 def fail(turn: Turn, failure: TurnFailed) -> None:
@@ -155,29 +149,22 @@ def requeue(turn: Turn) -> bool:
 
 
 def model_failed(turn: Turn, error: ModelError) -> None:
-    """Try again later while that may help, at most five times; else the turn has failed."""
-    if may_try_later(turn, error):
-        schedule_retry(turn, error, int(turn.checkpoint.get("try", 1)))
+    """Try again later while that may help, at most five times; else the turn has failed.
+
+    Until the next try it is back in the queue, with a card that says when.
+    """
+    if not may_try_later(turn, error):
+        if not error.transient:
+            turn.checkpoint["final"] = True  # trying the same again would not help
+        error_class = CLASSES.get(error.kind, "transient" if error.transient else "logic")
+        fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, "models"))
         return
-    if not error.transient:
-        turn.checkpoint["final"] = True  # trying the same again would not help
-    error_class = "transient" if error.transient else "logic"
-    error_class = CLASSES.get(error.kind, error_class)
-    fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, "models"))
-
-
-def may_try_later(turn: Turn, error: ModelError) -> bool:
-    return error.transient and int(turn.checkpoint.get("try", 1)) < MAX_TRIES
-
-
-def schedule_retry(turn: Turn, error: ModelError, tries: int) -> None:
-    """Back into the queue until the next try, with a card that says when."""
+    tries = int(turn.checkpoint.get("try", 1))
     with persistence.fenced(turn):
         if turn.stop_requested:
             close_turn(turn, TurnState.STOPPED)
             return
-        seconds = delay(error, tries)
-        turn.not_before = clock() + timedelta(seconds=seconds)
+        turn.not_before = clock() + timedelta(seconds=delay(error, tries))
         count_time(turn)
         turn.state, turn.lease_until = TurnState.QUEUED, None
         next_try: Checkpoint = {"try": tries + 1}
@@ -186,6 +173,10 @@ def schedule_retry(turn: Turn, error: ModelError, tries: int) -> None:
         show_retry(turn, error, tries + 1)
         handler_of(turn).settle(turn)
         wake_after_commit()
+
+
+def may_try_later(turn: Turn, error: ModelError) -> bool:
+    return error.transient and int(turn.checkpoint.get("try", 1)) < MAX_TRIES
 
 
 def delay(error: ModelError, tries: int) -> float:

@@ -81,7 +81,10 @@ def save_checkpoint(turn: Turn, **changes: Unpack[Checkpoint]) -> None:
 def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
     """The message that is being written; after a crash or a retry, the unfinished one anew."""
     with fenced(turn):
-        last = unfinished(turn, kind)
+        last = None
+        if turn.epoch > 1 or turn.checkpoint.get("writing"):  # the first try finds none
+            mine = turn.messages.filter(role="assistant", kind=kind)
+            last = mine.filter(meta__unfinished=True).last()
         turn.checkpoint["writing"] = True
         if last is not None:
             last.text, last.streaming = "", True
@@ -91,13 +94,6 @@ def start_message(turn: Turn, kind: str = Message.Kind.TEXT) -> Message:
             last.save(update_fields=["text", "streaming", "changed_seq"])
             return last
         return add_message(turn, "assistant", kind, streaming=True, meta={"unfinished": True})
-
-
-def unfinished(turn: Turn, kind: str) -> Message | None:
-    """The message an earlier try has left; a turn's first try has left none."""
-    if turn.epoch <= 1 and not turn.checkpoint.get("writing"):
-        return None
-    return turn.messages.filter(role="assistant", kind=kind, meta__unfinished=True).last()
 
 
 def add_message(

@@ -103,9 +103,10 @@ def tokens(messages: list[ChatMessage]) -> int:
 
 def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[ChatMessage]:
     """What the model said and did in this turn so far, or between two of its messages' ids."""
-    said = replies_of(turn)
     return to_messages(
-        each for each in said if after < each.pk and (until is None or each.pk <= until)
+        reply
+        for reply in replies_of(turn)
+        if after < reply.pk and (until is None or reply.pk <= until)
     )
 
 
@@ -139,10 +140,10 @@ def history(before: Turn) -> list[ChatMessage]:
             break
         oldest, count = turns[-1], EARLIER_TURNS
         read = messages_of(turns)
-        said = [each for each in read if each.seq > before.conversation.cleared_seq]
-        room -= sum(len(each.text) for each in said)
-        earlier = [*said, *earlier]
-        if len(said) < len(read):  # the rest was said before the last /clear
+        visible = [each for each in read if each.seq > before.conversation.cleared_seq]
+        room -= sum(len(each.text) for each in visible)
+        earlier = [*visible, *earlier]
+        if len(visible) < len(read):  # the rest was said before the last /clear
             break
     return to_messages(earlier)
 
@@ -168,48 +169,34 @@ def messages_of(turns: list[int]) -> list[StoredMessage]:
 
 
 def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
-    said = list(messages)
-    made = calls_by_message([each.pk for each in said if each.role == "assistant"])
+    """As the API wants them: every call has an answer, or servers refuse the request."""
+    stored = list(messages)
+    replies = [each.pk for each in stored if each.role == "assistant"]
+    calls_of: dict[int, list[ToolCall]] = defaultdict(list)
+    for call in calls_of_messages.models(messages=replies) if replies else ():
+        calls_of[call.message_id].append(call)
     wire: list[ChatMessage] = []
-    for message in said:
+    for message in stored:
         text = str(message.meta.get("wire", message.text))
         if message.role == "user":
             wire.append({"role": "user", "content": text})
-        elif calls := made.get(message.pk):
-            wire.append({"role": "assistant", "content": text or None, "tool_calls": asked(calls)})
-            wire.extend(answered(calls))
+        elif calls := calls_of.get(message.pk):
+            made = [
+                {
+                    "id": call.call_id,
+                    "type": "function",
+                    "function": {
+                        "name": call.tool,
+                        "arguments": dumps(call.arguments, ensure_ascii=False),
+                    },
+                }
+                for call in calls
+            ]
+            wire.append({"role": "assistant", "content": text or None, "tool_calls": made})
+            for call in calls:
+                nothing = "(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT
+                content = call.result or nothing
+                wire.append({"role": "tool", "tool_call_id": call.call_id, "content": content})
         elif text:
             wire.append({"role": "assistant", "content": text})
     return wire
-
-
-def calls_by_message(messages: list[int]) -> dict[int, list[ToolCall]]:
-    made: dict[int, list[ToolCall]] = defaultdict(list)
-    for call in calls_of_messages.models(messages=messages) if messages else ():
-        made[call.message_id].append(call)
-    return made
-
-
-def asked(calls: list[ToolCall]) -> list[ChatMessage]:
-    return [
-        {
-            "id": call.call_id,
-            "type": "function",
-            "function": {
-                "name": call.tool,
-                "arguments": dumps(call.arguments, ensure_ascii=False),
-            },
-        }
-        for call in calls
-    ]
-
-
-def answered(calls: list[ToolCall]) -> list[ChatMessage]:
-    """Every call has an answer: servers refuse a request in which one is missing."""
-    return [
-        {"role": "tool", "tool_call_id": call.call_id, "content": result_of(call)} for call in calls
-    ]
-
-
-def result_of(call: ToolCall) -> str:
-    return call.result or ("(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT)

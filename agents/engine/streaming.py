@@ -82,9 +82,10 @@ class LiveText:
         if self.sending is None:
             await self.send()
         if self.sending is None or self.sending.done():
-            self.sending = asyncio.create_task(self._send_soon())
+            seconds = frame_seconds(sum(map(len, self.parts)))
+            self.sending = asyncio.create_task(self._later(seconds, self.send))
         if self.saving is None or self.saving.done():
-            self.saving = asyncio.create_task(self._save_soon())
+            self.saving = asyncio.create_task(self._later(SAVE_SECONDS, self.keep))
 
     async def send(self) -> None:
         layer = get_channel_layer()
@@ -115,11 +116,7 @@ class LiveText:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _send_soon(self) -> None:
-        await asyncio.sleep(frame_seconds(sum(map(len, self.parts))))
-        await self.send()
-
-    async def _save_soon(self) -> None:
-        await asyncio.sleep(SAVE_SECONDS)
+    async def _later(self, seconds: float, action: Callable[[], Awaitable[None]]) -> None:
+        await asyncio.sleep(seconds)
         with suppress(TurnLost):  # whoever lost the turn learns it at its next step
-            await self.keep()
+            await action()

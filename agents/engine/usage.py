@@ -62,9 +62,8 @@ def times_of(turn: Turn, now: Callable[[], datetime] = clock) -> Times:
     """Up to now, for a turn that is still under way."""
     resting = resting_below(turn) if turn.waiting_for == CHILD and not turn.counted_at else None
     newest = uncounted(resting or turn, now).total_seconds()
-    worked, waited, paused = (
-        kept.total_seconds() for kept in (turn.worked, turn.waited, turn.paused)
-    )
+    counted = (turn.worked, turn.waited, turn.paused)
+    worked, waited, paused = (each.total_seconds() for each in counted)
     if is_at_work(turn) and resting is None:
         return Times(worked + newest, waited, paused)
     if (resting or turn).waiting_for == PAUSE:
@@ -97,11 +96,16 @@ def counts_from(turn: Turn) -> datetime | None:
 @transaction.atomic
 def count_time(turn: Turn) -> None:
     """Before the turn's state changes: what went by is added to what it was doing."""
-    above = turns_above(turn)
-    rested = rest_of(turn) if above else NOTHING
+    above, rested = turns_above(turn), NOTHING
+    if above:  # the rest of the agent that works for a turn is that turn's own
+        now = Turn.objects.get(pk=turn.pk)
+        is_resting = now.state == TurnState.WAITING and now.waiting_for != CHILD
+        rested = uncounted(now, clock) if is_resting else NOTHING
     counting.update(turn=turn.pk)
     for each in above:
-        pass_on(each, rested)
+        Turn.objects.filter(pk=each.pk, counted_at=None).update(
+            waited=F("waited") + rested, counted_at=Now()
+        )
 
 
 @prepared
@@ -148,20 +152,6 @@ def resting_below(turn: Turn) -> Turn | None:
     return None
 
 
-def rest_of(turn: Turn) -> timedelta:
-    """How long it has been resting until now."""
-    kept = Turn.objects.get(pk=turn.pk)
-    is_resting = kept.state == TurnState.WAITING and kept.waiting_for != CHILD
-    return uncounted(kept, clock) if is_resting else NOTHING
-
-
-def pass_on(above: Turn, rested: timedelta) -> None:
-    """The rest of the agent that works for a turn is that turn's own."""
-    Turn.objects.filter(pk=above.pk, counted_at=None).update(
-        waited=F("waited") + rested, counted_at=Now()
-    )
-
-
 def rest(turn: Turn) -> None:
     """The turn has begun to wait for a person: those above it count no work meanwhile."""
     for above in turns_above(turn):
@@ -170,7 +160,7 @@ def rest(turn: Turn) -> None:
 
 
 def worked_by_now() -> Expression:
-    """The same as `times_of(turn).worked`, told in the database."""
+    """The same as `times_of(turn).worked`, as an expression of the database."""
     zero = Value(NOTHING, output_field=DurationField())
     until = Least(Now(), Coalesce("lease_until", Now()))
     at_work = Q(state=TurnState.RUNNING) | Q(waiting_for=CHILD)

@@ -35,10 +35,11 @@ def backlog() -> Backlog:
     """Every query stays within the open turns, which have an index of their own."""
     rows = Turn.objects.filter(state__in=Turn.OPEN_STATES).values_list("state", "waiting_for")
     running = Turn.objects.filter(state=TurnState.RUNNING)
+    oldest = oldest_due()
     return Backlog(
         open={(state, what): count for state, what, count in rows.annotate(Count("pk"))},
         due=due().count(),
-        oldest_due=seconds_since(oldest_due()),
+        oldest_due=max(0.0, (clock() - oldest).total_seconds()) if oldest else 0.0,
         abandoned=running.filter(lease_until__lt=Now()).count(),
     )
 
@@ -57,10 +58,6 @@ def oldest_due() -> datetime | None:
     waiting = Turn.objects.filter(pk__in=due().values("pk")[:MOST])
     oldest: datetime | None = waiting.aggregate(since=Min(since))["since"]
     return oldest
-
-
-def seconds_since(moment: datetime | None) -> float:
-    return max(0.0, (clock() - moment).total_seconds()) if moment else 0.0
 
 
 def runners() -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from functools import cache
 
@@ -32,14 +33,6 @@ def due() -> QuerySet[Turn]:
     return queued.exclude(Exists(live)).exclude(Exists(older)).order_by("pk")
 
 
-def due_now(within: int | None = None) -> list[int]:
-    """`within` a conversation and those of the agents that work for it; else all."""
-    if within is not None:
-        own = due().filter(conversation__in=family(within))
-        return list(own.values_list("pk", flat=True)[:SLOTS])
-    return [pk for (pk,) in all_due.rows()]
-
-
 def family(conversation: int) -> list[int]:
     """A conversation, and those below it."""
     found, level = [conversation], [conversation]
@@ -56,21 +49,26 @@ def all_due() -> QuerySet[Turn, tuple[int]]:
 
 
 def claim(limit: int, within: int | None = None) -> list[Turn]:
-    """Take up to `limit` due turns, each under a new epoch."""
-    due = due_now(within)[:limit]  # reading needs no lock
-    if not due:
-        return []
-    try:
-        return claim_among(due)
-    except IntegrityError:  # the lane of one of them was taken by another worker just now
-        return [turn for pk in due for turn in claim_alone(pk)]
+    """Take up to `limit` due turns, each under a new epoch.
 
-
-def claim_alone(pk: int) -> list[Turn]:
-    try:
-        return claim_among([pk])
-    except IntegrityError:
+    `within` a conversation and those of the agents that work for it; else all.
+    """
+    # Reading needs no lock.
+    if within is None:
+        found = [pk for (pk,) in all_due.rows()]
+    else:
+        own = due().filter(conversation__in=family(within))
+        found = list(own.values_list("pk", flat=True)[:SLOTS])
+    pks = found[:limit]
+    if not pks:
         return []
+    with suppress(IntegrityError):
+        return claim_among(pks)
+    claimed = []  # the lane of one of them was taken by another worker just now
+    for pk in pks:
+        with suppress(IntegrityError):
+            claimed += claim_among([pk])
+    return claimed
 
 
 @transaction.atomic

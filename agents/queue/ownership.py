@@ -72,18 +72,15 @@ def held_by_commands() -> frozenset[int]:
 
     Nobody asked for it to go on: its output had one reader, and that has gone.
     """
-    turns = {int(path.stem): path for path in folder().glob("*.lock") if path.stem.isdecimal()}
-    return frozenset(turn for turn, path in turns.items() if not was_left(turn, path))
-
-
-def was_left(turn: int, path: Path) -> bool:
-    try:
-        with FileLock(path, timeout=0):
-            stop_left(turn)
-            path.unlink(missing_ok=True)
-    except Timeout:
-        return False
-    return True
+    held = set()
+    for path in [each for each in folder().glob("*.lock") if each.stem.isdecimal()]:
+        try:
+            with FileLock(path, timeout=0):
+                stop_left(int(path.stem))
+                path.unlink(missing_ok=True)
+        except Timeout:
+            held.add(int(path.stem))
+    return frozenset(held)
 
 
 def stop_left(turn: int) -> None:

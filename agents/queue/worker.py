@@ -57,7 +57,14 @@ class Worker:
             beside.append(asyncio.create_task(listen()))
         while not self.stopping:
             bell.clear()
-            await self.turn_round()
+            try:
+                await self.sweep()
+                await self.look()
+                self.outage.over()
+            except AWAY as error:
+                self.outage.began(error)
+            except Exception:  # whatever is wrong, the next round may find it mended
+                log.exception("the queue could not be read; trying again")
             with suppress(TimeoutError):
                 await asyncio.wait_for(bell.wait(), LOOK_AGAIN)
             for task in beside:
@@ -66,17 +73,6 @@ class Worker:
         for task in beside:
             task.cancel()
         await asyncio.wait(beside)
-
-    async def turn_round(self) -> None:
-        """Whatever is wrong with the database now, the next round may find it mended."""
-        try:
-            await self.sweep()
-            await self.look()
-            self.outage.over()
-        except AWAY as error:
-            self.outage.began(error)
-        except Exception:
-            log.exception("the queue could not be read; trying again")
 
     async def look(self) -> None:
         """One look at the queue: stop what is to be stopped, start what is due."""
@@ -99,18 +95,15 @@ class Worker:
             await run_turn(turn)
         except AWAY as error:
             self.outage.began(error)
-            await self.let_go_of(turn)
+            released = False
+            while not released:  # what it could not write it does again, from its checkpoint
+                await asyncio.sleep(LOOK_AGAIN)
+                with suppress(*AWAY):
+                    await in_db(release, turn)
+                    released = True
         except Exception:
             log.exception("turn %s could not be settled; its lease will run out", turn.pk)
         wake()
-
-    async def let_go_of(self, turn: Turn) -> None:
-        """What a turn could not write down it does again, from its checkpoint on."""
-        while True:
-            await asyncio.sleep(LOOK_AGAIN)
-            with suppress(*AWAY):
-                await in_db(release, turn)
-                return
 
     def cancel(self, pk: int) -> None:
         """Once: a second cancel would hit the turn while it writes how it ended."""
