@@ -298,9 +298,9 @@ def named(turns: QuerySet[Turn], by: User) -> str:
     """“Tidy up”, “Weekly numbers” and 2 more."""
     own = turns.filter(conversation__owner=by).order_by("pk")
     titles = [title or "New chat" for title in own.values_list("conversation__title", flat=True)]
-    shown = list(dict.fromkeys(titles))[:MOST_NAMED]
-    more = turns.values("conversation").distinct().count() - len(shown)
-    quoted = ", ".join(f"“{title}”" for title in shown)
+    titled = list(dict.fromkeys(titles))[:MOST_NAMED]
+    more = turns.values("conversation").distinct().count() - len(titled)
+    quoted = ", ".join(f"“{title}”" for title in titled)
     if not quoted:
         return "something for another person" if more == 1 else f"{more} conversations"
     return f"{quoted} and {more} more" if more > 0 else quoted

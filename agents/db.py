@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from psycopg import AsyncConnection
 
+log = logging.getLogger(__name__)
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -66,7 +68,7 @@ async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """The same on other threads, for what only reads: what is shown never holds up the work."""
+    """The same on other threads, for what only reads: drawing a page never delays a turn."""
     async with ThreadSensitiveContext(executor=_readers):
         return await in_db(function, *args, **kwargs)
 
@@ -121,14 +123,11 @@ def lock_conversation(pk: int) -> None:
             )
 
 
-log = logging.getLogger(__name__)
-
-
-# Something Planside leans on is away for a while: said once, and once more when it is back.
-
-
 class Outage:
-    """`what` is the subject of the sentences: "the database"."""
+    """A service that does not answer is logged once, and once more when it is back.
+
+    `what` is the subject of those sentences: "the database".
+    """
 
     def __init__(self, what: str) -> None:
         self.what = what

@@ -1,4 +1,4 @@
-"""A change is an event: a gapless number per conversation, told to listeners after commit."""
+"""A change is an event: a gapless number per conversation, announced to listeners after commit."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
 
-# What of each conversation is about to be told: its newest number, and whether a plan has changed.
-# A transaction with several events is told once.
-_untold: dict[int, tuple[int, bool]] = {}
+# Not announced yet, by conversation: its newest number, and whether a plan has changed.
+# A transaction with several events is announced once.
+_pending: dict[int, tuple[int, bool]] = {}
 _lock = threading.Lock()
-_telling: set[asyncio.Task[None]] = set()
+_sending: set[asyncio.Task[None]] = set()
 
 
 def group_of(conversation_id: int) -> str:
@@ -94,19 +94,19 @@ def announce(conversation_id: int, seq: int, plan: bool) -> None:
         async_to_sync(send)(conversation_id, seq, plan)
         return
     with _lock:
-        before, was_plan = _untold.get(conversation_id, (0, False))
-        _untold[conversation_id] = (max(seq, before), plan or was_plan)
+        before, was_plan = _pending.get(conversation_id, (0, False))
+        _pending[conversation_id] = (max(seq, before), plan or was_plan)
     loop.call_soon_threadsafe(send_soon, conversation_id)
 
 
 def send_soon(conversation_id: int) -> None:
     with _lock:
-        news = _untold.pop(conversation_id, None)
-    if news is None:  # told together with an earlier one
+        news = _pending.pop(conversation_id, None)
+    if news is None:  # sent together with an earlier one
         return
     task = asyncio.ensure_future(send(conversation_id, *news))
-    _telling.add(task)
-    task.add_done_callback(_telling.discard)
+    _sending.add(task)
+    task.add_done_callback(_sending.discard)
 
 
 async def send(conversation_id: int, seq: int, plan: bool) -> None:
@@ -122,7 +122,7 @@ async def send(conversation_id: int, seq: int, plan: bool) -> None:
 
 
 async def wait_until_sent(seconds: float = 1.0) -> None:
-    """Wait for what is being told; a process that ends calls it last."""
+    """Wait for what is being sent; a process calls it last before it ends."""
     await asyncio.sleep(0)
-    if _telling:
-        await asyncio.wait(_telling, timeout=seconds)
+    if _sending:
+        await asyncio.wait(_sending, timeout=seconds)

@@ -1,7 +1,8 @@
 """Tells the workers, at once, that the queue or a wish has changed.
 
-Those of this process are rung; on PostgreSQL a notice that leaves with the transaction reaches
-those of other processes (agents.queue.worker). Who misses both looks again within a second.
+Those of this process are woken; on PostgreSQL a notice that leaves with the transaction reaches
+those of other processes (agents.queue.worker). A worker that misses both looks again within a
+second.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from agents.db import is_postgresql
 
 CHANNEL = "planside_turns"
 
-_bells: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
+_events: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
 
 
 def new_wakeup_event() -> asyncio.Event:
     """An event of the running loop that every wake() sets."""
-    bell = asyncio.Event()
-    _bells[bell] = asyncio.get_running_loop()
-    return bell
+    event = asyncio.Event()
+    _events[event] = asyncio.get_running_loop()
+    return event
 
 
 def wake() -> None:
-    """Ring from any thread."""
-    for bell, loop in list(_bells.items()):
+    """Wake this process's workers, from any thread."""
+    for event, loop in list(_events.items()):
         if not loop.is_closed():
-            loop.call_soon_threadsafe(bell.set)
+            loop.call_soon_threadsafe(event.set)
 
 
 def wake_after_commit() -> None:

@@ -112,11 +112,11 @@ def chosen(answer: str, labels: list[str]) -> str:
     A label counts as a whole word: "abnormal" does not name "normal". Where two are named that
     are no part of each other, nobody knows which was meant.
     """
-    said = normalize_label(answer.strip().strip(".!\"'`*").casefold())
+    text = normalize_label(answer.strip().strip(".!\"'`*").casefold())
     known = {normalize_label(label.casefold()): label for label in labels}
-    if said in known:
-        return known[said]
-    named = [label for label in known if names(said, label)]
+    if text in known:
+        return known[text]
+    named = [label for label in known if names(text, label)]
     whole = [one for one in named if not any(names(other, one) for other in named if other != one)]
     return known[whole[0]] if len(whole) == 1 else answer.strip()
 

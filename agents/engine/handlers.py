@@ -30,8 +30,8 @@ class Instruction:
 class Offer:
     """What a plug-in adds to a turn and what it leaves of the agent's own tools.
 
-    `role` names which of the agent's chains thinks. `refusal` is said of a tool that is not on
-    offer. `lifted` are the tools that a person allows for the run this turn belongs to.
+    `role` names which of the agent's chains thinks. `refusal` answers a call of a tool that is not
+    on offer. `lifted` are the tools that a person allows for the run this turn belongs to.
     """
 
     role: Literal["chat", "planner", "executor"] = "chat"
@@ -119,8 +119,8 @@ def refresh_config(turn: Turn) -> None:
         now: dict[str, object] = dict(read_agent(turn.conversation.agent_id).file.settings())
     except NotFound:
         return
-    kept = (OPTIONS, "chains") if turn.checkpoint.get("task") else (OPTIONS,)
-    now |= {name: turn.config[name] for name in kept if name in turn.config}
+    fixed = (OPTIONS, "chains") if turn.checkpoint.get("task") else (OPTIONS,)
+    now |= {name: turn.config[name] for name in fixed if name in turn.config}
     if now != turn.config:
         turn.config = now
         Turn.objects.filter(pk=turn.pk, epoch=turn.epoch).update(config=now)

@@ -84,7 +84,7 @@ def open_work(turn: int) -> QuerySet[Turn, tuple[bool, bool, bool]]:
 
 @transaction.atomic
 def request_stop(turn: Turn, by: Actor) -> None:
-    """Stop a turn: at once when no worker has it, else by the worker, which is told at once."""
+    """Stop a turn: at once when no worker has it, else by the worker, which is woken at once."""
     lock_conversation(turn.conversation_id)
     rows = Turn.objects.select_for_update(no_key=True, of=("self",))
     turn = rows.select_related("conversation").get(pk=turn.pk)

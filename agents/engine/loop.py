@@ -46,7 +46,7 @@ def ignore_event(event: ChainEvent) -> None:
 async def run_turn(turn: Turn, watch: Watch = ignore_event) -> None:
     """Work until the turn is over or has to wait; whatever happens is written to its row.
 
-    `watch` is told each event of the chain, for a command that prints along.
+    `watch` is called with each event of the chain, for a command that prints along.
     """
     try:
         with hooks.turn(turn):
@@ -269,9 +269,9 @@ def after_failure(turn: Turn, task: Task, error: Exception) -> str:
 
 
 def show_result(turn: Turn, output: Output, passed: Checkpoint) -> TextAdded | None:
-    """Say the result in the conversation, unless a message shows it already.
+    """Add the result to the conversation, unless a message shows it already.
 
-    The place at the end is saved together with it, so that it is said once.
+    The place at the end is saved together with it, so that it is added once.
     """
     text = text_of(output)
     if output.get("message") or turn.checkpoint.get("ended") or not text.strip():

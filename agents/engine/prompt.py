@@ -59,8 +59,8 @@ def within_window(
     """
     *earlier, last = opening or [{}]
     rounds = rounds_of(own)
-    kept = sum(tokens(each) for each in ([last], reminder))
-    room = limit - kept - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
+    fixed = sum(tokens(each) for each in ([last], reminder))
+    room = limit - fixed - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
     newest, room = newest_that_fit(rounds, room, at_least=1)
     before, room = newest_that_fit(rounds_of(earlier), room)
     for part in sorted(parts, key=lambda part: part.priority):

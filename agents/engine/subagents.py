@@ -86,7 +86,7 @@ def ancestors(conversation: Conversation) -> list[Turn]:
 
 def descendants(turn: Turn) -> list[Turn]:
     """The open turns of all agents that work for this one."""
-    found: list[Turn] = []
+    turns: list[Turn] = []
     level = [turn.pk]
     while level:
         children = Turn.objects.filter(
@@ -94,13 +94,13 @@ def descendants(turn: Turn) -> list[Turn]:
             state__in=Turn.OPEN_STATES,
         )
         rows = list(children.select_related("conversation"))
-        found += rows
+        turns += rows
         level = [row.pk for row in rows]
-    return found
+    return turns
 
 
 def add_message_at_top(turn: Turn, kind: str, text: str, **meta: object) -> None:
-    """What only a person can settle is said where the person is."""
+    """What only a person can settle goes to the conversation where the person is."""
     above = ancestors(turn.conversation)
     if above:
         persistence.add_message(above[-1], "assistant", kind, text, meta=dict(meta))

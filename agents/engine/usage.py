@@ -47,8 +47,8 @@ class Times:
     def words(self) -> str:
         """0:42 working, 1:02:03 waiting for you, 0:10 paused; rests under a second are left out."""
         rests = ((self.waited, "waiting for you"), (self.paused, "paused"))
-        told = [f"{duration(seconds)} {word}" for seconds, word in rests if seconds >= 1]
-        return ", ".join([f"{duration(self.worked)} working", *told])
+        rested = [f"{duration(seconds)} {word}" for seconds, word in rests if seconds >= 1]
+        return ", ".join([f"{duration(self.worked)} working", *rested])
 
 
 def duration(seconds: float) -> str:
@@ -132,15 +132,15 @@ def counting(turn: int) -> UpdateQuery:
 
 def turns_above(turn: Turn) -> list[Turn]:
     """The turns that wait for what this one does for them."""
-    found: list[Turn] = []
+    turns: list[Turn] = []
     conversation = turn.conversation
     while conversation.parent_call_id is not None:
         assert conversation.parent_call is not None
         above = conversation.parent_call.turn
         if above.waiting_for == CHILD:
-            found.append(above)
+            turns.append(above)
         conversation = above.conversation
-    return found
+    return turns
 
 
 def resting_below(turn: Turn) -> Turn | None:

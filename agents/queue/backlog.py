@@ -61,7 +61,7 @@ def oldest_due() -> datetime | None:
 
 
 def runners() -> int | None:
-    """Processes that run turns: each listens to the queue. On SQLite nobody can tell."""
+    """Processes that run turns: each listens to the queue. Unknown on SQLite."""
     if not is_postgresql():
         return None
     with connection.cursor() as cursor:

@@ -35,12 +35,12 @@ def due() -> QuerySet[Turn]:
 
 def family(conversation: int) -> list[int]:
     """A conversation, and those below it."""
-    found, level = [conversation], [conversation]
+    conversations, level = [conversation], [conversation]
     while level:
         below = Conversation.objects.filter(parent_call__turn__conversation__in=level)
         level = list(below.values_list("pk", flat=True))
-        found += level
-    return found
+        conversations += level
+    return conversations
 
 
 @prepared
@@ -55,11 +55,11 @@ def claim(limit: int, within: int | None = None) -> list[Turn]:
     """
     # Reading needs no lock.
     if within is None:
-        found = [pk for (pk,) in all_due.rows()]
+        pks = [pk for (pk,) in all_due.rows()]
     else:
         own = due().filter(conversation__in=family(within))
-        found = list(own.values_list("pk", flat=True)[:SLOTS])
-    pks = found[:limit]
+        pks = list(own.values_list("pk", flat=True)[:SLOTS])
+    pks = pks[:limit]
     if not pks:
         return []
     with suppress(IntegrityError):

@@ -77,16 +77,16 @@ def release(turn: Turn) -> None:
 def put_back(turns: QuerySet[Turn]) -> None:
     """Turns whose worker is gone go back to the queue, to be continued at their checkpoint.
 
-    What another process is writing to at this moment is left for the next look.
+    What another process is writing to at this moment is left for the next sweep.
     """
     for pk in turns.values_list("pk", flat=True):
         with transaction.atomic():
-            found = turns.filter(pk=pk).select_related("conversation")
+            rows = turns.filter(pk=pk).select_related("conversation")
             if connection.features.has_select_for_update_skip_locked:
-                found = found.select_for_update(
+                rows = rows.select_for_update(
                     skip_locked=True, of=("self", "conversation"), no_key=True
                 )
-            for turn in found:
+            for turn in rows:
                 turn.state, turn.lease_until = TurnState.QUEUED, None
                 turn.save(update_fields=["state", "lease_until"])
                 events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
@@ -137,7 +137,7 @@ async def send_heartbeats(own: Own, report: Report) -> None:
         await beat_on_a_session(own, report)
     while True:
         await asyncio.sleep(interval())
-        with suppress(*AWAY):  # the worker's own look at the database says so
+        with suppress(*AWAY):  # the worker logs that the database is away
             turns = own()
             report(turns, await in_db(renew, turns))
 

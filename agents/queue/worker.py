@@ -23,7 +23,7 @@ from agents.wakeup import CHANNEL, new_wakeup_event, wake
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 1.0  # seconds between two looks at the queue when no bell rings
+LOOK_AGAIN = 1.0  # seconds between two looks at the queue when nothing wakes it
 
 
 def look_up(running: list[int], free: int, within: int | None) -> tuple[set[int], list[Turn]]:
@@ -33,7 +33,7 @@ def look_up(running: list[int], free: int, within: int | None) -> tuple[set[int]
 
 
 class Worker:
-    """Runs due turns in the running loop until it is told to stop.
+    """Runs due turns in the running loop until stop() is called.
 
     `within` a conversation and those below it, for a command that does no work but its own.
     """
@@ -51,12 +51,12 @@ class Worker:
         self.outage = Outage("the database")
 
     async def run(self) -> None:
-        bell = new_wakeup_event()
+        wakeup = new_wakeup_event()
         beside = [asyncio.create_task(send_heartbeats(self.own, self.give_up_lost))]
         if is_postgresql():
             beside.append(asyncio.create_task(listen()))
         while not self.stopping:
-            bell.clear()
+            wakeup.clear()
             try:
                 await self.sweep()
                 await self.look()
@@ -66,7 +66,7 @@ class Worker:
             except Exception:  # whatever is wrong, the next round may find it mended
                 log.exception("the queue could not be read; trying again")
             with suppress(TimeoutError):
-                await asyncio.wait_for(bell.wait(), LOOK_AGAIN)
+                await asyncio.wait_for(wakeup.wait(), LOOK_AGAIN)
             for task in beside:
                 if task.done():
                     task.result()  # it broke, and the worker with it
@@ -85,7 +85,7 @@ class Worker:
             await self.start(turn)
 
     async def start(self, turn: Turn) -> None:
-        if self.stopping:  # told so while it was being claimed
+        if self.stopping:  # stop() was called while it was being claimed
             await in_db(release, turn)
         else:
             self.running[turn.pk] = (turn, asyncio.ensure_future(self.carry_out(turn)))
@@ -120,9 +120,9 @@ class Worker:
 
     def give_up_lost(self, asked: list[Turn], held: list[Held]) -> None:
         """Cancel what has another owner by now, or is over, and what somebody wants stopped."""
-        kept = {turn.pk for turn in held if not turn.stop_requested}
+        still_ours = {turn.pk for turn in held if not turn.stop_requested}
         for turn in asked:
-            if turn.pk not in kept and self.runs(turn):
+            if turn.pk not in still_ours and self.runs(turn):
                 self.cancel(turn.pk)
 
     def runs(self, turn: Turn) -> bool:
@@ -166,7 +166,7 @@ async def listen() -> None:
             async with await session() as connection:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 outage.over()
-                wake()  # nobody told of what happened before
+                wake()  # changes before the LISTEN went unheard
                 async for _ in connection.notifies():
                     wake()
         except (Error, OSError) as error:
