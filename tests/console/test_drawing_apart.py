@@ -6,13 +6,11 @@ import threading
 import pytest
 from channels.layers import get_channel_layer
 
-from agents.actions import add_message
 from agents.db import in_db, in_reader
 from agents.engine.streaming import FRAME_SECONDS, frame_seconds, split_blocks
 from agents.events import group_of
-from console import fragments, thread
+from console import fragments
 from console.markdown import LONG_OPEN_BLOCK
-from console.thread import last_groups
 from tests.console.test_consumers import socket
 from tests.world import conversation, person
 
@@ -104,27 +102,3 @@ def test_what_only_begins_like_a_fence_does_not_keep_a_block_open():
 
 def test_many_blank_lines_are_one_block():
     assert split_blocks("\n\n\na\n\n\n\nb") == ["\n\n\na\n\n", "\n\nb"]
-
-
-def test_a_page_holds_a_bounded_amount_of_text(monkeypatch):
-    monkeypatch.setattr(thread, "MOST_TEXT", 1_000)
-    c = conversation()
-    for n in range(10):
-        add_message(c, "notice", f"{n} " + "a" * 300)
-    c.refresh_from_db()
-    seen, before = [], None
-    while before != 0:
-        legs, before = last_groups(c, before)
-        texts = [m.text for leg in legs for m in leg.messages]
-        assert 1 <= len(texts) <= 3
-        seen = texts + seen
-    assert [text[0] for text in seen] == [str(n) for n in range(10)]
-
-
-def test_a_message_longer_than_a_page_is_still_shown(monkeypatch):
-    monkeypatch.setattr(thread, "MOST_TEXT", 100)
-    c = conversation()
-    add_message(c, "notice", "a" * 300)
-    c.refresh_from_db()
-    [leg], before = last_groups(c)
-    assert (len(leg.messages), before) == (1, 0)

@@ -1,4 +1,4 @@
-"""A subtask that fails is an alert on the page, once."""
+"""The state of a conversation: a subtask that fails is an alert on the page, once."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_an_error_that_has_a_card_is_not_said_twice():
     assert len(alerts(c)) == 1
 
 
-def test_it_is_gone_when_the_plan_goes_on():
+def test_the_alert_is_gone_when_the_plan_goes_on():
     c = failed(call("fail_subtask", error="The file is locked."))
     scripted(call("finish_subtask", outcome="read"), call("finish_subtask", outcome="w"), say("."))
     actions.retry_subtask(plan_of(c), "s1", "alice")

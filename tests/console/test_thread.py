@@ -1,0 +1,34 @@
+"""The thread: how much of a conversation stands on one page."""
+
+import pytest
+
+from agents.actions import add_message
+from console import thread
+from console.thread import last_groups
+from tests.world import conversation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_page_holds_a_bounded_amount_of_text(monkeypatch):
+    monkeypatch.setattr(thread, "MOST_TEXT", 1_000)
+    c = conversation()
+    for n in range(10):
+        add_message(c, "notice", f"{n} " + "a" * 300)
+    c.refresh_from_db()
+    seen, before = [], None
+    while before != 0:
+        groups, before = last_groups(c, before)
+        texts = [m.text for group in groups for m in group.messages]
+        assert 1 <= len(texts) <= 3
+        seen = texts + seen
+    assert [text[0] for text in seen] == [str(n) for n in range(10)]
+
+
+def test_a_message_longer_than_a_page_is_still_shown(monkeypatch):
+    monkeypatch.setattr(thread, "MOST_TEXT", 100)
+    c = conversation()
+    add_message(c, "notice", "a" * 300)
+    c.refresh_from_db()
+    [group], before = last_groups(c)
+    assert (len(group.messages), before) == (1, 0)
