@@ -38,8 +38,8 @@ Frame = dict[str, Any]
 
 # Seconds between two readings while one thing follows another; the first is shown at once.
 BURST = 0.05
-# Seconds between news that is not about a plan and its reading. Nothing depends on it: the page takes
-# fragments in any order (static/js/swaps.js). It spares whoever answers the sender: without it the
+# Seconds between news that is not about a plan and its reading. No page depends on it: fragments
+# are taken in any order (static/js/swaps.js). It spares whoever answers the sender: without it the
 # POST took 31 instead of 27 ms (medians of 105), at the same CPU a turn.
 HEAD_START = 0.012
 
