@@ -27,13 +27,17 @@ class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
         if time.monotonic() < self.silent_until:
             return
         try:
-            async with asyncio.timeout(SEND_SECONDS):
-                await self._get_layer().group_send(group, message)
+            await self.send_or_raise(group, message)
         except (RedisError, OSError) as error:  # a TimeoutError is an OSError
             self.silent_until = time.monotonic() + PAUSE
             outage.began(error)
         else:
             outage.over()
+
+    async def send_or_raise(self, group: str, message: dict[str, Any]) -> None:
+        """Raises RedisError or OSError when it cannot be sent; the health check asks this way."""
+        async with asyncio.timeout(SEND_SECONDS):
+            await self._get_layer().group_send(group, message)
 
 
 class LogOutageOnce(logging.Filter):

@@ -166,7 +166,8 @@ async def channel_answer() -> str:
     """Redis, where it carries the live updates: a message nobody listens to has to go through."""
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
-    sends = "say" if hasattr(type(layer), "say") else "group_send"  # ours hides that it failed
+    # ours hides that it failed
+    sends = "send_or_raise" if hasattr(type(layer), "send_or_raise") else "group_send"
     try:
         async with asyncio.timeout(PATIENCE):
             await getattr(layer, sends)("health", {"type": "health.check"})
