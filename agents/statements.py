@@ -82,7 +82,8 @@ def same(value: object) -> object:
 
 def by_key(model: type[Row_of], key: int | None, *, lock: bool = False) -> Row_of | None:
     """The row with this key as it is now; `lock` holds it until the transaction ends."""
-    return next(iter(row_by_key(model, lock).models(key=key)), None)
+    rows = row_by_key(model, lock).models(key=key) if key is not None else []
+    return rows[0] if rows else None
 
 
 @cache
