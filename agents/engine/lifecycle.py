@@ -44,8 +44,8 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     turn.state, turn.error_class, turn.error = state, error_class, error
     turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
     turn.finished_at = timezone.now()
-    store(turn, "state", "error_class", "error", "waiting_for", "lease_until", "not_before")
-    store(turn, "finished_at", "checkpoint")
+    ended = ("state", "error_class", "error", "waiting_for", "lease_until", "not_before")
+    store(turn, *ended, "finished_at", "checkpoint")
     handler_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
     wake_after_commit()

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Unpack
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
 
@@ -31,15 +31,6 @@ UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
 def own_claim(turn: int, epoch: int) -> QuerySet[Turn, tuple[bool, bool]]:
     held = Turn.objects.filter(pk=turn, epoch=epoch, state=TurnState.RUNNING)
     return held.select_for_update(no_key=True).values_list("stop_requested", "pause_requested")
-
-
-@prepared
-def use_of_tokens(turn: int, tokens_in: int, tokens_out: int) -> UpdateQuery:
-    return updating(
-        Turn.objects.filter(pk=turn),
-        tokens_in=F("tokens_in") + tokens_in,
-        tokens_out=F("tokens_out") + tokens_out,
-    )
 
 
 @prepared
@@ -184,8 +175,9 @@ def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     if cost is not None:
         turn.cost = (turn.cost or 0) + cost
     turn.usage_estimated = turn.usage_estimated or reply.estimated
-    use_of_tokens.update(turn=turn.pk, tokens_in=reply.tokens_in, tokens_out=reply.tokens_out)
-    store(turn, "cost", "usage_estimated", "checkpoint")
+    turn.tokens_in += reply.tokens_in
+    turn.tokens_out += reply.tokens_out
+    store(turn, "tokens_in", "tokens_out", "cost", "usage_estimated", "checkpoint")
 
 
 def resolve_error(turn: Turn) -> None:

@@ -93,7 +93,7 @@ def counts_from(turn: Turn) -> datetime | None:
     return turn.counted_at - turn.worked
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def count_time(turn: Turn) -> None:
     """Before the turn's state changes: what went by is added to what it was doing."""
     above, rested = turns_above(turn), NOTHING
