@@ -18,6 +18,8 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 
+from agents.sanitize import sanitize_text
+
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
 Reader = Callable[[object], object]
@@ -131,19 +133,16 @@ def update(
 
 
 def fitting(values: Sequence[Any]) -> list[Any]:
-    """For reading: beyond what a column can hold there is nothing."""
-    return [
-        fit(value)
-        if type(value) is int
-        else moment(value)
-        if isinstance(value, datetime)
-        else value
-        for value in values
-    ]
+    """As a model's fields would hand them over: what no column can hold is replaced."""
+    return [fit(value) for value in values]
 
 
-def fit(number: int) -> int:
-    return max(-LARGEST, min(number, LARGEST))
+def fit(value: Any) -> Any:
+    if type(value) is int:
+        return max(-LARGEST, min(value, LARGEST))
+    if isinstance(value, str):
+        return sanitize_text(value)
+    return moment(value) if isinstance(value, datetime) else value
 
 
 class Parameter(models.Expression):

@@ -1,12 +1,9 @@
-"""What a server or worker does before its first request: its process, database and static files."""
+"""What a server or worker does before its first request: the database and the static files."""
 
 from __future__ import annotations
 
-import ctypes
-import gc
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
@@ -15,41 +12,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from filelock import FileLock
 
-M_ARENA_MAX = -8  # malloc.h
-PR_SET_DUMPABLE = 4  # prctl.h
 # The key of PostgreSQL's advisory lock: any number, as long as nobody else locks by it.
 MIGRATING = 7_526_743
-
-
-def use_one_malloc_arena() -> None:
-    """glibc gives each thread a heap of its own and returns little of it: some 10 MB under load.
-
-    Threads of Python take turns anyway, so one heap is enough. Other C libraries know no such call.
-    """
-    if sys.platform == "linux":
-        with suppress(AttributeError):
-            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
-
-
-def freeze_loaded_code() -> None:
-    """What was loaded by the start stays for good: the collector need not look at it again.
-
-    What comes and goes with a request is looked at every 10,000 objects instead of every 700.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 10)
-
-
-def make_undumpable() -> None:
-    """Keep memory and first environment from other processes of the same user, where Linux does.
-
-    A command that an agent runs has the rights of the server's user. Without this it could read the
-    server's environment, and with it the keys, out of /proc. It ends core dumps of the process, and
-    debuggers need root. A root's command may still read everything.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def migrate() -> None:

@@ -84,3 +84,10 @@ def test_what_no_database_keeps_is_replaced_here_too():
 @pytest.mark.parametrize("number", [10**30, -(10**30)])
 def test_a_number_that_no_column_holds_is_not_there(number):
     assert by_key(Turn, number) is None
+
+
+def test_a_text_that_no_database_keeps_is_replaced_in_prepared_queries_too():
+    turn = made()
+    end = prepared(lambda turn, error: updating(Turn.objects.filter(pk=turn), error=error))
+    assert end.update(turn=turn.pk, error="a\ud800\0b") == 1
+    assert Turn.objects.get(pk=turn.pk).error == "a\ufffd\ufffdb"

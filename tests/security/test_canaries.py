@@ -23,7 +23,7 @@ from agents.models import Conversation, Provider, SigninToken, ToolSource
 from agents.tools.integrations import actions
 from console.auth.signin import signin_path
 from console.auth.tokens import create_token, digest_of
-from console.serving.startup import make_undumpable
+from console.serving.process import make_undumpable
 from plans import models as plan_tables
 from tests.console.serving import ROOT, Script, Started
 from tests.fake_model import call, say
@@ -203,7 +203,7 @@ if os.getuid() == 0:
 ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)
 if sys.argv[1] == "hidden":
     sys.path.insert(0, sys.argv[2])
-    from console.serving.startup import make_undumpable
+    from console.serving.process import make_undumpable
     make_undumpable()
 child = os.fork()
 if child == 0:

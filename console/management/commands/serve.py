@@ -17,12 +17,8 @@ from console.auth.users import local_owner
 from console.home import keep_address, make_ready, public_address, warnings
 from console.management.base import PlainCommand, leave
 from console.serving import server
-from console.serving.startup import (
-    collect_static_files,
-    freeze_loaded_code,
-    make_undumpable,
-    use_one_malloc_arena,
-)
+from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
+from console.serving.startup import collect_static_files
 
 
 class Command(PlainCommand):

@@ -14,7 +14,7 @@ from console.home import warnings
 from console.management.base import PlainCommand, leave
 from console.management.wait import release
 from console.ops.metrics import open_port
-from console.serving.startup import freeze_loaded_code, make_undumpable, use_one_malloc_arena
+from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
 
 # Seconds. SIGTERM has to end everything within 5.
 DRAIN = 4.0
