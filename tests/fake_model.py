@@ -178,10 +178,11 @@ class FakeModelServer:
         async with server:
             await self.ending.wait()
             server.close()  # nobody comes in any more
-            await asyncio.sleep(0.02)  # who is half-way in gets a task of its own
-            for task in self.answering:
-                task.cancel()
-            await asyncio.gather(*self.answering, return_exceptions=True)
+            # Who is half-way in gets a task of its own, which has to end before the loop does.
+            while others := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in self.answering:
+                    task.cancel()
+                await asyncio.wait(others)
         await asyncio.sleep(0.01)  # transports that were closed just now are let go
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -37,7 +37,7 @@ HELLO = [{"role": "user", "content": "Hello"}]
 @pytest.fixture(autouse=True)
 async def clean() -> AsyncIterator[None]:
     yield
-    await http.aclose_all()
+    await http.aclose_all()  # or it is collected later, and blamed on the test that runs then
     model_client._plain_servers.clear()
 
 
@@ -51,13 +51,6 @@ async def parts_of(script: Any, request: ModelRequest | None = None) -> list[Any
     )
     with http.use(transport):
         return [part async for part in stream(request or asking())]
-
-
-@pytest.fixture(autouse=True)
-async def connections_end_with_their_test() -> AsyncIterator[None]:
-    """One that is kept alive would be collected later, and blamed on the test that runs then."""
-    yield
-    await http.aclose_all()
 
 
 async def reply_of(script: Any, request: ModelRequest | None = None) -> Reply:
