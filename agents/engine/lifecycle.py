@@ -122,10 +122,16 @@ def suspend(turn: Turn, wait: TurnWaits) -> None:
         if turn.stop_requested:
             close_turn(turn, TurnState.STOPPED)
             return
+        by_request = wait.waiting_for == Turn.WaitingFor.PAUSE and not wait.because
+        if by_request and not turn.pause_requested:  # resumed before this could be written
+            put_back(turn)
+            return
         persistence.checkpoint(turn, because=wait.because)
         count_time(turn)
         turn.state, turn.waiting_for = TurnState.WAITING, wait.waiting_for
-        turn.lease_until, turn.pause_requested = None, False
+        turn.lease_until = None
+        if wait.waiting_for != Turn.WaitingFor.CHILD:  # the wish to pause outlasts its answer
+            turn.pause_requested = False
         turn.save(update_fields=["state", "waiting_for", "lease_until", "pause_requested"])
         if wait.waiting_for != Turn.WaitingFor.CHILD:
             rest(turn)
@@ -164,11 +170,15 @@ def model_failed(turn: Turn, error: ModelError) -> None:
         if turn.stop_requested:
             close_turn(turn, TurnState.STOPPED)
             return
+        next_try: Checkpoint = {"try": tries + 1}
+        persistence.checkpoint(turn, **next_try)
+        if turn.pause_requested:  # then it is tried again at once when it is resumed
+            show_retry(turn, error, tries + 1)
+            suspend(turn, TurnWaits(Turn.WaitingFor.PAUSE))
+            return
         turn.not_before = clock() + timedelta(seconds=delay(error, tries))
         count_time(turn)
         turn.state, turn.lease_until = TurnState.QUEUED, None
-        next_try: Checkpoint = {"try": tries + 1}
-        persistence.checkpoint(turn, **next_try)
         turn.save(update_fields=["not_before", "state", "lease_until"])
         show_retry(turn, error, tries + 1)
         handler_of(turn).settle(turn)
@@ -214,8 +224,13 @@ def interrupt(turn: Turn) -> None:
             end(turn, TurnState.STOPPED)
             return
         with persistence.fenced(turn):
-            count_time(turn)
-            turn.state, turn.lease_until = TurnState.QUEUED, None
-            turn.save(update_fields=["state", "lease_until"])
-            events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
-            wake_after_commit()
+            put_back(turn)
+
+
+def put_back(turn: Turn) -> None:
+    """A running turn goes on from its checkpoint, in the caller's transaction."""
+    count_time(turn)
+    turn.state, turn.lease_until = TurnState.QUEUED, None
+    turn.save(update_fields=["state", "lease_until"])
+    events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
+    wake_after_commit()

@@ -37,7 +37,10 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
     Each open editor is a change of its own; the first one names the version that was seen.
     """
     names = ("edit_key", "edit_name", "edit_description", "edit_outcome")
-    editors = zip(*(request.POST.getlist(name) for name in names), strict=False)
+    fields = [request.POST.getlist(name) for name in names]
+    if len({len(values) for values in fields}) > 1:
+        raise Invalid("The page is not whole: load it again, then approve.")
+    editors = zip(*fields, strict=True)
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
         edited = plan

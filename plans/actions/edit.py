@@ -99,7 +99,8 @@ def update_subtask(
     with changed_text(plan, by, version) as change:
         subtask = find_unstarted(change.plan, key)
         before = subtask.name
-        rewrite(subtask, dict(SubtaskEdit.model_validate({"name": before, **changes})))
+        edit = SubtaskEdit.model_validate({"name": before, **changes})
+        rewrite(subtask, edit.model_dump(exclude_unset=True))
         change.explanation = f"Changed “{subtask.name}”"
         if subtask.name != before:
             change.explanation = f"Renamed “{before}” to “{subtask.name}”"

@@ -14,7 +14,7 @@ from agents.chains.store import load_chain
 from agents.db import clock
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import parent_waits
-from agents.engine.usage import NAMES
+from agents.engine.usage import NAMES, is_at_work
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
@@ -117,11 +117,13 @@ def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = N
         if turn.waiting_for == Turn.WaitingFor.PAUSE:
             requeue(turn)
             save_run(plan, Run.QUEUED)
-        elif turn.state == TurnState.RUNNING:
+        elif is_at_work(turn):
             Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
             save_run(plan, Run.RUNNING)
         elif turn.state == TurnState.QUEUED:
+            Turn.objects.filter(pk=turn.pk).update(pause_requested=False, not_before=None)
             save_run(plan, Run.QUEUED)
+            wake_after_commit()
     record_event(plan, "run.started", by, mode=mode)
 
 
@@ -163,7 +165,7 @@ def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
 @operation("pause_plan")
 @transaction.atomic
 def pause_plan(plan: Plan, by: Actor) -> Plan:
-    """Pause after the tool call that is running now."""
+    """Pause after the model or tool call that is running now, or another agent's work."""
     plan = lock_plan(plan)
     demand_open(plan)
     if plan.run in (Run.PAUSED, Run.PAUSING):
@@ -172,11 +174,11 @@ def pause_plan(plan: Plan, by: Actor) -> Plan:
     if not turns or plan.run not in (Run.QUEUED, Run.RUNNING):
         raise Conflict("The plan is not running.")
     for turn in turns:
-        if turn.state == TurnState.RUNNING:
+        if is_at_work(turn):
             Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
         elif turn.state == TurnState.QUEUED:
             wait_in_place(turn)
-    is_running = any(turn.state == TurnState.RUNNING for turn in turns)
+    is_running = any(is_at_work(turn) for turn in turns)
     save_run(plan, Run.PAUSING if is_running else Run.PAUSED, Plan.PauseReason.USER)
     record_event(plan, "run.paused", by, reason="user")
     return plan

@@ -186,6 +186,14 @@ def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
     assert plan_of(c).version == 1
 
 
+def test_edits_of_which_a_field_is_missing_start_nothing(alice):
+    c = proposed("Read", "Write")
+    edits = {"edit_key": ["s1"], "edit_name": ["Read well"], "edit_description": [""]}
+    response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
+    assert response.status_code == 422
+    assert plan_of(c).approved_version is None
+
+
 def names(c):
     rows = plan_of(c).subtasks.filter(position__isnull=False).order_by("position")
     return [each.name for each in rows]

@@ -87,6 +87,7 @@ def paused_in_the_midst():
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
     actions.claim_subtask(turn)
+    actions.pause_plan(plan_of(c), "alice")
     suspend(turn, TurnWaits(Turn.WaitingFor.PAUSE))
     return c, "paused", lambda: actions.resume_plan(plan_of(c), "alice")
 

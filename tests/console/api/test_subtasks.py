@@ -31,6 +31,13 @@ def test_words_and_place_change(alice, path):
     assert answer.json()["subtasks"][0]["key"] == "s3"
 
 
+def test_what_a_change_does_not_name_stays_as_it_is(alice, path):
+    whole = {"description": "All of it.", "expected_outcome": "A list."}
+    alice.patch(f"{path}/s2", whole)
+    row = alice.patch(f"{path}/s2", {"name": "second"}).json()["subtasks"][1]
+    assert {key: row[key] for key in ("name", *whole)} == {"name": "second", **whole}
+
+
 def test_a_removed_subtask_leaves_the_list_and_its_key_is_not_used_again(alice, path):
     assert names(alice.delete(f"{path}/s2")) == ["one", "three"]
     assert alice.post(path, {"name": "four"}).json()["subtasks"][-1]["key"] == "s4"
