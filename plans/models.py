@@ -141,7 +141,10 @@ class ActivePlan(models.Model):
 
 
 class PlanVersion(models.Model):
-    """The text at one version; `snapshot` is {title, content, expected_outcome, subtasks}."""
+    """The text at one version; `snapshot` is {title, content, expected_outcome, subtasks}.
+
+    It stays as it was written: those of older versions of Planside lack newer fields.
+    """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField()

@@ -19,6 +19,7 @@ from agents import http
 from agents.actions import create_conversation
 from agents.config.ownership import claim
 from agents.config.store import read_agent
+from agents.config.tool_names import FILE_TOOLS
 from agents.models import AgentOwner, Conversation, Message, ToolCall
 from agents.queue.worker import Worker
 from console.chat_commands import ChatResult, handle_message
@@ -33,9 +34,7 @@ numbers = count(1)
 
 HTMX = {"HX-Request": "true"}  # headers of a request that htmx sends
 
-ALL_FILE_TOOLS = dict.fromkeys(
-    ("list_files", "read_file", "write_file", "edit_file", "search_files"), "allow"
-)
+ALL_FILE_TOOLS = dict.fromkeys(FILE_TOOLS, "allow")
 
 
 def person(name: str = "alice") -> User:

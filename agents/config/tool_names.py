@@ -1,4 +1,4 @@
-"""Names that every model server takes."""
+"""The names of tools: those that are built in, and how others are made."""
 
 from __future__ import annotations
 
@@ -37,4 +37,6 @@ PLAN_TOOLS = frozenset({
     "delete_subtask", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
     "finish_plan",
 })  # fmt: skip
+# In the order in which pages list them; agents.tools.files makes them.
+FILE_TOOLS = ("list_files", "read_file", "write_file", "edit_file", "search_files")
 SERVER_TOOLS = frozenset({"shell"})  # they act on the server itself, with its rights

@@ -22,7 +22,7 @@ from agents.config.store import (
     is_admins,
     read_agent,
 )
-from agents.config.tool_names import BETWEEN, RUN_AGENT, SERVER_TOOLS
+from agents.config.tool_names import BETWEEN, FILE_TOOLS, RUN_AGENT, SERVER_TOOLS
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
@@ -153,8 +153,7 @@ def exists(name: str, person_id: int) -> bool:
 Grant = Literal["allow", "ask", "off"]
 
 NEVER_OFF = set(REQUIRED_TOOLS)
-FILE_TOOLS = {"list_files", "read_file", "write_file", "edit_file", "search_files"}
-GROUPS = {**dict.fromkeys(sorted(FILE_TOOLS), "local_fs"), "shell": "local_shell"}
+GROUPS = {**dict.fromkeys(FILE_TOOLS, "local_fs"), "shell": "local_shell"}
 
 
 def words_for(name: str) -> tuple[str, ...]:

@@ -11,10 +11,14 @@ from django.test import Client
 from agents.actions import decide_call
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
+from agents.config.tool_names import FILE_TOOLS
 from agents.engine.available_tools import available_tools, same_json
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, Message, ToolSource, Turn
 from agents.tools import permissions
+from agents.tools.files import file_tools
+from agents.tools.integrations.actions import BUILT_IN
+from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS
 from plans import actions
 from tests.fake_model import call, say
 from tests.world import (
@@ -378,3 +382,12 @@ def test_a_call_allowed_for_always_is_no_other_call(allowed, called):
     scripted(call("read_file", path="a", from_line=called), say("."))
     tell(c, "read")
     assert calls_of(c)[0].state == "asked"
+
+
+def test_every_built_in_tool_has_its_place_in_grants_settings_and_reserved_names():
+    made = [tool.name for tool in file_tools(Path())]
+    assert sorted(made) == sorted(FILE_TOOLS)
+    own = {*FILE_TOOLS, "shell", "fetch_url"}
+    assert own <= BUILT_IN, "no service may take its name"
+    assert own <= set(DESCRIPTIONS), "Settings say what it does"
+    assert set(DEFAULT_GRANTS) == set(FILE_TOOLS), "what a new agent may do is decided"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agents.config.tool_names import PLAN_TOOLS, longest_for
+from agents.config.tool_names import FILE_TOOLS, PLAN_TOOLS, longest_for
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import ToolSource
@@ -29,7 +29,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 # A source's name is a word in grants: it may not be that of a tool, nor of a group of tools.
 BUILT_IN = {
-    "list_files", "read_file", "write_file", "edit_file", "search_files", "local_fs",
+    *FILE_TOOLS, "local_fs",
     "shell", "local_shell", "fetch_url", "run_agent",
     *PLAN_TOOLS, "plan",
 }  # fmt: skip
