@@ -177,8 +177,10 @@ class FakeModelServer:
         self.ready.set()
         async with server:
             await self.ending.wait()
-            server.close()  # nobody comes in any more
-            # Who is half-way in gets a task of its own, which has to end before the loop does.
+            for listener in server.sockets:  # nobody comes in any more
+                self.loop.remove_reader(listener.fileno())
+            # Who is half-way in becomes a connection first: of a server that is closed asyncio
+            # makes none, and leaves the socket open.
             while others := asyncio.all_tasks() - {asyncio.current_task()}:
                 for task in self.answering:
                     task.cancel()
