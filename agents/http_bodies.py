@@ -26,20 +26,34 @@ import httpx
 # Servers that pack all the same are understood; what is asked for is plain text, a piece at a time.
 PLAIN = {"Accept-Encoding": "identity"}
 LARGEST_PIECE = 64 * 1024
+KNOWN = ("gzip", "x-gzip", "deflate")
 GZIP_OR_ZLIB = 47  # zlib finds out which
 
 
-async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """At most LARGEST_PIECE bytes each, where they had to be unpacked. Raises DecodingError."""
+async def pieces(
+    response: httpx.Response, *, unknown_as_plain: bool = False
+) -> AsyncGenerator[bytes, None]:
+    """At most LARGEST_PIECE bytes each, where they had to be unpacked. Raises DecodingError.
+
+    An answer without a body is never wrong, whatever its head says of an encoding.
+    """
     if response.is_stream_consumed:  # it was short enough to come with the head
         yield response.content
         return
-    packed = response.headers.get("content-encoding", "").strip().lower()
-    unpack = unpacker(packed)
+    names = response.headers.get("content-encoding", "").lower().split(",")
+    packed = ", ".join(each.strip() for each in names if each.strip() not in ("", "identity"))
+    unpack = None
+    is_first = True
     async for chunk in response.aiter_raw():
+        if is_first and not (unknown_as_plain and packed not in KNOWN):
+            unpack = unpacker(packed)
         if unpack is None:
+            is_first = False
             yield chunk
             continue
+        if is_first and packed == "deflate" and not is_zlib(chunk):
+            unpack = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave the frame out
+        is_first = False
         try:
             for piece in unpacked(unpack, chunk):
                 yield piece
@@ -50,9 +64,14 @@ async def pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 def unpacker(packed: str) -> zlib._Decompress | None:
     if packed in ("", "identity"):
         return None
-    if packed not in ("gzip", "x-gzip", "deflate"):
+    if packed not in KNOWN:
         raise httpx.DecodingError(f"{packed[:20]} was not asked for.")
     return zlib.decompressobj(GZIP_OR_ZLIB)
+
+
+def is_zlib(chunk: bytes) -> bool:
+    """Whether this begins as RFC 1950 says."""
+    return len(chunk) < 2 or (chunk[0] & 15 == 8 and int.from_bytes(chunk[:2], "big") % 31 == 0)
 
 
 def unpacked(unpack: zlib._Decompress, packed: bytes) -> Iterator[bytes]:

@@ -191,6 +191,8 @@ class FakeModelServer:
         task = asyncio.create_task(self.answer(reader, writer))
         self.answering.add(task)
         task.add_done_callback(self.answering.discard)
+        # A task that is cancelled before its first step closes nothing itself.
+        task.add_done_callback(lambda _: writer.transport.abort())
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One request per connection; a client that hangs up ends the answer."""

@@ -130,11 +130,13 @@ def environment(scratch: Path) -> dict[str, str]:
 
 def remove(folder: Path) -> None:
     """With the folders that a command has closed, as some package managers do."""
-    folder.chmod(0o700)
+    with suppress(OSError):
+        folder.chmod(0o700)
     for inside, names, _ in os.walk(folder):
         for path in (Path(inside, name) for name in names):
             if not path.is_symlink():
-                path.chmod(0o700)  # before the walk goes into it
+                with suppress(OSError):  # another user's
+                    path.chmod(0o700)  # before the walk goes into it
     shutil.rmtree(folder, ignore_errors=True)
 
 

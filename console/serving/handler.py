@@ -10,9 +10,10 @@ import asyncio
 import sqlite3
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
+from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
@@ -53,7 +54,7 @@ class Pages(ASGIHandler):
         signals.request_started.disconnect(db.reset_queries)
 
     async def handle(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request. Only what is streamed ends when its client leaves."""
+        """Answer a request, unless its client leaves before."""
         try:
             body = await self.read_body(receive)
         except RequestAborted:
@@ -62,12 +63,32 @@ class Pages(ASGIHandler):
             set_script_prefix(get_script_prefix(scope))
             request, response = self.create_request(scope, body)
             if request is not None:
-                response = await self.threads.run(self.respond, request)
-            if response.streaming:
+                answering = self.threads.run(self.respond, request)
+                response = await self.until_gone(answering, receive)
+            if response is not None and response.streaming:
                 with run_on(self.streaming):
-                    await self.stream(response, receive, send)
-            else:
+                    try:
+                        await self.until_gone(self.send_response(response, send), receive)
+                    finally:
+                        await sync_to_async(response.close)()
+            elif response is not None:
                 await self.send_response(response, send)
+
+    async def until_gone(self, work: Coroutine[Any, Any, R], receive: Any) -> R | None:
+        """What the work gives; None, and its end, once the client has left."""
+        working = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (working, leaving):
+                task.cancel()
+            result, _ = await asyncio.gather(working, leaving, return_exceptions=True)
+        if isinstance(result, asyncio.CancelledError):
+            return None
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
     def create_request(self, scope: Any, body_file: Any) -> Any:
         """Also refuses heads whose fields Python cannot make sense of."""
@@ -88,19 +109,6 @@ class Pages(ASGIHandler):
         finally:
             db.close_old_connections()
 
-    async def stream(self, response: HttpResponseBase, receive: Any, send: Any) -> None:
-        sending = asyncio.ensure_future(self.send_response(response, send))
-        leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
-        try:
-            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (sending, leaving):
-                task.cancel()
-            done = await asyncio.gather(sending, leaving, return_exceptions=True)
-            await sync_to_async(response.close)()
-        if isinstance(done[0], Exception):
-            raise done[0]
-
 
 class RequestThreads:
     """Threads that wait for requests; the one used last is used first, it is the warmest."""
@@ -111,7 +119,10 @@ class RequestThreads:
         self.waiting: deque[asyncio.Future[None]] = deque()
 
     async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """On one of the threads. It is busy until the function returns, even if nobody waits."""
+        """On one of the threads. It is busy until the function returns, even if nobody waits.
+
+        Cancelling this cancels what the function awaits, if it is an async view.
+        """
         if self.busy >= THREADS:
             freed = asyncio.get_running_loop().create_future()
             self.waiting.append(freed)
@@ -121,10 +132,23 @@ class RequestThreads:
                 freed.cancel()
         self.busy += 1
         thread = self.idle.pop() if self.idle else new_thread("request")
-        with run_on(thread):
-            working = asyncio.ensure_future(sync_to_async(function)(*args, **kwargs))
-        working.add_done_callback(lambda _: self.release(thread))
-        return await asyncio.shield(working)
+        loop, first = asyncio.get_running_loop(), Lock()
+
+        def occupied() -> R:
+            if not first.acquire(blocking=False):
+                raise asyncio.CancelledError
+            try:
+                return function(*args, **kwargs)
+            finally:
+                with suppress(RuntimeError):  # the loop has ended: nobody waits for a thread
+                    loop.call_soon_threadsafe(self.release, thread)
+
+        try:
+            with run_on(thread):
+                return await sync_to_async(occupied)()
+        finally:
+            if first.acquire(blocking=False):  # cancelled before the thread took it up
+                self.release(thread)
 
     def release(self, thread: ThreadSensitiveContext) -> None:
         self.busy -= 1

@@ -2,6 +2,7 @@ import asyncio
 import gzip
 import json
 import tracemalloc
+import zlib
 from urllib.parse import parse_qsl
 
 import httpx
@@ -163,6 +164,26 @@ async def test_a_small_answer_does_not_unpack_to_more_than_there_is_room_for():
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("utf-8", b"Rex"),
+        ("identity, gzip", gzip.compress(b"Rex")),
+        ("deflate", zlib.compress(b"Rex")),
+        ("deflate", zlib.compress(b"Rex", wbits=-15)),
+    ],
+)
+async def test_an_encoding_is_taken_as_servers_use_it(encoding, body):
+    headers = {"Content-Encoding": encoding, "Content-Type": "text/plain"}
+    answer = httpx.Response(200, headers=headers, stream=httpx.ByteStream(body))
+    assert (await call("get_pet_2", answer, petId=1))[1] == "200 OK\nRex"
+
+
+async def test_an_answer_without_a_body_is_none_whatever_its_encoding():
+    answer = httpx.Response(204, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b""))
+    assert (await call("get_pet_2", answer, petId=1))[1].startswith("204")
 
 
 async def test_a_redirect_within_the_host_is_followed_and_one_to_another_is_not():

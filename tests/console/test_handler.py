@@ -12,7 +12,7 @@ from django.urls import path
 
 from console.serving.handler import THREADS, Pages
 
-go, hung = threading.Event(), threading.Semaphore(0)
+go, hung, ended = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
 
 def hanging(request):
@@ -25,7 +25,15 @@ def thread(request):
     return HttpResponse(str(threading.get_ident()))
 
 
-urlpatterns = [path("hanging", hanging), path("thread", thread)]
+async def waiting(request):
+    hung.release()
+    try:
+        await asyncio.sleep(30)
+    finally:
+        ended.release()
+
+
+urlpatterns = [path("hanging", hanging), path("thread", thread), path("waiting", waiting)]
 
 
 @pytest.fixture
@@ -69,6 +77,7 @@ async def get(pages, path):
 async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
     (gone,) = await hang(pages, 1)
     await gone.send_input({"type": "http.disconnect"})
+    await gone.wait()
     other = await asyncio.wait_for(get(pages, "/thread"), 2)
     waiting = await hang(pages, 2)
     go.set()
@@ -80,6 +89,14 @@ async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
     go.set()
     again = {await answer_of(browser) for browser in waiting}
     assert len(again) == 3 and threads < again, "the one that hung serves again"
+
+
+async def test_what_an_async_view_waits_for_ends_when_its_client_leaves(pages):
+    browser = await begin(pages, "/waiting")
+    assert await asyncio.to_thread(hung.acquire, timeout=5)
+    await browser.send_input({"type": "http.disconnect"})
+    assert await asyncio.to_thread(ended.acquire, timeout=5)
+    await browser.wait()
 
 
 async def test_a_request_goes_to_the_thread_that_was_used_last(pages):

@@ -71,7 +71,7 @@ async def exchange(request: Request, most: int, seconds: float = SECONDS) -> Ans
     )
     async with asyncio.timeout(seconds), client, sent(client, request) as response:
         body = bytearray()
-        async with aclosing(pieces(response)) as received:
+        async with aclosing(pieces(response, unknown_as_plain=True)) as received:
             async for piece in received:
                 body += piece
                 if len(body) > most:
