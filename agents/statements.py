@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from functools import cache, cached_property
 from inspect import signature
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
@@ -173,7 +174,10 @@ class Prepared(Generic[P, Row_of, Result]):
         built = build(**{name: Parameter(name) for name in names})
         query = built if isinstance(built, UpdateQuery) else built.query
         compiler = query.get_compiler(connection=connection)
-        sql, values = compiler.as_sql()
+        # Django puts a locking query together within a transaction alone.
+        locks = query.select_for_update and connection.features.has_select_for_update
+        with transaction.atomic() if locks else nullcontext():
+            sql, values = compiler.as_sql()
         return sql, tuple(values), compiler
 
     @cached_property

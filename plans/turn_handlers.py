@@ -54,6 +54,7 @@ def prepare_subtask(turn: Turn) -> Work:
     return Work(chain, [*history(turn), {"role": "user", "content": words}], seconds)
 
 
+@transaction.atomic
 def prepare_closing(turn: Turn) -> Work:
     plan = plan_of(turn)
     if not plan.is_open or not plan.is_confirmed:

@@ -91,3 +91,10 @@ def test_a_text_that_no_database_keeps_is_replaced_in_prepared_queries_too():
     end = prepared(lambda turn, error: updating(Turn.objects.filter(pk=turn), error=error))
     assert end.update(turn=turn.pk, error="a\ud800\0b") == 1
     assert Turn.objects.get(pk=turn.pk).error == "a\ufffd\ufffdb"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_locking_query_is_put_together_wherever_it_is_used_first():
+    lock = prepared(lambda turn: Turn.objects.filter(pk=turn).select_for_update(no_key=True))
+    turn = made()
+    assert lock.models(turn=turn.pk) == [turn]

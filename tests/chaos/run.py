@@ -83,5 +83,7 @@ async def story(place: Place, wanted: int, seed: int, at_once: int) -> Account:
 
 async def all_turns_ended(place: Place) -> None:
     """A plan is done before the call that ended it is recorded and its turn is over."""
-    while place.query("SELECT 1 FROM agents_turn WHERE state != 'done' LIMIT 1"):
+    while place.query(
+        "SELECT 1 FROM agents_turn WHERE state IN ('queued', 'running', 'waiting') LIMIT 1"
+    ):
         await asyncio.sleep(0.05)
