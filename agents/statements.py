@@ -191,7 +191,7 @@ class Prepared(Generic[P, Row_of, Result]):
         given = [named[v.name] if isinstance(v, Parameter) else v for v in values]
         if any(isinstance(value, list) for value in given):
             counts = iter([len(v) if isinstance(v, list) else 1 for v in given])
-            sql = re.sub("%s", lambda _: places(range(next(counts))), sql)
+            sql = re.sub("%s", lambda _: places(range(next(counts))) or "NULL", sql)
             given = [each for v in given for each in (v if isinstance(v, list) else [v])]
         cursor = connection.cursor()
         cursor.execute(sql + returning, fitting(given))

@@ -124,7 +124,7 @@ def suspend(turn: Turn, wait: TurnWaits) -> None:
             return
         by_request = wait.waiting_for == Turn.WaitingFor.PAUSE and not wait.because
         if by_request and not turn.pause_requested:  # resumed before this could be written
-            put_back(turn)
+            return_to_queue(turn)
             return
         persistence.checkpoint(turn, because=wait.because)
         count_time(turn)
@@ -224,10 +224,10 @@ def interrupt(turn: Turn) -> None:
             end(turn, TurnState.STOPPED)
             return
         with persistence.fenced(turn):
-            put_back(turn)
+            return_to_queue(turn)
 
 
-def put_back(turn: Turn) -> None:
+def return_to_queue(turn: Turn) -> None:
     """A running turn goes on from its checkpoint, in the caller's transaction."""
     count_time(turn)
     turn.state, turn.lease_until = TurnState.QUEUED, None

@@ -57,6 +57,7 @@ def test_a_prepared_query_takes_other_values_each_time():
     assert configs.rows(turns=pks, lane="run") == [({"n": 0},), ({"n": 1},), ({"n": 2},)]
     assert configs.rows(turns=pks[2:], lane="run") == [({"n": 2},)]
     assert configs.first(turns=pks, lane="chat") is None
+    assert configs.rows(turns=[], lane="run") == [], "PostgreSQL knows no empty list"
 
 
 def test_a_prepared_update_gives_the_rows_that_it_has_changed():
