@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from math import isinf
 from unicodedata import category
 
 from pydantic import JsonValue
@@ -45,9 +46,18 @@ def parse(text: str) -> JsonValue:
     def refuse_constant(name: str) -> JsonValue:
         raise BadFile(f"{name} is not a JSON value", line_at(text, text.rfind(name)))
 
+    def finite(digits: str) -> JsonValue:
+        number = float(digits)
+        if isinf(number):  # as infinity it could not be written again
+            raise BadFile(f"{digits[:40]} is too large a number", line_at(text, text.rfind(digits)))
+        return number
+
     try:
         value: JsonValue = json.loads(
-            text, object_pairs_hook=without_twins, parse_constant=refuse_constant
+            text,
+            object_pairs_hook=without_twins,
+            parse_constant=refuse_constant,
+            parse_float=finite,
         )
     except json.JSONDecodeError as error:
         reason, place = explain(error)

@@ -26,7 +26,7 @@ from agents.config.store import AgentRecord, list_agents
 from agents.db import clock, is_postgresql
 from agents.errors import Refused
 from agents.llm.providers import resolve
-from agents.models import ToolSource
+from agents.models import ToolSource, TurnState
 from agents.queue.backlog import backlog, runners
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
@@ -137,7 +137,12 @@ def turns() -> Finding:
         advice = "Start more workers." if external else "Start Planside, or look into its log."
         return Finding("Turns", "wrong", late, advice)
     where = "only in manage.py worker" if external else "inside the server"
-    sentence = f"run {where}; {now.running:,} running, {now.due:,} due"
+    waiting = sum(count for (state, _), count in now.open.items() if state == TurnState.WAITING)
+    held = now.open.get((TurnState.QUEUED, ""), 0) - now.due
+    counts = {"running": now.running, "due": now.due, "waiting": waiting, "not due yet": held}
+    always = ("running", "due")
+    parts = [f"{n:,} {what}" for what, n in counts.items() if n > 0 or what in always]
+    sentence = f"run {where}; {', '.join(parts)}"
     if external and count is None:  # on SQLite nobody can tell
         return Finding("Turns", "note", f"{sentence}.", "See that the worker runs.")
     processes = "" if count is None else f", by {count:,} process{'es' if count != 1 else ''}"

@@ -201,6 +201,14 @@ class TestTurns:
         assert about("Turns").grade == "fine"
         assert about("Turns").sentence == "run inside the server; 0 running, 0 due."
 
+    def test_those_that_wait_are_counted_apart(self):
+        waits = Turn.objects.create(conversation=conversation())
+        later = Turn.objects.create(conversation=conversation())
+        Turn.objects.filter(pk=waits.pk).update(state="waiting", waiting_for="question")
+        Turn.objects.filter(pk=later.pk).update(not_before=timezone.now() + timedelta(seconds=30))
+        counts = "0 running, 0 due, 1 waiting, 1 not due yet"
+        assert about("Turns").sentence == f"run inside the server; {counts}."
+
     def test_one_that_nobody_takes_is_wrong(self):
         self.due_for(90)
         found = about("Turns")
