@@ -176,8 +176,8 @@ class PlanTools(TextTools):
             typed_tool("update_subtask", UpdateSubtask, self.update, idempotent=True),
             typed_tool("delete_subtask", DeleteSubtask, self.delete),
             typed_tool("report_progress", ReportProgress, self.progress, idempotent=True),
-            typed_tool("finish_subtask", FinishSubtask, self.claim, idempotent=True),
-            typed_tool("fail_subtask", FailSubtask, self.claim, idempotent=True),
+            typed_tool("finish_subtask", FinishSubtask, self.report, idempotent=True),
+            typed_tool("fail_subtask", FailSubtask, self.report, idempotent=True),
             typed_tool("ask_user", AskUser, self.ask, idempotent=True),
             typed_tool("finish_plan", FinishPlan, self.finish, idempotent=True),
         ]
@@ -236,11 +236,11 @@ class PlanTools(TextTools):
         removal = SubtaskRevision.model_validate({"key": gone.key, "remove": True})
         return await self.revise(Revision(subtasks=[removal], explanation=gone.reason))
 
-    async def progress(self, report: ReportProgress) -> ToolResult:
-        await act(actions.report_progress, self.turn, report.text, AGENT)
+    async def progress(self, progress: ReportProgress) -> ToolResult:
+        await act(actions.report_progress, self.turn, progress.text, AGENT)
         return ToolResult("Noted.")
 
-    async def claim(self, claim: FinishSubtask | FailSubtask) -> ToolResult:
+    async def report(self, outcome: FinishSubtask | FailSubtask) -> ToolResult:
         """The call itself is the record; the runner settles the subtask when the turn ends."""
         return ToolResult("Recorded.", ends_turn=True)
 

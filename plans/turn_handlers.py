@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 def prepare_subtask(turn: Turn) -> Work:
     """Begin the turn's attempt, if the gate lets it; its context is put together from facts."""
-    attempt = actions.claim_subtask(turn)
+    attempt = actions.begin_attempt(turn)
     subtask, plan = attempt.subtask, attempt.subtask.plan
     hooks.add_facts(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
     permissions.of_turn(turn)  # nothing is begun for an agent that is gone

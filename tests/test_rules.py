@@ -211,7 +211,7 @@ def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
     assert [s["key"] for s in shown(c)["subtasks"]] == ["s1", "s2", "s3", "s5"]
 
 
-def test_r11_done_comes_from_the_end_of_the_step_not_from_a_claim():
+def test_r11_done_comes_from_the_end_of_the_step_not_from_words():
     c = proposed("Read", "Write")
     scripted(
         calls(
@@ -305,7 +305,7 @@ def test_r16_the_snapshot_says_what_runs_and_when_something_last_happened():
         await eventually(lambda: plan_of(c).run == Run.IDLE)
 
     happening(story)
-    assert shown(c)["activity"] is None, "nothing runs, nothing is claimed to run"
+    assert shown(c)["activity"] is None, "nothing runs, nothing is said to run"
 
 
 def test_r17_one_bounded_loop_a_subtask_with_its_goal_and_what_came_before():

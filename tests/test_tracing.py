@@ -183,7 +183,7 @@ def test_a_model_call_and_a_tool_call_speak_the_conventions_words(spans):
 def test_each_verb_of_a_plan_is_a_span_with_the_plan_as_it_then_is(spans):
     c = run_a_plan()
     verbs = spans.verbs()
-    for verb in ("ask_for_plan", "create_plan", "approve", "claim_subtask", "finish_plan"):
+    for verb in ("ask_for_plan", "create_plan", "approve", "begin_attempt", "finish_plan"):
         assert verb in verbs
     made = spans.one(planside__plan__operation="create_plan")
     assert made.parent is not None, "made by a tool call of the planning turn"

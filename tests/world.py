@@ -17,7 +17,7 @@ from django.test import Client
 
 from agents import http
 from agents.actions import create_conversation
-from agents.config.ownership import claim
+from agents.config.ownership import set_owner
 from agents.config.store import read_agent
 from agents.config.tool_names import FILE_TOOLS
 from agents.models import AgentOwner, Conversation, Message, ToolCall
@@ -72,10 +72,10 @@ def conversation(owner: str = "alice", **values: Any) -> Conversation:
 
 
 def own_with_callees(user: User, id: str) -> None:
-    """Claim what nobody owns yet; agents may call each other in a circle."""
+    """Give to this person what nobody owns yet; agents may call each other in a circle."""
     if AgentOwner.objects.filter(agent_id=id).exists():
         return
-    claim(user, id)
+    set_owner(user, id)
     for word in read_agent(id).file.tools:
         called = word.removeprefix("run_agent:")
         if called != word and (Path(settings.PLANSIDE_HOME) / "workspaces" / called).exists():

@@ -47,11 +47,11 @@ def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> Ag
     if owned.exists() or used.exists():
         raise Conflict(f'There is already an agent "{agent_id[:64]}".')
     check_new_id(agent_id)
-    claim(user, agent_id)  # first: what may stand in the file depends on whose it is
+    set_owner(user, agent_id)  # first: what may stand in the file depends on whose it is
     return make()
 
 
-def claim(user: User, agent_id: str) -> None:
+def set_owner(user: User, agent_id: str) -> None:
     AgentOwner.objects.update_or_create(agent_id=agent_id, defaults={"user": user})
 
 

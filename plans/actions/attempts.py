@@ -47,9 +47,9 @@ def attempt_of(turn: Turn) -> Attempt | None:
     return Attempt.objects.filter(turn=turn).select_related("subtask").first()
 
 
-@operation("claim_subtask")
+@operation("begin_attempt")
 @transaction.atomic
-def claim_subtask(turn: Turn) -> Attempt:
+def begin_attempt(turn: Turn) -> Attempt:
     """The turn's attempt: the one it has already, or a new one at the subtask it was queued for.
 
     Here the gate stands: an attempt begins only while the approved version is the current one.
@@ -153,32 +153,32 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
     """Done by the call that said so, or by the output of a chain that cannot call; else failed."""
     subtask = attempt.subtask
     ending = turn.tool_calls.filter(tool__in=["finish_subtask", "fail_subtask"], state="done")
-    claim = ending.order_by("pk").last()
+    report = ending.order_by("pk").last()
     is_done = turn.state == TurnState.DONE
     output = ""
-    if claim is None and is_done and turn.checkpoint.get("by_output"):
+    if report is None and is_done and turn.checkpoint.get("by_output"):
         output = plain(result_of(turn))[:LONGEST_TEXT]
-    if plan.is_open and is_done and claim is not None and claim.tool == "finish_subtask":
-        subtask.result = claim.arguments.get("result")
+    if plan.is_open and is_done and report is not None and report.tool == "finish_subtask":
+        subtask.result = report.arguments.get("result")
         subtask.save(update_fields=["result"])
-        close_subtask(subtask, State.DONE, outcome=str(claim.arguments.get("outcome") or ""))
+        close_subtask(subtask, State.DONE, outcome=str(report.arguments.get("outcome") or ""))
     elif plan.is_open and output:
         close_subtask(subtask, State.DONE, outcome=output)
     else:
-        record_failure(turn, attempt, claim)
+        record_failure(turn, attempt, report)
         put_back(subtask)
-    by = AGENT if claim is not None and is_done else SYSTEM
+    by = AGENT if report is not None and is_done else SYSTEM
     moved = {"state": subtask.state, "error": attempt.error}
     record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)
 
 
-def record_failure(turn: Turn, attempt: Attempt, claim: ToolCall | None) -> None:
-    """`claim` is the call by which the model gave up, if it did."""
+def record_failure(turn: Turn, attempt: Attempt, report: ToolCall | None) -> None:
+    """`report` is the call by which the model gave up, if it did."""
     if turn.state == TurnState.STOPPED:
         attempt.failure_class = Attempt.FailureClass.INTERRUPTED
-    elif claim is not None:
+    elif report is not None:
         attempt.failure_class = Attempt.FailureClass.LOGIC
-        attempt.error = str(claim.arguments.get("error") or "The agent gave up on it.")
+        attempt.error = str(report.arguments.get("error") or "The agent gave up on it.")
     else:
         attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
         attempt.error = turn.error or "It ended without a result."
@@ -206,7 +206,7 @@ def continue_run(plan: Plan, turn: Turn, attempt: Attempt | None) -> None:
     elif plan.run == Run.PAUSING and stopped:
         pause_before_next(plan)  # set aside for another plan
     elif stopped or (attempt is None and has_work_left(plan)):
-        halt(plan, "run.stopped")  # stopped, or nothing could be claimed though there is work
+        halt(plan, "run.stopped")  # stopped, or nothing could begin though there is work
     elif failed and not may_try_again(plan, turn, failed):
         halt(plan, "run.failed")
     elif plan.run == Run.PAUSING:

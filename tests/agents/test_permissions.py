@@ -206,7 +206,7 @@ REFUSED = {
 @pytest.mark.parametrize(("names", "status", "words"), REFUSED.values(), ids=REFUSED)
 def test_a_run_is_refused_what_it_cannot_lift_and_says_which(names, status, words):
     ToolSource.objects.create(name="shop", kind="openapi", url="https://shop.example", tools=[PAY])
-    ownership.claim(person("bob"), agent(id="bobs"))
+    ownership.set_owner(person("bob"), agent(id="bobs"))
     c = approved("Read", tools={"fetch_url": "off", "local_fs": "off", "read_file": "allow"})
     answer = run_body(c, allow=names)
     assert (answer.status_code, words in answer.json()["detail"]) == (status, True), answer.content
@@ -255,7 +255,7 @@ def test_an_agent_that_is_the_admins_is_not_there_for_one_who_is_none_any_more()
 def test_an_agent_that_went_to_someone_else_works_no_more_for_whom_it_left():
     admin("bob")
     c = conversation(tools={"*": "allow"}, plan={"enabled": False})
-    ownership.claim(person("bob"), c.agent_id)
+    ownership.set_owner(person("bob"), c.agent_id)
     scripted(call("shell", command="id"), say("No."))
     tell(c, "who am I")
     assert not [made for made in calls_of(c) if made.state == "done"]

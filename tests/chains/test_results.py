@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from agents import run_once
-from agents.config.ownership import claim
+from agents.config.ownership import set_owner
 from agents.config.store import read_agent
 from agents.errors import Conflict
 from agents.models import Turn
@@ -77,7 +77,7 @@ def test_a_chat_says_what_its_chain_came_to_and_says_it_once(name):
 def test_a_command_and_the_api_give_the_last_output(name):
     tasks, _, result = ending(name)
     id = agent(tools={"read_file": "allow"})
-    claim(person(), id)
+    set_owner(person(), id)
     (read_agent(id).path.parent / "files" / "a.txt").write_text("ink")
     turn = run_once.queue_chain(person(), written(*tasks), "hi", id)
     drive()

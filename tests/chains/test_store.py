@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from agents.chains.store import lint, list_chains, load_chain, save_chain
-from agents.config.ownership import claim
+from agents.config.ownership import set_owner
 from agents.errors import Invalid
 from agents.models import Turn
 from console.ops.doctor import findings
@@ -160,7 +160,7 @@ def test_a_bad_file_does_not_empty_the_list(with_bad_files, client):
 
 def test_doctor_and_settings_name_a_bad_chain(with_bad_files, client):
     id = agent(id="thinker", chains={"chat": "bad", "planner": "gone"})
-    claim(person(), id)
+    set_owner(person(), id)
     told = {finding.about: finding.sentence for finding in findings()}
     assert told["Chain bad"].startswith("The chain bad cannot be used: tasks[0]")
     assert "Chain good" not in told

@@ -68,9 +68,9 @@ def test_the_start_is_the_newest_conversation(alice):
 
 def test_the_start_without_conversations_is_an_empty_one(alice):
     id = agent(id="first-agent")
-    from agents.config.ownership import claim
+    from agents.config.ownership import set_owner
 
-    claim(person("alice"), id)
+    set_owner(person("alice"), id)
     alice.get("/")
     assert Conversation.objects.get().agent_id == id
 
@@ -346,6 +346,6 @@ def test_the_list_of_plans_is_ones_own(alice):
 
 
 def alice_owns(agent_id):
-    from agents.config.ownership import claim
+    from agents.config.ownership import set_owner
 
-    claim(person("alice"), agent_id)
+    set_owner(person("alice"), agent_id)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from agents import http
-from agents.config.ownership import claim
+from agents.config.ownership import set_owner
 from agents.config.store import read_agent
 from agents.llm import providers
 from agents.models import Provider, ToolSource
@@ -56,7 +56,7 @@ def bob(client):
 def writer(owner):
     """The id of an agent of the owner's."""
     id = agent(tools={"read_file": "allow", "shell": "ask"})
-    claim(person("alice"), id)
+    set_owner(person("alice"), id)
     return id
 
 
@@ -159,7 +159,7 @@ def test_a_test_lists_the_models_or_says_what_to_do(owner, served):
 def test_a_model_at_hand_is_offered_and_one_click_writes_it(owner, served):
     served("nomic-embed-text", "llama3.2", "qwen3:8b")
     id = agent(provider="demo", model="docs", name="Docs writer")
-    claim(person("alice"), id)
+    set_owner(person("alice"), id)
     offer = html(owner.get(f"/settings/models/found?agent={id}"))
     assert "Ollama is running here with qwen3:8b." in offer
     assert "Use it for Docs writer" in offer
@@ -245,7 +245,7 @@ def test_a_new_agent_reads_asks_before_it_writes_and_has_neither_shell_nor_netwo
 
 def test_a_call_allowed_for_always_is_taken_back_and_asks_again(owner):
     c = conversation(tools={"shell": "ask"})
-    claim(person("alice"), c.agent_id)
+    set_owner(person("alice"), c.agent_id)
     scripted(call("shell", command="echo hi"), say("Done."), call("shell", command="echo hi"))
     tell(c, "run it")
     [asked] = calls_of(c, "shell")

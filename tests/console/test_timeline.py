@@ -36,7 +36,7 @@ def told(c, *events, by="alice"):
     return lines(plan)[before:]
 
 
-def test_what_the_system_does_is_said_of_planside_and_a_claim_of_the_agent():
+def test_what_the_system_does_is_said_of_planside_and_a_report_of_the_agent():
     c = proposed("Read", "Write", "Send")
     scripted(DONE, call("fail_subtask", error="No disk."))
     actions.approve_plan(plan_of(c), 1, "alice")
@@ -48,7 +48,7 @@ def test_what_the_system_does_is_said_of_planside_and_a_claim_of_the_agent():
     assert ("The run has failed", "Planside") in said
 
 
-def test_a_failure_that_no_agent_claimed_is_not_said_of_the_agent():
+def test_a_failure_that_no_agent_reported_is_not_said_of_the_agent():
     c = proposed("Read")
     scripted(fails(401))
     actions.approve_plan(plan_of(c), 1, "alice")

@@ -366,9 +366,9 @@ def test_an_agent_at_work_is_not_deleted_and_what_is_under_way_is_named(client, 
     Conversation.objects.filter(pk=c.pk).update(title="Tidy up")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     work(c)
-    from agents.config.ownership import claim
+    from agents.config.ownership import set_owner
 
-    claim(c.owner, c.agent_id)
+    set_owner(c.owner, c.agent_id)
     client.force_login(c.owner)
     if door == "page":
         answer = client.post(f"/settings/agents/{c.agent_id}/delete")

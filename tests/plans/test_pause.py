@@ -24,7 +24,7 @@ def running():
     c = proposed("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(5)
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     return c, turn
 
 

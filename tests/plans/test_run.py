@@ -79,7 +79,7 @@ def test_a_reply_without_a_tool_call_is_nudged_once_and_then_the_attempt_has_fai
     assert not Message.objects.filter(role="user", text__contains="ended without").exists()
 
 
-def test_a_claim_in_words_moves_no_state():
+def test_saying_that_it_is_done_moves_no_state():
     c = proposed("Read")
     scripted(say("Subtask s1 is done, all is done."), say("It is done!"))
     tell(c, "go")

@@ -242,7 +242,7 @@ def test_an_open_question_is_answered_first_whatever_the_words():
 # The lane that two plans share
 
 
-def claimable(plan):
+def may_run(plan):
     """Its turn is open, and no turn of another plan that waits holds the lane."""
     turns = Turn.objects.filter(conversation=plan.conversation, lane=Lane.RUN)
     own = turns.filter(checkpoint__plan=plan.pk, state__in=["queued", "running", "waiting"])
@@ -252,7 +252,7 @@ def claimable(plan):
 
 def demand_somebody_runs_it():
     for plan in Plan.objects.filter(run__in=[Run.QUEUED, Run.RUNNING]):
-        assert claimable(plan), f"{plan.title} is {plan.run} for ever"
+        assert may_run(plan), f"{plan.title} is {plan.run} for ever"
 
 
 def failed_beside_one_that_waits():

@@ -75,13 +75,13 @@ def test_a_subtask_is_on_its_turn_when_the_turn_is_queued():
     assert list(kinds) == [("subtask", "s1"), ("subtask", "s2")]
 
 
-def test_a_claim_takes_the_subtask_of_its_turn_and_no_other():
+def test_an_attempt_takes_the_subtask_of_its_turn_and_no_other():
     c = approved("Read", "Write", run="all")
     turn = run_turns_in_a_transaction(c)[0]
     turn.checkpoint["subtask"] = "s2"
     turn.save()
     scripted(call("finish_subtask", outcome="written"), say("?"), call("finish_subtask"))
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     assert states(c) == ["todo", "in_progress"]
 
 

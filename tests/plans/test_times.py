@@ -86,7 +86,7 @@ def paused_in_the_midst():
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     actions.pause_plan(plan_of(c), "alice")
     suspend(turn, TurnWaits(Turn.WaitingFor.PAUSE))
     return c, "paused", lambda: actions.resume_plan(plan_of(c), "alice")
@@ -157,7 +157,7 @@ def test_an_hour_of_work_is_an_hour_of_work_in_every_place():
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     for _ in range(4):
         an_hour_passes(timedelta(seconds=900))
         Turn.objects.update(lease_until=F("counted_at") + timedelta(hours=1))
@@ -189,7 +189,7 @@ def running():
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     return c, turn
 
 
@@ -271,7 +271,7 @@ def test_the_running_clock_begins_where_the_work_before_the_rest_left_off():
 def worked_on(c, seconds):
     """The turn of the next subtask, at work since so many seconds."""
     [turn] = claim(1)
-    actions.claim_subtask(turn)
+    actions.begin_attempt(turn)
     Turn.objects.filter(pk=turn.pk).update(worked=timedelta(seconds=seconds))
     return turn
 

@@ -63,7 +63,7 @@ def there(tmp_path, settings, monkeypatch):
     alice.is_superuser = True
     alice.save()
     c = conversation(tools={"write_file": "ask"})
-    ownership.claim(alice, c.agent_id)
+    ownership.set_owner(alice, c.agent_id)
     scripted(
         proposal("One", "Two"),
         say("Here."),

@@ -72,7 +72,7 @@ def planted(tmp_path, settings, caplog):
 
 def talk(alice, provider, *replies, tools=None):
     c = conversation(provider=provider, tools=tools or {"*": "allow"})
-    ownership.claim(alice, c.agent_id)
+    ownership.set_owner(alice, c.agent_id)
     scripted(*replies)
     tell(c, "hello")
     return c

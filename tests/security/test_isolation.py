@@ -67,7 +67,7 @@ def things_of(name, secret):
         tools={f"run_agent:{helper}": "allow"},
     )
     for each in (helper, own.agent_id):
-        ownership.claim(user, each)
+        ownership.set_owner(user, each)
     scripted_agents(replies_with(secret, helper))
     tell(own, f"/plan {secret}", by=name)
     tell(own, "go", by=name)

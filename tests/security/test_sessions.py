@@ -37,7 +37,7 @@ def alice():
 @pytest.fixture
 def chat(alice):
     c = conversation()
-    ownership.claim(alice, c.agent_id)
+    ownership.set_owner(alice, c.agent_id)
     return c.pk
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.config.ownership import claim
+from agents.config.ownership import set_owner
 from agents.config.store import create_agent
 from console.auth.tokens import create_token
 
@@ -49,7 +49,7 @@ def person(name):
     api = Api(name)
     values = {"name": f"{name}'s writer", "plan": {"enabled": True}}
     agent = create_agent(f"{name}-writer", {**values, "tools": {"read_file": "allow"}})
-    claim(api.user, agent.id)
+    set_owner(api.user, agent.id)
     return api
 
 
