@@ -110,7 +110,7 @@ class ConversationState:
         return plan_buttons(self.plan, self.conversation.pk, replanning=replanning)
 
     @property
-    def plan_button_name(self) -> str:
+    def drawer_toggle_name(self) -> str:
         """What the Plan button is called for those who do not see its mark."""
         if self.mark is None:
             return "Plan, none yet"

@@ -28,7 +28,7 @@ from plans.snapshot import snapshot
 # Element id and template of what sums up the present state.
 STATE = {
     "plan": "plans/_drawer.html",
-    "plan-button": "plans/_button.html",
+    "drawer-toggle": "plans/_drawer_toggle.html",
     "dock": "plans/_dock.html",
     "status": "conversation/_status.html",
     "alarm": "conversation/_alarm.html",
@@ -37,7 +37,7 @@ STATE = {
     "heading": "conversation/_heading.html",
     "cursor": "conversation/_cursor.html",
 }
-DRAWER = ("plan", "plan-button")
+DRAWER = ("plan", "drawer-toggle")
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
 

@@ -23,7 +23,7 @@ export function close({ focus = true } = {}) {
   app.dataset.drawer = "closed";
   remember(shownPlan);
   sync();
-  if (focus && inside) document.querySelector("[data-toggle-plan]")?.focus();
+  if (focus && inside) document.querySelector("[data-toggle-drawer]")?.focus();
 }
 
 function drawer() {
@@ -57,7 +57,7 @@ function newNotices() {
 
 /** What stands elsewhere on the page about the drawer, and who may be focused beside a sheet. */
 function sync() {
-  document.querySelector("[data-toggle-plan]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
+  document.querySelector("[data-toggle-drawer]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
   const covered = isDrawerOpen() && narrow.matches;
   for (const part of app?.querySelectorAll(":scope > .main, :scope > .side") ?? []) {
     part.inert = covered;
@@ -84,7 +84,7 @@ document.addEventListener("planside:drawer", ({ detail: fresh }) => {
 
 narrow.addEventListener("change", sync);
 
-on("click", "[data-toggle-plan]", () => (isDrawerOpen() ? close() : open({ focus: narrow.matches })));
+on("click", "[data-toggle-drawer]", () => (isDrawerOpen() ? close() : open({ focus: narrow.matches })));
 /** A card is about its own plan, whatever is in the drawer meanwhile: another one has a page. */
 export function opensItsPage(button) {
   const own = button.closest("article.card")?.dataset.plan;

@@ -224,7 +224,7 @@ def detailed(s):
     yield "card"
     tab.log.get_by_role("button", name="Fold").click()
     yield "card_folded"
-    tab.plan_button.click()
+    tab.drawer_toggle.click()
     tab.button("Start plan").click()
     tab.sees_plan(within=A_RUN, state="done")
     tab.page.get_by_text("About this plan").or_(tab.plan.get_by_text("Outcome")).first.click()

@@ -101,7 +101,7 @@ class Tab:
         return self.plan.get_by_role("progressbar", name="Plan progress", exact=True)
 
     @property
-    def plan_button(self):
+    def drawer_toggle(self):
         named = self.page.get_by_role("button", name=re.compile("^Plan"))
         return named.and_(self.page.locator("[aria-controls=plan]"))
 

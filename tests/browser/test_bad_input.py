@@ -169,7 +169,7 @@ def test_with_plan_mode_off_the_button_is_gone_and_plan_says_why(product, open_t
     file.write_text(file.read_text().replace('"enabled": true', '"enabled": false'))
     tab = open_tab().chat(product.conversation())
     tab.sees_connection(LIVE)
-    expect(tab.plan_button).to_have_count(0)
+    expect(tab.drawer_toggle).to_have_count(0)
     tab.say("/plan something")
     notice = tab.log.locator("article[data-kind=notice]")
     expect(notice).to_contain_text("/plan is off for Docs writer")

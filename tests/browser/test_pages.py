@@ -34,7 +34,7 @@ def with_plan(tab):
     desk = list(at_width(tab, DESK))
     tab.page.set_viewport_size(PHONE)
     if not tab.plan.is_visible():
-        tab.plan_button.click()
+        tab.drawer_toggle.click()
         expect(tab.plan).to_be_visible()
     sheet = list(at_width(tab, PHONE))
     tab.page.keyboard.press("Escape")

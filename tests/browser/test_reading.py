@@ -41,7 +41,7 @@ def proposed(product, open_tab, width):
 
 def open_drawer(tab):
     if not tab.plan.is_visible():
-        tab.plan_button.click()
+        tab.drawer_toggle.click()
     expect(tab.plan).to_be_visible()
 
 

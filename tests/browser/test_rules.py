@@ -283,7 +283,7 @@ def test_r27_the_drawer_stands_beside_the_page_and_gives_focus_back(product, ope
     tab = open_tab().chat(product.scripted("quick"))
     expect(tab.plan).to_be_visible()
     assert tab.plan.get_attribute("aria-modal") is None
-    expect(tab.plan_button).to_have_attribute("aria-expanded", "true")
+    expect(tab.drawer_toggle).to_have_attribute("aria-expanded", "true")
     tab.message.fill("Typed while the drawer is open")
     tab.page.keyboard.press("Control+.")
     expect(tab.plan).to_be_hidden()
@@ -293,12 +293,12 @@ def test_r27_the_drawer_stands_beside_the_page_and_gives_focus_back(product, ope
     expect(tab.plan.locator(":focus")).to_have_count(1)
     tab.page.keyboard.press("Control+.")
     expect(tab.plan).to_be_hidden()
-    expect(tab.plan_button).to_be_focused()
-    expect(tab.plan_button).to_have_attribute("aria-expanded", "false")
+    expect(tab.drawer_toggle).to_be_focused()
+    expect(tab.drawer_toggle).to_have_attribute("aria-expanded", "false")
     tab.page.keyboard.press("Enter")
     expect(tab.plan).to_be_visible()
     tab.plan.get_by_role("button", name="Close plan").click()
-    expect(tab.plan_button).to_be_focused()
+    expect(tab.drawer_toggle).to_be_focused()
 
 
 def test_r27_a_plan_is_edited_and_started_by_keyboard_alone(product, open_tab):
@@ -372,11 +372,11 @@ MOVING = """() => document.getAnimations()
 
 def test_r27_on_a_phone_the_sheet_closes_by_escape_and_gives_focus_back(product, open_tab):
     tab = open_tab(viewport={"width": 390, "height": 844}).chat(product.scripted("quick"))
-    tab.plan_button.click()
+    tab.drawer_toggle.click()
     expect(tab.plan.locator(":focus")).to_have_count(1)
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
-    expect(tab.plan_button).to_be_focused()
+    expect(tab.drawer_toggle).to_be_focused()
 
 
 def test_the_drawer_is_read_afresh_when_it_is_opened_again(product, open_tab):
@@ -384,4 +384,4 @@ def test_the_drawer_is_read_afresh_when_it_is_opened_again(product, open_tab):
     tab.sees_plan(version=1)
     tab.button("Close plan").click()
     with tab.page.expect_request("**/drawer", timeout=4_000):
-        tab.page.locator("[data-toggle-plan]").click()
+        tab.page.locator("[data-toggle-drawer]").click()

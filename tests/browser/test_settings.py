@@ -168,7 +168,7 @@ def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
 def test_the_question_on_a_phone(asking, open_tab):
     chat, _ = asking
     tab = open_tab(viewport=PHONE).chat(chat)
-    tab.plan_button.click()
+    tab.drawer_toggle.click()
     tab.plan.get_by_role("link", name="1 approval waiting").click()
     expect(tab.plan).to_be_hidden()
     expect(tab.button("Allow once")).to_be_in_viewport()

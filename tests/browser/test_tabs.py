@@ -151,7 +151,7 @@ def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
     expect(tab.message).to_be_visible()
-    tab.plan_button.click()
+    tab.drawer_toggle.click()
     tab.sees_plan(within=A_RUN, state="done")
     expect(tab.row(1)).to_contain_text("Renamed on a phone")
     assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

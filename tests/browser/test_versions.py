@@ -143,7 +143,7 @@ def test_by_keyboard_alone(open_tab, chat):
 
 def test_on_a_phone_escape_goes_back_before_it_closes_the_sheet(open_tab, chat):
     tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True).chat(chat)
-    tab.plan_button.click()
+    tab.drawer_toggle.click()
     tag(tab, "v3 · 1 change").click()
     expect(changed(tab)).to_contain_text("Added as subtask 2")
     assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]

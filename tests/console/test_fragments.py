@@ -35,7 +35,7 @@ def test_nothing_new_brings_the_state_and_no_message():
     seq, html = changes(c.pk, seq_of(c))
     assert seq == seq_of(c)
     targets = [target for target, _ in pieces(html)]
-    assert {"plan", "plan-button", "status", "actions", "dock", "cursor"} <= set(targets)
+    assert {"plan", "drawer-toggle", "status", "actions", "dock", "cursor"} <= set(targets)
     assert "thread" not in targets
     assert 'data-kind="text"' not in html
 
@@ -193,7 +193,7 @@ def test_streamed_blocks_are_named_so_that_the_browser_replaces_them():
 
 def test_the_drawers_poll_brings_the_drawer_and_its_button():
     c = proposed("Read")
-    assert [target for target, _ in pieces(drawer(c.pk))] == ["plan", "plan-button"]
+    assert [target for target, _ in pieces(drawer(c.pk))] == ["plan", "drawer-toggle"]
 
 
 def card_of(html, plan):
