@@ -26,7 +26,7 @@ from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.queue.ownership import held_by_this_command, stop_left
 from agents.tools.permissions import Grant
 
-LOOK_AGAIN = 0.1  # seconds
+CHECK_INTERVAL = 0.1  # seconds
 OWN_LEASE = timedelta(days=1)  # of a turn that a command runs itself
 TAKEN = "This run has come to an end elsewhere."
 
@@ -154,7 +154,7 @@ async def wait_for(turn: Turn, seconds: float) -> Outcome:
     """Until a worker has brought the turn to an end, or to a halt that needs a person."""
     async with asyncio.timeout(seconds):
         while turn.state in (TurnState.QUEUED, TurnState.RUNNING):
-            await asyncio.sleep(LOOK_AGAIN)
+            await asyncio.sleep(CHECK_INTERVAL)
             await in_db(turn.refresh_from_db)
     return await in_db(outcome_of, turn)
 

@@ -22,7 +22,7 @@ from plans.models import Attempt, Plan
 from plans.queries import active_plan_and_goal, question_call
 from plans.queries import requested_by as asking_message
 from plans.snapshot import document, open_turns_of
-from plans.subplans import standing
+from plans.subplans import subplan_summary
 
 
 @prepared
@@ -160,7 +160,7 @@ class ConversationState:
         nested = [row["plan"] for row in subtasks if row["plan"]]
         if not nested:
             return {}
-        return {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=nested)}
+        return {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=nested)}
 
     @cached_property
     def helper(self) -> str:

@@ -104,12 +104,12 @@ def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
 
 
 def standing_as(rows: QuerySet[Plan], states: Sequence[str]) -> QuerySet[Plan]:
-    return rows.alias(standing=standing()).filter(standing__in=states) if states else rows
+    return rows.alias(standing=standing_group()).filter(standing__in=states) if states else rows
 
 
 def counts(rows: QuerySet[Plan]) -> dict[str, int]:
     """How many plans stand how."""
-    each = rows.order_by().annotate(standing=standing())
+    each = rows.order_by().annotate(standing=standing_group())
     counted = each.values_list("standing").annotate(n=Count("pk"))
     return dict.fromkeys(STANDINGS, 0) | dict(counted)
 
@@ -151,7 +151,7 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
     ]
 
 
-def standing() -> Case:
+def standing_group() -> Case:
     """The group of its standing, told in the database for filters: see plans.standing."""
     return by_standing(Value, CharField())
 

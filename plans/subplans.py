@@ -83,7 +83,7 @@ def approve_for_parent(plan: Plan) -> None:
     start_run(plan, SYSTEM, "all", {})
 
 
-def settle_run(turn: Turn) -> None:
+def report_to_parent(turn: Turn) -> None:
     """After a turn of a child's run: a new version goes on, an end or a failure is the answer."""
     conversation = turn.conversation
     if conversation.parent_call_id is None:
@@ -106,7 +106,7 @@ def settle_run(turn: Turn) -> None:
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
 
 
-def standing(plan: Plan) -> dict[str, object]:
+def subplan_summary(plan: Plan) -> dict[str, object]:
     """How far a nested plan is, in short."""
     counts = progress(plan, list(checklist(plan)))
     return {"id": plan.pk, "title": plan.title, "state": plan.state, "progress": counts}

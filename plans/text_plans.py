@@ -39,19 +39,19 @@ def accept_text_plan(turn: Turn) -> None:
             plan = pointer.plan
             if plan is None or plan.pk != turn.checkpoint.get("replans", plan.pk):
                 return  # another one is in the drawer by now
-            if plan.is_open and (draft := draft_of(turn, plan.goal)):
+            if plan.is_open and (draft := draft_from_answer(turn, plan.goal)):
                 new = [SubtaskRevision.model_validate(each.model_dump()) for each in draft.subtasks]
                 actions.replace_rest(plan, from_key, Revision(subtasks=new), AGENT)
             return
         asked = pointer.asked_message
         is_asked = bool(pointer.asked_goal) and (asked is None or (asked.turn_id or 0) <= turn.pk)
-        if is_asked and (draft := draft_of(turn, pointer.asked_goal)):
+        if is_asked and (draft := draft_from_answer(turn, pointer.asked_goal)):
             actions.create_plan(turn.conversation, draft, AGENT, turn)
     except Refused as refusal:
         add_message(turn.conversation, Message.Kind.NOTICE, str(refusal), turn=turn)
 
 
-def draft_of(turn: Turn, goal: str) -> PlanDraft | None:
+def draft_from_answer(turn: Turn, goal: str) -> PlanDraft | None:
     numbered = bool(turn.checkpoint.get("by_output"))
     written = plan_in_text(result_of(turn), numbered=numbered)
     if written is None:

@@ -98,7 +98,7 @@ def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
     try:
         with transaction.atomic():
             settle_plan(turn)
-            subplans.settle_run(turn)
+            subplans.report_to_parent(turn)
     except AWAY:
         raise
     except Exception:

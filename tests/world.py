@@ -124,7 +124,7 @@ def tell(c: Conversation, text: str, by: str = "alice", seen: Expected | None = 
 
 async def until_idle(worker: Worker) -> None:
     while True:
-        await worker.look()
+        await worker.check_queue()
         tasks = [task for _, task in worker.running.values()]
         if not tasks:
             return

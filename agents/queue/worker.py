@@ -23,10 +23,12 @@ from agents.wakeup import CHANNEL, new_wakeup_event, wake
 
 log = logging.getLogger(__name__)
 
-LOOK_AGAIN = 1.0  # seconds between two looks at the queue when nothing wakes it
+CHECK_INTERVAL = 1.0  # seconds between two checks of the queue when nothing wakes it
 
 
-def look_up(running: list[int], free: int, within: int | None) -> tuple[set[int], list[Turn]]:
+def stops_and_claims(
+    running: list[int], free: int, within: int | None
+) -> tuple[set[int], list[Turn]]:
     """What is to be stopped of what is running, and what was claimed for `free` slots."""
     stops = to_be_stopped() | gone_among(running) if running else set()
     return stops, (claim(free, within) if free > 0 else [])
@@ -59,14 +61,14 @@ class Worker:
             wakeup.clear()
             try:
                 await self.sweep()
-                await self.look()
+                await self.check_queue()
                 self.outage.over()
             except AWAY as error:
                 self.outage.began(error)
             except Exception:  # whatever is wrong, the next round may find it mended
                 log.exception("the queue could not be read; trying again")
             with suppress(TimeoutError):
-                await asyncio.wait_for(wakeup.wait(), LOOK_AGAIN)
+                await asyncio.wait_for(wakeup.wait(), CHECK_INTERVAL)
             for task in beside:
                 if task.done():
                     task.result()  # it broke, and the worker with it
@@ -74,11 +76,11 @@ class Worker:
             task.cancel()
         await asyncio.wait(beside)
 
-    async def look(self) -> None:
-        """One look at the queue: stop what is to be stopped, start what is due."""
+    async def check_queue(self) -> None:
+        """Stop what is to be stopped, start what is due."""
         self.forget_finished()
         free = 0 if self.stopping else self.slots - len(self.running)
-        stops, claimed = await in_db(look_up, list(self.running), free, self.within)
+        stops, claimed = await in_db(stops_and_claims, list(self.running), free, self.within)
         for pk in stops:
             self.cancel(pk)
         for turn in claimed:
@@ -97,7 +99,7 @@ class Worker:
             self.outage.began(error)
             released = False
             while not released:  # what it could not write it does again, from its checkpoint
-                await asyncio.sleep(LOOK_AGAIN)
+                await asyncio.sleep(CHECK_INTERVAL)
                 with suppress(*AWAY):
                     await in_db(release, turn)
                     released = True

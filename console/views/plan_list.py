@@ -26,7 +26,7 @@ from plans.documents import as_markdown
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.snapshot import snapshot
-from plans.subplans import standing
+from plans.subplans import subplan_summary
 
 PER_PAGE = 50
 
@@ -154,7 +154,7 @@ def subplans_of(works: list[SubtaskTiming]) -> dict[int, dict[str, object]]:
     """By subtask: how far the plan of the agent that works for it is."""
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     plans = plans_below(turns)
-    rows = {plan.pk: standing(plan) for plan in Plan.objects.filter(pk__in=plans.values())}
+    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=plans.values())}
     return {turns[turn]: rows[pk] for turn, pk in sorted(plans.items())}
 
 

@@ -121,10 +121,10 @@ def add(request: HttpRequest, conversation: Conversation, by: str) -> None:
     if restores := request.POST.get("restores"):
         actions.restore_subtask(plan, restores, by, version)
     else:
-        actions.add_subtask(plan, draft_of(request), by, version, after)
+        actions.add_subtask(plan, draft_from_form(request), by, version, after)
 
 
-def draft_of(request: HttpRequest) -> SubtaskDraft:
+def draft_from_form(request: HttpRequest) -> SubtaskDraft:
     return SubtaskDraft(
         name=request.POST.get("name", ""),
         description=request.POST.get("description", ""),
@@ -134,7 +134,7 @@ def draft_of(request: HttpRequest) -> SubtaskDraft:
 
 @verb(alert="plan-alert")
 def update(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
-    changes: dict[str, object] = draft_of(request).model_dump()
+    changes: dict[str, object] = draft_from_form(request).model_dump()
     plan, version = plan_on_page(request, conversation)
     actions.update_subtask(plan, key, changes, by, version)
 

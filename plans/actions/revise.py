@@ -66,7 +66,9 @@ def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subta
     moving = iter([kept[key] for key in mentioned])
     order = [next(moving) if key in mentioned else each for key, each in kept.items()]
 
-    fresh = iter(new_subtasks(plan, [draft_of(change) for change in changes if not change.key]))
+    fresh = iter(
+        new_subtasks(plan, [draft_from_revision(change) for change in changes if not change.key])
+    )
     previous: str | None = None
     for change in changes:
         if change.key:
@@ -87,7 +89,7 @@ def give_up_attempt(subtask: Subtask, by: Actor) -> None:
     subtask.save(update_fields=["state", "started_at"])
 
 
-def draft_of(change: SubtaskRevision) -> SubtaskDraft:
+def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
     if not change.name:
         raise Invalid("Give each new subtask a name.")
     return SubtaskDraft(
@@ -157,7 +159,7 @@ def replacements(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Su
     """What the revision puts in the place of the rest; one it names twice has one place."""
     by_key = {subtask.key: subtask for subtask in rest}
     changes = [change for change in revision.subtasks if not change.remove]
-    new = [draft_of(change) for change in changes if change.key not in by_key]
+    new = [draft_from_revision(change) for change in changes if change.key not in by_key]
     fresh = iter(new_subtasks(plan, new))
     named = [by_key[each.key] if each.key in by_key else next(fresh) for each in changes]
     order = list({subtask.key: subtask for subtask in named}.values())

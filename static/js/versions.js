@@ -28,7 +28,7 @@ function leave({ focus = true } = {}) {
 }
 
 async function load() {
-  shown = standing();
+  shown = planState();
   const held = document.activeElement;
   const asked = new URLSearchParams({ ...chosen, plan: byId("plan").dataset.planId });
   const html = await read(`/c/${app.dataset.conversation}/plan/versions?${asked}`);
@@ -57,14 +57,14 @@ function restore(held) {
 }
 
 /** What the list, the comparison and the button depend on. */
-function standing() {
+function planState() {
   const { planId, version, approvedVersion, state } = byId("plan").dataset;
   return [planId, version, approvedVersion, state].join();
 }
 
 always(() => {
   if (!isShown()) return;
-  const now = standing();
+  const now = planState();
   if (now === shown) return;
   if (now.split(",")[0] !== shown.split(",")[0]) return leave({ focus: false });
   load();

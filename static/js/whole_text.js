@@ -22,14 +22,14 @@ function update(text) {
   if (fold) fold.hidden = !isFolded;
   text.toggleAttribute("data-folded", isFolded);
   text.toggleAttribute("data-wrapped", wrapped.has(name));
-  look(text, name, isFolded);
+  recordSeen(text, name, isFolded);
   const card = text.closest("[data-approval]");
   if (card) guard(card);
 }
 
 /** What has been in view stays seen; a text that has no size is not in view. Where the lines lie
  *  otherwise than before, a part that was seen is another part now, so it starts again. */
-function look(text, name, isFolded) {
+function recordSeen(text, name, isFolded) {
   if (!text.clientHeight) return;
   const layout = layoutOf(text, isFolded);
   const last = seen.get(name) ?? {};

@@ -17,11 +17,13 @@ class Running(NamedTuple):
 
 
 def running() -> list[Running]:
-    found = [look(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    found = [
+        running_process(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdecimal()
+    ]
     return [each for each in found if each is not None]
 
 
-def look(pid: int) -> Running | None:
+def running_process(pid: int) -> Running | None:
     """None when it is over, or dead and only not yet asked for."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()

@@ -147,7 +147,7 @@ class Doors(RuleBasedStateMachine):
     # Looking
 
     @rule(who=anyone)
-    def look(self, who):
+    def reads_the_page(self, who):
         actor = self.actors[who]
         c = self.bobs if who == "bob" else self.c
         if who == "cli":
@@ -161,7 +161,7 @@ class Doors(RuleBasedStateMachine):
     @initialize(who=st.lists(anyone, unique=True))
     def begin(self, who):
         for each in who:
-            self.look(each)
+            self.reads_the_page(each)
 
     # The world moves on
 
@@ -314,7 +314,7 @@ def test_each_door_takes_a_yes_to_what_it_has_shown(who):
     with override_settings(**AT_EASE):
         machine = Doors()
         try:
-            machine.look(who)
+            machine.reads_the_page(who)
             if who == "script":
                 machine.a_script_approves("no")
             elif who == "cli":
