@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
-from agents.llm.chat_completions import CHARACTERS_PER_TOKEN
+from agents.llm.request import CHARACTERS_PER_TOKEN
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, PlanVersion, State, Subtask
 from plans.queries import checklist
 from plans.snapshot import progress

@@ -17,7 +17,7 @@ from agents.engine.prompt import history
 from agents.engine.steps import Work
 from agents.engine.subagents import answer_parent, check_chat, prepare_chat
 from agents.errors import NotFound, NothingToDo, Refused, TurnWaits
-from agents.llm.chat_completions import ChatMessage
+from agents.llm.request import ChatMessage
 from agents.models import Turn
 from agents.telemetry import hooks
 from agents.tools import permissions

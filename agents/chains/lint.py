@@ -22,7 +22,7 @@ from agents.chains.schema import (
     normalize_label,
 )
 from agents.chains.template import KINDS
-from agents.llm.chat_completions import CHARACTERS_PER_TOKEN
+from agents.llm.request import CHARACTERS_PER_TOKEN
 from agents.macros import MACRO, macros_in
 
 Level = Literal["error", "warning"]

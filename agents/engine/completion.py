@@ -26,15 +26,10 @@ from agents.engine.prompt import (
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.engine.usage import cost_of
 from agents.errors import TurnFailed
-from agents.llm.chat_completions import (
-    CHARACTERS_PER_TOKEN,
-    ChatMessage,
-    ModelRequest,
-    ReasoningPart,
-    Reply,
-)
 from agents.llm.client import stream
 from agents.llm.providers import resolve
+from agents.llm.reply import ReasoningPart, Reply
+from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage, ModelRequest
 from agents.models import Message, Turn
 from agents.statements import prepared, updating
 

@@ -21,7 +21,7 @@ from agents.models.checkpoint import Checkpoint
 from agents.statements import insert, prepared, store, updating
 
 if TYPE_CHECKING:
-    from agents.llm.chat_completions import Reply
+    from agents.llm.reply import Reply
 
 
 UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from agents.engine.handlers import Instruction, Offer
-from agents.llm.chat_completions import CHARACTERS_PER_TOKEN, ChatMessage
+from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
 from agents.models import Lane, Message, ToolCall, Turn
 from agents.statements import one_of, prepared
 

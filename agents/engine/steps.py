@@ -15,7 +15,7 @@ from agents.chains.template import (
     text_of,
 )
 from agents.errors import TurnFailed
-from agents.llm.chat_completions import ChatMessage
+from agents.llm.request import ChatMessage
 from agents.models import Message, ToolSource, Turn
 
 BUILT_IN_SERVICES = ["local_fs", "local_shell", "fetch_url"]

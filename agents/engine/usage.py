@@ -19,7 +19,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
 
 from agents.db import clock
-from agents.llm.chat_completions import ModelRequest
+from agents.llm.request import ModelRequest
 from agents.models import Conversation, Turn, TurnState
 from agents.statements import prepared, updating
 

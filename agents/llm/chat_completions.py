@@ -1,4 +1,4 @@
-"""The chat-completions API: what a model is asked, and the reply put together from its pieces.
+"""The chat-completions API: how a model is asked, and the reply put together from its pieces.
 
 Servers that call themselves compatible differ most in how they stream tool calls, so the pieces
 are put together by whatever each one does tell: its index, its id, its name, or just its place.
@@ -11,117 +11,63 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
-from agents.sanitize import is_too_deep, sanitize, sanitize_text
-from agents.telemetry.redaction import redacted_url
+from agents.llm.reply import (
+    Json,
+    ListedModel,
+    ModelPage,
+    ReasoningPart,
+    Reply,
+    RequestedCall,
+    TextPart,
+    as_dict,
+    as_text,
+    parsed,
+    token_count,
+)
+from agents.llm.request import Endpoint, ModelRequest, estimated_tokens
+from agents.sanitize import is_too_deep, sanitize
 
-Json = dict[str, object]
-ChatMessage = dict[str, object]  # a message as the API has it
-
-CHARACTERS_PER_TOKEN = 4
 REASONING = ("reasoning_content", "reasoning")
 LONGEST_ID = 200
 MOST_CALLS = 128  # of one reply
-MOST_TOKENS = 10_000_000  # of one reply; more is a server's mistake
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """A server that speaks chat completions. What is secret stays out of its repr.
+class ChatCompletions:
+    """The adapter (agents.llm.api.Api)."""
 
-    `prices` are {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
-    """
+    def url(self, endpoint: Endpoint) -> str:
+        return f"{endpoint.base_url.rstrip('/')}/chat/completions"
 
-    provider: str
-    base_url: str = field(repr=False)
-    key: str = field(default="", repr=False)
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
-    label: str = ""
-    flags: dict[str, object] = field(default_factory=dict)
-    prices: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    @property
-    def address(self) -> str:
-        """The base URL as it may be shown."""
-        return redacted_url(self.base_url)
-
-    @property
-    def request_headers(self) -> dict[str, str]:
+    def headers(self, endpoint: Endpoint) -> dict[str, str]:
         """An empty key makes an illegal header, so it makes none."""
-        bearer = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        return {**bearer, **self.headers}
+        bearer = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        return {**bearer, **endpoint.headers}
 
-    @property
-    def secrets(self) -> list[str]:
-        """Longest first, so that none is left half when another is a part of it."""
-        known = {self.key, *self.headers.values()}
-        return sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True)
-
-
-@dataclass(frozen=True)
-class ModelRequest:
-    endpoint: Endpoint
-    model: str
-    messages: list[dict[str, object]]
-    tools: list[dict[str, object]] = field(default_factory=list)
-    temperature: float | None = None
-    extra: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def url(self) -> str:
-        return f"{self.endpoint.base_url.rstrip('/')}/chat/completions"
-
-    def body(self) -> dict[str, object]:
-        body: dict[str, object] = {"model": self.model, "messages": self.messages, "stream": True}
-        if self.endpoint.flags.get("stream_options", True):
+    def body(self, request: ModelRequest) -> Json:
+        body: Json = {"model": request.model, "messages": request.messages, "stream": True}
+        if request.endpoint.flags.get("stream_options", True):
             body["stream_options"] = {"include_usage": True}
-        if self.tools:
-            body["tools"] = self.tools
-        if self.temperature is not None:
-            body["temperature"] = self.temperature
-        return body | self.extra
+        if request.tools:
+            body["tools"] = request.tools
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        return body | request.extra
 
-    def estimated_tokens(self) -> int:
-        written = json.dumps([self.messages, self.tools], ensure_ascii=False, default=str)
-        return estimated_tokens(written)
+    def draft(self) -> ChatDraft:
+        return ChatDraft()
 
+    def is_error(self, document: Json) -> bool:
+        return bool(document.get("error")) or document.get("object") == "error"
 
-def estimated_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
+    def models_url(self, endpoint: Endpoint, after: str) -> str:
+        return f"{endpoint.base_url.rstrip('/')}/models"
 
-
-@dataclass(frozen=True)
-class TextPart:
-    text: str
-
-
-@dataclass(frozen=True)
-class ReasoningPart:
-    text: str
-
-
-@dataclass(frozen=True)
-class RequestedCall:
-    """A tool call; `broken` is a sentence when its arguments are not a JSON object."""
-
-    id: str
-    name: str
-    arguments: Json
-    broken: str | None = None
-
-
-@dataclass(frozen=True)
-class Reply:
-    text: str
-    reasoning: str
-    calls: list[RequestedCall]
-    tokens_in: int
-    tokens_out: int
-    estimated: bool
-    finish_reason: str
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.text.strip() or self.reasoning.strip() or self.calls)
+    def models_in(self, document: Json) -> ModelPage | None:
+        listed = document.get("data")
+        if not isinstance(listed, list):
+            return None
+        names = filter(None, (as_text(as_dict(each).get("id")) for each in listed))
+        return ModelPage([ListedModel(name) for name in names])
 
 
 @dataclass
@@ -160,9 +106,7 @@ class CallDraft:
 
 
 @dataclass
-class ReplyDraft:
-    """The reply so far. Feed it each document of the stream; it yields what is new."""
-
+class ChatDraft:
     text: str = ""
     reasoning: str = ""
     calls: list[CallDraft] = field(default_factory=list)
@@ -177,7 +121,6 @@ class ReplyDraft:
 
     @property
     def length(self) -> int:
-        """Characters."""
         return len(self.text) + len(self.reasoning) + self.called
 
     @property
@@ -226,7 +169,6 @@ class ReplyDraft:
             self.called += draft.length - before
 
     def finished(self, asked_tokens: Callable[[], int]) -> Reply:
-        """`asked_tokens` estimates the request's, for a server that does not count."""
         usage = self.usage
         tokens_in = token_count(usage.get("prompt_tokens") or usage.get("input_tokens"))
         tokens_out = token_count(usage.get("completion_tokens") or usage.get("output_tokens"))
@@ -257,27 +199,3 @@ def starts_another(draft: CallDraft, call_id: str, name: str, arguments: object)
         return call_id != draft.id and bool(name)
     has_arguments = isinstance(arguments, dict) or bool(as_text(arguments).strip())
     return bool(name) and has_arguments and isinstance(parsed(draft.arguments), dict)
-
-
-def parsed(text: str) -> object:
-    """JSON, also with raw line ends in its strings, and also when encoded twice; else None."""
-    try:
-        value: object = json.loads(text, strict=False)
-        return json.loads(value, strict=False) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return None
-
-
-def as_dict(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def as_text(value: object) -> str:
-    """A text, or the texts of a list of parts; anything else is nothing."""
-    if isinstance(value, list):
-        return "".join(as_text(as_dict(part).get("text")) for part in value)
-    return sanitize_text(value) if isinstance(value, str) else ""
-
-
-def token_count(value: object) -> int:
-    return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0

@@ -1,4 +1,4 @@
-"""One attempt to have a model answer, streamed from any server that speaks chat completions."""
+"""One attempt to have a model answer, streamed from any server whose API we speak."""
 
 from __future__ import annotations
 
@@ -13,22 +13,15 @@ from django.conf import settings
 from agents import http
 from agents.http_bodies import PLAIN, has_more_values, pieces
 from agents.llm import errors
-from agents.llm.chat_completions import (
-    MOST_CALLS,
-    Endpoint,
-    Json,
-    ModelRequest,
-    ReasoningPart,
-    Reply,
-    ReplyDraft,
-    TextPart,
-    as_dict,
-    as_text,
-)
+from agents.llm.api import api_of
+from agents.llm.chat_completions import MOST_CALLS
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES
+from agents.llm.reply import Json, ListedModel, ReasoningPart, Reply, ReplyDraft, TextPart, as_dict
+from agents.llm.request import Endpoint, ModelRequest
 from agents.telemetry import hooks
 
 Part = TextPart | ReasoningPart | Reply
+MOST_PAGES = 20  # of a list of models
 LONGEST_ERROR = 64 * 1024
 LONGEST_REPLY = 1_000_000  # characters, some 250,000 tokens: a model that goes on never stops
 # Seconds that a server may take to say [DONE], or how much was used, after the reply's end.
@@ -46,7 +39,8 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
 
     Closing the generator closes the connection, and with it the model's work.
     """
-    draft = ReplyDraft()
+    api = api_of(request.endpoint)
+    draft = api.draft()
     with hooks.model_call(request) as call:
         try:
             async with (
@@ -54,7 +48,7 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
                 aclosing(_documents(request, response, draft)) as documents,
             ):
                 async for document in documents:
-                    if document.get("error") or document.get("object") == "error":
+                    if api.is_error(document):
                         raise errors.from_stream(request, document, draft.began)
                     if not call.answers:
                         call.first_piece()
@@ -78,11 +72,32 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
     yield reply
 
 
-async def list_models(endpoint: Endpoint) -> list[str]:
-    """The names that the server's /models gives, sorted. Raises ModelError."""
-    request = ModelRequest(endpoint, "The server", [])
-    url = f"{endpoint.base_url.rstrip('/')}/models"
-    headers = {**endpoint.request_headers, **PLAIN}
+async def list_models(endpoint: Endpoint) -> list[ListedModel]:
+    """What the server's /models gives, sorted by id. Raises ModelError."""
+    api = api_of(endpoint)
+    listed: list[ListedModel] = []
+    after = ""
+    for _ in range(MOST_PAGES):
+        text = await _get(endpoint, api.models_url(endpoint, after))
+        page = api.models_in(as_dict(_json(_for_errors(endpoint), text)))
+        if page is None:
+            raise errors.unreadable(_for_errors(endpoint), text, began=False)
+        listed += page.models
+        after = page.after
+        if not after:
+            break
+    return sorted(listed, key=lambda model: model.id)
+
+
+def _for_errors(endpoint: Endpoint) -> ModelRequest:
+    """What a sentence about a request that is for no model speaks of."""
+    return ModelRequest(endpoint, "The server", [])
+
+
+async def _get(endpoint: Endpoint, url: str) -> str:
+    """The body of a short answer. Raises ModelError."""
+    request = _for_errors(endpoint)
+    headers = {**api_of(endpoint).headers(endpoint), **PLAIN}
     body = bytearray()
     try:
         async with (
@@ -98,23 +113,21 @@ async def list_models(endpoint: Endpoint) -> list[str]:
         raise errors.from_status(request, response.status_code, beginning, response.headers)
     if len(body) > LONGEST_DOCUMENT:
         raise errors.too_large(request, began=False)
-    listed = as_dict(_json(request, text)).get("data")
-    if not isinstance(listed, list):
-        raise errors.unreadable(request, text, began=False)
-    return sorted(filter(None, (as_text(as_dict(model).get("id")) for model in listed)))
+    return text
 
 
 @asynccontextmanager
 async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
     """The response to a request that was accepted, asked once more in plainer form if need be."""
-    client, endpoint, body = http.client(), request.endpoint, request.body()
+    client, endpoint, api = http.client(), request.endpoint, api_of(request.endpoint)
+    body = api.body(request)
     if endpoint.base_url in _plain_servers:
         body.pop("stream_options", None)
-    headers = {**endpoint.request_headers, **PLAIN}
+    headers = {**api.headers(endpoint), **PLAIN}
     is_plainer = False
     while True:
         message = client.build_request(
-            "POST", request.url, json=body, headers=headers, timeout=http.timeout()
+            "POST", api.url(endpoint), json=body, headers=headers, timeout=http.timeout()
         )
         # Transports other than the network's own do not count time, so it is counted here too.
         async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):

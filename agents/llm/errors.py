@@ -24,7 +24,8 @@ from time import time
 import httpx
 from django.conf import settings
 
-from agents.llm.chat_completions import ModelRequest, as_dict, as_text
+from agents.llm.reply import as_dict, as_text
+from agents.llm.request import ModelRequest
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
 LONGEST_DOCUMENT = 4 * 1024 * 1024

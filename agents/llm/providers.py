@@ -23,9 +23,9 @@ from agents.config.store import AgentRecord
 from agents.db import in_db
 from agents.demo.transport import DEMO_URL
 from agents.errors import Conflict, Invalid, NotFound, Refused
-from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
 from agents.llm.errors import ModelError
+from agents.llm.request import Endpoint
 from agents.models import Provider
 from agents.statements import prepared
 from agents.telemetry.redaction import register_secrets
@@ -278,7 +278,7 @@ _discovered: tuple[float, list[FoundModel]] | None = None
 
 async def ask_provider(endpoint: Endpoint) -> ProviderTest:
     try:
-        models = await list_models(endpoint)
+        models = [model.id for model in await list_models(endpoint)]
     except ModelError as error:
         problem = error.detail
         if error.kind == "missing" and error.status in (404, 405):
@@ -313,7 +313,7 @@ async def probe(name: str) -> FoundModel | None:
         if name == "openai" and not endpoint.key:
             return None
         async with asyncio.timeout(PATIENCE):
-            models = await list_models(endpoint)
+            models = [model.id for model in await list_models(endpoint)]
     except (ModelError, Refused, TimeoutError):
         return None
     fit = [name for name in models if not any(word in name.lower() for word in NOT_FOR_CHAT)]

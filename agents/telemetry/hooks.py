@@ -20,7 +20,8 @@ from agents.telemetry.log_context import Fact, about, add, as_attributes
 
 if TYPE_CHECKING:
     from agents.chains.schema import Task
-    from agents.llm.chat_completions import ModelRequest, Reply
+    from agents.llm.reply import Reply
+    from agents.llm.request import ModelRequest
     from agents.tools.base import ToolResult
 
 log = logging.getLogger("agents.turns")

@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from agents import http
-from agents.llm.chat_completions import Endpoint
 from agents.llm.client import list_models
+from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
 from agents.tools.integrations.mcp.transports import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire
@@ -57,9 +57,9 @@ async def streamed_by_mcp(parameter, text):
 async def listed_by_a_model_server(parameter, text):
     body = httpx.Response(200, json={"data": [{"id": text}]}).content
     with http.use(answering(f"application/json; {parameter}", body)):
-        (name,) = await list_models(Endpoint("openai", URL, "key"))
+        (model,) = await list_models(Endpoint("openai", URL, "key"))
         await http.aclose_all()
-    return name
+    return model.id
 
 
 async def read_from_a_document(parameter, text):

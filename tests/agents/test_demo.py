@@ -17,8 +17,9 @@ from agents import http
 from agents.demo import script
 from agents.demo.pages import broken_links, gaps
 from agents.demo.transport import DEMO_URL
-from agents.llm.chat_completions import Endpoint, ModelRequest, Reply
 from agents.llm.client import list_models, stream
+from agents.llm.reply import Reply
+from agents.llm.request import Endpoint, ModelRequest
 from agents.tools.base import Tool, ToolFailed
 from agents.tools.files import file_tools
 
@@ -430,7 +431,7 @@ async def test_chat_beside_a_run_tells_how_far_it_is() -> None:
 
 
 async def test_the_demo_lists_its_one_model() -> None:
-    assert await list_models(DEMO) == ["docs"]
+    assert [each.id for each in await list_models(DEMO)] == ["docs"]
 
 
 async def test_at_pace_one_it_speaks_like_a_person(settings: Any) -> None:

@@ -14,9 +14,10 @@ import pytest
 
 from agents import http
 from agents.llm import client as model_client
-from agents.llm.chat_completions import Endpoint, ModelRequest, ReasoningPart, Reply, TextPart
 from agents.llm.client import list_models, stream
 from agents.llm.errors import ModelError
+from agents.llm.reply import ReasoningPart, Reply, TextPart
+from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import (
     FakeModelServer,
     ScriptedTransport,
@@ -513,7 +514,8 @@ async def test_over_http_a_reply_is_streamed_and_models_are_listed() -> None:
         with pytest.raises(ModelError) as caught:
             [part async for part in stream(request)]
         assert caught.value.retry_after == 2
-        assert await list_models(request.endpoint) == ["another-model", "fake-model"]
+        listed = await list_models(request.endpoint)
+    assert [each.id for each in listed] == ["another-model", "fake-model"]
 
 
 async def test_over_http_stopping_frees_the_connection() -> None:

@@ -17,9 +17,10 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.chat_completions import MOST_CALLS, Endpoint, ModelRequest, ReplyDraft
+from agents.llm.chat_completions import MOST_CALLS, ChatDraft
 from agents.llm.client import LONGEST_REPLY, list_models, stream
 from agents.llm.errors import ModelError
+from agents.llm.request import Endpoint, ModelRequest
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
 
@@ -251,7 +252,7 @@ async def test_a_reply_with_thousands_of_calls_is_refused_whole(how: str) -> Non
 
 
 def test_a_reply_knows_its_length_without_counting_again() -> None:
-    draft = ReplyDraft()
+    draft = ChatDraft()
     for number in range(MOST_CALLS):
         list(draft.add(json.loads(called([number]).removeprefix(b"data: "))))
     assert len(draft.calls) == MOST_CALLS

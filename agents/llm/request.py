@@ -1,0 +1,61 @@
+"""What a model is asked, whatever API its server speaks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+from agents.telemetry.redaction import redacted_url
+
+ChatMessage = dict[str, object]  # a message as the chat-completions API has it
+
+CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server that speaks one of the APIs we know. What is secret stays out of its repr.
+
+    `api` names the adapter (agents.llm.api): "chat_completions" or "anthropic_messages". `prices`
+    are {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
+    """
+
+    provider: str
+    base_url: str = field(repr=False)
+    key: str = field(default="", repr=False)
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    label: str = ""
+    flags: dict[str, object] = field(default_factory=dict)
+    prices: dict[str, dict[str, float]] = field(default_factory=dict)
+    api: str = "chat_completions"
+
+    @property
+    def address(self) -> str:
+        """The base URL as it may be shown."""
+        return redacted_url(self.base_url)
+
+    @property
+    def secrets(self) -> list[str]:
+        """Longest first, so that none is left half when another is a part of it."""
+        known = {self.key, *self.headers.values()}
+        return sorted((secret for secret in known if len(secret) > 3), key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """`messages` and `tools` are written as chat completions have them; `extra` goes along."""
+
+    endpoint: Endpoint
+    model: str
+    messages: list[ChatMessage]
+    tools: list[dict[str, object]] = field(default_factory=list)
+    temperature: float | None = None
+    extra: dict[str, object] = field(default_factory=dict)
+
+    def estimated_tokens(self) -> int:
+        written = json.dumps([self.messages, self.tools], ensure_ascii=False, default=str)
+        return estimated_tokens(written)
+
+
+def estimated_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
