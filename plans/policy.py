@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.engine.handlers import Instruction, Offer
+from agents.config.store import AgentRecord
+from agents.engine.handlers import Instruction, Offer, Role
 from agents.models import Turn
 from agents.statements import by_key
-from agents.tools import permissions
 from agents.tools.permissions import is_off
 from plans import prompts
 from plans.documents import get_plan
@@ -19,7 +19,7 @@ from plans.models import Plan
 from plans.queries import active_plan_and_goal, requested_by
 from plans.tools import PlanTools, reads_other_plans
 
-ROLES: dict[Row, Literal["planner", "executor"]] = {
+ROLES: dict[Row, Role] = {
     Row.PLAN_FIRST: "planner",
     Row.UNCONFIRMED: "planner",
     Row.ATTEMPT: "executor",
@@ -60,17 +60,16 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     return row_of(now), plan
 
 
-def offer_for(turn: Turn, row: Row, plan: Plan | None) -> Offer:
+def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Offer:
     """What a turn in this row may do now.
 
     What the person allowed for a run is read from the plan's row: it ends with the run.
     """
     config = turn.config.get("plan") or {}
     tools = PlanTools(turn, plan, str(config.get("template") or ""))
-    names = plan_tools(row, config, turn)
+    names = plan_tools(row, config, turn, agent)
     of_run = plan.run_options if plan is not None and row in (Row.ATTEMPT, Row.CLOSING) else {}
     return Offer(
-        role=ROLES.get(row, "chat"),
         tools=tools.named(names),
         agent_tools=AGENT_TOOLS.get(row, "none"),
         instructions=instructions(row, plan, turn, names),
@@ -79,12 +78,13 @@ def offer_for(turn: Turn, row: Row, plan: Plan | None) -> Offer:
     )
 
 
-def plan_tools(row: Row, config: dict[str, object], turn: Turn) -> tuple[str, ...]:
+def plan_tools(
+    row: Row, config: dict[str, object], turn: Turn, agent: AgentRecord
+) -> tuple[str, ...]:
     """The row's plan tools, less what agent.json takes away.
 
     An agent called by another agent has nobody to say yes to a plan.
     """
-    agent = permissions.of_turn(turn).agent
     by_a_person = turn.conversation.parent_call_id is None
     listed = PLAN_TOOLS[row]
     if row == Row.NO_PLAN:

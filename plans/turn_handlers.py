@@ -10,9 +10,10 @@ from functools import partial
 
 from django.db import transaction
 
+from agents.config.store import AgentRecord
 from agents.db import AWAY
 from agents.engine import persistence
-from agents.engine.handlers import Offer, TurnHandler, chain_of, handlers, register_handler
+from agents.engine.handlers import Offer, Role, TurnHandler, chain_of, handlers, register_handler
 from agents.engine.prompt import history
 from agents.engine.steps import Work
 from agents.engine.subagents import answer_parent, check_chat, prepare_chat
@@ -25,9 +26,9 @@ from plans import actions, prompts, subplans
 from plans.actions.attempts import plan_of
 from plans.actions.run import demand_free_lane, queue_next
 from plans.attempts import why_over
-from plans.gate import GATED
+from plans.gate import GATED, Row
 from plans.models import LIVE, Plan, Run, State
-from plans.policy import offer_for, situation_of
+from plans.policy import ROLES, offer_for, situation_of
 from plans.queries import (
     checklist,
     lock_plan,
@@ -68,12 +69,21 @@ def prepare_closing(turn: Turn) -> Work:
     return Work(chain, [task])
 
 
-def offer(turn: Turn) -> Offer:
-    """What the gate lets this turn do now. Meeting row 1 or 2 is marked on the turn, for good."""
+def met_situation(turn: Turn) -> tuple[Row, Plan | None]:
+    """The turn's row of the gate. Meeting row 1 or 2 is marked on the turn, for good."""
     row, plan = situation_of(turn)
     if row in GATED and not turn.checkpoint.get("gated"):
         persistence.checkpoint(turn, gated=True)
-    return offer_for(turn, row, plan)
+    return row, plan
+
+
+def role(turn: Turn) -> Role:
+    return ROLES.get(met_situation(turn)[0], "chat")
+
+
+def offer(turn: Turn, agent: AgentRecord) -> Offer:
+    """What the gate lets this turn do now."""
+    return offer_for(turn, agent, *met_situation(turn))
 
 
 def check_budget(turn: Turn) -> None:
@@ -149,4 +159,4 @@ def register() -> None:
         "closing": TurnHandler(prepare_closing, settle_closing, check_budget),
     }
     for kind, handler in kinds.items():
-        register_handler(kind, replace(handler, offer=offer))
+        register_handler(kind, replace(handler, role=role, offer=offer))

@@ -6,7 +6,7 @@ time one is called.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agents.config.tool_names import RUN_AGENT
 from agents.engine.handlers import Offer, handler_of
@@ -58,8 +58,9 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     the chain task's own list. Plan tools come from the gate: a task may hide those that are not
     vital.
     """
-    offer = handler_of(turn).offer(turn)
-    now = permissions.of_turn(turn, offer.lifted)
+    now = permissions.of_turn(turn)
+    offer = handler_of(turn).offer(turn, now.agent)
+    now = replace(now, lifted=now.lifted.union(offer.lifted))
     tools: dict[str, Tool] = {}
     for tool in offer.tools:
         hidden = hides(names, tool.name) and tool.name not in NEVER_OFF

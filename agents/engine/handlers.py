@@ -11,11 +11,13 @@ from typing import Literal
 
 from agents.chains.schema import Chain
 from agents.chains.store import load_chain
-from agents.config.store import read_agent
+from agents.config.store import AgentRecord, read_agent
 from agents.engine.steps import Work
 from agents.errors import NotFound, Refused
 from agents.models import Conversation, Turn
 from agents.tools.base import Tool
+
+Role = Literal["chat", "planner", "executor"]
 
 
 @dataclass(frozen=True)
@@ -30,11 +32,10 @@ class Instruction:
 class Offer:
     """What a plug-in adds to a turn and what it leaves of the agent's own tools.
 
-    `role` names which of the agent's chains thinks. `refusal` answers a call of a tool that is not
-    on offer. `lifted` are the tools that a person allows for the run this turn belongs to.
+    `refusal` answers a call of a tool that is not on offer. `lifted` are the tools that a person
+    allows for the run this turn belongs to.
     """
 
-    role: Literal["chat", "planner", "executor"] = "chat"
     tools: tuple[Tool, ...] = ()
     agent_tools: Literal["all", "read", "none"] = "all"
     instructions: tuple[Instruction, ...] = ()
@@ -47,8 +48,9 @@ class TurnHandler:
     """What a turn of one kind is about. `agents` brings `chat`; `plans` extends it and adds others.
 
     prepare      what to do; may raise NothingToDo
+    role         which of the agent's chains thinks, as the turn begins
     offer        which tools and instructions the model gets at this moment, asked at each listing
-                 and again at each call
+                 and again at each call, with the agent as its file is now
     settle       runs in the transaction in which the turn leaves `running`, and reads `turn.state`
     resume       runs in that in which a waiting turn goes back into the queue
     check        runs before each model call and may raise an interruption
@@ -64,7 +66,8 @@ class TurnHandler:
     repair: Callable[[], None] = lambda: None
     nudge: str = ""
     resume: Callable[[Turn], None] = lambda turn: None
-    offer: Callable[[Turn], Offer] = lambda turn: Offer()
+    role: Callable[[Turn], Role] = lambda turn: "chat"
+    offer: Callable[[Turn, AgentRecord], Offer] = lambda turn, agent: Offer()
     open_child: Callable[[Conversation, str, Turn], bool] = lambda child, task, parent: False
 
 
@@ -84,7 +87,7 @@ def handlers() -> dict[str, TurnHandler]:
     return dict(_handlers)
 
 
-def chain_of(turn: Turn, role: str) -> Chain:
+def chain_of(turn: Turn, role: Role) -> Chain:
     """The chain this turn thinks with: its own, or the one agent.json names for the role.
 
     One that cannot be used is no better at the next attempt.

@@ -14,9 +14,8 @@ from django.utils import timezone
 
 from agents import events
 from agents.actors import Actor
-from agents.db import lock_conversation
 from agents.errors import TurnLost, TurnStopped, TurnWaits
-from agents.models import Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.models.checkpoint import Checkpoint
 from agents.statements import insert, prepared, store, updating
 
@@ -28,9 +27,13 @@ UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
 
 
 @prepared
-def own_claim(turn: int, epoch: int) -> QuerySet[Turn, tuple[bool, bool]]:
-    held = Turn.objects.filter(pk=turn, epoch=epoch, state=TurnState.RUNNING)
-    return held.select_for_update(no_key=True).values_list("stop_requested", "pause_requested")
+def own_claim(turn: int, epoch: int) -> QuerySet[Conversation, tuple[bool, bool]]:
+    """Locks the conversation and then the turn: from left to right, as PostgreSQL joins them."""
+    held = Conversation.objects.filter(
+        turns__pk=turn, turns__epoch=epoch, turns__state=TurnState.RUNNING
+    )
+    wishes = held.values_list("turns__stop_requested", "turns__pause_requested")
+    return wishes.select_for_update(no_key=True)
 
 
 @prepared
@@ -42,7 +45,6 @@ def change_of_message(message: int, seq: int) -> UpdateQuery:
 def fenced(turn: Turn) -> Iterator[None]:
     """A transaction that commits only while this claim of the turn holds."""
     with transaction.atomic():
-        lock_conversation(turn.conversation_id)
         wishes = own_claim.first(turn=turn.pk, epoch=turn.epoch)
         if wishes is None:
             raise TurnLost

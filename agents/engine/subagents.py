@@ -108,7 +108,7 @@ def add_message_at_top(turn: Turn, kind: str, text: str, **meta: object) -> None
 
 def prepare_chat(turn: Turn) -> Work:
     """A person's message, answered by the chain of whichever role the gate gives now."""
-    return Work(chain_of(turn, handler_of(turn).offer(turn).role), opening_of_chat(turn))
+    return Work(chain_of(turn, handler_of(turn).role(turn)), opening_of_chat(turn))
 
 
 def check_chat(turn: Turn) -> None:

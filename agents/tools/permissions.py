@@ -72,7 +72,7 @@ class Permissions:
         return self.agent.file.fetch_hosts if self.reaches_server else []
 
 
-def of_turn(turn: Turn, lifted: Iterable[str] = ()) -> Permissions:
+def of_turn(turn: Turn) -> Permissions:
     """As the rows and the file are now. Raises NotFound where the agent is not the person's."""
     options = turn.config.get("options") or {}
     if options.get("in_folder"):
@@ -81,7 +81,7 @@ def of_turn(turn: Turn, lifted: Iterable[str] = ()) -> Permissions:
     else:
         agent = read_agent(turn.conversation.agent_id)
     reaches = access(agent.id, turn.conversation.owner_id)
-    return Permissions(agent, reaches, frozenset({*(options.get("allow") or ()), *lifted}))
+    return Permissions(agent, reaches, frozenset(options.get("allow") or ()))
 
 
 def of_conversation(conversation: Conversation) -> Permissions:
