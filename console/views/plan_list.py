@@ -135,12 +135,12 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         "plan": snapshot(chosen),
         "times": times_of_plan(chosen, attempts_of(chosen)),
         "works": works,
-        "tried": [
+        "attempts": [
             (work, [(each, shape_of(each), attempt_words(each)) for each in work.attempts])
             for work in works
             if work.attempts
         ],
-        "below": subplans_of(works),
+        "subplans": subplans_of(works),
         "span": span,
         "lines": lines if is_all else lines[:NEWEST],
         "lines_count": len(lines),
@@ -169,15 +169,15 @@ def root_of(conversation: Conversation) -> int:
 def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
     """What was said and called in one attempt; without script it is read in the conversation."""
     chosen = plan_of(request, pk)
-    tried = get_object_or_404(Attempt, pk=attempt_id, subtask__plan=chosen)
+    attempt = get_object_or_404(Attempt, pk=attempt_id, subtask__plan=chosen)
     root = root_of(chosen.conversation)
     if not is_htmx(request):
-        return redirect(f"{reverse('conversation', args=[root])}#turn-{tried.turn_id}")
-    messages = Message.objects.filter(turn=tried.turn_id).prefetch_related("tool_calls")
-    said = [(message, list(message.tool_calls.all())) for message in messages.order_by("seq")]
-    context = {"said": said, "attempt": tried, "root": root}
+        return redirect(f"{reverse('conversation', args=[root])}#turn-{attempt.turn_id}")
+    rows = Message.objects.filter(turn=attempt.turn_id).prefetch_related("tool_calls")
+    messages = [(message, list(message.tool_calls.all())) for message in rows.order_by("seq")]
+    context = {"messages": messages, "attempt": attempt, "root": root}
     html = render_to_string("plans/_attempt.html", context)
-    return HttpResponse(replace_content(f"attempt-{tried.pk}", html))
+    return HttpResponse(replace_content(f"attempt-{attempt.pk}", html))
 
 
 @require_GET

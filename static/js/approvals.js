@@ -43,8 +43,8 @@ on("click", "[data-to-approval]", (link, event) => {
   const card = byId(link.hash.slice(1));
   if (!card) return;
   if (matchMedia("(max-width: 820px)").matches) close({ focus: false });
-  const leg = card.closest("details.leg");
-  if (leg) leg.open = true;
+  const group = card.closest("details.turn-group");
+  if (group) group.open = true;
   card.scrollIntoView({ block: "nearest" });
   card.focus({ preventScroll: true });
 });

@@ -50,7 +50,7 @@ function keepLost(place, root, agent) {
 function movedBelow(row) {
   const box = document.createElement("div");
   box.id = `${row.id}-lost`;
-  box.className = "after";
+  box.className = "add-row";
   for (const name of HELD) box.dataset[name] = row.dataset[name];
   box.setAttribute("hx-morph-skip", "");
   byId("plan-scroll").append(box);
@@ -72,11 +72,11 @@ function warn(place, root, sentence) {
   see.dataset.see = now;
   place.dataset.knows = now;
   form.querySelector("[data-save]").textContent = `Save mine as v${now + 1}`;
-  const said = `${sentence} Your text is kept.`;
-  if (form.querySelector("[role=alert]").textContent !== said) complain(form, said);
+  const warning = `${sentence} Your text is kept.`;
+  if (form.querySelector("[role=alert]").textContent !== warning) complain(form, warning);
 }
 
-on("click", "form.edit [data-see]", (button) => {
+on("click", "form.editor [data-see]", (button) => {
   const { fromVersion } = button.closest("[data-editing]").dataset;
   compare({ from: fromVersion, to: button.dataset.see });
 });

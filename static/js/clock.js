@@ -7,7 +7,7 @@ const DAY = 86_400_000;
 
 /** How far the server's clock is ahead of this one (ms), measured when the page was told. */
 let ahead = 0;
-let told = "";
+let lastStamp = "";
 
 const now = () => Date.now() + ahead;
 const parts = (options) => new Intl.DateTimeFormat(undefined, options);
@@ -26,8 +26,8 @@ const forms = {
 
 always(() => {
   const stamp = byId("cursor")?.dataset.now;
-  if (stamp && stamp !== told) {
-    told = stamp;
+  if (stamp && stamp !== lastStamp) {
+    lastStamp = stamp;
     ahead = Date.parse(stamp) - Date.now();
   }
   document.querySelectorAll("time[datetime]").forEach(localise);

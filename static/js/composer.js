@@ -70,7 +70,7 @@ async function post(values) {
   const answer = await send(form.action, values);
   if (answer.text) await swap(answer.text);
   sending -= 1;
-  if (!answer.ok) return giveBack(values.text, answer.said);
+  if (!answer.ok) return giveBack(values.text, answer.error);
   saved.clear();
   byId("log").scrollTop = 0;
   if (box.value) saveSoon();
@@ -79,11 +79,11 @@ async function post(values) {
 /** It stands in the box again; beside what was typed meanwhile it is named instead. */
 function giveBack(text, isLost) {
   const alert = byId("say-alert");
-  const said = isLost ? "Not sent" : alert.textContent.replace(/\.$/, "");
+  const reason = isLost ? "Not sent" : alert.textContent.replace(/\.$/, "");
   if (!box.value) box.value = text;
   else lost.push(text);
   const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
-  alert.replaceChildren(`${said}${named.length ? ":" : ""}${named.join(",")}. `);
+  alert.replaceChildren(`${reason}${named.length ? ":" : ""}${named.join(",")}. `);
   if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
   saveSoon();
 }

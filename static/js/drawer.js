@@ -59,7 +59,7 @@ function newNotices() {
 function sync() {
   document.querySelector("[data-toggle-drawer]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
   const covered = isDrawerOpen() && narrow.matches;
-  for (const part of app?.querySelectorAll(":scope > .main, :scope > .side") ?? []) {
+  for (const part of app?.querySelectorAll(":scope > .main, :scope > .sidebar") ?? []) {
     part.inert = covered;
   }
 }
@@ -107,11 +107,11 @@ on("click", "[data-ask-changes]", () => {
 on("click", "#plan a[href^='#turn-']", (link, event) => {
   event.preventDefault();
   if (narrow.matches) close({ focus: false });
-  const leg = byId(link.hash.slice(1));
-  if (!leg) return;
-  leg.open = true;
-  leg.scrollIntoView({ block: "start" });
-  leg.querySelector("summary").focus({ preventScroll: true });
+  const group = byId(link.hash.slice(1));
+  if (!group) return;
+  group.open = true;
+  group.scrollIntoView({ block: "start" });
+  group.querySelector("summary").focus({ preventScroll: true });
 });
 
 document.addEventListener("keydown", (event) => {

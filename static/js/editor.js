@@ -18,7 +18,7 @@ const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
 export const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
-export const formOf = (place) => place.querySelector("form.edit");
+export const formOf = (place) => place.querySelector("form.editor");
 
 // Opening and closing
 
@@ -101,7 +101,7 @@ async function store(place, form, typed) {
   if (answer.text) await show(answer.text, answer.ok);
   if (answer.ok) follow(seen);
   if (answer.ok) return focusRow(place);
-  if (!isClash(form)) complain(form, answer.said || byId("plan-alert").textContent);
+  if (!isClash(form)) complain(form, answer.error || byId("plan-alert").textContent);
   byId("plan-alert").textContent = "";
 }
 
@@ -168,7 +168,7 @@ function act(row, verb, choose = () => ({})) {
     const answer = await ask(`${base()}subtasks/${row.dataset.key}/${verb}`, { ...values, ...seen });
     if (answer.ok && verb === "remove") closeEditor(row);
     if (answer.text) await show(answer.text, answer.ok);
-    if (answer.said) sayUntilReached(byId("plan-alert"), answer.said);
+    if (answer.error) sayUntilReached(byId("plan-alert"), answer.error);
     if (answer.ok) follow(seen);
     return answer.ok;
   });
@@ -232,7 +232,7 @@ function relabel() {
 }
 
 always(relabel);
-document.addEventListener("input", (event) => event.target.closest("form.edit") && relabel());
+document.addEventListener("input", (event) => event.target.closest("form.editor") && relabel());
 
 // Mouse and keyboard
 
@@ -240,10 +240,10 @@ export const rowOf = (element) => element.closest("#subtasks > li");
 on("click", "#subtasks [data-edit]", (button) => editSubtask(rowOf(button)));
 on("click", "[data-edit-plan]", (button) => editPlan(button.closest("#plan-title")));
 on("click", "#add-subtask", (button) => addSubtask(byId("add-slot")));
-on("click", "form.edit [data-cancel]", (button) => cancel(button.closest("[data-editing]")));
+on("click", "form.editor [data-cancel]", (button) => cancel(button.closest("[data-editing]")));
 on("click", "#subtasks [data-remove]", (button) => remove(rowOf(button)));
 on("click", "#subtasks [data-move]", (button) => step(rowOf(button), button.dataset.move));
-on("submit", "form.edit", (form, event) => {
+on("submit", "form.editor", (form, event) => {
   event.preventDefault();
   save(form.closest("[data-editing]"));
 });
@@ -252,7 +252,7 @@ function step(row, direction) {
   move(row, (place) => place + (direction === "up" ? -1 : 1));
 }
 
-on("keydown", "form.edit", (form, event) => {
+on("keydown", "form.editor", (form, event) => {
   if (event.key !== "Escape") return;
   event.preventDefault();
   cancel(form.closest("[data-editing]"));

@@ -17,7 +17,7 @@ function applyList() {
   label(plan().querySelector("[data-fold-list]"), isFolded);
   for (const row of list().children) {
     const isOpen = "unfolded" in row.dataset;
-    row.querySelector("[data-shows-told]")?.setAttribute("aria-expanded", String(isOpen));
+    row.querySelector("[data-shows-details]")?.setAttribute("aria-expanded", String(isOpen));
   }
 }
 
@@ -28,7 +28,7 @@ on("click", "[data-fold-list]", () => {
   applyList();
 });
 
-on("click", "#subtasks :is([data-shows-told], [data-unfolds])", (element) => {
+on("click", "#subtasks :is([data-shows-details], [data-unfolds])", (element) => {
   element.closest("li").toggleAttribute("data-unfolded");
   applyList();
 });

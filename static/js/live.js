@@ -22,7 +22,7 @@ let socket = null;
 let isUp = false;
 let isOnline = true;
 let shown = "live";
-let unsaid = null; // what the status line said before the page was offline
+let hiddenStatus = null; // what the status line said before the page was offline
 
 // Before the start: the socket may be opened earlier.
 document.addEventListener("htmx:ws:before:connection", onConnecting);
@@ -105,10 +105,10 @@ function say() {
 function hush(isOffline) {
   const line = byId("status");
   if (isOffline) {
-    unsaid = { seq: line.dataset.seq, text: line.textContent };
+    hiddenStatus = { seq: line.dataset.seq, text: line.textContent };
     line.textContent = "";
-  } else if (unsaid?.seq === line.dataset.seq) {
-    line.textContent = unsaid.text;
+  } else if (hiddenStatus?.seq === line.dataset.seq) {
+    line.textContent = hiddenStatus.text;
   }
 }
 

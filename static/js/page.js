@@ -118,7 +118,7 @@ on("click", "[data-copy]", async (button) => {
 // The list of conversations
 
 on("input", "#find", (field) => filter(field.value));
-on("click", ".nothing button", () => {
+on("click", ".no-matches button", () => {
   byId("find").value = "";
   filter("");
   byId("find").focus();
@@ -147,8 +147,8 @@ function filter(text) {
     head.hidden = true;
     for (; row?.matches("a"); row = row.nextElementSibling) if (!row.hidden) head.hidden = false;
   }
-  list.querySelector(".nothing").hidden = any || !wanted;
-  list.querySelector(".nothing span").textContent = text.trim();
+  list.querySelector(".no-matches").hidden = any || !wanted;
+  list.querySelector(".no-matches span").textContent = text.trim();
 }
 
 // Settings: one card open at a time, with its file beside it

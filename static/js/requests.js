@@ -62,7 +62,7 @@ document.addEventListener("htmx:error", (event) => {
 document.addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   const { status } = ctx.response;
-  if (isBroken(status, ctx.text)) failed(ctx.sourceElement, told(status));
+  if (isBroken(status, ctx.text)) failed(ctx.sourceElement, errorText(status));
 });
 
 /** A refusal brings fragments; what stands outside of the application brings a page, or nothing. */
@@ -70,7 +70,7 @@ function isBroken(status, text) {
   return status >= 500 || status === 403 || (status === 404 && !text.includes("<hx-partial"));
 }
 
-function told(status) {
+function errorText(status) {
   return { 404: GONE, 503: AWAY, 507: FULL }[status] ?? BROKE;
 }
 
@@ -85,7 +85,7 @@ export function signedOut(response) {
   return true;
 }
 
-/** POST as a form. Answers {ok, said, text}: `said` when no fragments came, `text` when they did. */
+/** POST as a form. Answers {ok, error, text}: `error` when no fragments came, `text` when they did. */
 export async function send(url, values) {
   let response;
   try {
@@ -95,15 +95,15 @@ export async function send(url, values) {
       body: new URLSearchParams(values),
     });
   } catch {
-    return { ok: false, said: LOST };
+    return { ok: false, error: LOST };
   }
-  if (signedOut(response)) return { ok: false, said: "" };
+  if (signedOut(response)) return { ok: false, error: "" };
   if (response.status < 500) reached();
   const elsewhere = response.headers.get("HX-Redirect");
   if (elsewhere) location.assign(elsewhere);
   const text = await response.text().catch(() => "");
-  if (isBroken(response.status, text)) return { ok: false, said: told(response.status) };
-  return { ok: response.ok, said: "", text };
+  if (isBroken(response.status, text)) return { ok: false, error: errorText(response.status) };
+  return { ok: response.ok, error: "", text };
 }
 
 export function swap(text) {

@@ -53,9 +53,9 @@ function isOlder(root, target) {
 
 /** A subtask that has just been settled folds to one line, unless someone is reading there. */
 function foldSettled(root, target) {
-  const leg = target.closest("details.leg");
-  if (!leg || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
-  if (["done", "abandoned"].includes(root.dataset.status) && !leg.contains(document.activeElement)) {
-    leg.open = false;
+  const group = target.closest("details.turn-group");
+  if (!group || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
+  if (["done", "abandoned"].includes(root.dataset.status) && !group.contains(document.activeElement)) {
+    group.open = false;
   }
 }

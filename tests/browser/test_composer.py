@@ -22,11 +22,11 @@ def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(product
     tab.message.press_sequentially("and a third")
     assert len(held) == 1, "the second waits for the first"
     held[0].continue_()
-    expect(tab.log.locator(".you")).to_have_text(["first one"])
+    expect(tab.log.locator(".own-message")).to_have_text(["first one"])
     expect(tab.log).to_contain_text("Understood.")
     wait_for(tab, lambda: len(held) == 2)
     held[1].continue_()
-    expect(tab.log.locator(".you")).to_have_text(["first one", "second"])
+    expect(tab.log.locator(".own-message")).to_have_text(["first one", "second"])
     expect(tab.message).to_have_value("and a third")
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
     with tab.page.expect_response(lambda answer: saves(answer, "and a third!")):
@@ -52,7 +52,7 @@ def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(prod
     tab.page.unroute("**/say")
     tab.button("Try again").click()
     expect(tab.log).to_contain_text("Understood.")
-    expect(tab.log.locator(".you")).to_have_text(["lost on the way"])
+    expect(tab.log.locator(".own-message")).to_have_text(["lost on the way"])
     expect(tab.message).to_have_value("written since")
 
 

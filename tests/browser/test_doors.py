@@ -118,14 +118,14 @@ def test_an_open_editor_is_never_saved_or_started_with_another_plan(product, ope
     tab.expects(REFUSED)
     tab.chat(chat)
     tab.button(place).click()
-    field = tab.plan.locator("form.edit textarea").first
+    field = tab.plan.locator("form.editor textarea").first
     field.fill("Typed for the first plan")
     expect(tab.button("Start with my edits")).to_be_visible()
     other = put_beside(product, chat)["id"]
     expect(tab.page.locator("#plan")).to_have_attribute("data-plan-id", str(other))
     expect(field).to_have_value("Typed for the first plan")
     expect(tab.plan.get_by_text("This belongs to another plan")).to_be_visible()
-    tab.plan.locator("form.edit [data-save]").click()
+    tab.plan.locator("form.editor [data-save]").click()
     expect(tab.plan.get_by_text("is in the drawer now. Nothing was changed.")).to_be_visible()
     tab.button("Start plan").click()
     product.wait(chat, lambda plan: plan["approved_version"] == 1)

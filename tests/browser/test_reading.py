@@ -142,7 +142,7 @@ def test_a_long_word_in_a_heading_of_the_thread_stays_in_it(product, open_tab):
     product.wait(plan["conversation"], lambda plan: plan["state"] == "done")
     tab = open_tab(viewport=BESIDE).chat(plan["conversation"])
     open_drawer(tab)
-    heads = tab.log.locator(".leg > summary")
+    heads = tab.log.locator(".turn-group > summary")
     expect(heads).to_have_count(2)
     overflow = "heads => heads.map((head) => head.scrollWidth - head.clientWidth)"
     assert heads.evaluate_all(overflow) == [0, 0]
@@ -162,7 +162,7 @@ def test_a_failed_subtask_with_a_long_word_stays_within_the_drawer(product, open
     tab.page.set_viewport_size(size)
     tab.chat(plan["conversation"])
     open_drawer(tab)
-    within(tab.plan, tab.row(2).locator(".now"))
+    within(tab.plan, tab.row(2).locator(".highlighted"))
     within(tab.plan, tab.row(2).get_by_text("No answer"))
     for number in (2, 3):
         within(tab.plan, tab.button(f"Edit subtask {number}"))
@@ -187,7 +187,7 @@ def test_a_name_leaves_room_for_the_reason_in_its_heading(product, open_tab, siz
     tab = open_tab()
     tab.page.set_viewport_size(size)
     tab.chat(plan["conversation"])
-    head = tab.log.locator(".leg > summary").last
+    head = tab.log.locator(".turn-group > summary").last
     reason = head.get_by_text("No answer").bounding_box()
     assert reason["width"] > 120
     time = head.locator(".meta").bounding_box()

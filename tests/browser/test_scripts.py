@@ -103,7 +103,7 @@ def test_what_is_sent_before_the_scripts_have_come_is_sent_once(product, open_ta
     for route in held:
         route.continue_()
     expect(tab.log).to_contain_text("Understood.")
-    expect(tab.log.locator(".you")).to_have_text(["hello"])
+    expect(tab.log.locator(".own-message")).to_have_text(["hello"])
     expect(tab.message).to_have_value("typed on")
 
 
@@ -111,7 +111,7 @@ def test_without_scripts_a_message_is_sent_as_a_form(product, open_tab):
     tab = open_tab(java_script_enabled=False).chat(product.conversation("scripted"))
     tab.message.fill("hello")
     tab.button("Send").click()
-    expect(tab.log.locator(".you")).to_have_text(["hello"])
+    expect(tab.log.locator(".own-message")).to_have_text(["hello"])
     tab.message.fill("/new")
     before = tab.page.url
     tab.button("Send").click()

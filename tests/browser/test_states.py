@@ -24,7 +24,7 @@ READ = """() => {
     plan: [planId, state, run, version, approvedVersion],
     rows: seen(plan, "li[data-key]").map((e) => [e.dataset.state, text(e.querySelector("b"))]),
     buttons: seen(plan, "#plan-actions button").map(text),
-    log: seen(document, "#log article").filter((e) => !e.closest("details.leg")).map((e) => [e.dataset.role, e.dataset.kind, text(e)]),
+    log: seen(document, "#log article").filter((e) => !e.closest("details.turn-group")).map((e) => [e.dataset.role, e.dataset.kind, text(e)]),
   };
 }"""
 

@@ -137,8 +137,8 @@ def test_within_an_attempt_the_card_alone_offers_the_next_try(alice, settings):
 def heads(c):
     """The thread's headings of the subtask that failed: the shape and what is said beside it."""
     c.refresh_from_db()
-    legs = [leg for leg in last_groups(c)[0] if leg.subtask and leg.subtask.key == "s2"]
-    return [(leg.shape, leg.note) for leg in legs]
+    groups = [group for group in last_groups(c)[0] if group.subtask and group.subtask.key == "s2"]
+    return [(group.shape, group.note) for group in groups]
 
 
 def test_a_failed_attempt_keeps_its_error_when_its_subtask_is_skipped(alice):

@@ -122,7 +122,7 @@ def test_what_is_done_under_a_subtask_hangs_on_its_leg():
     tell(c, "/plan read")
     tell(c, "go")
     html = flat(changes(c.pk, 0)[1])
-    assert '<details class="leg"' in html
+    assert '<details class="turn-group"' in html
     assert "<b>list_files</b>" in html
     assert "1 call" in html
     assert "Finished" in html

@@ -148,8 +148,8 @@ def test_every_place_tells_the_same_times(rest):
     page = Client()
     page.force_login(local_owner())
     assert words in flat(page.get(f"/plans/{plan.pk}/").content.decode())
-    legs, _ = last_groups(read_state(c.pk).conversation)
-    assert sum(leg.seconds for leg in legs if leg.subtask) < 30
+    groups, _ = last_groups(read_state(c.pk).conversation)
+    assert sum(group.seconds for group in groups if group.subtask) < 30
 
 
 def test_an_hour_of_work_is_an_hour_of_work_in_every_place():
