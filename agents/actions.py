@@ -24,10 +24,10 @@ from agents.engine.handlers import OPTIONS
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
+from agents.events import wake_after_commit
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
-from agents.wakeup import wake_after_commit
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60

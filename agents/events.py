@@ -6,10 +6,11 @@ import asyncio
 import logging
 import threading
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from asgiref.sync import SyncToAsync, async_to_sync
 from channels.layers import get_channel_layer
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -126,3 +127,35 @@ async def wait_until_sent(seconds: float = 1.0) -> None:
     await asyncio.sleep(0)
     if _sending:
         await asyncio.wait(_sending, timeout=seconds)
+
+
+# Waking the workers, at once, when the queue or a wish has changed.
+#
+# Those of this process are woken; on PostgreSQL a notice that leaves with the transaction reaches
+# those of other processes (agents.queue.worker). A worker that misses both looks again within a
+# second.
+
+CHANNEL = "planside_turns"
+
+_events: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
+
+
+def new_wakeup_event() -> asyncio.Event:
+    """An event of the running loop that every wake() sets."""
+    event = asyncio.Event()
+    _events[event] = asyncio.get_running_loop()
+    return event
+
+
+def wake() -> None:
+    """Wake this process's workers, from any thread."""
+    for event, loop in list(_events.items()):
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(event.set)
+
+
+def wake_after_commit() -> None:
+    if is_postgresql():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_notify(%s, '')", [CHANNEL])
+    transaction.on_commit(wake, robust=True)

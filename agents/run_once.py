@@ -23,7 +23,7 @@ from agents.engine.loop import Watch, ignore_event, run_turn
 from agents.engine.steps import result_of
 from agents.errors import Conflict
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from agents.queue.ownership import held_by_this_command, stop_left
+from agents.queue.leases import held_by_this_command, stop_left
 from agents.tools.permissions import Grant
 
 CHECK_INTERVAL = 0.1  # seconds

@@ -10,12 +10,12 @@ from pydantic import JsonValue
 from agents.config.ownership import owner_of
 from agents.config.schema import PLAN, AllowedCall
 from agents.config.store import AgentRecord, is_admins, list_agents
-from agents.config.tool_names import BETWEEN, RUN_AGENT
 from agents.engine.available_tools import agent_tools
 from agents.errors import Refused
 from agents.models import ToolSource
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
+from agents.tools.base import BETWEEN, RUN_AGENT
 from agents.tools.integrations.actions import BUILT_IN, list_sources
 from agents.tools.permissions import NEVER_OFF, grant_of
 

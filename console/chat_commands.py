@@ -13,17 +13,24 @@ from django.db import transaction
 from agents import actions as talk
 from agents import events
 from agents.config.store import read_agent
-from agents.errors import Conflict, Refused
-from agents.models import Conversation, Message
+from agents.errors import Conflict, Invalid, Refused
+from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
-from console.chat_results import ChatResult, typed, with_notice, with_refusal
-from console.plan_command import ask, plan
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
 from plans.expected_version import NOT_STARTED, Expected, VersionConflict
 from plans.models import Plan, Run
-from plans.queries import active_plan_and_goal, asking_plan, closed, question_call, requested_by
+from plans.queries import (
+    active_plan,
+    active_plan_and_goal,
+    asking_plan,
+    checklist,
+    closed,
+    question_call,
+    requested_by,
+)
+from plans.standing import standings_of
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
@@ -41,6 +48,21 @@ NOT_CANCELLED = "Nothing was cancelled."
 UNSAVED = """\
 Nothing was started: the plan has edits that are not saved. Press Start with my edits, or save \
 them first."""
+
+
+@dataclass(frozen=True)
+class ChatResult:
+    """The person's message, the turn that will answer it, and the conversation to go on in.
+
+    That is another one after /new, whose message is not stored. `refused` is why a message that
+    was to start or cancel a plan did nothing, `notice` the text of a notice in place of a reply.
+    """
+
+    message: Message
+    turn: Turn | None
+    conversation: Conversation
+    refused: Refused | None = None
+    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +112,7 @@ def handle_message(
 def run_command(c: Conversation, text: str, name: str, rest: str | None, by: str) -> ChatResult:
     """Commands act at once, are never queued and never reach the model."""
     if name == "plan":
-        return plan(c, text, rest or "", by)
+        return plan_command(c, text, rest or "", by)
     message = typed(c, text, by, name)
     if name == "clear":  # the view and the model's memory begin after this; nothing is deleted
         ended = actions.clear(c, by)
@@ -239,3 +261,70 @@ def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
     if seen.is_another(plan):
         raise replaced(plan, outcome)
     return seen.plan.version
+
+
+def typed(c: Conversation, text: str, by: str, command: str) -> Message:
+    """A message that no model answers."""
+    return talk.add_message(c, Message.Kind.TEXT, text, "user", meta={"command": command}, by=by)
+
+
+def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, notice, meta=dict(meta))
+    return ChatResult(message, None, c, notice=notice)
+
+
+def with_refusal(c: Conversation, message: Message, refusal: Refused) -> ChatResult:
+    talk.add_message(c, Message.Kind.NOTICE, str(refusal))
+    return ChatResult(message, None, c, refusal, str(refusal))
+
+
+# The command /plan: asking for a plan, from the chat and from every other door.
+
+
+def plan_command(
+    c: Conversation, text: str, goal: str, by: str, planner: str = "", *, beside: bool = False
+) -> ChatResult:
+    """`planner` is a chain other than the agent's; `beside` leaves an open plan alone."""
+    agent = read_agent(c.agent_id).file
+    if not agent.plan.enabled:
+        notice = (
+            f"/plan is off for {agent.name}. Turn on Plan Mode in Settings > Agents, "
+            'or set "plan": {"enabled": true} in its agent.json.'
+        )
+        return with_notice(c, typed(c, text, by, "plan"), notice, link="/settings/agents/")
+    if not goal.strip():
+        return with_notice(c, typed(c, text, by, "plan"), describe_plan(c), open_plan=True)
+    return ask(c, text, goal, by, planner, beside=beside)
+
+
+@transaction.atomic
+def ask_beside(c: Conversation, goal: str, by: str) -> ChatResult:
+    """Another plan, with the open one left alone. Raises what stands against it."""
+    if not goal.strip():
+        raise Invalid("Say what you want to end up with.")
+    talk.check_text(goal)
+    count_message(c.owner_id)
+    said = plan_command(c, f"/plan {goal}", goal, by, beside=True)
+    if said.turn is None:
+        raise Conflict(said.notice)
+    return said
+
+
+@transaction.atomic
+def ask(
+    c: Conversation, text: str, goal: str, by: str, planner: str, *, beside: bool = False
+) -> ChatResult:
+    meta: dict[str, object] = {"command": "plan"}
+    message, turn = talk.start_turn(c, text, by, "plan", wire=goal, meta=meta, chain=planner)
+    actions.request_plan(c, goal, by, message, beside=beside)
+    return ChatResult(message, turn, c)
+
+
+def describe_plan(c: Conversation) -> str:
+    """What /plan alone answers."""
+    plan = active_plan(c)
+    if plan is None:
+        some = "open plan here" if Plan.objects.filter(conversation=c).exists() else "plan here yet"
+        return f"No {some}. Say what you want after /plan."
+    lines = [f"**{plan.title}** (v{plan.version}): {standings_of([plan.pk])[plan.pk].word}."]
+    return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

@@ -3,25 +3,26 @@ are rendered from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.template.defaultfilters import floatformat
 
 from agents.config.store import AgentRecord, read_agent
+from agents.engine.subagents import DEEPEST
 from agents.engine.usage import NAMES
 from agents.errors import NotFound
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared
-from console.pending_approvals import Asked, asked_by
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
 from plans.attempts import why_over
 from plans.models import Attempt, Plan
-from plans.queries import active_plan_and_goal, question_call
+from plans.queries import active_plan_and_goal, asking_plan, plans_below, question_call
 from plans.queries import requested_by as asking_message
-from plans.snapshot import document, open_turns_of
+from plans.snapshot import asked_calls, document, open_turns_of
 from plans.subplans import subplan_summary
 
 
@@ -313,3 +314,52 @@ def used_up(plan: Plan) -> list[ExceededLimit]:
                 offer *= 2
             exceeded.append(ExceededLimit(name, NAMES[name], words, limit, f"{offer:.15g}"))
     return exceeded
+
+
+# What waits for a person's word outside of a plan's own state: calls that ask first, and the
+# questions of agents that work for the one they talk to.
+
+UP = "conversation__parent_call__turn__"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Calls that wait for leave, and a question that waits for an answer."""
+
+    calls: list[ToolCall]
+    question: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"Waiting for you: {self.calls[0].tool}" if self.calls else "Waiting for your answer"
+
+    def __bool__(self) -> bool:
+        return bool(self.calls or self.question)
+
+
+def asked_by(turns: Iterable[Turn]) -> Asked:
+    """What these open turns, and the agents that work for them, wait for."""
+    waiting = [turn for turn in turns if turn.state == TurnState.WAITING]
+    calls = [call for turn in waiting for call in asked_calls(turn)]
+    below = plans_below(turn.pk for turn in waiting if turn.waiting_for == "child")
+    plans = Plan.objects.filter(pk__in=below.values())
+    questions = (asking.question for plan in plans if (asking := asking_plan(plan)))
+    return Asked(calls, next(questions, ""))
+
+
+def asks_a_person() -> Q:
+    """Conversations in which a call or a question waits, however deep below it."""
+    calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
+    open_ones = calls.filter(turn__state=TurnState.WAITING)
+    questions = Turn.objects.filter(
+        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
+    )
+    ways = [Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))]
+    for depth in range(1, DEEPEST + 1):
+        above = UP * depth + "conversation"
+        ways.append(Q(Exists(open_ones.filter(**{f"turn__{above}": OuterRef("pk")}))))
+        ways.append(Q(Exists(questions.filter(**{above: OuterRef("pk")}))))
+    condition = ways[0]
+    for way in ways[1:]:
+        condition |= way
+    return condition

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from agents.config.tool_names import BETWEEN
 from agents.models import ToolSource
 from agents.telemetry.redaction import redacted_url
+from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import note_on
 
 

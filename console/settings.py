@@ -145,7 +145,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [ASSETS_DIR / "static"]
-# Filled by console.serving.startup at the start; a folder for each content, as several
+# Filled by console.home at the start; a folder for each content, as several
 # versions may serve one home while they are changed.
 STATIC_ROOT = PLANSIDE_HOME / "static" / env.fingerprint(ASSETS_DIR / "static")
 STORAGES = {

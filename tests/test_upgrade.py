@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.models import Event, ToolCall
-from console.serving.startup import one_at_a_time
+from console.home import one_at_a_time
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Plan
 

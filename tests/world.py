@@ -19,9 +19,9 @@ from agents import http
 from agents.actions import create_conversation
 from agents.config.ownership import set_owner
 from agents.config.store import read_agent
-from agents.config.tool_names import FILE_TOOLS
 from agents.models import AgentOwner, Conversation, Message, ToolCall
 from agents.queue.worker import Worker
+from agents.tools.base import FILE_TOOLS
 from console.chat_commands import ChatResult, handle_message
 from plans import actions
 from plans.expected_version import Expected

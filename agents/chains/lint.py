@@ -22,8 +22,8 @@ from agents.chains.schema import (
     normalize_label,
 )
 from agents.chains.template import KINDS
+from agents.config.schema import MACRO, macros_in
 from agents.llm.request import CHARACTERS_PER_TOKEN
-from agents.macros import MACRO, macros_in
 
 Level = Literal["error", "warning"]
 

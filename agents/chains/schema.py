@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
-from agents.config.tool_names import BETWEEN
 from agents.errors import NotFound
+from agents.tools.base import BETWEEN
 
 END = "end"
 START = "input"  # what a chain was started with, as input_var and templates name it

@@ -13,10 +13,10 @@ from django.conf import settings
 from agents.chains.lint import Fault, Names, check_text
 from agents.chains.schema import Chain
 from agents.config.store import AgentRecord, list_agents
-from agents.config.tool_names import PLAN_TOOLS
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.llm.providers import provider_names
+from agents.tools.base import PLAN_TOOLS
 from agents.tools.integrations.tools import operation_names
 from agents.tools.permissions import known_names
 

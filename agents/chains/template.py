@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from agents.macros import MACRO
+from agents.config.schema import MACRO
 
 Output = dict[str, object]
 MISSING = object()

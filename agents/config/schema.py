@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, f
 from pydantic_core import ErrorDetails
 
 from agents.config.json_text import BadFile, display_json, line_at, line_of, parse
-from agents.macros import macros_in
 
 LARGEST_FILE = 1_000_000  # bytes
 
@@ -192,3 +191,13 @@ WISHES = {
     "string_type": "text in quotation marks",
     "string_unicode": "text without half characters",
 }
+
+
+# The syntax of macros in texts that people configure: `{{var:model}}`, `{{.title}}` …
+
+# Linear: what a macro says begins and ends with no space.
+MACRO = re.compile(r"\{\{\s*([^{}\s](?:[^{}]*[^{}\s])?)\s*\}\}")
+
+
+def macros_in(text: str) -> list[str]:
+    return [match.group(1) for match in MACRO.finditer(text)]

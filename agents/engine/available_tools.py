@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from agents.config.tool_names import RUN_AGENT
 from agents.engine.handlers import Offer, handler_of
-from agents.engine.subagents import open_child
+from agents.engine.subagents import run_agent_tools
 from agents.models import ToolCall, Turn
 from agents.tools import permissions
-from agents.tools.base import Tool
+from agents.tools.base import RUN_AGENT, Tool
 from agents.tools.fetch import fetch_tools
 from agents.tools.files import file_tools
 from agents.tools.integrations.tools import source_tools
 from agents.tools.permissions import NEVER_OFF, Grant, Permissions, allows, hides, is_off
-from agents.tools.run_agent import run_agent_tools
 from agents.tools.shell import shell_tools
 
 
@@ -71,7 +69,7 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     if offer.agent_tools != "none":
         own += agent_tools(now)
         own += source_tools([*now.agent.file.tools, *now.lifted])
-        own += run_agent_tools(turn, list(now.callable_agents), open_child)
+        own += run_agent_tools(turn, list(now.callable_agents))
     for tool in own:
         grant = now.grant(tool.name)
         open_now = tool.read_only or offer.agent_tools == "all"

@@ -18,11 +18,11 @@ from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.engine.usage import count_time, rest
 from agents.errors import TurnFailed, TurnWaits
+from agents.events import wake_after_commit
 from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.statements import prepared, store
-from agents.wakeup import wake_after_commit
 
 MAX_TRIES = 5  # of one model call
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for

@@ -29,7 +29,7 @@ from agents.errors import (
 )
 from agents.llm.errors import ModelError
 from agents.models import Message, Turn, TurnState
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.telemetry import hooks
 
 log = logging.getLogger(__name__)

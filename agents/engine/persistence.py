@@ -16,7 +16,7 @@ from agents import events
 from agents.actors import Actor
 from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, store, updating
 
 if TYPE_CHECKING:

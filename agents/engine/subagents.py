@@ -5,18 +5,25 @@ A conversation of one agent with another begins here, asks the person, and answe
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import replace
+
 from django.db import transaction
+from pydantic import BaseModel, Field
 
 from agents import events
-from agents.db import lock_conversation
+from agents.config.ownership import may_call
+from agents.config.store import read_agent
+from agents.db import in_db, lock_conversation
 from agents.engine import persistence
 from agents.engine.handlers import TurnHandler, chain_of, handler_of, handlers, register_handler
 from agents.engine.lifecycle import requeue
 from agents.engine.prompt import opening_of_chat
 from agents.engine.steps import Work, result_of
 from agents.engine.usage import reached, used_by
-from agents.errors import TurnFailed
+from agents.errors import Refused, TurnFailed, TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 
 GONE = "The agent did not finish: its conversation was deleted."
 
@@ -124,3 +131,56 @@ def check_chat(turn: Turn) -> None:
 
 def register() -> None:
     register_handler("chat", TurnHandler(prepare_chat, answer_parent, check_chat, repair_parents))
+
+
+# The tool that hands work to another agent: a conversation of its own answers the call.
+
+DEEPEST = 3  # agents called by agents called by the one a person talks to
+
+
+class RunAgent(BaseModel):
+    """Hand a task to another agent and get its answer. Say everything it needs to know."""
+
+    agent: str = Field(description="the agent's id")
+    task: str = Field(min_length=1)
+
+
+def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
+    """`run_agent`, for the agents this one may call; nothing where there are none."""
+    if not granted:
+        return []
+
+    async def run(args: RunAgent) -> ToolResult:
+        if args.agent not in granted:
+            raise ToolFailed(f"You may call {', '.join(granted)}; not {args.agent[:64]}.")
+        try:
+            await in_db(call_agent, turn, args.agent, args.task)
+        except Refused as refusal:
+            raise ToolFailed(str(refusal)) from None
+        raise TurnWaits(Turn.WaitingFor.CHILD)
+
+    tool = typed_tool("run_agent", RunAgent, run)
+    parameters = deepcopy(tool.parameters)
+    parameters["properties"]["agent"]["enum"] = granted  # type: ignore[index]
+    return [replace(tool, parameters=parameters)]
+
+
+@transaction.atomic
+def call_agent(turn: Turn, agent_id: str, task: str) -> None:
+    """A child conversation whose answer is the result of the call that is running now."""
+    depth, parent = 0, turn.conversation.parent_call
+    while parent is not None:  # agents between this conversation and a person
+        depth, parent = depth + 1, parent.turn.conversation.parent_call
+    if depth >= DEEPEST:
+        raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
+    call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
+    if not may_call(turn.conversation.agent_id, agent_id, turn.conversation.owner_id):
+        raise ToolFailed(f"There is no agent {agent_id[:64]!r}.")
+    agent = read_agent(agent_id)
+    child = Conversation.objects.create(
+        owner_id=turn.conversation.owner_id,
+        agent_id=agent.id,
+        title=task[:60],
+        parent_call=call,
+    )
+    open_child(child, task, turn, dict(agent.file.settings()))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from agents.chains.template import Output, parsed_or_text, text_of
+from agents.config.schema import macros_in
 from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import available_tools
@@ -14,9 +15,8 @@ from agents.engine.prompt import NO_RESULT
 from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
 from agents.engine.subagents import add_message_at_top
 from agents.errors import TaskFailed, TurnFailed, TurnWaits
-from agents.macros import macros_in
 from agents.models import ToolCall, Turn
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.telemetry import hooks
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from agents.db import AWAY, Outage, in_db, is_postgresql, session
 from agents.engine.loop import run_turn
+from agents.events import CHANNEL, new_wakeup_event, wake
 from agents.models import Turn
 from agents.queue.claims import SLOTS, claim
 from agents.queue.leases import (
@@ -19,7 +20,6 @@ from agents.queue.leases import (
     send_heartbeats,
     to_be_stopped,
 )
-from agents.wakeup import CHANNEL, new_wakeup_event, wake
 
 log = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from agents.config.store import (
     is_admins,
     read_agent,
 )
-from agents.config.tool_names import BETWEEN, FILE_TOOLS, RUN_AGENT, SERVER_TOOLS
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
+from agents.tools.base import BETWEEN, FILE_TOOLS, RUN_AGENT, SERVER_TOOLS
 
 ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
 

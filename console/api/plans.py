@@ -1,4 +1,4 @@
-"""/api/plans: each verb of plans.actions, for scripts."""
+"""/api/plans: each verb of plans.actions on a plan or a subtask, for scripts."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from agents.actions import create_conversation, start_turn
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Message, Turn
-from console import plan_command
-from console.api.auth import conversation_of, person, plan_of
+from console import chat_commands
+from console.api.auth import conversation_of, person, plan_of, subtask_of
 from console.api.errors import StaleVersion, VersionNotNamed
 from console.api.plan_shapes import (
     Anew,
@@ -24,11 +24,13 @@ from console.api.plan_shapes import (
     Feedback,
     Limits,
     NewPlan,
+    NewSubtask,
     PlanPatch,
     PlanShape,
     PlansWanted,
     Reason,
     RunMode,
+    SubtaskPatch,
 )
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
@@ -36,7 +38,7 @@ from plans import actions, documents, search
 from plans.actions.create import bind
 from plans.expected_version import demand_active
 from plans.models import Plan
-from plans.schemas import PlanDraft, PlanEdit
+from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from plans.snapshot import snapshot
 
 router = Router(tags=["plans"])
@@ -82,7 +84,7 @@ def request_plan(
 ) -> dict[str, int | None]:
     """As if the person had typed it; `planner` is a chain other than the agent's."""
     count_message(conversation.owner_id)
-    result = plan_command.plan(
+    result = chat_commands.plan_command(
         conversation,
         f"/plan {body.goal}",
         body.goal,
@@ -254,3 +256,68 @@ def version_seen(plan: Plan, if_match: str | None, *, needed: bool = False) -> i
             plan.version,
         )
     return version
+
+
+@router.post("/{id}/subtasks", response=answers(PlanShape, 404, 409, 412, status=201))
+def add_subtask(
+    request: HttpRequest, id: int, body: NewSubtask, if_match: Version = None
+) -> HttpResponse:
+    plan = plan_of(request, id)
+    version = version_seen(plan, if_match)
+    draft = SubtaskDraft.model_validate(body.model_dump(exclude={"after"}))
+    actions.add_subtask(plan, draft, person(request).username, version, after=body.after)
+    return plan_response(plan, status=201)
+
+
+@router.patch("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+def change_subtask(
+    request: HttpRequest, id: int, key: str, body: SubtaskPatch, if_match: Version = None
+) -> HttpResponse:
+    """Its words, or its place; one that has started keeps both."""
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version, by = version_seen(plan, if_match), person(request).username
+    words = body.model_dump(exclude={"position"}, exclude_none=True)
+    if words:
+        plan = actions.update_subtask(plan, key, words, by, version)
+    if body.position is not None:
+        actions.move_subtask(plan, key, body.position, by, plan.version)
+    return plan_response(plan)
+
+
+@router.delete("/{id}/subtasks/{key}", response=answers(PlanShape, 404, 409, 412))
+def remove_subtask(
+    request: HttpRequest, id: int, key: str, if_match: Version = None
+) -> HttpResponse:
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    actions.remove_subtask(plan, key, person(request).username, version_seen(plan, if_match))
+    return plan_response(plan)
+
+
+@router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
+def retry_subtask(
+    request: HttpRequest, id: int, key: str, if_match: Version = None
+) -> HttpResponse:
+    """Count its attempts anew and run on from it; one held back until `retry_at` goes at once."""
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version = version_seen(plan, if_match)
+    actions.retry_subtask(plan, key, person(request).username, version)
+    return plan_response(plan)
+
+
+@router.post("/{id}/subtasks/{key}/skip", response=answers(PlanShape, 404, 409, 412))
+def skip_subtask(
+    request: HttpRequest,
+    id: int,
+    key: str,
+    body: Reason | None = None,
+    if_match: Version = None,
+) -> HttpResponse:
+    """Leave it undone; the plan goes on without it."""
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version, reason = version_seen(plan, if_match), body.reason if body else ""
+    actions.skip_subtask(plan, key, person(request).username, reason, version)
+    return plan_response(plan)

@@ -11,10 +11,8 @@ from console.api import (
     conversations,
     errors,
     events,
-    history,
     plans,
     providers,
-    subtasks,
     tools,
     versions,
 )
@@ -39,8 +37,6 @@ api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
-api.add_router("/plans", subtasks.router)
-api.add_router("/plans", history.router)
 api.add_router("/plans", versions.router)
 
 urlpatterns = [path("api/", api.urls)]

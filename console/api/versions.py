@@ -1,21 +1,25 @@
-"""/api/plans/{id}/versions, /diff and /go-back: the plan's text over time."""
+"""/api/plans/{id}/versions, /diff, /go-back, /events, …: what became of a plan over time."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
 from pydantic import Field
 
 from agents.errors import NotFound
+from agents.events import MOST_READ
+from agents.models import Event
 from console.api.auth import person, plan_of
-from console.api.plan_shapes import PlanShape, VersionShape, VersionTextShape
+from console.api.events import event_document
+from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
-from console.api.shapes import Body, Page, answers
+from console.api.shapes import Body, EventShape, Page, answers
 from plans import actions
 from plans.diff import Change, SubtaskDiff, diff
-from plans.models import Plan, PlanVersion
+from plans.documents import as_markdown
+from plans.models import Attempt, Plan, PlanVersion
 from plans.text_diff import Op, TextRun
 
 router = Router(tags=["plans"])
@@ -132,3 +136,37 @@ def version_of(plan: Plan, n: int) -> PlanVersion:
     if row is None:
         raise NotFound(f"The plan has no version {n}.")
     return row
+
+
+@router.get("/{id}/events", response=answers(Page[EventShape], 404))
+def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0) -> HttpResponse:
+    """Every change, by whom; the numbers are the conversation's."""
+    plan = plan_of(request, id)
+    rows = Event.objects.filter(
+        conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
+    )
+    items = [event_document(row) for row in rows.order_by("seq")[:MOST_READ]]
+    return JsonResponse({"items": items, "count": rows.count()})
+
+
+@router.get("/{id}/attempts", response=answers(Page[AttemptShape], 404))
+def attempts(request: HttpRequest, id: int) -> dict[str, object]:
+    """Every try at every subtask, in the order they were made."""
+    rows = Attempt.objects.filter(subtask__plan=plan_of(request, id))
+    items = list(rows.select_related("subtask", "turn").order_by("pk"))
+    return {"items": items, "count": len(items)}
+
+
+@router.get(
+    "/{id}/export.md",
+    response=answers(None, 404),
+    openapi_extra={
+        "responses": {200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}}
+    },
+)
+def export(request: HttpRequest, id: int) -> HttpResponse:
+    """The plan as a document to keep or to send."""
+    text = as_markdown(plan_of(request, id))
+    response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
+    response.headers["Content-Disposition"] = f'attachment; filename="plan-{id}.md"'
+    return response

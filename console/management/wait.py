@@ -17,9 +17,8 @@ from agents import events, http
 from agents.db import in_db
 from agents.errors import Conflict
 from agents.models import Turn, TurnState
-from agents.queue.backlog import runners
-from agents.queue.claims import family
-from agents.queue.ownership import a_command_runs, as_command, home_lock
+from agents.queue.claims import family, runners
+from agents.queue.leases import a_command_runs, as_command, home_lock
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
 

@@ -27,15 +27,14 @@ from agents.db import clock, is_postgresql
 from agents.errors import Refused
 from agents.llm.providers import resolve
 from agents.models import ToolSource, TurnState
-from agents.queue.backlog import backlog, runners
+from agents.queue.claims import backlog, runners
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
 from console import env
-from console.home import BEGIN_ANEW, LOST, database_file, is_lost, remedy
+from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
 from console.live.memory_layer import MemoryLayer
 from console.ops import tracing
 from console.ops.health import channel_problem, database_problem
-from console.serving.startup import is_behind
 
 MB = 1024**2
 LITTLE_ROOM = 200 * MB

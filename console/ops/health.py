@@ -23,8 +23,8 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import path
 
 from agents.models import Conversation
+from console.home import is_behind
 from console.ops.metrics import is_open, loop_lag
-from console.serving.startup import is_behind
 
 PATIENCE = 1.5  # seconds for each of the checks
 LEAST_ROOM = 4 * 1024**2  # bytes

@@ -37,7 +37,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from agents.errors import Conflict
-from agents.queue.backlog import backlog
+from agents.queue.claims import backlog
 from agents.telemetry.metrics import REGISTRY
 from console.auth.tokens import bearer_of
 from plans.models import Plan

@@ -27,9 +27,9 @@ from agents.config.store import (
     read_agent,
     replace_agent_text,
 )
-from agents.config.tool_names import BETWEEN
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.providers import provider_names
+from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
 from console.agent_tools import DEFAULT_GRANTS, always_allowed, grant_rows, operations_of, without
 from console.components import alert, remove, replace, replace_content

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
 from agents.models import Conversation, Message
 from console.components import replace, replace_content
 from console.htmx import is_htmx
-from console.plan_filter import COLUMNS, DAYS, STATES, read
-from console.plan_page import SubtaskTiming, attempt_words, draw, shape_of, span_of, subtask_timings
+from console.plan_page import (
+    MOST_LINES,
+    SubtaskTiming,
+    Timeline,
+    attempt_words,
+    draw,
+    shape_of,
+    span_of,
+    subtask_timings,
+)
 from console.plan_versions import versions
 from console.status_labels import label_of_standing
-from console.timeline import NEWEST, Timeline
 from console.views.conversations import person, sidebar_context
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
 from plans.documents import as_markdown
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
+from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
 from plans.snapshot import snapshot
 from plans.subplans import subplan_summary
 
@@ -130,7 +142,7 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
     span = span_of(works)
     draw(works)
     lines = Timeline(chosen, person(request).username).lines()
-    is_all = request.GET.get("lines") == "all" or len(lines) <= NEWEST
+    is_all = request.GET.get("lines") == "all" or len(lines) <= MOST_LINES
     return {
         "plan": snapshot(chosen),
         "times": times_of_plan(chosen, attempts_of(chosen)),
@@ -142,7 +154,7 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         ],
         "subplans": subplans_of(works),
         "span": span,
-        "lines": lines if is_all else lines[:NEWEST],
+        "lines": lines if is_all else lines[:MOST_LINES],
         "lines_count": len(lines),
         "versions": list(chosen.versions.order_by("-version")),
         "root": root_of(chosen.conversation),
@@ -199,3 +211,93 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
     response = HttpResponse(as_markdown(plan_of(request, pk)), "text/markdown; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="plan-{pk}.md"'
     return response
+
+
+# What a person looks for in the list, as it stands in the address.
+
+STATES = {
+    "": "All",
+    "open": "Open",
+    "done": "Finished",
+    "abandoned": "Abandoned",
+    "failed": "Failed",
+}
+STANDINGS = {"open": OPEN, "done": ("done",), "abandoned": ("abandoned",), "failed": ("failed",)}
+DAYS = {"": "Any time", "1": "Last day", "7": "Last 7 days", "30": "Last 30 days"}
+# Columns that sort, and how at the first press.
+COLUMNS = {"state": "", "duration": "-", "tokens": "-", "created": "-"}
+
+
+@dataclass(frozen=True)
+class Filter:
+    state: str = ""
+    attention: str = ""
+    agent: str = ""
+    days: str = ""
+    q: str = ""
+    sort: str = NEWEST
+    page: int = 1
+
+    def wanted(self) -> Query:
+        since = timezone.now() - timedelta(days=int(self.days)) if self.days else None
+        return Query(agent=self.agent, text=self.q, since=since, sort=self.sort)
+
+    @property
+    def standings(self) -> tuple[str, ...]:
+        """Empty for all."""
+        states = STANDINGS.get(self.state, ())
+        if not self.attention:
+            return tuple(states)
+        return tuple(s for s in NEEDS_ME if s in states or not states) or ("none",)
+
+    @property
+    def is_plain(self) -> bool:
+        return self == Filter(sort=self.sort, page=self.page)
+
+    def query(self, **changes: object) -> str:
+        """The address's query for this with changes; what is as usual is left out."""
+        values = asdict(self) | {"page": 1} | changes
+        usual = asdict(Filter())
+        return urlencode({key: value for key, value in values.items() if value != usual[key]})
+
+    def sorted_by(self, column: str) -> str:
+        """The order after a press on the column's head: the other way when it is sorted so."""
+        first = COLUMNS[column] + column
+        if self.sort != first:
+            return first
+        return column if first.startswith("-") else f"-{column}"
+
+    def direction(self, column: str) -> str:
+        """As aria-sort has it; empty for a column that is not the order."""
+        if self.sort.removeprefix("-") != column:
+            return ""
+        return "descending" if self.sort.startswith("-") else "ascending"
+
+    def nothing(self, agent: str) -> str:
+        """The sentence for an empty list."""
+        if self.q.strip():
+            return f"Nothing matches “{self.q.strip()}”."
+        state = f"{STATES[self.state].lower()} " if self.state else ""
+        need = " that need you" if self.attention else ""
+        who = f" of {agent}" if self.agent else ""
+        when = f" in the {DAYS[self.days].lower()}" if self.days else ""
+        return f"No {state}plans{need}{who}{when}."
+
+
+def read(query: Mapping[str, str]) -> Filter:
+    """From the address; what it cannot mean is left out."""
+
+    def one_of(name: str, known: Mapping[str, object]) -> str:
+        return query.get(name, "") if query.get(name, "") in known else ""
+
+    page = query.get("page", "")
+    sort = query.get("sort", "")
+    return Filter(
+        state=one_of("state", STATES),
+        attention=one_of("attention", {"needs-me": True}),
+        agent=query.get("agent", "")[:64],
+        days=one_of("days", DAYS),
+        q=query.get("q", "")[:200],
+        sort=sort if sort.removeprefix("-") in ORDERS else NEWEST,
+        page=max(1, int(page)) if page.isascii() and page.isdecimal() and len(page) < 7 else 1,
+    )

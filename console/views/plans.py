@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from agents.engine.usage import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
-from console import components, plan_command
+from console import chat_commands, components
 from console.components import replace_content
 from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
 from console.htmx import own_conversation, verb
@@ -72,7 +72,7 @@ def cancel(request: HttpRequest, conversation: Conversation, by: str) -> None:
 @verb(alert="beside-alert")
 def beside(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Ask for another plan; the one that is shown stays open."""
-    plan_command.ask_beside(conversation, request.POST.get("goal", ""), by)
+    chat_commands.ask_beside(conversation, request.POST.get("goal", ""), by)
 
 
 @verb(alert="say-alert")

@@ -16,10 +16,10 @@ from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import parent_waits
 from agents.engine.usage import NAMES, is_at_work
 from agents.errors import Conflict, Invalid
+from agents.events import wake_after_commit
 from agents.models import Lane, Turn, TurnState
-from agents.models.checkpoint import Checkpoint
+from agents.models.turn import Checkpoint
 from agents.tools import permissions
-from agents.wakeup import wake_after_commit
 from plans.actions.versions import find
 from plans.attempts import why_over
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_active, demand_version

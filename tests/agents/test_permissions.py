@@ -11,11 +11,11 @@ from django.test import Client
 from agents.actions import decide_call
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
-from agents.config.tool_names import FILE_TOOLS
 from agents.engine.available_tools import available_tools, same_json
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, Message, ToolSource, Turn
 from agents.tools import permissions
+from agents.tools.base import FILE_TOOLS
 from agents.tools.files import file_tools
 from agents.tools.integrations.actions import BUILT_IN
 from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS

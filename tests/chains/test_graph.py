@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents.config.tool_names import PLAN_TOOLS
 from agents.engine.completion import chosen
 from agents.models import Turn
+from agents.tools.base import PLAN_TOOLS
 from plans.gate import PLAN_TOOLS as BY_ROW
 from tests.chains.chains import chatting, task
 from tests.fake_model import call, fails, say

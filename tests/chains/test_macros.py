@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
-from agents.macros import macros_in
+from agents.config.schema import macros_in
 
 NOW = datetime(2026, 11, 20, 9, 5, 7, 123456, tzinfo=timezone(timedelta(hours=1), "CET"))
 

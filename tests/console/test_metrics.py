@@ -9,7 +9,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from agents.models import Turn, TurnState
-from agents.queue.backlog import backlog
+from agents.queue.claims import backlog
 from console.auth.tokens import create_token
 from console.ops import metrics
 from plans import actions

@@ -6,7 +6,7 @@ from agents import actions as talk
 from agents.actors import AGENT, SYSTEM
 from agents.errors import Conflict
 from agents.models import Message, ToolCall, Turn
-from console import plan_command
+from console import chat_commands
 from plans import actions
 from plans.models import Plan, Run, State
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
@@ -171,7 +171,7 @@ SENTENCES = {
     "a cancelling": lambda child: tell(child, "cancel"),
     "a new conversation": lambda child: tell(child, "/new"),
     "a clearing": lambda child: tell(child, "/clear"),
-    "a plan beside": lambda child: plan_command.ask_beside(child, "Delete all", "alice"),
+    "a plan beside": lambda child: chat_commands.ask_beside(child, "Delete all", "alice"),
     "a turn": lambda child: talk.start_turn(child, "Delete all.", "alice", "plan"),
 }
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agents.config.tool_names import FILE_TOOLS, PLAN_TOOLS, longest_for
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import ToolSource
 from agents.telemetry.redaction import redact
+from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, longest_for
 from agents.tools.integrations import mcp
 from agents.tools.integrations.openapi.operations import read_operations
 from agents.tools.integrations.openapi.requests import check_address

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from agents.config.tool_names import BETWEEN
 from agents.models import ToolSource
 from agents.statements import prepared
 from agents.telemetry.redaction import (
@@ -19,7 +18,7 @@ from agents.telemetry.redaction import (
     secrets_of_settings,
     secrets_of_url,
 )
-from agents.tools.base import Arguments, Tool, ToolFailed, ToolResult
+from agents.tools.base import BETWEEN, Arguments, Tool, ToolFailed, ToolResult
 from agents.tools.integrations.mcp import Server, call_tool
 from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.schemas import mapping_or_empty

@@ -16,7 +16,7 @@ from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
 from agents.errors import Conflict, NotFound
 from agents.models import Turn
-from console import plan_command
+from console import chat_commands
 from console.auth.users import local_owner
 from console.management.base import Ended, PlainCommand
 from console.management.wait import Interrupted, follow, has_no_worker
@@ -74,7 +74,7 @@ class Command(PlainCommand):
             if chosen is None:
                 raise NotFound("There is no agent yet.")
             conversation = create_conversation(owner, chosen.id)
-        turn = plan_command.plan(
+        turn = chat_commands.plan_command(
             conversation, f"/plan {goal}", goal, by(), planner, beside=True
         ).turn
         if turn is None:

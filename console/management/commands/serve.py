@@ -10,15 +10,14 @@ from django.conf import settings
 from django.db import connection
 
 from agents.errors import Conflict
-from agents.queue.ownership import home_lock
+from agents.queue.leases import home_lock
 from agents.queue.worker import Worker
 from console.auth.signin import signin_path
 from console.auth.users import local_owner
-from console.home import keep_address, make_ready, public_address, warnings
+from console.home import collect_static_files, keep_address, make_ready, public_address, warnings
 from console.management.base import PlainCommand, leave
 from console.serving import server
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
-from console.serving.startup import collect_static_files
 
 
 class Command(PlainCommand):

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from agents.db import is_postgresql
 from agents.errors import Conflict
-from agents.queue.ownership import home_lock
+from agents.queue.leases import home_lock
 from agents.queue.worker import Worker
 from console.home import warnings
 from console.management.base import PlainCommand, leave

@@ -25,9 +25,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from agents.config.tool_names import safe_name
 from agents.errors import Invalid
-from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
+from agents.tools.base import Arguments, ToolFailed, ToolResult, safe_name, truncated
 from agents.tools.integrations.mcp import Server
 from agents.tools.integrations.mcp.transports import (
     NOT_MCP,

@@ -10,10 +10,10 @@ from urllib.parse import urljoin
 
 import httpx
 
-from agents.config.tool_names import safe_name
 from agents.errors import Invalid
 from agents.http_bodies import has_more_values
 from agents.telemetry.redaction import redacted_url
+from agents.tools.base import safe_name
 from agents.tools.integrations.openapi.http import exchange, failure_reason
 from agents.tools.integrations.openapi.requests import (
     Request,
