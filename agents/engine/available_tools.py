@@ -7,17 +7,20 @@ time one is called.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 
 from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import run_agent_tools
 from agents.models import ToolCall, Turn
 from agents.tools import permissions
-from agents.tools.base import RUN_AGENT, Tool
+from agents.tools.base import BETWEEN, RUN_AGENT, Tool
 from agents.tools.fetch import fetch_tools
 from agents.tools.files import file_tools
 from agents.tools.integrations.tools import source_tools
 from agents.tools.permissions import NEVER_OFF, Grant, Permissions, allows, hides, is_off
 from agents.tools.shell import shell_tools
+
+MOST_NAMED = 20  # tools in the refusal of one that is not on offer: the nearest ones
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,15 @@ class AvailableTools:
         """Why the call cannot be carried out now, or nothing."""
         if call.tool in self.tools:
             return ""
-        names = ", ".join(sorted(self.tools)) or "none"
+        names = sorted(self.tools)
+        if len(names) > MOST_NAMED:
+            source = call.tool.partition(BETWEEN)[0] + BETWEEN
+            siblings = [name for name in names if name.startswith(source)]
+            near = get_close_matches(call.tool, siblings or names, MOST_NAMED, 0.4)
+            names = [*near, f"and {len(names) - len(near):,} others"]
+        listed = ", ".join(names) or "none"
         why = self.offer.refusal or "It does not exist or is not granted to this agent."
-        return f"{call.tool} was not carried out. {why} Tools on offer now: {names}."
+        return f"{call.tool[:100]} was not carried out. {why} Tools on offer now: {listed}."
 
 
 def available_tools(turn: Turn, names: list[str]) -> AvailableTools:

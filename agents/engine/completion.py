@@ -15,6 +15,7 @@ from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.handlers import Instruction, handler_of, refresh_config
+from agents.engine.images import load_images
 from agents.engine.prompt import (
     NEVER_DROPPED,
     last_reply_id,
@@ -182,7 +183,8 @@ def request_messages(
             f"Task {step.task.id}: its prompt is about {needed:,} tokens, and the chain's "
             f"token_limit of {limit:,} leaves {room:,} for it.",
         )
-    return within_window(parts, opening, own, reminder, room - len(str(tools)) // 4)
+    fitting = within_window(parts, opening, own, reminder, room - len(str(tools)) // 4)
+    return load_images(fitting)
 
 
 def messages_around_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMessage]]:

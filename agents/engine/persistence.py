@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Unpack
@@ -15,12 +15,21 @@ from django.utils import timezone
 from agents import events
 from agents.actors import Actor
 from agents.errors import TurnLost, TurnStopped, TurnWaits
-from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.models import (
+    Attachment,
+    Conversation,
+    Message,
+    StoredImage,
+    ToolCall,
+    Turn,
+    TurnState,
+)
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, store, updating
 
 if TYPE_CHECKING:
     from agents.llm.reply import Reply
+    from agents.tools.base import Image
 
 
 UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
@@ -213,13 +222,28 @@ def ask_for_call(turn: Turn, call: ToolCall) -> None:
 
 
 def end_call(
-    turn: Turn, call: ToolCall, state: str, result: str, **changes: Unpack[Checkpoint]
+    turn: Turn,
+    call: ToolCall,
+    state: str,
+    result: str,
+    images: Sequence[Image] = (),
+    **changes: Unpack[Checkpoint],
 ) -> None:
     """`changes` of the checkpoint that belong to it."""
     with fenced(turn):
+        if images:
+            call.images = [stored_image(turn.conversation_id, image) for image in images]
+            store(call, "images")
         close_call(call, state, result)
         if changes:
             checkpoint(turn, **changes)
+
+
+def stored_image(conversation_id: int, image: Image) -> StoredImage:
+    kept = Attachment.objects.create(
+        conversation_id=conversation_id, media_type=image.media_type, data=image.data
+    )
+    return {"attachment": kept.pk, "media_type": image.media_type, "size": len(image.data)}
 
 
 def close_call(call: ToolCall, state: str, result: str) -> None:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from agents.engine.handlers import Instruction, Offer
+from agents.engine.images import images_in, with_images
+from agents.llm.images import IMAGE_TOKENS
 from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
 from agents.models import Lane, Message, ToolCall, Turn
 from agents.statements import one_of, prepared
@@ -98,7 +100,8 @@ def newest_that_fit(
 
 def tokens(messages: list[ChatMessage]) -> int:
     """Estimated: four bytes of UTF-8 a token."""
-    return sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
+    written = sum(len(str(message).encode()) for message in messages) // CHARACTERS_PER_TOKEN
+    return written + IMAGE_TOKENS * len(images_in(messages))
 
 
 def own_messages(turn: Turn, after: int = 0, until: int | None = None) -> list[ChatMessage]:
@@ -195,8 +198,9 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
             wire.append({"role": "assistant", "content": text or None, "tool_calls": made})
             for call in calls:
                 nothing = "(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT
-                content = call.result or nothing
-                wire.append({"role": "tool", "tool_call_id": call.call_id, "content": content})
+                answer = {"role": "tool", "tool_call_id": call.call_id}
+                content = with_images(call.result or nothing, call.images or [])
+                wire.append({**answer, "content": content})
         elif text:
             wire.append({"role": "assistant", "content": text})
     return wire

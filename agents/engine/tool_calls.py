@@ -151,7 +151,7 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     if step.task.tools is not None:
         changes["own_result"] = chain_data_of(result)
     text = truncated(result.text, RESULT_LIMIT)
-    await in_db(partial(persistence.end_call, turn, call, state, text, **changes))
+    await in_db(partial(persistence.end_call, turn, call, state, text, result.images, **changes))
     yield ToolCallChanged(call.pk)
 
 

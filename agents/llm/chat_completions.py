@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
+from agents.llm.images import behind_results
 from agents.llm.reply import (
     Json,
     ListedModel,
@@ -44,7 +45,8 @@ class ChatCompletions:
         return {**bearer, **endpoint.headers}
 
     def body(self, request: ModelRequest) -> Json:
-        body: Json = {"model": request.model, "messages": request.messages, "stream": True}
+        messages = behind_results(request.messages)
+        body: Json = {"model": request.model, "messages": messages, "stream": True}
         if request.endpoint.flags.get("stream_options", True):
             body["stream_options"] = {"include_usage": True}
         if request.tools:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 
 import httpx
 from django.conf import settings
@@ -16,6 +17,7 @@ from agents.llm import errors
 from agents.llm.api import api_of
 from agents.llm.chat_completions import MOST_CALLS
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES
+from agents.llm.images import count_images, without_images
 from agents.llm.reply import Json, ListedModel, ReasoningPart, Reply, ReplyDraft, TextPart, as_dict
 from agents.llm.request import Endpoint, ModelRequest
 from agents.telemetry import hooks
@@ -32,6 +34,8 @@ GATHER = 0.03
 GATHERED_BELOW = 0.001  # a piece that took less to come was there already
 # Servers that answered 400 to stream_options; they are not sent it again.
 _plain_servers: set[str] = set()
+# Addresses and models that answered with an error as long as there were images in a request.
+_blind_models: set[tuple[str, str]] = set()
 
 
 async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
@@ -119,12 +123,16 @@ async def _get(endpoint: Endpoint, url: str) -> str:
 @asynccontextmanager
 async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
     """The response to a request that was accepted, asked once more in plainer form if need be."""
+    model = (request.endpoint.base_url, request.model)
+    if model in _blind_models:
+        request = replace(request, messages=without_images(request.messages))
+    has_images = count_images(request.messages) > 0
     client, endpoint, api = http.client(), request.endpoint, api_of(request.endpoint)
     body = api.body(request)
     if endpoint.base_url in _plain_servers:
         body.pop("stream_options", None)
     headers = {**api.headers(endpoint), **PLAIN}
-    is_plainer = False
+    is_plainer = is_blind = False
     while True:
         message = client.build_request(
             "POST", api.url(endpoint), json=body, headers=headers, timeout=http.timeout()
@@ -136,6 +144,8 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
             if response.status_code == 200:
                 if is_plainer:
                     _plain_servers.add(endpoint.base_url)
+                if is_blind:
+                    _blind_models.add(model)
                 yield response
                 return
             beginning = bytearray()
@@ -146,6 +156,13 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
             await response.aclose()
         text = beginning[:LONGEST_ERROR].decode(errors="replace")
         error = errors.from_status(request, response.status_code, text, response.headers)
+        if has_images and not is_blind and errors.may_mean_images(response.status_code, text):
+            options = body.get("stream_options")
+            body = api.body(replace(request, messages=without_images(request.messages)))
+            if not options:
+                body.pop("stream_options", None)
+            is_blind = True
+            continue
         is_vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
         if not is_vague or "stream_options" not in body:
             raise error

@@ -180,6 +180,7 @@ UNKNOWN = re.compile(
     r"|(un|not )supported|extra|additional",
     re.IGNORECASE,
 )
+IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 
 
@@ -256,6 +257,13 @@ def may_mean_stream_options(body: str) -> bool:
     words = message_in(body)
     named = re.search(r"stream_options|include_usage", body)
     return bool(named or not words or UNKNOWN.search(words))
+
+
+def may_mean_images(status: int, body: str) -> bool:
+    """May the server have refused a request for its images? Some do without a word about them."""
+    if kind_of(status, body) == "too_long":
+        return False
+    return status in (400, 404, 415, 422) or (status >= 500 and bool(IMAGES.search(body)))
 
 
 def kind_of(status: int, body: str) -> str:

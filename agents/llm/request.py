@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
+from agents.llm.images import IMAGE_TOKENS, count_images, without_images
 from agents.telemetry.redaction import redacted_url
 
 ChatMessage = dict[str, object]  # a message as the chat-completions API has it
@@ -53,8 +54,9 @@ class ModelRequest:
     extra: dict[str, object] = field(default_factory=dict)
 
     def estimated_tokens(self) -> int:
-        written = json.dumps([self.messages, self.tools], ensure_ascii=False, default=str)
-        return estimated_tokens(written)
+        texts = without_images(self.messages)
+        written = json.dumps([texts, self.tools], ensure_ascii=False, default=str)
+        return estimated_tokens(written) + IMAGE_TOKENS * count_images(self.messages)
 
 
 def estimated_tokens(text: str) -> int:

@@ -1,19 +1,21 @@
 """Conversations, the turns that answer them, and what turns produce."""
 
 from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
-from agents.models.conversation import Conversation, Event, Message
+from agents.models.conversation import Attachment, Conversation, Event, Message
 from agents.models.integrations import Provider, ToolSource
-from agents.models.turn import Lane, ToolCall, Turn, TurnState
+from agents.models.turn import Lane, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
     "AgentOwner",
     "ApiToken",
+    "Attachment",
     "Conversation",
     "Event",
     "Lane",
     "Message",
     "Provider",
     "SigninToken",
+    "StoredImage",
     "Tally",
     "ToolCall",
     "ToolSource",

@@ -71,6 +71,21 @@ class Message(models.Model):
         return f"{self.role}: {self.text[:40]}"
 
 
+class Attachment(models.Model):
+    """Bytes that belong to a conversation, such as a picture in a tool's result.
+
+    The row that shows them names the key.
+    """
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="attachments")
+    media_type = fields.CharField(max_length=100)
+    data = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.media_type} {self.pk}"
+
+
 class Event(models.Model):
     """That something changed: which row, by whom. The row itself is the truth."""
 

@@ -150,6 +150,14 @@ class Turn(models.Model):
         return self.tokens_in + self.tokens_out
 
 
+class StoredImage(TypedDict):
+    """A picture as a call names it: the key of its Attachment, and what can be said of it."""
+
+    attachment: int
+    media_type: str
+    size: int  # bytes
+
+
 class ToolCall(models.Model):
     """One call a model asked for, and what became of it."""
 
@@ -173,6 +181,10 @@ class ToolCall(models.Model):
     decided_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
     reason = fields.TextField(blank=True)
     result = fields.TextField(blank=True)
+    # What came with the result besides text.
+    images: models.Field[list[StoredImage] | None, list[StoredImage] | None] = fields.JSONField(
+        null=True, blank=True
+    )
     asked_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -188,7 +188,7 @@ def is_system(message: Part) -> bool:
 
 
 def parts_of(message: Part) -> list[Part]:
-    content = str(message.get("content") or "")
+    content = content_of(message)
     if message.get("role") == "tool":
         response = {"type": "tool_call_response", "id": message.get("tool_call_id")}
         return [{**response, "result": content}]
@@ -198,6 +198,14 @@ def parts_of(message: Part) -> list[Part]:
         function = call["function"]
         parts.append(call_part(call["id"], function["name"], function["arguments"]))
     return parts
+
+
+def content_of(message: Part) -> str:
+    """The text; images are left out."""
+    content = message.get("content") or ""
+    if not isinstance(content, list):
+        return str(content)
+    return "\n".join(str(part["text"]) for part in content if "text" in part)
 
 
 def text_part(content: str) -> Part:

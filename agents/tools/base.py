@@ -28,16 +28,26 @@ class ToolFailed(Exception):
 
 
 @dataclass(frozen=True)
+class Image:
+    """A picture in a result, of one of the types that models take: PNG, JPEG, GIF or WebP."""
+
+    media_type: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ToolResult:
     """What a call gave back: `text` is what a model and a person read.
 
-    `ends_turn` is set by tools with which the model declares its work in this turn finished. For
-    chains, `body` is the data alone where `text` says more around it, `data` a structured result,
-    and `facts` what is known besides: an HTTP status, an exit code.
+    `ends_turn` is set by tools with which the model declares its work in this turn finished.
+    `images` are for models that see; the text names them too. For chains, `body` is the data alone
+    where `text` says more around it, `data` a structured result, and `facts` what is known
+    besides: an HTTP status, an exit code.
     """
 
     text: str
     ends_turn: bool = False
+    images: tuple[Image, ...] = ()
     body: str | None = None
     data: object = None
     facts: dict[str, object] = field(default_factory=dict)

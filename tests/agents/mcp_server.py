@@ -6,14 +6,24 @@ It writes what it is told to cancel into the file named by CANCELLED.
 import asyncio
 import os
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ImageContent, TextContent, ToolAnnotations
+from mcp_types import (
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
 
 server = MCPServer("small")
 counted = 0
+# A picture of one pixel, 70 bytes.
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -74,8 +84,35 @@ def long(characters: int) -> str:
 @server.tool()
 def picture() -> list[TextContent | ImageContent]:
     """A text and an image."""
-    image = ImageContent(data="AAAA" * 1000, mime_type="image/png")
-    return [TextContent(text="Look:"), image]
+    return [TextContent(text="Look:"), ImageContent(data=DOT, mime_type="image/png")]
+
+
+@server.tool()
+def file() -> list[TextContent | EmbeddedResource | ResourceLink]:
+    """A file as GitHub's server gives it: a word, and the content as a resource."""
+    readme = TextResourceContents(
+        uri="repo://acme/tool/README.md", mime_type="text/markdown", text="# Tool\nIt works."
+    )
+    return [
+        TextContent(text="successfully downloaded text file"),
+        EmbeddedResource(resource=readme),
+    ]
+
+
+@server.tool()
+def link() -> list[ResourceLink]:
+    """Where to read more."""
+    return [ResourceLink(name="manual", uri="doc://manual", mime_type="text/plain")]
+
+
+@server.resource("doc://manual", mime_type="text/plain", description="How it is used.")
+def manual() -> str:
+    return "Press the button."
+
+
+@server.resource("doc://dot", mime_type="image/png")
+def dot() -> bytes:
+    return b64decode(DOT)
 
 
 def a_tool(number):

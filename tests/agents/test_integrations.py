@@ -16,6 +16,9 @@ from agents.tools.integrations.openapi import http
 from agents.tools.integrations.tools import source_tools
 from console.integration_schemas import shape
 from tests.agents.petstore import many, petstore
+from tests.fake_model import call as calls
+from tests.fake_model import say
+from tests.world import calls_of, conversation, scripted, tell
 
 pytestmark = pytest.mark.django_db
 
@@ -280,3 +283,23 @@ def test_a_document_may_be_given_instead_of_fetched():
     assert seen == []
     call("pets__findPets")
     assert str(seen[-1].url) == f"{URL}/pets"
+
+
+def test_the_refusal_of_an_unknown_tool_names_the_nearest_not_all_of_them():
+    stored = {
+        "remote": "x",
+        "description": "Does it.",
+        "parameters": {"type": "object", "properties": {}},
+        "read_only": False,
+        "idempotent": False,
+    }
+    names = [f"list_the_{kind}_{n}" for n in range(60) for kind in ("orders", "invoices")]
+    ToolSource.objects.create(
+        name="shop", kind="mcp", url=URL, tools=[{"name": name, **stored} for name in names]
+    )
+    c = conversation(tools={"shop": "allow"}, plan={"enabled": False})
+    scripted(calls("shop__list_orders_3"), say("Well."))
+    tell(c, "Which?")
+    refusal = calls_of(c)[0].result
+    assert "shop__list_the_orders_3," in refusal and refusal.endswith("and 100 others.")
+    assert len(refusal) < 1_000

@@ -195,7 +195,18 @@ async def test_an_error_of_the_tool_is_a_failure_in_its_own_words(small):
 async def test_a_long_result_is_cut_and_an_image_is_named(small):
     told = await call_tool(small, "long", {"characters": 200_000})
     assert len(told) < 60_100 and told.endswith("[cut: 200,000 characters in all]")
-    assert await call_tool(small, "picture", {}) == "Look:\n[image: image/png, 3,000 bytes]"
+    picture = await mcp.call_tool(small, "picture", {})
+    assert picture.text == "Look:\n[image: image/png, 70 bytes]"
+    assert [(each.media_type, len(each.data)) for each in picture.images] == [("image/png", 70)]
+
+
+async def test_a_file_in_a_result_is_text_and_a_link_is_named(small):
+    """As GitHub's get_file_contents gives it: the content is an embedded resource."""
+    assert await call_tool(small, "file", {}) == (
+        "successfully downloaded text file\n"
+        "[resource: repo://acme/tool/README.md, text/markdown]\n# Tool\nIt works."
+    )
+    assert await call_tool(small, "link", {}) == "[resource: doc://manual (manual; text/plain)]"
 
 
 async def test_a_line_beyond_every_measure_ends_the_server_not_us(small):

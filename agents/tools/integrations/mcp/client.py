@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, MutableMapping
 from contextlib import AsyncExitStack, suppress
 from typing import TypeVar
@@ -14,20 +13,15 @@ from mcp import Client, MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     REQUEST_TIMEOUT,
-    AudioContent,
-    BlobResourceContents,
     CallToolResult,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    TextContent,
     Tool,
 )
 from pydantic import ValidationError
 
 from agents.errors import Invalid
-from agents.tools.base import Arguments, ToolFailed, ToolResult, safe_name, truncated
+from agents.tools.base import Arguments, ToolFailed, ToolResult, safe_name
 from agents.tools.integrations.mcp import Server
+from agents.tools.integrations.mcp.results import result_of
 from agents.tools.integrations.mcp.transports import (
     NOT_MCP,
     TOO_LONG,
@@ -54,8 +48,6 @@ CLOSING = 1.3
 LONGEST_PAUSE = 30.0
 MOST_PAGES = 100
 MOST_TOOLS = 5000
-MOST_CHARACTERS = 60_000
-MOST_OF_AN_ERROR = 2_000
 
 T = TypeVar("T")
 Loop = asyncio.AbstractEventLoop
@@ -351,35 +343,3 @@ def stored_tools(tools: list[Tool], longest: int) -> list[Json]:
             }
         )
     return stored
-
-
-# What a tool gave back: text for the model, and data for a chain.
-
-
-def result_of(name: str, result: CallToolResult) -> ToolResult:
-    """The texts, what is not text by name, and the structured content as data.
-
-    Raises ToolFailed for a result that is an error.
-    """
-    text = "\n".join(block_text(block) for block in result.content)
-    if not result.content and result.structured_content is not None:
-        text = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
-    if result.is_error:
-        raise ToolFailed(truncated(text, MOST_OF_AN_ERROR) or f"{name} failed without saying why.")
-    return ToolResult(truncated(text, MOST_CHARACTERS), data=result.structured_content)
-
-
-def block_text(block: ContentBlock) -> str:
-    if isinstance(block, TextContent):
-        return block.text
-    if isinstance(block, ImageContent | AudioContent):
-        return f"[{block.type}: {block.mime_type}, {len(block.data) * 3 // 4:,} bytes]"
-    if not isinstance(block, EmbeddedResource):
-        return f"[resource: {block.uri}]"
-    resource = block.resource
-    kind = f"{resource.mime_type}, " if resource.mime_type else ""
-    if isinstance(resource, BlobResourceContents):
-        size = f"{len(resource.blob) * 3 // 4:,} bytes"
-    else:
-        size = f"{len(resource.text):,} characters"
-    return f"[resource: {resource.uri}, {kind}{size}]"

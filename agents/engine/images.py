@@ -1,0 +1,45 @@
+"""Images in results of tools: named by their key until it is known which of them are sent."""
+
+from __future__ import annotations
+
+from agents.llm.images import Part, image_part, parts_of
+from agents.llm.request import ChatMessage
+from agents.models import Attachment, StoredImage
+
+MOST_IMAGES = 8  # of a request, the newest ones
+STORED = "stored_image"
+
+
+def with_images(text: str, images: list[StoredImage]) -> object:
+    """The content of a tool's message: its text, and behind it the images, if there are any."""
+    named = [{"type": STORED, STORED: image["attachment"]} for image in images]
+    return [{"type": "text", "text": text}, *named] if named else text
+
+
+def images_in(messages: list[ChatMessage]) -> list[int]:
+    """The keys of the images that are named, in order."""
+    parts = [part for message in messages for part in parts_of(message)]
+    return [key_of(part) for part in parts if part["type"] == STORED]
+
+
+def key_of(part: Part) -> int:
+    """0 where the part is none of ours."""
+    return int(str(part.get(STORED) or 0))
+
+
+def load_images(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """The newest images as data in place of their names. The texts say what the others were."""
+    named = images_in(messages)
+    if not named:
+        return messages
+    newest = Attachment.objects.filter(pk__in=named[-MOST_IMAGES:])
+    loaded = {each.pk: image_part(each.media_type, bytes(each.data)) for each in newest}
+
+    def content_of(parts: list[Part]) -> list[Part]:
+        found = [loaded.get(key_of(part), part) for part in parts]
+        return [part for part in found if part["type"] != STORED]
+
+    return [
+        {**message, "content": content_of(parts)} if (parts := parts_of(message)) else message
+        for message in messages
+    ]
