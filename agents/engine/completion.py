@@ -68,8 +68,7 @@ def finish_completion(
     if "reasoning" in writing:
         persistence.finish_message(turn, writing["reasoning"], reply.reasoning)
     message = writing["text"] if "text" in writing else persistence.start_message(turn)
-    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
-    persistence.finish_reply(turn, message, reply, cost)
+    persistence.finish_reply(turn, message, request, reply, cost_of(request, reply))
     return outcome(message, bool(reply.calls))
 
 
@@ -96,8 +95,7 @@ async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
         async for part in parts:
             reply = part if isinstance(part, Reply) else reply
     assert reply is not None, "a stream ends with its reply or an error"
-    cost = cost_of(request, reply.tokens_in, reply.tokens_out)
-    await in_db(persistence.count_reply, step.turn, reply, cost)
+    await in_db(persistence.count_reply, step.turn, reply, cost_of(request, reply))
     label = chosen(reply.text, labels)
     yield StepDone(label, {"text": label})
 

@@ -29,6 +29,7 @@ from agents.statements import insert, prepared, store, updating
 
 if TYPE_CHECKING:
     from agents.llm.reply import Reply
+    from agents.llm.request import ModelRequest
     from agents.tools.base import Image
 
 
@@ -150,9 +151,15 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
     store(message, "text", "streaming", "meta", "changed_seq")
 
 
-def finish_reply(turn: Turn, message: Message, reply: Reply, cost: Decimal | None) -> None:
+def finish_reply(
+    turn: Turn, message: Message, request: ModelRequest, reply: Reply, cost: Decimal | None
+) -> None:
     """The model has answered: text, calls and usage at once. `cost` is in US dollars."""
     with fenced(turn):
+        if reply.calls or reply.wanted_back:
+            origin = {"provider": request.endpoint.provider, "model": request.model}
+            message.wanted_back = {**origin, **reply.wanted_back}
+            store(message, "wanted_back")
         calls = [
             ToolCall(
                 message=message,
@@ -188,7 +195,8 @@ def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     turn.usage_estimated = turn.usage_estimated or reply.estimated
     turn.tokens_in += reply.tokens_in
     turn.tokens_out += reply.tokens_out
-    store(turn, "tokens_in", "tokens_out", "cost", "usage_estimated", "checkpoint")
+    turn.tokens_cached += reply.cached_tokens
+    store(turn, "tokens_in", "tokens_out", "tokens_cached", "cost", "usage_estimated", "checkpoint")
 
 
 def resolve_error(turn: Turn) -> None:

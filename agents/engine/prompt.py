@@ -18,6 +18,7 @@ from agents.statements import one_of, prepared
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
 NOT_RUN = "Interrupted before it began: it was not run."
+BROKE_OFF = "(My reply broke off here.)"
 NEVER_DROPPED = 95  # instructions of this priority and more
 EARLIER_TURNS = 100  # that are read at once at most; 20 are enough for most windows
 
@@ -29,10 +30,11 @@ def earlier_turns(conversation: int, before: int) -> QuerySet[Turn, tuple[int]]:
 
 
 @prepared
-def texts(turns: list[int]) -> QuerySet[Message, tuple[int, int, str, str, Any]]:
+def texts(turns: list[int]) -> QuerySet[Message, tuple[int, int, str, str, Any, Any]]:
     """Turn by turn, in the order in which they were added."""
     rows = Message.objects.filter(one_of("turn_id", turns), kind=Message.Kind.TEXT)
-    return rows.order_by("turn_id", "seq").values_list("pk", "seq", "role", "text", "meta")
+    fields = ("pk", "seq", "role", "text", "meta", "wanted_back")
+    return rows.order_by("turn_id", "seq").values_list(*fields)
 
 
 @prepared
@@ -72,7 +74,21 @@ def within_window(
         room += len(part.text) // CHARACTERS_PER_TOKEN
     texts = [part.text.strip() for part in parts if part.text.strip()]
     system: list[ChatMessage] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
-    return [*system, *before, *([last] if last else []), *newest, *reminder]
+    said = [*before, *([last] if last else []), *newest, *reminder]
+    return [*system, *answered(said)]
+
+
+def answered(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """With a word of the assistant behind results that it never got to see.
+
+    A turn that failed or was stopped leaves them; Mistral refuses a person's words right behind.
+    """
+    whole: list[ChatMessage] = []
+    for message in messages:
+        if whole and whole[-1]["role"] == "tool" and message["role"] == "user":
+            whole.append({"role": "assistant", "content": BROKE_OFF})
+        whole.append(message)
+    return whole
 
 
 def rounds_of(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
@@ -165,6 +181,7 @@ class StoredMessage(NamedTuple):
     role: str
     text: str
     meta: dict[str, object]
+    wanted_back: dict[str, object] | None
 
 
 def messages_of(turns: list[int]) -> list[StoredMessage]:
@@ -180,27 +197,31 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
         calls_of[call.message_id].append(call)
     wire: list[ChatMessage] = []
     for message in stored:
-        text = str(message.meta.get("wire", message.text))
-        if message.role == "user":
-            wire.append({"role": "user", "content": text})
-        elif calls := calls_of.get(message.pk):
-            made = [
-                {
-                    "id": call.call_id,
-                    "type": "function",
-                    "function": {
-                        "name": call.tool,
-                        "arguments": dumps(call.arguments, ensure_ascii=False),
-                    },
-                }
-                for call in calls
-            ]
-            wire.append({"role": "assistant", "content": text or None, "tool_calls": made})
-            for call in calls:
-                nothing = "(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT
-                answer = {"role": "tool", "tool_call_id": call.call_id}
-                content = with_images(call.result or nothing, call.images or [])
-                wire.append({**answer, "content": content})
-        elif text:
-            wire.append({"role": "assistant", "content": text})
+        calls = calls_of.get(message.pk, []) if message.role == "assistant" else []
+        wire += [*as_said(message, calls), *map(result_of, calls)]
     return wire
+
+
+def as_said(message: StoredMessage, calls: list[ToolCall]) -> list[ChatMessage]:
+    """The message itself; nothing where there is nothing in it."""
+    text = str(message.meta.get("wire", message.text))
+    if message.role == "user":
+        return [{"role": "user", "content": text}]
+    said: ChatMessage = {"role": "assistant", "content": text or None}
+    if calls:
+        said["tool_calls"] = [as_made(call) for call in calls]
+    if message.wanted_back:
+        said["wanted_back"] = message.wanted_back
+    return [said] if text or calls else []
+
+
+def as_made(call: ToolCall) -> dict[str, object]:
+    arguments = dumps(call.arguments, ensure_ascii=False)
+    function = {"name": call.tool, "arguments": arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+def result_of(call: ToolCall) -> ChatMessage:
+    nothing = "(nothing)" if call.state == ToolCall.State.DONE else NO_RESULT
+    content = with_images(call.result or nothing, call.images or [])
+    return {"role": "tool", "tool_call_id": call.call_id, "content": content}

@@ -19,6 +19,7 @@ from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
 
 from agents.db import clock
+from agents.llm.reply import Reply
 from agents.llm.request import ModelRequest
 from agents.models import Conversation, Turn, TurnState
 from agents.statements import prepared, updating
@@ -228,14 +229,26 @@ def number(amount: float) -> str:
     return f"{amount:,.0f}" if amount == int(amount) or amount > 100 else f"{amount:,.2f}"
 
 
-def cost_of(request: ModelRequest, tokens_in: int, tokens_out: int) -> Decimal | None:
+# What Anthropic takes for tokens that are read from its cache and written to it, as parts of the
+# price of input (platform.claude.com/docs, prompt caching). Others charge nothing for writing, and
+# for reading each model has a price of its own.
+CACHE_RATES = {"anthropic_messages": (Decimal("0.1"), Decimal("1.25"))}
+
+
+def cost_of(request: ModelRequest, reply: Reply) -> Decimal | None:
     """US dollars by the provider's prices per million tokens; None where there are none.
 
-    Prices are {model: {"input": 0.4, "output": 1.6}}.
+    Prices are {model: {"input": 0.4, "cached_input": 0.1, "output": 1.6}}; without `cached_input`
+    cached tokens cost what others do. OpenRouter says itself what a reply has cost.
     """
     prices = request.endpoint.prices.get(request.model)
     if not prices:
-        return None
-    paid = Decimal(str(prices.get("input", 0))) * tokens_in
-    paid += Decimal(str(prices.get("output", 0))) * tokens_out
+        is_told = request.endpoint.provider == "openrouter" and reply.cost is not None
+        return Decimal(str(reply.cost)) if is_told else None
+    full = Decimal(str(prices.get("input", 0)))
+    read, write = CACHE_RATES.get(request.endpoint.api, (Decimal(1), Decimal(1)))
+    cached = Decimal(str(prices.get("cached_input", full * read)))
+    plain = max(0, reply.tokens_in - reply.cached_tokens - reply.stored_tokens)
+    paid = full * plain + cached * reply.cached_tokens + full * write * reply.stored_tokens
+    paid += Decimal(str(prices.get("output", 0))) * reply.tokens_out
     return paid / MILLION

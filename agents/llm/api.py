@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from agents.llm.anthropic_messages import AnthropicMessages
 from agents.llm.chat_completions import ChatCompletions
 from agents.llm.reply import Json, ModelPage, ReplyDraft
 from agents.llm.request import Endpoint, ModelRequest
@@ -22,8 +23,8 @@ class Api(Protocol):
 
     def draft(self) -> ReplyDraft: ...
 
-    def is_error(self, document: Json) -> bool:
-        """Does this document of a stream say that the rest of the reply will not come?"""
+    def error_in(self, document: Json) -> Json | None:
+        """What says that the rest of the reply will not come, if a document of a stream does."""
         ...
 
     def models_url(self, endpoint: Endpoint, after: str) -> str:
@@ -35,7 +36,10 @@ class Api(Protocol):
         ...
 
 
-ADAPTERS: dict[str, Api] = {"chat_completions": ChatCompletions()}
+ADAPTERS: dict[str, Api] = {
+    "chat_completions": ChatCompletions(),
+    "anthropic_messages": AnthropicMessages(),
+}
 
 
 def api_of(endpoint: Endpoint) -> Api:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from uuid import uuid4
+from dataclasses import dataclass, field
 
 from agents.llm.images import behind_results
 from agents.llm.reply import (
+    MOST_CALLS,
     Json,
     ListedModel,
     ModelPage,
@@ -22,15 +22,15 @@ from agents.llm.reply import (
     TextPart,
     as_dict,
     as_text,
+    call_of,
+    distinct,
+    is_origin_of,
     parsed,
     token_count,
 )
-from agents.llm.request import Endpoint, ModelRequest, estimated_tokens
-from agents.sanitize import is_too_deep, sanitize
-
-REASONING = ("reasoning_content", "reasoning")
-LONGEST_ID = 200
-MOST_CALLS = 128  # of one reply
+from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_tokens, short_id
+from agents.llm.wanted_back import REASONING, merge_details, reasoning_in, without_duplicates
+from agents.sanitize import sanitize
 
 
 class ChatCompletions:
@@ -45,8 +45,7 @@ class ChatCompletions:
         return {**bearer, **endpoint.headers}
 
     def body(self, request: ModelRequest) -> Json:
-        messages = behind_results(request.messages)
-        body: Json = {"model": request.model, "messages": messages, "stream": True}
+        body: Json = {"model": request.model, "messages": messages_for(request), "stream": True}
         if request.endpoint.flags.get("stream_options", True):
             body["stream_options"] = {"include_usage": True}
         if request.tools:
@@ -58,8 +57,11 @@ class ChatCompletions:
     def draft(self) -> ChatDraft:
         return ChatDraft()
 
-    def is_error(self, document: Json) -> bool:
-        return bool(document.get("error")) or document.get("object") == "error"
+    def error_in(self, document: Json) -> Json | None:
+        """OpenRouter also puts it into the choice it belongs to."""
+        if document.get("error") or document.get("object") == "error":
+            return document
+        return next((choice for choice in choices_in(document) if choice.get("error")), None)
 
     def models_url(self, endpoint: Endpoint, after: str) -> str:
         return f"{endpoint.base_url.rstrip('/')}/models"
@@ -72,6 +74,58 @@ class ChatCompletions:
         return ModelPage([ListedModel(name) for name in names])
 
 
+# What is asked
+
+
+def messages_for(request: ModelRequest) -> list[Json]:
+    """The messages as this model wants them.
+
+    What it gave along with a reply or a call goes back to it, calls of other models get ids that
+    any server takes.
+    """
+    ids: dict[object, str] = {}
+    sent: list[Json] = []
+    for message in behind_results(request.messages):
+        own = {key: value for key, value in message.items() if key != "wanted_back"}
+        if message["role"] == "assistant" and "tool_calls" in message:
+            is_own = is_origin_of(message, request)
+            extras = as_dict(as_dict(message.get("wanted_back")).get("calls")) if is_own else {}
+            own["tool_calls"] = [
+                call_for(call, extras, None if is_own else ids) for call in calls_in(message)
+            ]
+        if message["role"] == "assistant" and is_origin_of(message, request):
+            own |= as_dict(as_dict(message.get("wanted_back")).get("message"))
+        if message["role"] == "tool":
+            known = message.get("tool_call_id")
+            own["tool_call_id"] = ids.get(known, known)
+        sent.append(own)
+    return sent
+
+
+def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:
+    """`ids` takes up the id that the call gets, where it keeps not its own."""
+    known = as_text(call.get("id"))
+    extra = as_dict(extras.get(known))
+    function = {**as_dict(call.get("function")), **as_dict(extra.get("function"))}
+    if ids is not None:
+        ids[known] = short_id(known)
+        known = ids[known]
+    return {**call, **extra, "id": known, "function": function}
+
+
+def calls_in(message: ChatMessage) -> list[Json]:
+    calls = message.get("tool_calls")
+    return [as_dict(call) for call in calls] if isinstance(calls, list) else []
+
+
+def choices_in(document: Json) -> list[Json]:
+    choices = document.get("choices")
+    return [as_dict(choice) for choice in choices] if isinstance(choices, list) else []
+
+
+# What is answered
+
+
 @dataclass
 class CallDraft:
     """A call whose pieces are still arriving."""
@@ -80,10 +134,11 @@ class CallDraft:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    extra: Json = field(default_factory=dict)  # what else came with it
 
     @property
     def length(self) -> int:
-        return len(self.name) + len(self.arguments)
+        return len(self.id) + len(self.name) + len(self.arguments)
 
     def add(self, name: str, arguments: object) -> None:
         # Some servers repeat the name in every chunk, others stream it in fragments.
@@ -94,17 +149,18 @@ class CallDraft:
         elif isinstance(arguments, dict):
             self.arguments = json.dumps(arguments, ensure_ascii=False)
 
+    def keep_extra(self, piece: Json, function: Json) -> int:
+        """Characters of what the piece has besides what every call has."""
+        known = ("index", "id", "type", "function", "name", "arguments")
+        extra = {k: v for k, v in piece.items() if k not in known and v}
+        inner = {k: v for k, v in function.items() if k not in known and v}
+        if inner and function is not piece:
+            extra["function"] = inner
+        self.extra |= as_dict(sanitize(extra))
+        return len(json.dumps(extra, default=str)) if extra else 0
+
     def finished(self, cut_short: bool) -> RequestedCall:
-        call_id = self.id[:LONGEST_ID] or f"call_{uuid4().hex[:12]}"
-        arguments = parsed(self.arguments or "{}")
-        if isinstance(arguments, dict) and not is_too_deep(arguments):
-            return RequestedCall(call_id, self.name, as_dict(sanitize(arguments)))
-        broken = "are not a JSON object"
-        if cut_short:
-            broken = "were cut off at the model's output limit"
-        elif is_too_deep(arguments):
-            broken = "are nested too deeply"
-        return RequestedCall(call_id, self.name, {}, f"The arguments of {self.name} {broken}.")
+        return call_of(self.id, self.name, self.arguments, cut_short)
 
 
 @dataclass
@@ -115,7 +171,8 @@ class ChatDraft:
     usage: Json = field(default_factory=dict)
     finish_reason: str = ""
     documents: int = 0
-    called: int = 0  # characters of all calls
+    kept: Json = field(default_factory=dict)  # of the message, by its key
+    rest: int = 0  # characters of all calls, and of what came with them
 
     @property
     def began(self) -> bool:
@@ -123,7 +180,7 @@ class ChatDraft:
 
     @property
     def length(self) -> int:
-        return len(self.text) + len(self.reasoning) + self.called
+        return len(self.text) + len(self.reasoning) + self.rest
 
     @property
     def has_too_many_calls(self) -> bool:
@@ -132,8 +189,7 @@ class ChatDraft:
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]:
         self.documents += 1
         self.usage = as_dict(document.get("usage")) or self.usage
-        choices = document.get("choices")
-        for choice in map(as_dict, choices if isinstance(choices, list) else []):
+        for choice in choices_in(document):
             if choice.get("index") not in (0, None):
                 continue
             # A server that ignores `stream` sends `message` where a stream has `delta`.
@@ -141,11 +197,15 @@ class ChatDraft:
             delta = as_dict(choice.get("delta")) or message
             ended = as_text(choice.get("finish_reason")) or ("stop" if message else "")
             self.finish_reason = ended or self.finish_reason
-            reasoning = next((text for key in REASONING if (text := as_text(delta.get(key)))), "")
+            self.rest += merge_details(self.kept, delta)
+            name, reasoning = reasoning_in(delta)
             if reasoning:
                 self.reasoning += reasoning
+                if name in REASONING:
+                    self.kept[name] = as_text(self.kept.get(name)) + reasoning
                 yield ReasoningPart(reasoning)
-            if text := as_text(delta.get("content")):
+            # A refusal is what the model says, only under a name of its own.
+            if text := as_text(delta.get("content")) or as_text(delta.get("refusal")):
                 self.text += text
                 yield TextPart(text)
             self.add_calls(delta)
@@ -165,34 +225,50 @@ class ChatDraft:
             if draft is None or starts_another(draft, call_id, name, arguments):
                 draft = CallDraft(index)
                 self.calls.append(draft)
-            draft.id = draft.id or call_id
             before = draft.length
+            draft.id = draft.id or call_id
             draft.add(name, arguments)
-            self.called += draft.length - before
+            self.rest += draft.length - before + draft.keep_extra(piece, function)
 
     def finished(self, asked_tokens: Callable[[], int]) -> Reply:
         usage = self.usage
+        details = as_dict(usage.get("prompt_tokens_details"))
         tokens_in = token_count(usage.get("prompt_tokens") or usage.get("input_tokens"))
         tokens_out = token_count(usage.get("completion_tokens") or usage.get("output_tokens"))
         if estimated := not (tokens_in or tokens_out):
             written = "".join(draft.name + draft.arguments for draft in self.calls)
             tokens_in = asked_tokens()
             tokens_out = estimated_tokens(self.text + self.reasoning + written)
-        calls: dict[str, RequestedCall] = {}  # results are matched to calls by id
-        for draft in self.calls:
-            call = draft.finished(self.finish_reason == "length")
-            if call.name:
-                call_id = f"{call.id}-{len(calls)}" if call.id in calls else call.id
-                calls[call_id] = replace(call, id=call_id)
+        cut_short = self.finish_reason == "length"
+        named = [draft for draft in self.calls if draft.name]
+        calls = distinct([draft.finished(cut_short) for draft in named])
+        cost = usage.get("cost")
         return Reply(
             self.text,
             self.reasoning,
-            list(calls.values()),
+            calls,
             tokens_in,
             tokens_out,
             estimated,
             self.finish_reason,
+            # DeepSeek's name for it; OpenAI's is spoken by all others.
+            cached_tokens=token_count(
+                details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+            ),
+            stored_tokens=token_count(details.get("cache_write_tokens")),  # OpenRouter
+            cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+            wanted_back=self.wanted_back(named, calls),
         )
+
+    def wanted_back(self, drafts: list[CallDraft], calls: list[RequestedCall]) -> Json:
+        message = without_duplicates(self.kept, has_calls=bool(calls))
+        pairs = zip(drafts, calls, strict=True)
+        extras = {call.id: draft.extra for draft, call in pairs if draft.extra}
+        parts = {"message": message, "calls": extras}
+        return {name: part for name, part in parts.items() if part}
+
+    def go_on(self, request: ModelRequest) -> None:
+        return None
 
 
 def starts_another(draft: CallDraft, call_id: str, name: str, arguments: object) -> bool:

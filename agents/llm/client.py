@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 
@@ -13,17 +13,28 @@ from django.conf import settings
 
 from agents import http
 from agents.http_bodies import PLAIN, has_more_values, pieces
-from agents.llm import errors
+from agents.llm import adaptation, errors
 from agents.llm.api import api_of
-from agents.llm.chat_completions import MOST_CALLS
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES
-from agents.llm.images import count_images, without_images
-from agents.llm.reply import Json, ListedModel, ReasoningPart, Reply, ReplyDraft, TextPart, as_dict
+from agents.llm.images import without_images
+from agents.llm.reply import (
+    MOST_CALLS,
+    Json,
+    ListedModel,
+    ReasoningPart,
+    Reply,
+    ReplyDraft,
+    TextPart,
+    as_dict,
+)
 from agents.llm.request import Endpoint, ModelRequest
 from agents.telemetry import hooks
 
 Part = TextPart | ReasoningPart | Reply
 MOST_PAGES = 20  # of a list of models
+MOST_PAUSES = 10  # of one reply
+# How it shows that a connection was kept too long.
+DROPPED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError, httpx.CloseError)
 LONGEST_ERROR = 64 * 1024
 LONGEST_REPLY = 1_000_000  # characters, some 250,000 tokens: a model that goes on never stops
 # Seconds that a server may take to say [DONE], or how much was used, after the reply's end.
@@ -32,10 +43,6 @@ AFTERTHOUGHT = 3.0
 # of processor time, together they cost a third of it. Text is sent 25 times a second anyway.
 GATHER = 0.03
 GATHERED_BELOW = 0.001  # a piece that took less to come was there already
-# Servers that answered 400 to stream_options; they are not sent it again.
-_plain_servers: set[str] = set()
-# Addresses and models that answered with an error as long as there were images in a request.
-_blind_models: set[tuple[str, str]] = set()
 
 
 async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
@@ -43,29 +50,21 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
 
     Closing the generator closes the connection, and with it the model's work.
     """
-    api = api_of(request.endpoint)
-    draft = api.draft()
+    draft = api_of(request.endpoint).draft()
     with hooks.model_call(request) as call:
-        try:
-            async with (
-                _answer(request) as response,
-                aclosing(_documents(request, response, draft)) as documents,
-            ):
-                async for document in documents:
-                    if api.is_error(document):
-                        raise errors.from_stream(request, document, draft.began)
+        asked: ModelRequest | None = request
+        for _ in range(MOST_PAUSES):
+            if asked is None:
+                break
+            async with aclosing(_parts(asked, draft)) as parts:
+                async for part in parts:
                     if not call.answers:
                         call.first_piece()
-                    for part in draft.add(document):
-                        yield part
-                    if draft.length > LONGEST_REPLY:
-                        raise errors.endless(request, LONGEST_REPLY)
-                    if draft.has_too_many_calls:
-                        raise errors.too_many_calls(request, MOST_CALLS)
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
-            if not draft.finish_reason:
-                raise errors.broke(request, error, draft.began) from error
+                    yield part
+            asked = draft.go_on(asked)
         reply = draft.finished(request.estimated_tokens)
+        if reply.finish_reason == "refusal":
+            raise errors.withheld(request, reply.refusal, draft.began)
         if reply.is_empty and reply.finish_reason == "content_filter":
             raise errors.withheld(request)
         if reply.is_empty and (reply.finish_reason or not draft.documents):
@@ -74,6 +73,47 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
             raise errors.cut(request, draft.began)
         call.answered(reply)
     yield reply
+
+
+async def _parts(
+    request: ModelRequest, draft: ReplyDraft
+) -> AsyncGenerator[TextPart | ReasoningPart, None]:
+    """What one answer adds to the draft. Raises ModelError.
+
+    Servers close connections that were idle, and may do so just as a request is sent: where
+    nothing was received it is sent once more.
+    """
+    known, is_again = draft.documents, False
+    while True:
+        try:
+            async with (
+                _answer(request) as response,
+                aclosing(_documents(request, response, draft)) as documents,
+            ):
+                async for document in documents:
+                    for part in _added(request, draft, document):
+                        yield part
+            return
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
+            if isinstance(error, DROPPED) and draft.documents == known and not is_again:
+                is_again = True
+                continue
+            if not draft.finish_reason:
+                raise errors.broke(request, error, draft.began) from error
+            return
+
+
+def _added(
+    request: ModelRequest, draft: ReplyDraft, document: Json
+) -> Iterator[TextPart | ReasoningPart]:
+    """What a document adds to the draft, within bounds."""
+    if failed := api_of(request.endpoint).error_in(document):
+        raise errors.from_stream(request, failed, draft.began)
+    yield from draft.add(document)
+    if draft.length > LONGEST_REPLY:
+        raise errors.endless(request, LONGEST_REPLY)
+    if draft.has_too_many_calls:
+        raise errors.too_many_calls(request, MOST_CALLS)
 
 
 async def list_models(endpoint: Endpoint) -> list[ListedModel]:
@@ -122,30 +162,23 @@ async def _get(endpoint: Endpoint, url: str) -> str:
 
 @asynccontextmanager
 async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
-    """The response to a request that was accepted, asked once more in plainer form if need be."""
-    model = (request.endpoint.base_url, request.model)
-    if model in _blind_models:
-        request = replace(request, messages=without_images(request.messages))
-    has_images = count_images(request.messages) > 0
+    """The response to a request that was accepted; what is refused of it is left out at once."""
     client, endpoint, api = http.client(), request.endpoint, api_of(request.endpoint)
-    body = api.body(request)
-    if endpoint.base_url in _plain_servers:
-        body.pop("stream_options", None)
     headers = {**api.headers(endpoint), **PLAIN}
-    is_plainer = is_blind = False
-    while True:
+    lessons = adaptation.lessons_for(request)
+    for number in range(adaptation.MOST_LESSONS + 1):
+        if lessons.is_blind:
+            request = replace(request, messages=without_images(request.messages))
+        sent = adaptation.heeding(lessons, api.body(request))
         message = client.build_request(
-            "POST", api.url(endpoint), json=body, headers=headers, timeout=http.timeout()
+            "POST", api.url(endpoint), json=sent, headers=headers, timeout=http.timeout()
         )
         # Transports other than the network's own do not count time, so it is counted here too.
         async with asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT + settings.MODEL_IDLE_TIMEOUT):
             response = await client.send(message, stream=True)
         try:
             if response.status_code == 200:
-                if is_plainer:
-                    _plain_servers.add(endpoint.base_url)
-                if is_blind:
-                    _blind_models.add(model)
+                adaptation.remember(request, lessons)
                 yield response
                 return
             beginning = bytearray()
@@ -156,18 +189,12 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
             await response.aclose()
         text = beginning[:LONGEST_ERROR].decode(errors="replace")
         error = errors.from_status(request, response.status_code, text, response.headers)
-        if has_images and not is_blind and errors.may_mean_images(response.status_code, text):
-            options = body.get("stream_options")
-            body = api.body(replace(request, messages=without_images(request.messages)))
-            if not options:
-                body.pop("stream_options", None)
-            is_blind = True
-            continue
-        is_vague = error.kind == "bad_request" and errors.may_mean_stream_options(text)
-        if not is_vague or "stream_options" not in body:
+        learnt = None
+        if error.kind in ("bad_request", "server", "missing") and number < adaptation.MOST_LESSONS:
+            learnt = adaptation.learn(request, lessons, sent, response.status_code, text)
+        if learnt is None:
             raise error
-        del body["stream_options"]
-        is_plainer = True
+        lessons = learnt
 
 
 async def _read_into(body: bytearray, response: httpx.Response, most: int) -> None:

@@ -126,10 +126,13 @@ def nothing(request: ModelRequest) -> ModelError:
     return ModelError("nothing", UNANSWERED, detail, ADVICE["nothing"])
 
 
-def withheld(request: ModelRequest) -> ModelError:
-    detail = f"{request.endpoint.label}'s content filter stopped the reply of {request.model}."
+def withheld(request: ModelRequest, reason: str = "", began: bool = False) -> ModelError:
+    label = request.endpoint.label or request.endpoint.provider
+    detail = f"{label}'s content filter stopped the reply of {request.model}."
+    if reason:
+        detail = f"{request.model} refused: {ended(without_secrets(request, reason))}"
     advice = "Say it another way, or choose another model."
-    return ModelError("bad_request", "The reply was withheld", detail, advice)
+    return ModelError("bad_request", "The reply was withheld", detail, advice, began=began)
 
 
 def unreadable(request: ModelRequest, body: str, began: bool) -> ModelError:
@@ -175,11 +178,6 @@ TOO_LONG = re.compile(
 )
 NO_CREDIT = re.compile(r"insufficient_quota|billing|insufficient (credit|balance|fund)", re.I)
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
-UNKNOWN = re.compile(
-    r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected|not permitted"
-    r"|(un|not )supported|extra|additional",
-    re.IGNORECASE,
-)
 IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 
@@ -250,13 +248,6 @@ def missing_words(
     if request.endpoint.provider == "ollama":
         advice = f"Run ollama pull {request.model}, or choose another model in Settings > Agents."
     return "The model was not found", detail, advice
-
-
-def may_mean_stream_options(body: str) -> bool:
-    """Does a 400 name the option, or complain of something unknown without naming anything?"""
-    words = message_in(body)
-    named = re.search(r"stream_options|include_usage", body)
-    return bool(named or not words or UNKNOWN.search(words))
 
 
 def may_mean_images(status: int, body: str) -> bool:

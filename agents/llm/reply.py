@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
+from uuid import uuid4
 
-from agents.sanitize import sanitize_text
+from agents.llm.request import ChatMessage, ModelRequest
+from agents.sanitize import is_too_deep, sanitize, sanitize_text
 
 Json = dict[str, object]
 
+LONGEST_ID = 100_000  # characters; LiteLLM puts Gemini's signatures into ids
+MOST_CALLS = 128  # of one reply
 MOST_TOKENS = 10_000_000  # of one reply; more is a server's mistake
 
 
@@ -36,6 +40,13 @@ class RequestedCall:
 
 @dataclass(frozen=True)
 class Reply:
+    """`tokens_in` are all that were asked; of these, `cached_tokens` were read from the server's
+
+    cache and `stored_tokens` written to it. `wanted_back` is what came with the reply, or with one
+    of its calls, and has to be given back to the same model unchanged: {"message": …, "calls":
+    {id: …}}, in the words of its API. `refusal` is why the model would not answer.
+    """
+
     text: str
     reasoning: str
     calls: list[RequestedCall]
@@ -43,6 +54,11 @@ class Reply:
     tokens_out: int
     estimated: bool
     finish_reason: str
+    cached_tokens: int = 0
+    stored_tokens: int = 0
+    cost: float | None = None  # in US dollars, where the server says it
+    refusal: str = ""
+    wanted_back: Json = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
@@ -89,6 +105,41 @@ class ReplyDraft(Protocol):
         """`asked_tokens` estimates the request's, for a server that does not count."""
         ...
 
+    def go_on(self, request: ModelRequest) -> ModelRequest | None:
+        """What to ask for the rest, where the reply is not over but only paused."""
+        ...
+
+
+def call_of(call_id: str, name: str, arguments: str, cut_short: bool) -> RequestedCall:
+    """A call from what the model wrote; one without an id gets one."""
+    if not call_id or len(call_id) > LONGEST_ID:
+        call_id = f"call_{uuid4().hex[:12]}"
+    value = parsed(arguments or "{}")
+    if isinstance(value, dict) and not is_too_deep(value):
+        return RequestedCall(call_id, name, as_dict(sanitize(value)))
+    broken = "are not a JSON object"
+    if cut_short:
+        broken = "were cut off at the model's output limit"
+    elif is_too_deep(value):
+        broken = "are nested too deeply"
+    return RequestedCall(call_id, name, {}, f"The arguments of {name} {broken}.")
+
+
+def distinct(calls: list[RequestedCall]) -> list[RequestedCall]:
+    """Each with an id of its own, since results are matched to calls by it."""
+    found: dict[str, RequestedCall] = {}
+    for call in calls:
+        call_id = f"{call.id}-{len(found)}" if call.id in found else call.id
+        found[call_id] = replace(call, id=call_id)
+    return list(found.values())
+
+
+def is_origin_of(message: ChatMessage, request: ModelRequest) -> bool:
+    """Is the model that is asked the one that said this?"""
+    origin = as_dict(message.get("wanted_back"))
+    asked = (request.endpoint.provider, request.model)
+    return (origin.get("provider"), origin.get("model")) == asked
+
 
 def parsed(text: str) -> object:
     """JSON, also with raw line ends in its strings, and also when encoded twice; else None."""
@@ -106,8 +157,13 @@ def as_dict(value: object) -> Json:
 def as_text(value: object) -> str:
     """A text, or the texts of a list of parts; anything else is nothing."""
     if isinstance(value, list):
-        return "".join(as_text(as_dict(part).get("text")) for part in value)
+        return "".join(as_texts(value, "text"))
     return sanitize_text(value) if isinstance(value, str) else ""
+
+
+def as_texts(parts: object, name: str) -> list[str]:
+    """What is under this name in each part of a list."""
+    return [as_text(as_dict(part).get(name)) for part in (parts if isinstance(parts, list) else [])]
 
 
 def token_count(value: object) -> int:

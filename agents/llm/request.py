@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from agents.llm.images import IMAGE_TOKENS, count_images, without_images
 from agents.telemetry.redaction import redacted_url
 
-ChatMessage = dict[str, object]  # a message as the chat-completions API has it
+# A message as the chat-completions API has it. An assistant's may have `wanted_back` besides: what
+# came with it, and from which provider and model, for the adapter to give back.
+ChatMessage = dict[str, object]
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -61,3 +64,12 @@ class ModelRequest:
 
 def estimated_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def short_id(call_id: str) -> str:
+    """An id that every API takes for a call that another model made.
+
+    Mistral wants nine letters or digits, OpenAI at most 40 characters, Anthropic no others than
+    letters, digits, _ and -.
+    """
+    return sha256(call_id.encode()).hexdigest()[:9]

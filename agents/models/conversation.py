@@ -56,6 +56,8 @@ class Message(models.Model):
     text = fields.TextField(blank=True)
     streaming = models.BooleanField(default=False)
     meta = fields.JSONField(default=dict)
+    # What came with a model's reply for that model to get back, and which one it was.
+    wanted_back = fields.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -108,6 +108,7 @@ class Turn(models.Model):
     model_calls = models.PositiveIntegerField(default=0)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
+    tokens_cached = models.PositiveIntegerField(default=0, db_default=0)  # of those in
     usage_estimated = models.BooleanField(default=False)
     cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
     queued_at = models.DateTimeField(auto_now_add=True)
@@ -172,7 +173,7 @@ class ToolCall(models.Model):
 
     message = models.ForeignKey("agents.Message", models.CASCADE, related_name="tool_calls")
     turn = models.ForeignKey(Turn, models.CASCADE, related_name="tool_calls")
-    call_id = fields.CharField(max_length=200)
+    call_id = fields.TextField()
     position = models.PositiveSmallIntegerField(default=0)
     tool = fields.CharField(max_length=200)
     arguments = fields.JSONField(default=dict)

@@ -94,9 +94,12 @@ class ModelCall:
         self.outcome = "done"
         metrics.tokens.labels(self.provider, "in").inc(reply.tokens_in)
         metrics.tokens.labels(self.provider, "out").inc(reply.tokens_out)
+        metrics.cached_tokens.labels(self.provider).inc(reply.cached_tokens)
         facts: tracing.Facts = {
             "gen_ai.usage.input_tokens": reply.tokens_in,
             "gen_ai.usage.output_tokens": reply.tokens_out,
+            "gen_ai.usage.cache_read.input_tokens": reply.cached_tokens or None,
+            "gen_ai.usage.cache_creation.input_tokens": reply.stored_tokens or None,
             "planside.usage.estimated": reply.estimated,
             "gen_ai.response.finish_reasons": [reply.finish_reason]
             if reply.finish_reason

@@ -45,6 +45,12 @@ tokens = Counter(
     ["provider", "direction"],
     registry=REGISTRY,
 )
+cached_tokens = Counter(
+    "planside_cached_tokens",
+    "Of the tokens that models read, those that came from the server's cache.",
+    ["provider"],
+    registry=REGISTRY,
+)
 tool_seconds = Histogram(
     "planside_tool_call_seconds",
     "Tool calls; the operations of a service count under its name.",

@@ -10,7 +10,7 @@ from asgiref.sync import async_to_sync
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents import http
-from agents.llm import client as model_client
+from agents.llm import adaptation
 from agents.llm.client import stream
 from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Attachment
@@ -33,7 +33,7 @@ ATTACHED = {"type": "text", "text": "[the images of the tool results above, in o
 @pytest.fixture(autouse=True)
 def _clean():
     yield
-    model_client._blind_models.clear()
+    adaptation.forget_lessons()
 
 
 def talk(c, *words):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm import client as model_client
+from agents.llm import adaptation
 from agents.llm.client import list_models, stream
 from agents.llm.errors import ModelError
 from agents.llm.reply import ReasoningPart, Reply, TextPart
@@ -39,7 +39,7 @@ HELLO = [{"role": "user", "content": "Hello"}]
 async def clean() -> AsyncIterator[None]:
     yield
     await http.aclose_all()  # or it is collected later, and blamed on the test that runs then
-    model_client._plain_servers.clear()
+    adaptation.forget_lessons()
 
 
 def asking(endpoint: Endpoint = OPENAI, **more: Any) -> ModelRequest:

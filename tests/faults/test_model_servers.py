@@ -257,4 +257,5 @@ def test_a_reply_knows_its_length_without_counting_again() -> None:
         list(draft.add(json.loads(called([number]).removeprefix(b"data: "))))
     assert len(draft.calls) == MOST_CALLS
     assert not draft.has_too_many_calls
-    assert draft.length == MOST_CALLS * len("read_file{}")
+    ids = sum(len(f"c{number}") for number in range(MOST_CALLS))
+    assert draft.length == MOST_CALLS * len("read_file{}") + ids

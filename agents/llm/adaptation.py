@@ -1,0 +1,172 @@
+"""What servers refused of a request, and what they are sent instead from then on.
+
+Compatible servers differ in the parameters they take, and so do the models of one server: GPT-5
+wants `max_completion_tokens` and no temperature, Mistral knows no `stream_options`, models of
+Claude have each their own limit of output. A refusal says so; what it says is learnt by address
+and model, so that it costs one request and not one each time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from agents.llm.errors import IMAGES, may_mean_images, message_in
+from agents.llm.images import count_images
+from agents.llm.reply import Json, as_dict, as_text
+from agents.llm.request import ModelRequest
+from agents.llm.wanted_back import LISTS, OBJECTS, REASONING
+
+MOST_LEARNT = 1000  # addresses and models; who was asked longest ago is forgotten
+MOST_LESSONS = 5  # of one request
+# Without these there is no request.
+NEEDED = ("model", "messages", "stream", "tools", "system")
+# Something was not known, and nobody says what.
+VAGUE = (
+    r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected|not permitted"
+    r"|(un|not )supported|extra|additional"
+)
+# The answer names a parameter and has one of these words: then it is not wanted, or not so.
+UNWANTED = VAGUE + r"|n(o|')t support|not allowed|deprecated|only the default"
+# Anthropic: "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens"
+MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)|at most (\d+) (?:completion|output) tokens")
+MESSAGE_KEYS = (*REASONING, *LISTS, *OBJECTS)
+# Gemini's own stand-in for calls that it did not make (ai.google.dev/gemini-api/docs/
+# thought-signatures); DeepSeek takes an empty reasoning for them.
+SIGNATURE: Json = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """`without` are parameters, `bare` keys of messages that are left out."""
+
+    without: frozenset[str] = frozenset()
+    bare: frozenset[str] = frozenset()
+    renames_max_tokens: bool = False
+    most_output: int | None = None
+    wants_reasoning: bool = False
+    wants_signatures: bool = False
+    folds_system: bool = False
+    is_blind: bool = False  # images are left out
+
+
+_learnt: OrderedDict[tuple[str, str], Lessons] = OrderedDict()
+
+
+def lessons_for(request: ModelRequest) -> Lessons:
+    return _learnt.get(key_of(request), Lessons())
+
+
+def remember(request: ModelRequest, lessons: Lessons) -> None:
+    """Once a request that heeds them was accepted."""
+    if lessons == lessons_for(request):
+        return
+    _learnt[key_of(request)] = lessons
+    _learnt.move_to_end(key_of(request))
+    while len(_learnt) > MOST_LEARNT:
+        _learnt.popitem(last=False)
+
+
+def forget_lessons() -> None:
+    _learnt.clear()
+
+
+def key_of(request: ModelRequest) -> tuple[str, str]:
+    return request.endpoint.base_url, request.model
+
+
+def learn(
+    request: ModelRequest, known: Lessons, sent: Json, status: int, body: str
+) -> Lessons | None:
+    """What is to be done differently, by the server's words; None where they say nothing of it.
+
+    `sent` is what was refused, with `body` as the answer. Images are suspected where it speaks of
+    them, and where nothing else can be meant.
+    """
+    found, is_blind = known, replace(known, is_blind=True)
+    may_be_blind = count_images(request.messages) > 0 and may_mean_images(status, body)
+    if may_be_blind and IMAGES.search(body):
+        return is_blind
+    if status in (400, 422, 500):
+        found = from_words(known, sent, status, body)
+    if found == known and may_be_blind:
+        found = is_blind
+    return None if found == known else found
+
+
+def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
+    words, found = message_in(body), known
+    if "reasoning_content" in body and re.search(r"passed back|missing", words, re.I):
+        found = replace(known, wants_reasoning=True)
+    elif re.search(r"missing a `?thought_?signature", words, re.I):
+        found = replace(known, wants_signatures=True)
+    elif re.search(r"system message must be at the begin|unexpected role .system", words, re.I):
+        found = replace(known, folds_system=True)
+    elif status == 500:
+        return known
+    elif match := MOST_OUTPUT.search(words):
+        found = replace(known, most_output=int(match[1] or match[2]))
+    elif "max_completion_tokens" in body and "max_tokens" in sent:
+        found = replace(known, renames_max_tokens=True)
+    elif name := refused_parameter(sent, words, body):
+        found = replace(known, without=known.without | {name})
+    elif name := refused_message_key(sent, words):
+        found = replace(known, bare=known.bare | {name})
+    return found
+
+
+def refused_parameter(sent: Json, words: str, body: str) -> str:
+    """The optional parameter that the answer names; nothing if it names none.
+
+    `stream_options` is also suspected where no reason is given: servers that do not know it often
+    say no more than that the request is bad.
+    """
+    optional = [name for name in sent if name not in NEEDED]
+    named = [name for name in optional if re.search(rf"(?<![\w.]){name}(?!\w)", body)]
+    if named and re.search(UNWANTED, f"{words} {body}", re.I):
+        return named[0]
+    if "include_usage" in body and "stream_options" in sent:
+        return "stream_options"
+    is_vague = not words or re.search(VAGUE, words, re.I)
+    return "stream_options" if is_vague and "stream_options" in sent else ""
+
+
+def refused_message_key(sent: Json, words: str) -> str:
+    """What was given back to the model that does not want it; nothing if the words name none."""
+    messages = sent.get("messages")
+    keys = {key for each in (messages if isinstance(messages, list) else []) for key in each}
+    named = [key for key in MESSAGE_KEYS if key in keys and re.search(rf"\b{key}\b", words)]
+    return named[0] if named and re.search(UNWANTED, words, re.I) else ""
+
+
+def heeding(lessons: Lessons, body: Json) -> Json:
+    """The request as this model wants it."""
+    if lessons == Lessons():
+        return body
+    body = {name: value for name, value in body.items() if name not in lessons.without}
+    most = body.get("max_tokens")
+    if lessons.most_output and isinstance(most, int):
+        body["max_tokens"] = min(most, lessons.most_output)
+    if lessons.renames_max_tokens and "max_tokens" in body:
+        body["max_completion_tokens"] = body.pop("max_tokens")
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        body["messages"] = [message_heeding(lessons, as_dict(each)) for each in messages]
+    return body
+
+
+def message_heeding(lessons: Lessons, message: Json) -> Json:
+    if message.get("role") != "assistant":
+        return message
+    message = {key: value for key, value in message.items() if key not in lessons.bare}
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return message
+    if lessons.wants_reasoning:
+        message.setdefault("reasoning_content", "")
+    first = as_dict(calls[0])
+    signature = as_dict(as_dict(first.get("extra_content")).get("google")).get("thought_signature")
+    if lessons.wants_signatures and not as_text(signature):
+        message["tool_calls"] = [{**first, "extra_content": SIGNATURE}, *calls[1:]]
+    return message
