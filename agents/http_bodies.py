@@ -1,4 +1,4 @@
-"""Bodies that others send over HTTP, read within bounds: unpacked, decoded and measured.
+"""Bodies that others send over HTTP, read within bounds: unpacked and decoded.
 
 Unpacking goes piece by piece, so that a small answer cannot become a huge one.
 
@@ -6,11 +6,6 @@ A charset is believed if it is one of a few that are decoded in one pass; everyt
 as UTF-8. Python also knows codecs that take quadratic time (punycode), that are no character sets
 (hex, zlib) or that always fail (undefined), and httpx asks for any of them by name. So a service's
 word never reaches Python's registry of codecs, nor `charset_encoding` or `text` of httpx.
-
-JSON is measured before it is parsed. A parser written in C keeps every other thread and task of the
-process waiting until it is done, and what it takes grows with the values rather than with the
-bytes: 4 MB that are one text take milliseconds, 4 MB of `[],[],` half a second, and many seconds
-where pydantic validates each of them.
 """
 
 from __future__ import annotations
@@ -115,23 +110,3 @@ def decoded(body: bytes, content_type: str) -> str:
 def table(codec: str) -> str:
     """What each byte means, without gaps: an error handler per byte takes 250 ms a megabyte."""
     return bytes(range(256)).decode(codec, errors="replace")
-
-
-# JSON
-
-
-def has_more_values(text: bytes, most: int) -> bool:
-    """Whether there are more values than that: one for each comma and opening bracket.
-
-    Those in strings do not count; strings are only looked for where it depends on them.
-    """
-    if separators(text) <= most:
-        return False
-    text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
-    if text.count(b'"') > 4 * (most + 1):  # a value may have a key, each with two quotation marks
-        return True
-    return separators(b"".join(text.split(b'"')[::2])) > most
-
-
-def separators(text: bytes) -> int:
-    return text.count(b",") + text.count(b"[") + text.count(b"{")

@@ -10,14 +10,14 @@ from pydantic import JsonValue
 from agents.config.ownership import owner_of
 from agents.config.schema import PLAN, AllowedCall
 from agents.config.store import AgentRecord, is_admins, list_agents
-from agents.engine.available_tools import agent_tools
+from agents.engine.available_tools import agent_tools, left_out
 from agents.errors import Refused
 from agents.models import ToolSource
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
-from agents.tools.base import BETWEEN, RUN_AGENT
+from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS
 from agents.tools.integrations.actions import BUILT_IN, list_sources
-from agents.tools.permissions import NEVER_OFF, grant_of
+from agents.tools.permissions import NEVER_OFF, grant_of, is_off
 
 # Shell and network are off until somebody grants them; writing asks.
 DEFAULT_GRANTS = {
@@ -104,6 +104,17 @@ def grant_rows(agent: AgentRecord) -> list[GrantRow]:
         if name not in listed and not is_no_choice:
             rows.append(grant_row(agent, name, description_of(agent, name)))
     return rows
+
+
+def note_on_large_offers(agent: AgentRecord) -> str:
+    """Which operations a model finds by searching alone, if there are any."""
+    if is_off(agent, SEARCH_TOOLS):
+        way = f"and {SEARCH_TOOLS} is off: it cannot call them."
+    else:
+        way = f"so it finds them with {SEARCH_TOOLS}."
+    counts = left_out(permissions.of_agent(agent)).items()
+    named = [f"{count:,} operations of {source}" for source, count in counts]
+    return f"{' and '.join(named)}: more than a model is offered at once, {way}" if named else ""
 
 
 def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:

@@ -19,6 +19,13 @@ class ToolShape(BaseModel):
     says_read_only: bool
 
 
+class SkippedShape(BaseModel):
+    """An operation of the document that is not offered, and why."""
+
+    operation: str
+    why: str
+
+
 class SourceShape(BaseModel):
     """`url` and `command` are null for people who are no admins."""
 
@@ -31,6 +38,7 @@ class SourceShape(BaseModel):
     timeout_s: int
     trusts_hints: bool
     tools: list[ToolShape]
+    skipped: list[SkippedShape]
     error: str
     note: str
     updated_at: str
@@ -55,6 +63,7 @@ def shape(source: ToolSource, *, for_admin: bool = True) -> SourceShape:
             )
             for tool in source.tools
         ],
+        skipped=[SkippedShape(**each) for each in source.skipped],
         error=source.error if for_admin or not source.error else "It could not be asked.",
         note=note_on(source),
         updated_at=source.updated_at.isoformat(),

@@ -6,6 +6,8 @@ time one is called.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -13,11 +15,14 @@ from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import run_agent_tools
 from agents.models import ToolCall, Turn
 from agents.tools import permissions
-from agents.tools.base import BETWEEN, RUN_AGENT, Tool
+from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool, ToolFailed
+from agents.tools.confinement import Workspace
 from agents.tools.fetch import fetch_tools
 from agents.tools.files import file_tools
+from agents.tools.integrations.openapi.requests import ReadFile
 from agents.tools.integrations.tools import source_tools
 from agents.tools.permissions import NEVER_OFF, Grant, Permissions, allows, hides, is_off
+from agents.tools.search import newest_found, search_tool, select, service_of
 from agents.tools.shell import shell_tools
 
 MOST_NAMED = 20  # tools in the refusal of one that is not on offer: the nearest ones
@@ -25,13 +30,22 @@ MOST_NAMED = 20  # tools in the refusal of one that is not on offer: the nearest
 
 @dataclass(frozen=True)
 class AvailableTools:
-    """The tools of one moment, by name, with the grant each call needs."""
+    """The tools of one moment, by name, with the grant each call needs.
+
+    `unlisted` may be called, but a request has no room to describe them; `left_out` may be called
+    once `search_tools` has found them.
+    """
 
     offer: Offer
     tools: dict[str, Tool] = field(default_factory=dict)
     grants: dict[str, Grant] = field(default_factory=dict)
-
+    unlisted: Set[str] = frozenset()
+    left_out: Set[str] = frozenset()
     always_allow: tuple[object, ...] = ()
+
+    @property
+    def listed(self) -> list[Tool]:
+        return [tool for tool in self.tools.values() if tool.name not in self.unlisted]
 
     def must_ask(self, call: ToolCall) -> bool:
         """Set to ask, not decided yet, and exactly this call was not allowed for always."""
@@ -47,6 +61,8 @@ class AvailableTools:
         """Why the call cannot be carried out now, or nothing."""
         if call.tool in self.tools:
             return ""
+        if call.tool in self.left_out:
+            return f"{call.tool} was not carried out. It has to be found with search_tools first."
         names = sorted(self.tools)
         if len(names) > MOST_NAMED:
             source = call.tool.partition(BETWEEN)[0] + BETWEEN
@@ -63,7 +79,7 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
 
     Grants are read from the agent's file at each call, not from the turn's snapshot; `names` is
     the chain task's own list. Plan tools come from the gate: a task may hide those that are not
-    vital.
+    vital. What was found goes last, so that requests begin alike.
     """
     now = permissions.of_turn(turn)
     offer = handler_of(turn).offer(turn, now.agent)
@@ -73,22 +89,52 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
         hidden = hides(names, tool.name) and tool.name not in NEVER_OFF
         if not hidden and not is_off(now.agent, tool.name):
             tools[tool.name] = tool
-    grants: dict[str, Grant] = {}
     own: list[Tool] = []
+    operations: list[Tool] = []
     if offer.agent_tools != "none":
-        own += agent_tools(now)
-        own += source_tools([*now.agent.file.tools, *now.lifted])
-        own += run_agent_tools(turn, list(now.callable_agents))
-    for tool in own:
-        grant = now.grant(tool.name)
+        own = [*agent_tools(now), *run_agent_tools(turn, list(now.callable_agents))]
+        operations = source_tools(reader_of_files(now))
+    grants = {tool.name: now.grant(tool.name) for tool in (*own, *operations)}
+
+    def is_open(tool: Tool) -> bool:
+        granted = grants[tool.name] != "off" or tool.name == "run_agent"
         open_now = tool.read_only or offer.agent_tools == "all"
-        granted = grant != "off" or tool.name == "run_agent"
-        if granted and open_now and allows(names, tool.name):
-            tools.setdefault(tool.name, tool)
-            grants[tool.name] = grant
+        return granted and open_now and allows(names, tool.name)
+
+    operations = list(filter(is_open, operations))
+    window = int(turn.config.get("context_window") or 32768)
+    selection = select(operations, {*now.words, *names}, window)
+    by_name = {tool.name: tool for tool in selection.left_out}
+    unlocked = [by_name.pop(n) for n in turn.checkpoint.get("unlocked", []) if n in by_name]
+    listed = newest_found(selection, unlocked, window)
+    search = [search_tool(operations, selection.left_out)] if selection.left_out else []
+    if hides(names, SEARCH_TOOLS) or is_off(now.agent, SEARCH_TOOLS):
+        search = []
+    for tool in [*filter(is_open, own), *selection.offered, *search, *unlocked]:
+        tools.setdefault(tool.name, tool)
     grants |= {f"{RUN_AGENT}{id}": grant for id, grant in now.callable_agents.items()}
     always = ({"tool": a.tool, "arguments": a.arguments} for a in now.agent.file.always_allow)
-    return AvailableTools(offer, tools, grants, tuple(always))
+    unlisted = {tool.name for tool in unlocked} - {tool.name for tool in listed}
+    return AvailableTools(offer, tools, grants, unlisted, set(by_name), tuple(always))
+
+
+def left_out(now: Permissions) -> Counter[str]:
+    """How many operations of which services a model finds only by searching."""
+    operations = source_tools(reader_of_files(now))
+    granted = [tool for tool in operations if now.grant(tool.name) != "off"]
+    selection = select(granted, now.words, now.agent.file.context_window)
+    return Counter(service_of(tool) for tool in selection.left_out)
+
+
+def reader_of_files(now: Permissions) -> ReadFile:
+    """The agent's files, for operations that send some."""
+
+    def read(path: str, largest: int) -> bytes:
+        if now.grant("read_file") == "off":
+            raise ToolFailed("It sends a file of the workspace, and read_file is off here.")
+        return Workspace(now.folder).read(path, largest)
+
+    return read
 
 
 def agent_tools(now: Permissions) -> list[Tool]:

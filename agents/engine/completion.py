@@ -136,7 +136,7 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     targets = [step.work.chain.find(branch.goto) for branch in branches]
     runs_calls = any(task and task.handler == "execute_tool_calls" for task in targets)
     described = turn.config.get("tool_descriptions") or {}
-    offered = available.tools.values() if runs_calls and labels is None else ()
+    offered = available.listed if runs_calls and labels is None else []
     tools = [tool.as_function(described.get(tool.name)) for tool in offered]
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
     provider = step.expanded(config.provider) or str(turn.config.get("provider") or "")

@@ -148,11 +148,19 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     yield ToolCallChanged(call.pk)
     state, result = await hooks.tool_call(call, outcome_of(tool, call))
     changes: Checkpoint = {"ended": True} if result.ends_turn else {}
+    if result.unlocks:
+        changes["unlocked"] = unlocked(turn, result)
     if step.task.tools is not None:
         changes["own_result"] = chain_data_of(result)
     text = truncated(result.text, RESULT_LIMIT)
     await in_db(partial(persistence.end_call, turn, call, state, text, result.images, **changes))
     yield ToolCallChanged(call.pk)
+
+
+def unlocked(turn: Turn, result: ToolResult) -> list[str]:
+    """What is found again moves to the end, which is what stays when there is not room for all."""
+    before = turn.checkpoint.get("unlocked", [])
+    return [*(name for name in before if name not in result.unlocks), *result.unlocks]
 
 
 def admit(step: Step, call: ToolCall) -> Tool | None:

@@ -12,7 +12,8 @@ import httpx
 from django.conf import settings
 
 from agents import http
-from agents.http_bodies import PLAIN, has_more_values, pieces
+from agents.http_bodies import PLAIN, pieces
+from agents.json_size import has_more_values
 from agents.llm import adaptation, errors
 from agents.llm.api import api_of
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES

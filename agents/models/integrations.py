@@ -10,7 +10,8 @@ from agents.models import fields
 class ToolSource(models.Model):
     """A registered service whose operations are tools: an OpenAPI document or an MCP server.
 
-    `tools` is what it offered when it was last asked, `error` why it could not be asked.
+    `tools` is what it offered when it was last asked, `skipped` which operations of its document
+    could not be understood and why, `error` why it could not be asked.
     `headers` are secrets; `inject` are arguments the model never sees. For a command, `headers`
     are its environment variables. `timeout_s` is how long one call may take.
     """
@@ -27,6 +28,7 @@ class ToolSource(models.Model):
     headers = fields.JSONField(default=dict)
     inject = fields.JSONField(default=dict)
     tools = fields.JSONField(default=list)
+    skipped = fields.JSONField(default=list, db_default=[])
     error = fields.TextField(blank=True)
     timeout_s = models.PositiveSmallIntegerField(default=60)
     # What it says only reads, or may be repeated, counts as such: an admin's word, not its own.

@@ -38,6 +38,9 @@ class Checkpoint(Retrying, total=False):
     own_call: int | None  # the ToolCall that the chain makes itself
     own_result: TaskOutput | None  # what it gave back
 
+    # What it may call
+    unlocked: list[str]  # operations that search_tools has found, in this order
+
     # How the turn ends
     by_output: bool  # by what its chain gives out, since no task of it runs tool calls
     ended: bool  # a tool has ended it

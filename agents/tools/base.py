@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -39,15 +40,17 @@ class Image:
 class ToolResult:
     """What a call gave back: `text` is what a model and a person read.
 
-    `ends_turn` is set by tools with which the model declares its work in this turn finished.
-    `images` are for models that see; the text names them too. For chains, `body` is the data alone
-    where `text` says more around it, `data` a structured result, and `facts` what is known
-    besides: an HTTP status, an exit code.
+    `ends_turn` is set by tools with which the model declares its work in this turn finished;
+    `unlocks` names tools that are on offer from now on, until the turn ends. `images` are for
+    models that see; the text names them too. For chains, `body` is the data alone where `text` says
+    more around it, `data` a structured result, and `facts` what is known besides: an HTTP status,
+    an exit code.
     """
 
     text: str
     ends_turn: bool = False
     images: tuple[Image, ...] = ()
+    unlocks: tuple[str, ...] = ()
     body: str | None = None
     data: object = None
     facts: dict[str, object] = field(default_factory=dict)
@@ -71,6 +74,11 @@ class Tool:
     @property
     def repeatable(self) -> bool:
         return self.read_only or self.idempotent
+
+    @cached_property
+    def tokens(self) -> int:
+        """What a request says of it, estimated at four characters each."""
+        return len(json.dumps(self.as_function())) // 4
 
     def as_function(self, description: str | None = None) -> dict[str, object]:
         """The tool in the form of the chat-completions API."""
@@ -171,6 +179,7 @@ def longest_for(source: str) -> int:
     return LONGEST - len(source) - len(BETWEEN)
 
 
+SEARCH_TOOLS = "search_tools"  # offered where an agent has more operations than fit
 RUN_AGENT = "run_agent:"  # before an agent's id: the grant to call it
 # They come from the gate of a plan; a chain may name them, and takes none away.
 PLAN_TOOLS = frozenset({

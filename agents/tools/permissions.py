@@ -25,7 +25,7 @@ from agents.config.store import (
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
-from agents.tools.base import BETWEEN, FILE_TOOLS, RUN_AGENT, SERVER_TOOLS
+from agents.tools.base import BETWEEN, FILE_TOOLS, RUN_AGENT, SEARCH_TOOLS, SERVER_TOOLS
 
 ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
 
@@ -50,6 +50,11 @@ class Permissions:
         """Whether the nearest word in agent.json is off, and not merely missing."""
         words = (self.agent.file.tools.get(word) for word in (*words_for(name), "*"))
         return next((word for word in words if word), "") == "off"
+
+    @property
+    def words(self) -> set[str]:
+        """Whatever agent.json names, and what is lifted for this run."""
+        return {*self.agent.file.tools, *self.lifted}
 
     @property
     def callable_agents(self) -> dict[str, Grant]:
@@ -191,4 +196,4 @@ def is_off(agent: AgentRecord, name: str) -> bool:
 def known_names() -> set[str]:
     """Every name a grant or a chain may use: tools, and what tools come from."""
     sources = ToolSource.objects.values_list("name", flat=True)
-    return {*GROUPS, *GROUPS.values(), "fetch_url", "run_agent", *sources}
+    return {*GROUPS, *GROUPS.values(), "fetch_url", "run_agent", SEARCH_TOOLS, *sources}

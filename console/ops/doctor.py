@@ -30,7 +30,9 @@ from agents.models import ToolSource, TurnState
 from agents.queue.claims import backlog, runners
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
+from agents.tools.integrations.actions import note_on
 from console import env
+from console.agent_tools import note_on_large_offers
 from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
 from console.live.memory_layer import MemoryLayer
 from console.ops import tracing
@@ -159,6 +161,10 @@ def tool_sources() -> Iterator[Finding]:
         if source.error:
             again = f"Then: manage.py tools test {source.name}"
             yield Finding(about, "wrong", source.error, again)
+        elif source.skipped:
+            worst = source.skipped[0]
+            sentence = f"{note_on(source)} {worst['operation']}: {worst['why']}"
+            yield Finding(about, "note", sentence)
         else:
             yield Finding(about, "fine", f"{len(source.tools):,} tools.")
 
@@ -227,7 +233,7 @@ def agents(has_database: bool) -> Iterator[Finding]:
     """Each agent's file and folder, and the server of its model (asked once)."""
     providers: list[str] = []
     for agent in list_agents():
-        yield agent_file(agent)
+        yield agent_file(agent, has_database)
         if agent.file.provider not in providers:
             providers.append(agent.file.provider)
     if has_database:  # an admin's providers are in it
@@ -236,7 +242,7 @@ def agents(has_database: bool) -> Iterator[Finding]:
         yield Finding("Agents", "note", "there are none yet.", "The first start brings one.")
 
 
-def agent_file(agent: AgentRecord) -> Finding:
+def agent_file(agent: AgentRecord, has_database: bool = True) -> Finding:
     about = f"Agent {agent.id}"
     if agent.problem:
         return Finding(about, "wrong", agent.problem, f"Mend {agent.path}.")
@@ -250,6 +256,8 @@ def agent_file(agent: AgentRecord) -> Finding:
         return Finding(about, "wrong", sentence, f'Change "chains" in {agent.path}.')
     if agent.warning:
         return Finding(about, "note", agent.warning, f"Change it in {agent.path}.")
+    if has_database and (left_out := note_on_large_offers(agent)):
+        return Finding(about, "note", left_out)
     model = f"{agent.file.provider}/{agent.file.model}"
     return Finding(about, "fine", f"{model}, works in {folder}.")
 

@@ -31,7 +31,14 @@ from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.providers import provider_names
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
-from console.agent_tools import DEFAULT_GRANTS, always_allowed, grant_rows, operations_of, without
+from console.agent_tools import (
+    DEFAULT_GRANTS,
+    always_allowed,
+    grant_rows,
+    note_on_large_offers,
+    operations_of,
+    without,
+)
 from console.components import alert, remove, replace, replace_content
 from console.htmx import refusal_response
 from console.views.conversations import person
@@ -226,6 +233,7 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
     return {
         "agent": agent,
         "grants": grant_rows(agent),
+        "large_offers": note_on_large_offers(agent),
         "always": always_allowed(agent),
         "providers": provider_names(),
         "chain_problems": problems_of(agent),

@@ -12,12 +12,15 @@ from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
 from agents.tools.integrations.mcp.transports import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire
+from agents.tools.integrations.openapi.documents import read_operations
 from agents.tools.integrations.openapi.http import call_operation
-from agents.tools.integrations.openapi.operations import operations_of, read_operations
+from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import petstore
 
 URL = "http://127.0.0.1:8123"
-OPERATIONS = {o["name"]: o for o in operations_of(petstore(), URL, f"{URL}/openapi.json", 58)}
+OPERATIONS = {
+    o["name"]: o for o in operations_of(petstore(), URL, f"{URL}/openapi.json", 58).operations
+}
 TEXT = "Grüße from a-b-c "
 
 HOSTILE = [
@@ -66,7 +69,7 @@ async def read_from_a_document(parameter, text):
     document = {"openapi": "3.0.0", "paths": {"/a": {"get": {"operationId": "a", "summary": text}}}}
     body = httpx.Response(200, json=document).content
     with openapi_wire.use(answering(f"application/json; {parameter}", body)):
-        (operation,) = await read_operations(URL, f"{URL}/openapi.json", {}, 58)
+        (operation,), _ = await read_operations(URL, f"{URL}/openapi.json", {}, 58)
     return operation["description"]
 
 

@@ -15,10 +15,11 @@ from agents.tools.integrations.actions import add_source, refresh_source, regist
 from agents.tools.integrations.openapi import http
 from agents.tools.integrations.tools import source_tools
 from console.integration_schemas import shape
+from console.ops import doctor
 from tests.agents.petstore import many, petstore
 from tests.fake_model import call as calls
 from tests.fake_model import say
-from tests.world import calls_of, conversation, scripted, tell
+from tests.world import calls_of, conversation, person, scripted, signed_in, tell
 
 pytestmark = pytest.mark.django_db
 
@@ -121,13 +122,16 @@ def test_a_new_source_that_cannot_be_asked_is_not_kept():
     assert not ToolSource.objects.exists()
 
 
-def test_of_many_operations_two_hundred_are_offered_and_others_when_a_grant_names_them():
-    service(document=many(2000))
+def test_what_could_not_be_used_is_counted_and_named_wherever_a_service_is_shown():
+    document = petstore()
+    document["paths"]["/items"] = {"post": {"requestBody": 3}}
+    service(document=document)
     source = pets()
-    assert len(tools()) == 200
-    assert set(tools({"pets__thing1999"})) - set(tools()) == {"pets__thing1999"}
-    assert "2,000 operations" in actions.note_on(source)
-    assert len(shape(source).tools) == 2000
+    assert actions.note_on(source).startswith("6 of 7 operations are offered")
+    assert [each.operation for each in shape(source).skipped] == ["POST /items"]
+    page = signed_in(person("alice")).get("/settings/tools/").content.decode()
+    assert "6 of 7 operations" in page and "POST /items" in page
+    assert any("6 of 7" in found.sentence for found in doctor.tool_sources())
 
 
 def test_an_injected_argument_is_sent_and_hidden_from_the_model():
@@ -293,7 +297,7 @@ def test_the_refusal_of_an_unknown_tool_names_the_nearest_not_all_of_them():
         "read_only": False,
         "idempotent": False,
     }
-    names = [f"list_the_{kind}_{n}" for n in range(60) for kind in ("orders", "invoices")]
+    names = [f"list_the_{kind}_{n}" for n in range(45) for kind in ("orders", "invoices")]
     ToolSource.objects.create(
         name="shop", kind="mcp", url=URL, tools=[{"name": name, **stored} for name in names]
     )
@@ -301,5 +305,5 @@ def test_the_refusal_of_an_unknown_tool_names_the_nearest_not_all_of_them():
     scripted(calls("shop__list_orders_3"), say("Well."))
     tell(c, "Which?")
     refusal = calls_of(c)[0].result
-    assert "shop__list_the_orders_3," in refusal and refusal.endswith("and 100 others.")
+    assert "shop__list_the_orders_3," in refusal and refusal.endswith("and 70 others.")
     assert len(refusal) < 1_000

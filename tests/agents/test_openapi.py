@@ -5,7 +5,8 @@ import pytest
 
 from agents.errors import Invalid
 from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.operations import operations_of, read_operations
+from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import many, petstore
 
 URL = "https://pets.example"
@@ -13,7 +14,7 @@ URL = "https://pets.example"
 
 def read(document=None, url=URL, read_from=f"{URL}/openapi.json", longest=58):
     found = operations_of(document or petstore(), url, read_from, longest)
-    return {operation["name"]: operation for operation in found}
+    return {operation["name"]: operation for operation in found.operations}
 
 
 def refused(document):
@@ -154,7 +155,7 @@ def test_the_servers_of_an_operation_go_before_those_of_the_document():
     ("changes", "word"),
     [
         ({"openapi": "2.0"}, "OpenAPI 3"),
-        ({"openapi": None, "swagger": "2.0"}, "Swagger 2.0"),
+        ({"openapi": None, "swagger": "1.2"}, "Swagger 2.0"),
         ({"openapi": 3}, "OpenAPI 3"),
         ({"paths": []}, "paths"),
         ({"paths": None}, "paths"),
@@ -191,7 +192,7 @@ async def test_the_document_is_found_beside_the_url_and_asked_for_with_the_heade
     with answering(httpx.Response(200, json=petstore()), seen):
         found = await read_operations(f"{URL}/", None, {"X-Key": "k-secret"}, 58)
     assert str(seen[0].url) == f"{URL}/openapi.json" and seen[0].headers["X-Key"] == "k-secret"
-    assert len(found) == 6
+    assert len(found.operations) == 6 and found.skipped == []
 
 
 async def test_a_document_elsewhere_is_read_without_the_headers():
@@ -201,7 +202,7 @@ async def test_a_document_elsewhere_is_read_without_the_headers():
             URL, "https://docs.example/pets.json", {"X-Key": "k-secret"}, 58
         )
     assert "X-Key" not in seen[0].headers
-    assert found[0]["url"].startswith(f"{URL}/live/v2/")
+    assert found.operations[0]["url"].startswith(f"{URL}/live/v2/")
 
 
 def lost(request):
@@ -212,9 +213,11 @@ def lost(request):
     ("answer", "word"),
     [
         (httpx.Response(404), "404 Not Found"),
-        (httpx.Response(200, text="openapi: 3.0.0\npaths: {}"), "YAML"),
-        (httpx.Response(200, text="[" * 100_000), "JSON"),
-        (httpx.Response(200, json=[1]), "another JSON value"),
+        (httpx.Response(200, text="openapi: 3.0.0\npaths: {]"), "YAML (line 2"),
+        (httpx.Response(200, text="<!doctype html>\n<p>a: b: c"), "YAML"),
+        (httpx.Response(200, text="[" * 100_000), "nested too deeply"),
+        (httpx.Response(200, text="a: " + "[" * 1_000_000), "nested too deeply"),
+        (httpx.Response(200, json=[1]), "another value"),
         (httpx.Response(200, json=petstore(paths={})), "no operations"),
         (httpx.Response(302, headers={"Location": "https://evil.example/?t=1"}), "evil.example/"),
         (httpx.Response(200, json=petstore(tags=[1] * 600_000)), "600,000 JSON values"),

@@ -16,7 +16,9 @@ from tests.agents.petstore import petstore
 
 URL = "http://127.0.0.1:8123"
 BASE = f"{URL}/live/v2"
-OPERATIONS = {o["name"]: o for o in operations_of(petstore(), URL, f"{URL}/openapi.json", 58)}
+OPERATIONS = {
+    o["name"]: o for o in operations_of(petstore(), URL, f"{URL}/openapi.json", 58).operations
+}
 OK = httpx.Response(200, json={"ok": True})
 
 
@@ -65,7 +67,7 @@ async def test_lists_objects_and_json_are_written_in_the_query_as_declared():
 async def test_a_path_in_a_style_that_nobody_uses_is_refused_and_not_sent_wrong(style):
     ids = {"name": "id", "in": "path", "style": style, "schema": {"type": "integer"}}
     document = petstore(paths={"/f/{id}": {"get": {"parameters": [ids]}}})
-    made = {"get_f": operations_of(document, URL, "", 58)[0]}
+    made = {"get_f": operations_of(document, URL, "", 58).operations[0]}
     told = await failing("get_f", operations=made, id=1)
     assert told == f"id is a part of the path in the style {style}, which is not known."
 
@@ -83,7 +85,9 @@ async def test_a_form_is_sent_as_a_form():
 
 async def test_a_multipart_field_cannot_end_its_part():
     body = {"content": {"multipart/form-data": {"schema": {"type": "object"}}}}
-    made = operations_of(petstore(paths={"/f": {"post": {"requestBody": body}}}), URL, "", 58)
+    made = operations_of(
+        petstore(paths={"/f": {"post": {"requestBody": body}}}), URL, "", 58
+    ).operations
     request, _ = await call(
         "post_f", operations={"post_f": made[0]}, body={"a": "--planside\r\n", 'b"\n': "2"}
     )

@@ -50,7 +50,7 @@ def chatting(*tasks, token_limit=0, **more):
 def shop(answer):
     """A registered service that gives this answer, or what it returns; a `with` ends it."""
     url = "http://shop.test"
-    operations = operations_of(SHOP, url, f"{url}/openapi.json", 58)
+    operations = operations_of(SHOP, url, f"{url}/openapi.json", 58).operations
     ToolSource.objects.create(name="shop", kind="openapi", url=url, tools=operations)
     give = answer if callable(answer) else lambda: answer
     return http.use(httpx.MockTransport(lambda request: give()))

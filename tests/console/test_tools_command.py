@@ -127,9 +127,9 @@ def test_planside_is_a_service_of_its_own(tmp_path):
 
 
 async def list_agents(address, token):
-    from agents.tools.integrations.openapi.operations import read_operations
+    from agents.tools.integrations.openapi.documents import read_operations
 
-    operations = await read_operations(f"{address}/api", None, {}, 54)
+    operations, _ = await read_operations(f"{address}/api", None, {}, 54)
     (wanted,) = [
         o for o in operations if (o["method"], o["url"]) == ("GET", f"{address}/api/agents")
     ]

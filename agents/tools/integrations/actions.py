@@ -13,11 +13,11 @@ from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import ToolSource
 from agents.telemetry.redaction import redact
-from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, longest_for
+from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
 from agents.tools.integrations import mcp
-from agents.tools.integrations.openapi.operations import read_operations
-from agents.tools.integrations.openapi.requests import check_address
-from agents.tools.integrations.tools import MOST_OFFERED, FixedArguments, secrets_of, server_of
+from agents.tools.integrations.openapi.addresses import check_address
+from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.tools import FixedArguments, secrets_of, server_of
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 # A source's name is a word in grants: it may not be that of a tool, nor of a group of tools.
 BUILT_IN = {
     *FILE_TOOLS, "local_fs",
-    "shell", "local_shell", "fetch_url", "run_agent",
+    "shell", "local_shell", "fetch_url", "run_agent", SEARCH_TOOLS,
     *PLAN_TOOLS, "plan",
 }  # fmt: skip
 
@@ -140,18 +140,20 @@ async def register(source: ToolSource, by: str) -> ToolSource:
 async def refresh_source(source: ToolSource) -> ToolSource:
     """Ask it what it offers and store that; if it cannot be asked, what is known stays."""
     longest = longest_for(source.name)
+    skipped: list[dict[str, str]] = []
     try:
         if source.kind == ToolSource.Kind.MCP:
             tools = await mcp.list_tools(server_of(source), longest)
         else:
-            tools = await read_operations(source.url, source.spec, source.headers, longest)
+            found = await read_operations(source.url, source.spec, source.headers, longest)
+            tools, skipped = found
         unknown = set(source.inject)
         for tool in tools:
             fixed = FixedArguments.of(tool, source.inject)
             unknown -= {*fixed.own, *fixed.inner}
         if unknown:  # a misspelt argument would be left to the model
             raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")
-        changes: dict[str, object] = {"tools": tools, "error": ""}
+        changes: dict[str, object] = {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
         changes = {"error": redact(str(refusal), secrets_of(source))}
     return await in_db(store, source, changes)
@@ -168,9 +170,7 @@ def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
 
 def note_on(source: ToolSource) -> str:
     """What somebody who grants its tools should know, if anything."""
-    if len(source.tools) <= MOST_OFFERED:
+    if not source.skipped:
         return ""
-    return (
-        f"{source.name} has {len(source.tools):,} operations: the first {MOST_OFFERED} are offered "
-        "to an agent that is granted all of them; grant the others by name."
-    )
+    whole = len(source.tools) + len(source.skipped)
+    return f"{len(source.tools):,} of {whole:,} operations are offered; the others are not usable."

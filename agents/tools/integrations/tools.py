@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 
@@ -21,27 +23,34 @@ from agents.telemetry.redaction import (
 from agents.tools.base import BETWEEN, Arguments, Tool, ToolFailed, ToolResult
 from agents.tools.integrations.mcp import Server, call_tool
 from agents.tools.integrations.openapi.http import call_operation
+from agents.tools.integrations.openapi.requests import ReadFile, no_files
 from agents.tools.integrations.openapi.schemas import mapping_or_empty
-
-MOST_OFFERED = 200  # operations of one source, unless a grant names more of them
 
 Json = Mapping[str, object]
 
-# Tools of a source as it was at a time; a changed row has another time.
-_made: dict[int, tuple[object, list[Tool]]] = {}
+
+class Operation(NamedTuple):
+    """A tool, and how it is run by an agent whose files it sends, if it sends any."""
+
+    tool: Tool
+    run_with: Callable[[ReadFile, Arguments], Awaitable[ToolResult]] | None
 
 
-def source_tools(named: Collection[str] = ()) -> list[Tool]:
-    """The first 200 operations of every source, and each further one that is named."""
-    offered: list[Tool] = []
-    for tools in tools_by_source():
-        offered += tools[:MOST_OFFERED]
-        offered += [tool for tool in tools[MOST_OFFERED:] if tool.name in named]
-    return offered
+# Those of a source as it was at a time; a changed row has another time.
+_made: dict[int, tuple[object, list[Operation]]] = {}
+
+
+def source_tools(read_file: ReadFile = no_files) -> list[Tool]:
+    """The operations of every source; `read_file` reads what they send."""
+    return [
+        replace(tool, run=partial(run_with, read_file)) if run_with else tool
+        for operations in operations_by_source()
+        for tool, run_with in operations
+    ]
 
 
 def operation_names() -> set[str]:
-    return {tool.name for tools in tools_by_source() for tool in tools}
+    return {tool.name for operations in operations_by_source() for tool, _ in operations}
 
 
 @prepared
@@ -49,22 +58,22 @@ def changes_of_sources() -> QuerySet[ToolSource, tuple[int, datetime]]:
     return ToolSource.objects.order_by("name").values_list("pk", "updated_at")
 
 
-def tools_by_source() -> list[list[Tool]]:
+def operations_by_source() -> list[list[Operation]]:
     stamps: dict[int, object] = dict(changes_of_sources.rows())
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec") if changed else ():
-        tools = [tool_of(source, stored) for stored in source.tools]
-        _made[source.pk] = (stamps[source.pk], tools)
+        operations = [operation_of(source, stored) for stored in source.tools]
+        _made[source.pk] = (stamps[source.pk], operations)
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]
 
 
-def tool_of(source: ToolSource, stored: Json) -> Tool:
+def operation_of(source: ToolSource, stored: Json) -> Operation:
     """One operation of a source as it was stored."""
     fixed = FixedArguments.of(stored, source.inject)
 
-    async def run(arguments: Arguments) -> ToolResult:
+    async def run(read_file: ReadFile, arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
         secrets = secrets_of(source)
         arguments = fixed.added_to(arguments)
@@ -72,7 +81,9 @@ def tool_of(source: ToolSource, stored: Json) -> Tool:
             if source.kind == ToolSource.Kind.MCP:
                 result = await call_tool(server_of(source), str(stored["remote"]), arguments)
             else:
-                result = await call_operation(stored, arguments, source.headers, source.timeout_s)
+                result = await call_operation(
+                    stored, arguments, source.headers, source.timeout_s, read_file
+                )
         except ToolFailed as failure:
             facts = mapping_or_empty(redact_json(failure.facts, secrets))
             raise ToolFailed(redact(str(failure), secrets), facts) from None
@@ -83,14 +94,15 @@ def tool_of(source: ToolSource, stored: Json) -> Tool:
             data=redact_json(result.data, secrets),
         )
 
-    return Tool(
+    tool = Tool(
         name=f"{source.name}{BETWEEN}{stored['name']}",
         description=str(stored["description"]),
         parameters=fixed.hidden_in(mapping_or_empty(stored["parameters"])),
-        run=run,
+        run=partial(run, no_files),
         read_only=source.trusts_hints and bool(stored["read_only"]),
         idempotent=source.trusts_hints and bool(stored["idempotent"]),
     )
+    return Operation(tool, run if stored.get("files") else None)
 
 
 def secrets_of(source: ToolSource) -> set[str]:

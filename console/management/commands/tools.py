@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from agents.errors import Conflict, Invalid
 from agents.models import ToolSource
 from agents.tools.integrations import actions, mcp
-from agents.tools.integrations.openapi.operations import document_in
+from agents.tools.integrations.openapi.parser import document_in
 from console.auth.users import OWNER
 from console.integration_schemas import SourceShape, shape
 from console.management.base import PlainCommand

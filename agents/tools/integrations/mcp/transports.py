@@ -27,7 +27,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agents import umask
-from agents.http_bodies import PLAIN, has_more_values, unpacked, unpacker
+from agents.http_bodies import PLAIN, unpacked, unpacker
+from agents.json_size import has_more_values
 from agents.tools import supervisor
 from agents.tools.integrations.mcp import Server
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 
 import httpx
 
-from agents.http_bodies import decoded, has_more_values, pieces
+from agents.http_bodies import decoded, pieces
+from agents.json_size import has_more_values
 from agents.telemetry.redaction import redacted_url
 from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
-from agents.tools.integrations.openapi.requests import Request, is_json, request_of, same_origin
+from agents.tools.integrations.openapi.addresses import same_origin
+from agents.tools.integrations.openapi.bodies import is_json
+from agents.tools.integrations.openapi.requests import ReadFile, Request, no_files, request_of
 from agents.tools.ssrf_guard import usual_tls
 
 SECONDS = 60.0
@@ -123,14 +126,16 @@ async def call_operation(
     arguments: Arguments,
     headers: Mapping[str, str],
     seconds: float,
+    read_file: ReadFile = no_files,
 ) -> ToolResult:
     """The answer as status and body. Raises ToolFailed, also for an answer that is an error.
 
     For a model both are one text; for a chain the status is a field and the body is alone.
+    `read_file` reads what is to be sent.
     """
     name = operation["name"]
     try:
-        request = request_of(operation, arguments)
+        request = await asyncio.to_thread(request_of, operation, arguments, read_file)
         registered = {each.lower() for each in headers}
         own = {k: v for k, v in request.headers.items() if k.lower() not in registered}
         request.headers = {**own, **headers}

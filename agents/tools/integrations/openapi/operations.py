@@ -1,27 +1,17 @@
-"""From a registered address to the operations of its document."""
+"""The operations of a document as they are stored."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import NamedTuple
 from urllib.parse import urljoin
 
-import httpx
-
 from agents.errors import Invalid
-from agents.http_bodies import has_more_values
-from agents.telemetry.redaction import redacted_url
 from agents.tools.base import safe_name
-from agents.tools.integrations.openapi.http import exchange, failure_reason
-from agents.tools.integrations.openapi.requests import (
-    Request,
-    check_address,
-    is_json,
-    same_origin,
-    split,
-)
+from agents.tools.integrations.openapi import swagger
+from agents.tools.integrations.openapi.addresses import same_origin, split
+from agents.tools.integrations.openapi.bodies import body_of
 from agents.tools.integrations.openapi.schemas import (
     LONGEST_DESCRIPTION,
     Document,
@@ -32,125 +22,98 @@ from agents.tools.integrations.openapi.schemas import (
     text,
 )
 
-LONGEST_DOCUMENT = 20 * 1024 * 1024
-MOST_VALUES = 600_000  # JSON values of a document; those of GitHub and Stripe have about half
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 READS = ("get", "head", "options")
 REPEATABLE = (*READS, "put", "delete")
 PLACES = ("path", "query", "header", "cookie")
 # The specification has these ignored as parameters: they belong to the request itself.
 NOT_PARAMETERS = {"accept", "content-type", "authorization"}
-BODY_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
 
 
-async def read_operations(
-    url: str, spec: object, headers: Mapping[str, str], longest: int
-) -> list[Json]:
-    """What the service offers. `spec` is the document, its URL, or nothing. Raises Invalid."""
-    check_address(url)
-    if isinstance(spec, dict):
-        return await asyncio.to_thread(operations_of, spec, url, "", longest)
-    address = spec if isinstance(spec, str) and spec else url.rstrip("/") + "/openapi.json"
-    body = await fetch_document(address, url, headers)
+class Found(NamedTuple):
+    """One plain object per operation, and what had to be left out: `operation` and `why`."""
 
-    def parsed() -> list[Json]:
-        root = document_in(body, f"What {redacted_url(address)} gives")
-        return operations_of(root, url, address, longest)
-
-    return await asyncio.to_thread(parsed)  # it takes seconds for a large document
+    operations: list[Json]
+    skipped: list[dict[str, str]]
 
 
-async def fetch_document(address: str, url: str, headers: Mapping[str, str]) -> bytes:
-    """The text of the document at this address; the headers go to the registered host alone."""
-    check_address(address)
-    own_headers = dict(headers) if same_origin(address, url) else {}
-    place = redacted_url(address)
-    try:
-        answer = await exchange(Request("GET", address, own_headers), LONGEST_DOCUMENT)
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Invalid(f"{place} could not be read: {failure_reason(error)}.") from None
-    except TimeoutError:
-        raise Invalid(f"{place} did not answer in time.") from None
-    if answer.location:
-        where = redacted_url(answer.location)[:200]
-        raise Invalid(f"{place} redirects to {where}, which is not followed.")
-    if answer.status != 200:
-        raise Invalid(f"{place} answered {answer.status} {answer.reason}".rstrip() + ".")
-    if not answer.is_whole:
-        raise Invalid(f"The document at {place} is longer than 20 MB.")
-    return answer.body
+def operations_of(
+    root: Json, url: str, read_from: str, longest: int, is_document: bool = False
+) -> Found:
+    """Raises Invalid where the document itself is wrong, or each of its operations.
 
-
-def document_in(body: bytes, subject: str) -> Json:
-    """Raises Invalid where it is not a JSON object. YAML is not read."""
-    if has_more_values(body, MOST_VALUES):
-        raise Invalid(f"{subject} has more than {MOST_VALUES:,} JSON values.")
-    try:
-        root = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Invalid(f"{subject} is not JSON; a document in YAML has to be converted.") from None
-    if not isinstance(root, dict):
-        raise Invalid(f"{subject} is not an OpenAPI document but another JSON value.")
-    return root
-
-
-def operations_of(root: Json, url: str, read_from: str, longest: int) -> list[Json]:
-    """One plain object per operation, as it is stored. Raises Invalid naming what is wrong.
-
-    `read_from` is where the document came from, if anywhere; `longest` is how long a name may be.
+    `read_from` is where the document came from, if anywhere; with `is_document` that was all that
+    was registered. `longest` is how long a name may be.
     """
-    if not text(root.get("openapi")).startswith("3."):
-        if "swagger" in root:
-            raise Invalid("The document is Swagger 2.0; OpenAPI 3.0 or 3.1 is needed.")
-        raise Invalid(
-            "The document is not an OpenAPI 3 document: `openapi` does not say 3.0 or 3.1."
-        )
+    old = text(root.get("swagger")) == "2.0"
+    if not old and not text(root.get("openapi")).startswith("3."):
+        raise Invalid("The document is neither OpenAPI 3 nor Swagger 2.0: it does not say so.")
     document = Document(root)
     paths = mapping(root.get("paths"), "paths")
+    if old:
+        root = {**root, "servers": [swagger.server_of(root, url)]}
     names: set[str] = set()
-    operations: list[Json] = []
-    try:
-        for path, method, item, operation in each_operation(document, paths):
-            title = f"{method.upper()} {path}"
-            wanted = text(operation.get("operationId")) or f"{method} {path.lstrip('/')}"
-            keys = ("summary", "description")
-            texts = [text(holder.get(key)) for holder in (operation, item) for key in keys]
-            description = "\n".join(dict.fromkeys(filter(None, texts))) or title
-            base = base_of([operation, item, root], url, read_from, list(paths))
-            operations.append(
-                {
-                    "name": safe_name(wanted, names, longest),
-                    "description": description[:LONGEST_DESCRIPTION],
-                    "read_only": method in READS,
-                    "idempotent": method in REPEATABLE,
-                    "method": method.upper(),
-                    "url": base + path,
-                    **parameters_of(document, operation, item, title),
-                }
-            )
-    except RecursionError:
-        raise Invalid("The document is nested too deeply.") from None
-    if not operations:
-        raise Invalid("The document names no operations.")
-    return operations
+    found = Found([], [])
+    for path, method, item, value in each_operation(document, paths):
+        title = f"{method.upper()} {path}".strip()
+        try:
+            item = document.resolved(item, f"paths[{path}]")
+            operation = mapping(value, title)
+            if old:
+                operation, item = swagger.modern(document, operation, item, title), {}
+            base = base_of([operation, item, root], url, read_from, list(paths), is_document)
+            shape = parameters_of(document, operation, item, title)
+        except (Invalid, RecursionError) as error:
+            why = str(error) if isinstance(error, Invalid) else "It is nested too deeply."
+            found.skipped.append({"operation": title[:300], "why": why[:500]})
+            continue
+        wanted = text(operation.get("operationId")) or f"{method} {path.lstrip('/')}"
+        keys = ("summary", "description")
+        texts = [text(holder.get(key)) for holder in (operation, item) for key in keys]
+        description = "\n".join(dict.fromkeys(filter(None, texts))) or title
+        found.operations.append(
+            {
+                "name": safe_name(wanted, names, longest),
+                "description": description[:LONGEST_DESCRIPTION],
+                "read_only": method in READS,
+                "idempotent": method in REPEATABLE,
+                "method": method.upper(),
+                "url": base + path,
+                **shape,
+            }
+        )
+    if not found.operations:
+        raise Invalid(
+            found.skipped[0]["why"] if found.skipped else "The document names no operations."
+        )
+    return found
 
 
-def each_operation(document: Document, paths: Json) -> Iterator[tuple[str, str, Json, Json]]:
-    """Path, method, the path's item and the operation in it."""
+def each_operation(document: Document, paths: Json) -> Iterator[tuple[str, str, object, object]]:
+    """Path, method, the path's item and the operation in it, as they stand there.
+
+    An item that cannot be followed counts as one operation without a method.
+    """
     for path, value in paths.items():
         if not path.startswith("/"):
             continue  # extensions
-        item = document.resolved(value, f"paths[{path}]")
+        try:
+            item = document.resolved(value, f"paths[{path}]")
+        except Invalid:
+            yield path, "", value, None
+            continue
         for method in METHODS:
             if method in item:
-                yield path, method, item, mapping(item[method], f"{method.upper()} {path}")
+                yield path, method, item, item[method]
 
 
-def base_of(holders: list[Json], url: str, read_from: str, paths: list[str]) -> str:
+def base_of(
+    holders: list[Json], url: str, read_from: str, paths: list[str], is_document: bool
+) -> str:
     """The first server named by the operation, its path or the document, without a last slash.
 
     One on another host is left aside for the registered URL: the headers are secrets of the host
-    that was registered.
+    that was registered. Where that was the document's own URL, the path of that server counts.
     """
     near = read_from if read_from and same_origin(read_from, url) else url.rstrip("/") + "/"
     for holder in holders:
@@ -161,7 +124,8 @@ def base_of(holders: list[Json], url: str, read_from: str, paths: list[str]) -> 
                 default = mapping(variable, f"variables.{name}").get("default", "")
                 named = named.replace("{" + name + "}", str(default))
             named = urljoin(near, named)
-            return (named if same_origin(named, url) else url).rstrip("/")
+            other = urljoin(url, split(named).path) if is_document else url
+            return (named if same_origin(named, url) else other).rstrip("/")
     # No server is named: the paths either start with the URL's own path or go on from it.
     own = split(url).path.rstrip("/")
     if own and paths and all(path.startswith(own + "/") for path in paths):
@@ -185,7 +149,7 @@ def parameters_of(document: Document, operation: Json, item: Json, place: str) -
     if body := body_of(document, inliner, operation, place):
         name = safe_argument("body", names)
         properties[name] = body["schema"]
-        shape |= {"body": name, "body_type": body["type"]}
+        shape |= {"body": name, "body_type": body["type"], "files": body["files"]}
         if body["required"]:
             required.append(name)
     schema = {"type": "object", "properties": properties}
@@ -221,28 +185,6 @@ def argument_of(inliner: Inliner, parameter: Json, place: str) -> tuple[Json, Js
         "style": "json" if content else style,
         "explode": explode if isinstance(explode, bool) else style == "form",
     }
-
-
-def body_of(document: Document, inliner: Inliner, operation: Json, place: str) -> Json | None:
-    if operation.get("requestBody") is None:
-        return None
-    body = document.resolved(operation["requestBody"], f"{place}: requestBody")
-    content = mapping(body.get("content") or {}, f"{place}: requestBody.content")
-    if not content:
-        return None
-    types = {key: key.partition(";")[0].strip().lower() for key in content}
-
-    def preference(key: str) -> int:
-        """JSON before forms before anything else."""
-        kind = BODY_TYPES[0] if is_json(types[key]) else types[key]
-        return BODY_TYPES.index(kind) if kind in BODY_TYPES else len(BODY_TYPES)
-
-    key = min(content, key=preference)
-    media = mapping(content[key], f"{place}: {key}")
-    schema = inliner.schema(media.get("schema", True), f"{place}: body")
-    if description := text(body.get("description")):
-        schema.setdefault("description", description[:LONGEST_DESCRIPTION])
-    return {"schema": schema, "type": types[key], "required": body.get("required") is True}
 
 
 def safe_argument(name: str, taken: set[str]) -> str:

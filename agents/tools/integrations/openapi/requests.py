@@ -1,23 +1,32 @@
-"""A call's arguments as the request they mean, and where requests may go."""
+"""A call's arguments as the request they mean."""
 
 from __future__ import annotations
 
 import json
+import mimetypes
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from pathlib import PurePosixPath
+from urllib.parse import quote, urlencode
 
-from agents.errors import Invalid
+import httpx
+
 from agents.tools.base import Arguments, ToolFailed
+from agents.tools.integrations.openapi.bodies import FORM, PARTS, is_json
 from agents.tools.integrations.openapi.schemas import mapping_or_empty, sequence
 
 Route = Mapping[str, object]
+ReadFile = Callable[[str, int], bytes]  # by its path and the largest size
 
-PORTS = {"http": 80, "https": 443}
 SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 # No description in use has them; written as `simple` they would ask for something else.
 UNSUPPORTED_STYLES = ("label", "matrix")
+MOST_SENT = 50_000_000  # bytes of files in one request
+
+
+def no_files(path: str, largest: int) -> bytes:
+    raise ToolFailed("There are no files that it could send.")
 
 
 @dataclass
@@ -28,7 +37,9 @@ class Request:
     content: bytes | None = None
 
 
-def request_of(operation: Mapping[str, object], arguments: Arguments) -> Request:
+def request_of(
+    operation: Mapping[str, object], arguments: Arguments, read_file: ReadFile
+) -> Request:
     """Raises ToolFailed with one sentence when the arguments do not make a request."""
     check_arguments(operation, arguments)
     request = Request(str(operation["method"]), str(operation["url"]))
@@ -55,7 +66,7 @@ def request_of(operation: Mapping[str, object], arguments: Arguments) -> Request
         request.url += ("&" if "?" in request.url else "?") + urlencode(query, quote_via=quote)
     body = str(operation.get("body") or "")
     if body in arguments:
-        kind, request.content = written_body(str(operation["body_type"]), arguments[body], body)
+        kind, request.content = written_body(operation, arguments[body], read_file)
         request.headers["Content-Type"] = kind
     return request
 
@@ -137,61 +148,37 @@ def simple(route: Route, value: object, encode: Callable[[str], str]) -> str:
     return ",".join(encode(plain(each)) for each in (value if isinstance(value, list) else [value]))
 
 
-def is_json(kind: str) -> bool:
-    return kind in ("application/json", "*/*", "application/*") or kind.endswith("+json")
-
-
-def written_body(kind: str, body: object, name: str) -> tuple[str, bytes]:
+def written_body(
+    operation: Mapping[str, object], body: object, read_file: ReadFile
+) -> tuple[str, bytes]:
     """The content type that is sent, and the body. Raises ToolFailed."""
+    kind, name = str(operation["body_type"]), str(operation["body"])
+    files = sequence(operation.get("files"), "files")
+    if "" in files:
+        return kind, read_file(plain(body), MOST_SENT)
     if is_json(kind):
         content = json.dumps(body, ensure_ascii=False).encode()
         return kind if kind.endswith("json") else "application/json", content
-    if kind not in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    if kind not in (FORM, PARTS):
         return kind, plain(body).encode()
     if not isinstance(body, dict):
         raise ToolFailed(f"{name} must be an object: the fields of the form.")
-    fields: list[tuple[str, str]] = []
+    fields: list[tuple[str, object]] = []
     for key, value in body.items():
         values = value if isinstance(value, list) else [value]
-        fields += [(key, plain(each)) for each in values if each is not None]
-    if kind != "multipart/form-data":
-        return kind, urlencode(fields).encode()
-    boundary = "planside"  # it occurs in none of the fields
-    while any(boundary in part for pair in fields for part in pair):
-        boundary += "-"
-    lines: list[str] = []
+        fields += [(key, each) for each in values if each is not None]
+    if kind == FORM:
+        return kind, urlencode([(key, plain(value)) for key, value in fields]).encode()
+    left = MOST_SENT
+    parts: list[tuple[str, tuple[str | None, bytes, str | None]]] = []
     for key, value in fields:
-        quoted = key.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-        lines += [f"--{boundary}", f'Content-Disposition: form-data; name="{quoted}"', "", value]
-    content = "\r\n".join([*lines, f"--{boundary}--", ""]).encode()
-    return f"multipart/form-data; boundary={boundary}", content
-
-
-# Addresses: an operation's requests always go to the host that the admin registered.
-
-
-def check_address(url: str) -> None:
-    """Raises Invalid unless it is an http or https URL with a host."""
-    parts = split(url)
-    if parts.scheme not in PORTS or not parts.hostname:
-        raise Invalid("The address of a service starts with http:// or https:// and names a host.")
-
-
-def same_origin(one: str, other: str) -> bool:
-    return origin(one) == origin(other)
-
-
-def origin(url: str) -> tuple[str, str, int | None]:
-    parts = split(url)
-    try:
-        port = parts.port
-    except ValueError:
-        raise Invalid("The address of a service has an impossible port.") from None
-    return parts.scheme, parts.hostname or "", port or PORTS.get(parts.scheme)
-
-
-def split(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:
-        raise Invalid("The address of a service is not a URL.") from None
+        if key in files:
+            path = plain(value)
+            content = read_file(path, left)
+            left -= len(content)
+            media = mimetypes.guess_type(path)[0] or "application/octet-stream"
+            parts.append((key, (PurePosixPath(path).name, content, media)))
+        else:
+            parts.append((key, (None, plain(value).encode(), None)))
+    form = httpx.Request("POST", "http://form", files=parts)
+    return form.headers["Content-Type"], form.read()

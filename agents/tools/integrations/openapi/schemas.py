@@ -20,7 +20,8 @@ ONES = ("items", "not", "if", "then", "else", "contains", "propertyNames", "addi
 PLAIN = (
     "type", "enum", "const", "format", "default", "required", "pattern", "minLength", "maxLength",
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems",
-    "maxItems", "uniqueItems", "minProperties", "maxProperties",
+    "maxItems", "uniqueItems", "minProperties", "maxProperties", "contentMediaType",
+    "contentEncoding",
 )  # fmt: skip
 OBJECT_KEYS = {"type", "properties", "required", "description", "additionalProperties"}
 
