@@ -36,7 +36,7 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
     Each open editor is a change of its own; the first one names the version that was seen.
     """
-    names = ("edit_key", "edit_name", "edit_description", "edit_outcome")
+    names = ("subtask_key", "subtask_name", "subtask_description", "subtask_expected_outcome")
     fields = [request.POST.getlist(name) for name in names]
     if len({len(values) for values in fields}) > 1:
         raise Invalid("The page is not whole: load it again, then approve.")
@@ -51,8 +51,8 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
             else:
                 edited = actions.add_subtask(edited, draft, by, version)
             version = edited.version
-        if "edit_title" in request.POST:
-            version = actions.edit_plan(edited, edit_of(request, "edit_"), by, version).version
+        if "plan_title" in request.POST:
+            version = actions.edit_plan(edited, edit_of(request, "plan_"), by, version).version
         actions.approve_plan(plan, version, by)
 
 

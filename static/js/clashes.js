@@ -32,8 +32,7 @@ function keepApart(place, root) {
 function isChanged(place, fresh) {
   if (place.id === "add-slot") return false;
   const before = Object.entries(JSON.parse(place.dataset.editing));
-  const now = { ...fresh.dataset, expected_outcome: fresh.dataset.expected };
-  return before.some(([name, value]) => now[name] !== value);
+  return before.some(([name, value]) => fresh.dataset[name] !== value);
 }
 
 /** The row is gone, or has started: its text stays open below the list, and is saved as a new

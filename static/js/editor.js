@@ -47,8 +47,8 @@ function closeEditor(place) {
 }
 
 function editSubtask(row) {
-  const { name, description, expected } = row.dataset;
-  const values = { name, description, expected_outcome: expected };
+  const { name, description, expected_outcome } = row.dataset;
+  const values = { name, description, expected_outcome };
   const number = rows().indexOf(row) + 1;
   openEditor(row, "subtask-editor", values, `Edit subtask ${number}`);
   nameTools(formOf(row), number);
@@ -72,8 +72,8 @@ function addSubtask(place) {
 }
 
 function editPlan(place) {
-  const { title, content, expected } = place.dataset;
-  const values = { title, content, expected_outcome: expected };
+  const { title, content, expected_outcome } = place.dataset;
+  const values = { title, content, expected_outcome };
   openEditor(place, "plan-editor", values, "Edit the plan");
 }
 
@@ -209,13 +209,11 @@ document.addEventListener("htmx:config:request", (event) => {
 function carry(place, body) {
   const values = valuesOf(formOf(place));
   if (place.id === "plan-title") {
-    for (const name of PLAN_FIELDS) body.append(`edit_${name}`, values[name]);
+    for (const name of PLAN_FIELDS) body.append(`plan_${name}`, values[name]);
     return;
   }
-  body.append("edit_key", place.dataset.key ?? "");
-  body.append("edit_name", values.name);
-  body.append("edit_description", values.description);
-  body.append("edit_outcome", values.expected_outcome);
+  body.append("subtask_key", place.dataset.key ?? "");
+  for (const name of FIELDS) body.append(`subtask_${name}`, values[name]);
 }
 
 /** Text of another plan, still open here, is never saved or started with this one. */

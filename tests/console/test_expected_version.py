@@ -44,7 +44,7 @@ def paused():
 # The table of plans/expected_version.py: the address, what else the form sends, and where it is possible.
 NEEDS_VERSION = [
     ("approve", {}, waiting),
-    ("approve", {"edit_title": "Mine", "edit_content": "", "edit_expected_outcome": ""}, waiting),
+    ("approve", {"plan_title": "Mine", "plan_content": "", "plan_expected_outcome": ""}, waiting),
     ("again", {}, at_rest),
     ("resume", {}, paused),
     ("subtasks/s1/retry", {}, at_rest),

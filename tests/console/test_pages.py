@@ -164,10 +164,10 @@ def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
         alice,
         f"/c/{c.pk}/plan/approve",
         version=1,
-        edit_key=["s2", ""],
-        edit_name=["Write it down", "Check it"],
-        edit_description=["", ""],
-        edit_outcome=["", ""],
+        subtask_key=["s2", ""],
+        subtask_name=["Write it down", "Check it"],
+        subtask_description=["", ""],
+        subtask_expected_outcome=["", ""],
     )
     assert response.status_code == 200
     plan = plan_of(c)
@@ -178,8 +178,8 @@ def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
 
 def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
     c = proposed("Read", "Write")
-    edits = {"edit_key": ["s1", "s2"], "edit_name": ["Read well", ""]}
-    blank = {"edit_description": ["", ""], "edit_outcome": ["", ""]}
+    edits = {"subtask_key": ["s1", "s2"], "subtask_name": ["Read well", ""]}
+    blank = {"subtask_description": ["", ""], "subtask_expected_outcome": ["", ""]}
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits, **blank)
     assert response.status_code == 422
     assert "Give it a name." in html(response)
@@ -188,7 +188,7 @@ def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
 
 def test_edits_of_which_a_field_is_missing_start_nothing(alice):
     c = proposed("Read", "Write")
-    edits = {"edit_key": ["s1"], "edit_name": ["Read well"], "edit_description": [""]}
+    edits = {"subtask_key": ["s1"], "subtask_name": ["Read well"], "subtask_description": [""]}
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
     assert response.status_code == 422
     assert plan_of(c).approved_version is None

@@ -211,8 +211,8 @@ class Doors(RuleBasedStateMachine):
     @rule(who=pages, name=titles)
     def start_with_my_edits(self, who, name):
         actor = self.actors[who]
-        edits = {"edit_key": actor.first_key, "edit_name": f"{name} mine"}
-        edits |= {"edit_description": "", "edit_outcome": ""}
+        edits = {"subtask_key": actor.first_key, "subtask_name": f"{name} mine"}
+        edits |= {"subtask_description": "", "subtask_expected_outcome": ""}
         plan, version = actor.seen
         also = {(int(plan), int(version) + 1)} if plan else ()
         self.page(who, "plan/approve", also, **self.form(who), **edits)

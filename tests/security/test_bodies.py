@@ -244,7 +244,7 @@ def template_fields():
     """Every name that a form of the pages sends."""
     texts = [path.read_text() for path in Path(settings.BASE_DIR).glob("templates/**/*.html")]
     found = {name for text in texts for name in re.findall(r'\bname="([a-zA-Z_]+)"', text)}
-    return sorted(found | {"version", "plan", "plan_version", "to", "edit_title", "keep"})
+    return sorted(found | {"version", "plan", "plan_version", "to", "plan_title", "keep"})
 
 
 def fields_read(client, path, likely, monkeypatch):
