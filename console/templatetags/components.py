@@ -53,3 +53,39 @@ def dialog(
     if key:
         id = f"{id}-{key}"
     return component("dialog", content=content, id=id, title=title.format(about), kind=kind)
+
+
+@register.simple_block_tag
+def settings_card(
+    content: str, card: str, id: str, label: str, is_broken: object = False
+) -> SafeString:
+    """The frame of an agent or a service in the settings: a header, notes, then what unfolds."""
+    id = f"{card}-{id}"
+    return component("settings_card", content=content, id=id, label=label, is_broken=is_broken)
+
+
+@register.simple_block_tag
+def settings_card_header(
+    content: str, card: str, id: str, icon: str, title: str, path: str
+) -> SafeString:
+    """Name and place, at the right of them the content, and below where a refusal is said."""
+    id = f"{card}-{id}"
+    return component(
+        "settings_card_header", content=content, id=id, icon=icon, title=title, path=path
+    )
+
+
+@register.simple_block_tag
+def settings_card_note(
+    content: str, icon: str, role: str = "", is_error: bool = False
+) -> SafeString:
+    return component("settings_card_note", content=content, icon=icon, role=role, is_error=is_error)
+
+
+@register.simple_block_tag
+def settings_card_body(content: str, card: str, id: str, body: str, opened: object) -> SafeString:
+    """What settings/_unfold.html shows and hides; `opened` is the id of the open card."""
+    is_open = opened == id
+    return component(
+        "settings_card_body", content=content, id=f"{card}-{id}-{body}", is_open=is_open
+    )

@@ -9,11 +9,9 @@ import { follow, sayUntilReached, send, swap } from "./requests.js";
 
 /** It said already that the text underneath is another one. */
 const isClash = (form) => !form.querySelector("[data-see]").hidden;
-const FIELDS = ["name", "description", "expected_outcome"];
 /** What an editor remembers: the words, the plan and version it was opened for, and the version it
  * told the person of since. */
 export const HELD = ["editing", "ofPlan", "fromVersion", "knows"];
-const PLAN_FIELDS = ["title", "content", "expected_outcome"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
@@ -22,11 +20,15 @@ export const formOf = (place) => place.querySelector("form.editor");
 
 // Opening and closing
 
-function openEditor(place, template, values, label) {
+/** The form's fields are what can be edited; `place` has their present text as data of those names. */
+function openEditor(place, template, label) {
   if (formOf(place)) return formOf(place).querySelector("textarea").focus();
   for (const other of editors()) if (!isDirty(other)) closeEditor(other);
   const form = byId(template).content.firstElementChild.cloneNode(true);
-  for (const [name, value] of Object.entries(values)) form.elements[name].value = value;
+  const values = {};
+  for (const name of Object.keys(valuesOf(form))) {
+    values[name] = form.elements[name].value = place.dataset[name] ?? "";
+  }
   form.setAttribute("aria-label", label);
   place.dataset.editing = JSON.stringify(values);
   place.dataset.ofPlan = plan().dataset.planId;
@@ -47,10 +49,8 @@ function closeEditor(place) {
 }
 
 function editSubtask(row) {
-  const { name, description, expected_outcome } = row.dataset;
-  const values = { name, description, expected_outcome };
   const number = rows().indexOf(row) + 1;
-  openEditor(row, "subtask-editor", values, `Edit subtask ${number}`);
+  openEditor(row, "subtask-editor", `Edit subtask ${number}`);
   nameTools(formOf(row), number);
 }
 
@@ -66,15 +66,8 @@ function nameTools(form, number) {
 }
 
 function addSubtask(place) {
-  const empty = Object.fromEntries(FIELDS.map((name) => [name, ""]));
-  openEditor(place, "subtask-editor", empty, "Add a subtask");
+  openEditor(place, "subtask-editor", "Add a subtask");
   formOf(place).querySelector("[data-placing]").remove();
-}
-
-function editPlan(place) {
-  const { title, content, expected_outcome } = place.dataset;
-  const values = { title, content, expected_outcome };
-  openEditor(place, "plan-editor", values, "Edit the plan");
 }
 
 const valuesOf = (form) => Object.fromEntries(new FormData(form));
@@ -207,13 +200,10 @@ document.addEventListener("htmx:config:request", (event) => {
 });
 
 function carry(place, body) {
+  const owner = place.id === "plan-title" ? "plan" : "subtask";
+  if (owner === "subtask") body.append("subtask_key", place.dataset.key ?? "");
   const values = valuesOf(formOf(place));
-  if (place.id === "plan-title") {
-    for (const name of PLAN_FIELDS) body.append(`plan_${name}`, values[name]);
-    return;
-  }
-  body.append("subtask_key", place.dataset.key ?? "");
-  for (const name of FIELDS) body.append(`subtask_${name}`, values[name]);
+  for (const [name, value] of Object.entries(values)) body.append(`${owner}_${name}`, value);
 }
 
 /** Text of another plan, still open here, is never saved or started with this one. */
@@ -236,7 +226,7 @@ document.addEventListener("input", (event) => event.target.closest("form.editor"
 
 export const rowOf = (element) => element.closest("#subtasks > li");
 on("click", "#subtasks [data-edit]", (button) => editSubtask(rowOf(button)));
-on("click", "[data-edit-plan]", (button) => editPlan(button.closest("#plan-title")));
+on("click", "[data-edit-plan]", (button) => openEditor(button.closest("#plan-title"), "plan-editor", "Edit the plan"));
 on("click", "#add-subtask", (button) => addSubtask(byId("add-slot")));
 on("click", "form.editor [data-cancel]", (button) => cancel(button.closest("[data-editing]")));
 on("click", "#subtasks [data-remove]", (button) => remove(rowOf(button)));
