@@ -13,16 +13,10 @@ from agents.actors import AGENT, actor_of
 from agents.statements import prepared
 from console.status_labels import name_for
 from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
-from plans.models import Plan, PlanVersion
+from plans.models import SUBTASK_LABELS, Plan, PlanVersion
 from plans.text_diff import Op, TextRun, replace, words
 
-LABELS = {
-    "title": "Title",
-    "name": "Name",
-    "content": "Description",
-    "description": "Description",
-    "expected_outcome": "Expected outcome",
-}
+LABELS = {"title": "Title", "content": "Description", **SUBTASK_LABELS}
 # Characters of a text that stayed between two changes, of each end of it that is kept when it is
 # longer, and of a changed text. The whole is in the API.
 LONGEST_KEPT, KEPT_END, LONGEST_CHANGED = 240, 100, 2_000
@@ -47,7 +41,7 @@ class Versions:
 
     @cached_property
     def diff(self) -> PlanDiff:
-        return diff(self.old.snapshot, self.new.snapshot)
+        return diff(self.old.text, self.new.text)
 
     @property
     def is_comparison(self) -> bool:
@@ -200,7 +194,7 @@ def news_of(plan: Plan) -> VersionNews:
     old, new = pair.get(base), pair.get(plan.version)
     if old is None or new is None:
         return VersionNews(0, "")
-    return VersionNews(diff(old.snapshot, new.snapshot).changes, new.author_kind)
+    return VersionNews(diff(old.text, new.text).changes, new.author_kind)
 
 
 def explained(row: PlanVersion) -> str:

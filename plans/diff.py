@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TypedDict
 
-from plans.models import SUBTASK_TEXT
+from plans.models import SUBTASK_TEXT, PlanText
 from plans.text_diff import TextRun, diff_words, longest_increasing, replace
 
 PLAN_FIELDS = {
@@ -22,15 +21,6 @@ MOST_CHARACTERS = 400_000
 
 Subtask = Mapping[str, str]
 Texts = Mapping[str, str]
-
-
-class PlanText(TypedDict):
-    """`PlanVersion.snapshot`."""
-
-    title: str
-    content: str
-    expected_outcome: str
-    subtasks: Sequence[Subtask]
 
 
 class Change(StrEnum):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import TypedDict
 
 from django.db import models
 from django.db.models import F, Q
@@ -32,9 +34,25 @@ class Run(models.TextChoices):
     STOPPING = "stopping"
 
 
-# The text of a plan and of a subtask: what versions keep and an approval is about.
+# The text of a plan and of a subtask: what versions keep and an approval is about. Labels are what
+# models and people read beside it.
 PLAN_TEXT = ("title", "content", "expected_outcome")
-SUBTASK_TEXT = ("name", "description", "expected_outcome")
+SUBTASK_LABELS = {
+    "name": "Name",
+    "description": "Description",
+    "expected_outcome": "Expected outcome",
+}
+SUBTASK_TEXT = tuple(SUBTASK_LABELS)
+
+
+class PlanText(TypedDict):
+    """What a version keeps; a subtask is its key and SUBTASK_TEXT."""
+
+    title: str
+    content: str
+    expected_outcome: str
+    subtasks: Sequence[Mapping[str, str]]
+
 
 LIVE = (Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING)
 
@@ -141,7 +159,7 @@ class ActivePlan(models.Model):
 
 
 class PlanVersion(models.Model):
-    """The text at one version; `snapshot` is {title, content, expected_outcome, subtasks}.
+    """The text at one version; `snapshot` is a PlanText.
 
     It stays as it was written: those of older versions of Planside lack newer fields.
     """
@@ -164,6 +182,13 @@ class PlanVersion(models.Model):
 
     def __str__(self) -> str:
         return f"v{self.version}"
+
+    @property
+    def text(self) -> PlanText:
+        """The snapshot, with empty texts for the fields that subtasks did not have then."""
+        stored: PlanText = self.snapshot
+        empty = dict.fromkeys(SUBTASK_TEXT, "")
+        return {**stored, "subtasks": [{**empty, **each} for each in stored["subtasks"]]}
 
 
 class Subtask(models.Model):

@@ -10,7 +10,16 @@ from django.utils import timezone
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
 from agents.llm.request import CHARACTERS_PER_TOKEN
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, PlanVersion, State, Subtask
+from plans.models import (
+    PLAN_TEXT,
+    SUBTASK_LABELS,
+    SUBTASK_TEXT,
+    Attempt,
+    Plan,
+    PlanVersion,
+    State,
+    Subtask,
+)
 from plans.queries import checklist
 from plans.snapshot import progress
 
@@ -106,10 +115,9 @@ def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
     `by_tools`: it ends its work by a tool, not by its answer.
     """
     lines = [f"Your subtask is {subtask.key}: {subtask.name}"]
-    if subtask.description:
-        lines.append(f"Description: {subtask.description}")
-    if subtask.expected_outcome:
-        lines.append(f"Expected outcome: {subtask.expected_outcome}")
+    for field, label in SUBTASK_LABELS.items():
+        if field != "name" and (text := getattr(subtask, field)):
+            lines.append(f"{label}: {text}")
     done = checklist(plan).filter(state=State.DONE)
     if done:
         lines.append("Outcomes so far:")
@@ -178,14 +186,14 @@ def approved_text(plan: Plan) -> tuple[Plan, list[Subtask]]:
     """
     if plan.is_confirmed or plan.approved_version is None:
         return plan, list(checklist(plan))
-    kept = PlanVersion.objects.get(plan=plan, version=plan.approved_version).snapshot
+    kept = PlanVersion.objects.get(plan=plan, version=plan.approved_version)
     approved = copy(plan)
     approved.version = plan.approved_version
     for field in PLAN_TEXT:
-        setattr(approved, field, kept[field])
+        setattr(approved, field, kept.snapshot[field])
     now = {subtask.key: subtask for subtask in plan.subtasks.all()}
     subtasks: list[Subtask] = []
-    for text in kept["subtasks"]:
+    for text in kept.text["subtasks"]:
         subtask = copy(now[text["key"]])
         for field in SUBTASK_TEXT:
             setattr(subtask, field, text[field])

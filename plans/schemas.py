@@ -50,12 +50,26 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
 
-class SubtaskDraft(Shape):
+class SubtaskText(Shape):
+    """The text of a subtask, whole; the fields of SUBTASK_TEXT."""
+
+    name: Annotated[Name, Field(min_length=1)]
+    description: Text = ""
+    expected_outcome: Text = ""
+
+
+class SubtaskTextChange(Shape):
+    """Another text for some of its fields: None leaves one as it is."""
+
+    name: Annotated[Name, Field(min_length=1)] | None = None
+    description: Text | None = None
+    expected_outcome: Text | None = None
+
+
+class SubtaskDraft(SubtaskText):
     """A subtask that does not exist yet; a plain string is its name."""
 
     name: Name = Field(validation_alias=AliasChoices("name", "title"), min_length=1)
-    description: Text = ""
-    expected_outcome: Text = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -92,13 +106,14 @@ class PlanEdit(Shape):
     subtasks: list[SubtaskEdit] | None = None
 
 
-class SubtaskRevision(Shape):
+class WithKey(Shape):
+    key: str | None = None
+
+
+class SubtaskRevision(SubtaskTextChange, WithKey):
     """A model's word on one subtask: with a key a change or a removal, without one an addition."""
 
-    key: str | None = None
     name: Name | None = Field(None, validation_alias=AliasChoices("name", "title"))
-    description: Text | None = None
-    expected_outcome: Text | None = None
     remove: bool = False
 
     @model_validator(mode="before")

@@ -11,7 +11,7 @@ from agents.engine.subagents import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
-from plans.models import ActivePlan, Plan, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
 
@@ -86,7 +86,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "conversation": plan.conversation_id,
         "active": bool(pointers_to.rows(plan=plan.pk)),
         "seq": seq,
-        **{name: getattr(plan, name) for name in ("goal", "title", "content", "expected_outcome")},
+        **{name: getattr(plan, name) for name in ("goal", *PLAN_TEXT)},
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
         "approved_version": plan.approved_version,
         "approved_by": plan.approved_by,
@@ -174,7 +174,7 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
 
 def subtask_document(subtask: Subtask, summary: AttemptSummary) -> Document:
     failed = is_failed(subtask, summary)
-    names = ("key", "position", "name", "description", "expected_outcome", "state", "reason")
+    names = ("key", "position", *SUBTASK_TEXT, "state", "reason")
     return {
         **{name: getattr(subtask, name) for name in (*names, "progress", "outcome", "result")},
         "error": summary.last_error if failed else "",

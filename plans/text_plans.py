@@ -18,6 +18,7 @@ from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from plans import actions
+from plans.models import SUBTASK_TEXT
 from plans.queries import AGENT, lock_active_plan
 from plans.schemas import LONGEST_NAME, LONGEST_TITLE, PlanDraft, Revision, SubtaskRevision
 
@@ -108,7 +109,9 @@ def step_of(value: object) -> Json | None:
     step = named(name)
     more = "" if about == name else about
     description = "\n".join(filter(None, (str(step["description"]), more)))
-    return {**step, "description": description, "expected_outcome": text_at(value, OUTCOMES)}
+    texts = {field: text_at(value, (field,)) for field in SUBTASK_TEXT}
+    outcome = text_at(value, OUTCOMES)
+    return {**texts, **step, "description": description, "expected_outcome": outcome}
 
 
 def text_at(value: Json, keys: tuple[str, ...]) -> str:

@@ -12,7 +12,16 @@ from agents.engine.usage import times_of
 from agents.models import TurnState
 from console.api.shapes import Body
 from plans.models import Attempt, State
-from plans.schemas import LONGEST_TEXT, Content, Name, SubtaskDraft, Text, Title
+from plans.schemas import (
+    LONGEST_TEXT,
+    Content,
+    SubtaskDraft,
+    SubtaskText,
+    SubtaskTextChange,
+    Text,
+    Title,
+    WithKey,
+)
 from plans.search import NEEDS_ME, Query
 
 Json = dict[str, JsonValue]
@@ -230,13 +239,8 @@ class NewPlan(Body):
         return self
 
 
-class SubtaskWanted(Body):
+class SubtaskWanted(SubtaskTextChange, WithKey, Body):
     """With a key one that is there (what is not named stays), without one a new one."""
-
-    key: str | None = None
-    name: Annotated[Name, Field(min_length=1)] | None = None
-    description: Text | None = None
-    expected_outcome: Text | None = None
 
     @model_validator(mode="after")
     def new_ones_have_a_name(self) -> Self:
@@ -282,21 +286,15 @@ class RunMode(Body):
     allow: list[str] = []
 
 
-class NewSubtask(Body):
+class NewSubtask(SubtaskText, Body):
     """`after` is the key it follows; without one it comes last."""
 
-    name: Annotated[Name, Field(min_length=1)]
-    description: Text = ""
-    expected_outcome: Text = ""
     after: str | None = None
 
 
-class SubtaskPatch(Body):
+class SubtaskPatch(SubtaskTextChange, Body):
     """`position` moves it, counted from 1 in the checklist."""
 
-    name: Annotated[Name, Field(min_length=1)] | None = None
-    description: Text | None = None
-    expected_outcome: Text | None = None
     position: Annotated[int, Field(ge=1)] | None = None
 
 

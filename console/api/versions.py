@@ -107,7 +107,7 @@ def changes(
     plan = plan_of(request, id)
     old = version_of(plan, from_ or plan.approved_version or 1)
     new = version_of(plan, to or plan.version)
-    changed = diff(old.snapshot, new.snapshot)
+    changed = diff(old.text, new.text)
     return {
         "from": old.version,
         "to": new.version,

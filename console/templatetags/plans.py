@@ -23,7 +23,7 @@ from console.status_labels import (
     shape_of_subtask,
     why_left_out,
 )
-from plans.models import Plan, PlanVersion
+from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 
 MOST_ROWS, LONG_ROW = 2_000, 4_000  # of checklists that are remembered: 8 MB at most
 
@@ -131,6 +131,18 @@ _rows: dict[bytes, SafeString] = {}
 @register.filter
 def is_editable(row: Snapshot, plan: Snapshot) -> bool:
     return row["state"] == "todo" and takes_edits(plan)
+
+
+@register.filter
+def subtask_text(row: Snapshot) -> list[tuple[str, str]]:
+    """Each field with its text, for the editor to begin with."""
+    return [(field, row[field]) for field in SUBTASK_TEXT]
+
+
+@register.filter
+def is_described(row: Snapshot) -> bool:
+    """Whether there is more to read of it than its name."""
+    return any(row[field] for field in SUBTASK_TEXT if field != "name")
 
 
 @register.filter

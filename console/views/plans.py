@@ -23,7 +23,7 @@ from console.views.messages import keep_typed
 from plans import actions, search
 from plans.attempts import why_over
 from plans.expected_version import plan_in
-from plans.models import ActivePlan, Plan
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan
 from plans.queries import checklist
 from plans.schemas import PlanEdit, SubtaskDraft
 
@@ -36,16 +36,16 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
     Each open editor is a change of its own; the first one names the version that was seen.
     """
-    names = ("subtask_key", "subtask_name", "subtask_description", "subtask_expected_outcome")
-    fields = [request.POST.getlist(name) for name in names]
-    if len({len(values) for values in fields}) > 1:
+    fields = ("key", *SUBTASK_TEXT)
+    columns = [request.POST.getlist(f"subtask_{field}") for field in fields]
+    if len({len(values) for values in columns}) > 1:
         raise Invalid("The page is not whole: load it again, then approve.")
-    editors = zip(*fields, strict=True)
+    editors = [dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True)]
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
         edited = plan
-        for key, name, description, outcome in editors:
-            draft = SubtaskDraft(name=name, description=description, expected_outcome=outcome)
+        for text in editors:
+            key, draft = text.pop("key"), SubtaskDraft.model_validate(text)
             if key:
                 edited = actions.update_subtask(edited, key, draft.model_dump(), by, version)
             else:
@@ -57,10 +57,8 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
 
 def edit_of(request: HttpRequest, prefix: str = "") -> PlanEdit:
-    return PlanEdit(
-        title=request.POST.get(f"{prefix}title"),
-        content=request.POST.get(f"{prefix}content"),
-        expected_outcome=request.POST.get(f"{prefix}expected_outcome"),
+    return PlanEdit.model_validate(
+        {field: request.POST.get(f"{prefix}{field}") for field in PLAN_TEXT}
     )
 
 
@@ -125,10 +123,8 @@ def add(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
 
 def draft_from_form(request: HttpRequest) -> SubtaskDraft:
-    return SubtaskDraft(
-        name=request.POST.get("name", ""),
-        description=request.POST.get("description", ""),
-        expected_outcome=request.POST.get("expected_outcome", ""),
+    return SubtaskDraft.model_validate(
+        {field: request.POST.get(field, "") for field in SUBTASK_TEXT}
     )
 
 

@@ -13,8 +13,8 @@ from plans.actions.versions import (
     rewrite,
     unstarted,
 )
-from plans.diff import PlanText, words_of
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, State, Subtask
+from plans.diff import words_of
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, PlanText, State, Subtask
 from plans.queries import checklist, record_event
 from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit
 from plans.tracing import operation
@@ -176,7 +176,7 @@ def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None
         for field in PLAN_TEXT:
             setattr(plan, field, row.snapshot[field])
         plan.save(update_fields=PLAN_TEXT)
-        order_subtasks(plan, subtasks_as_in(plan, row.snapshot))
+        order_subtasks(plan, subtasks_as_in(plan, row.text))
         change.explanation = f"Went back to v{version}"
     return plan
 

@@ -22,7 +22,7 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.expected_version import demand_active, demand_version
-from plans.models import OPEN, Plan, State, Subtask
+from plans.models import OPEN, SUBTASK_TEXT, Plan, State, Subtask
 from plans.queries import checklist, demand_no_child, demand_open, lock_plan, record_event
 from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
 from plans.tracing import operation
@@ -92,11 +92,8 @@ def give_up_attempt(subtask: Subtask, by: Actor) -> None:
 def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
     if not change.name:
         raise Invalid("Give each new subtask a name.")
-    return SubtaskDraft(
-        name=change.name,
-        description=change.description or "",
-        expected_outcome=change.expected_outcome or "",
-    )
+    text = change.model_dump(include=set(SUBTASK_TEXT), exclude_none=True)
+    return SubtaskDraft.model_validate(text)
 
 
 @operation("replan")

@@ -5,6 +5,7 @@ import pytest
 from agents.actors import AGENT
 from agents.errors import Conflict, NotFound
 from plans import actions
+from plans.diff import diff
 from plans.models import Plan, State
 from plans.queries import checklist, snapshot_text
 from plans.schemas import PlanEdit, Revision, SubtaskDraft
@@ -113,3 +114,16 @@ def test_another_version_than_the_one_seen_is_left_alone(plan):
     with pytest.raises(Conflict, match="now v4; you saw v3"):
         actions.restore_version(plan, 1, "alice", seen=3)
     assert names(plan) == ["Read", "Ask", "Check"]
+
+
+def test_a_version_from_before_a_field_of_subtasks_was_added_is_compared_and_restored(plan):
+    """As if there had been no description when version 1 was made."""
+    first = plan.versions.get(version=1)
+    for subtask in first.snapshot["subtasks"]:
+        del subtask["description"]
+    first.save()
+    changed = diff(first.text, plan.versions.get(version=2).text)
+    assert changed.counts == {"added": 0, "reworded": 0, "moved": 0, "removed": 1}
+    plan = actions.restore_version(plan, 1, "alice")
+    assert names(plan) == ["Read", "Write", "Check"]
+    assert {subtask["description"] for subtask in at(plan, plan.version)["subtasks"]} == {""}
