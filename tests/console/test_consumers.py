@@ -1,5 +1,8 @@
 """The socket: whose it is, what it says first, and that it follows what happens."""
 
+import asyncio
+import threading
+
 import pytest
 from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
@@ -154,3 +157,59 @@ async def test_a_drawing_that_fails_is_tried_anew_by_the_next(monkeypatch):
     with pytest.raises(ValueError):
         await shared(place, broken, 1, 2)
     assert await shared(place, lambda pk, after: "drawn", 1, 2) == "drawn"
+
+
+# Drawing what streams
+
+
+async def opened(name="alice"):
+    c = await in_db(conversation)
+    page = socket(c.pk, await in_db(person, name))
+    await page.connect(timeout=10)
+    await page.receive_from(timeout=10)
+    return c, page
+
+
+async def stream(c, *blocks):
+    frame = {"type": "text.streamed", "message": 1, "blocks": list(blocks)}
+    await get_channel_layer().group_send(group_of(c.pk), frame)
+
+
+async def test_streamed_text_is_drawn_beside_the_event_loop(monkeypatch):
+    c, page = await opened()
+    threads = []
+    draw = fragments.streamed
+
+    def watched(*args):
+        threads.append(threading.current_thread())
+        return draw(*args)
+
+    monkeypatch.setattr(fragments, "streamed", watched)
+    await stream(c, (0, "hello"))
+    assert "hello" in await page.receive_from(timeout=10)
+    assert threading.main_thread() not in threads
+    await page.disconnect()
+
+
+async def test_frames_that_come_while_one_is_drawn_become_one(monkeypatch):
+    c, page = await opened()
+    drawing, go_on = threading.Event(), threading.Event()
+    drawn = []
+
+    def slowly(message, blocks):
+        drawn.append(blocks)
+        drawing.set()
+        assert go_on.wait(10)
+        return "x"
+
+    monkeypatch.setattr(fragments, "streamed", slowly)
+    await stream(c, (0, "one"))
+    await asyncio.to_thread(drawing.wait, 10)
+    await stream(c, (0, "one."), (1, "tw"))
+    await stream(c, (1, "two"))
+    await asyncio.sleep(0.05)
+    go_on.set()
+    for _ in range(2):
+        await page.receive_from(timeout=10)
+    assert drawn == [((0, "one"),), ((0, "one."), (1, "two"))]
+    await page.disconnect()

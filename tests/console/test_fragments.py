@@ -10,6 +10,7 @@ from agents.models import Conversation, Message, Turn
 from console.chat_commands import handle_message as person_says
 from console.conversation_state import read_state
 from console.fragments import changes, drawer, earlier, streamed
+from console.markdown import LONG_OPEN_BLOCK
 from console.thread import SHOWN
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
@@ -221,3 +222,9 @@ def test_a_card_opens_the_drawer_only_while_its_plan_is_there(then):
         assert opener not in card_of(html, gone)
     assert f"/plans/{gone.pk}/" in card_of(html, gone)
     assert "data-open-plan" in card_of(html, there)
+
+
+def test_a_long_block_is_sent_as_typed_until_it_closes():
+    text = "**a** " * LONG_OPEN_BLOCK
+    assert "<strong>" not in streamed(1, [(0, text)])
+    assert "<strong>" in streamed(1, [(0, text[:LONG_OPEN_BLOCK] + "\n\n"), (1, "b")])
