@@ -119,7 +119,9 @@ async def send(conversation_id: int, seq: int, plan: bool) -> None:
         message = {"type": "conversation.event", "seq": seq, "plan": plan}
         await layer.group_send(group_of(conversation_id), message)
     except Exception:
-        log.warning("listeners of conversation %s were not told", conversation_id, exc_info=True)
+        log.warning(
+            "listeners of conversation %s were not notified", conversation_id, exc_info=True
+        )
 
 
 async def wait_until_sent(seconds: float = 1.0) -> None:

@@ -95,7 +95,7 @@ class WholeText:
     is_change: bool = False
 
     @property
-    def not_shown(self) -> int:
+    def folded(self) -> int:
         return sum(line.of for line in self.rest)
 
     @property

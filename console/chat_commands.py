@@ -190,9 +190,9 @@ def pass_on(
 def misplaced(
     text: str, seen: SeenOnPage, active: Plan | None, asked: bool
 ) -> VersionConflict | None:
-    """Why a word about the plan that was seen cannot be meant for what is there now.
+    """Why a typed yes or no to the plan that was seen cannot be meant for what is there now.
 
-    Such a word is never a message: the model would take it for a yes to whatever it likes.
+    It is never a message: the model would take it for a yes to whatever it likes.
     """
     approves, cancels = approval_phrases.approves(text), approval_phrases.cancels(text)
     if seen.plan is None or not (cancels or approves or approval_phrases.nearly_approves(text)):
@@ -255,8 +255,9 @@ def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
     """The version of this plan that was read."""
     if seen.plan is None:
         raise Conflict(
-            f"{outcome} A word counts only with the plan and version that were read: use the "
-            f"buttons of the plan, or send plan {plan.pk} and plan_version {plan.version} with it."
+            f"{outcome} A typed yes or no counts only with the plan and version that were read: "
+            f"use the plan's buttons, or send plan {plan.pk} and plan_version {plan.version} "
+            "with it."
         )
     if seen.is_another(plan):
         raise replaced(plan, outcome)
@@ -304,10 +305,10 @@ def ask_beside(c: Conversation, goal: str, by: str) -> ChatResult:
         raise Invalid("Say what you want to end up with.")
     talk.check_text(goal)
     count_message(c.owner_id)
-    said = plan_command(c, f"/plan {goal}", goal, by, beside=True)
-    if said.turn is None:
-        raise Conflict(said.notice)
-    return said
+    result = plan_command(c, f"/plan {goal}", goal, by, beside=True)
+    if result.turn is None:
+        raise Conflict(result.notice)
+    return result
 
 
 @transaction.atomic

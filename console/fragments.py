@@ -21,7 +21,14 @@ from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
 from console.status_labels import Snapshot
-from console.thread import SHOWN, TurnGroup, group_id, groups_of, last_groups, read_messages
+from console.thread import (
+    MESSAGES_PER_PAGE,
+    TurnGroup,
+    group_id,
+    groups_of,
+    last_groups,
+    read_messages,
+)
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
@@ -58,7 +65,7 @@ def changed_messages(
     is_growing = Q(streaming=True) & Q(streaming=growing)
     rows = messages_between(conversation, after, until)
     rows = rows.filter(Q(changed_seq__gt=changed_after) | is_growing)
-    return rows.order_by("seq").values_list("pk", "turn_id")[: SHOWN + 1]
+    return rows.order_by("seq").values_list("pk", "turn_id")[: MESSAGES_PER_PAGE + 1]
 
 
 def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple[int, str]:
@@ -113,7 +120,7 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     has_some = after > c.cleared_seq and seen_messages.rows(
         conversation=c.pk, after=c.cleared_seq, until=after
     )
-    if not has_some or len(changed) > SHOWN:
+    if not has_some or len(changed) > MESSAGES_PER_PAGE:
         if after < c.cleared_seq:
             yield remove("cleared")  # it ends with an earlier /clear
         yield replace("thread", thread(now))

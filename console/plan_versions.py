@@ -66,16 +66,16 @@ class Versions:
     @property
     def target(self) -> int | None:
         """Where one can go back to from here: what is looked at, or what it is compared with."""
-        shown = [self.new.version, self.old.version]
-        earlier = [version for version in shown if version != self.plan.version]
+        compared = [self.new.version, self.old.version]
+        earlier = [version for version in compared if version != self.plan.version]
         return earlier[0] if earlier and self.plan.is_open else None
 
     @property
     def tags(self) -> list[tuple[str, str]]:
         """Icon and words of each kind of change."""
         tags = [("pen", LABELS[each.field].lower()) for each in self.diff.fields]
-        counts = [(*TAGS[said], count) for said, count in self.diff.counts.items() if count]
-        return tags + [(icon, f"{count} {said}") for icon, said, count in counts]
+        counts = [(*TAGS[kind], count) for kind, count in self.diff.counts.items() if count]
+        return tags + [(icon, f"{count} {words}") for icon, words, count in counts]
 
     @property
     def quote(self) -> str:
@@ -83,14 +83,14 @@ class Versions:
         return self.new.explanation if self.new.author_kind == AGENT.value else ""
 
     @property
-    def shown(self) -> Iterator[Unchanged | ShownVersion]:
+    def diff_rows(self) -> Iterator[Unchanged | ChangedSubtask]:
         """The rows, of which unchanged ones in a sequence are one."""
-        alike = groupby(self.diff.rows, key=lambda row: (row.change == Change.SAME, row.shift))
-        for (is_same, _), rows in alike:
+        groups = groupby(self.diff.rows, key=lambda row: (row.change == Change.SAME, row.shift))
+        for (is_same, _), rows in groups:
             if is_same:
                 yield Unchanged(list(rows))
             else:
-                yield from (ShownVersion(row) for row in rows)
+                yield from (ChangedSubtask(row) for row in rows)
 
     @property
     def fields(self) -> list[tuple[str, list[TextRun]]]:
@@ -115,7 +115,7 @@ class Unchanged:
 
 
 @dataclass(frozen=True)
-class ShownVersion:
+class ChangedSubtask:
     """A subtask that changed."""
 
     row: SubtaskDiff

@@ -19,7 +19,7 @@ from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from console.status_labels import name_of_shape, why_left_out
 from plans.models import PlanVersion, State, Subtask
 
-SHOWN = 200  # messages on a page before "Show earlier"
+MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_TEXT = 400_000  # characters on it, of more than one message
 
 # Card, checklist and group show what these did; a refusal is shown like any other.
@@ -170,16 +170,16 @@ def last_groups(
 ) -> tuple[list[TurnGroup], int]:
     """The newest groups (before a message's number), and the number to go on from; 0 at the start.
 
-    A page has up to SHOWN messages and MOST_TEXT characters, and never less than one message.
+    A page has up to MESSAGES_PER_PAGE messages and MOST_TEXT characters, at least one message.
     """
     rows = read_messages(conversation, cleared=cleared)
     if before is not None:
         on_page = rows.filter(seq__gte=before, turn__isnull=False).values("turn")
         rows = rows.filter(seq__lt=before).exclude(turn__in=on_page)
-    candidates = list(rows.order_by("-seq")[: SHOWN + 1])
+    candidates = list(rows.order_by("-seq")[: MESSAGES_PER_PAGE + 1])
     lengths = accumulate(len(message.text) for message in candidates)
     fitting = sum(length <= MOST_TEXT for length in lengths)
-    newest = candidates[: min(max(fitting, 1), SHOWN)]
+    newest = candidates[: min(max(fitting, 1), MESSAGES_PER_PAGE)]
     if len(newest) == len(candidates):
         return groups_of(reversed(newest)), 0
     turns = {message.turn_id for message in newest if message.turn_id}
@@ -192,14 +192,14 @@ def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
     for message in messages:
         key = group_id(message)
         groups.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
-    set_names_as_tried(groups.values())
+    set_names_at_attempt(groups.values())
     return list(groups.values())
 
 
-def set_names_as_tried(groups: Iterable[TurnGroup]) -> None:
+def set_names_at_attempt(groups: Iterable[TurnGroup]) -> None:
     """Only what failed or was stopped can have another name by now; most pages hold none."""
-    tried = [(group, group.turn.attempt) for group in groups if group.turn and group.subtask]
-    old = [(group, attempt) for group, attempt in tried if attempt.failure_class]
+    attempts = [(group, group.turn.attempt) for group in groups if group.turn and group.subtask]
+    old = [(group, attempt) for group, attempt in attempts if attempt.failure_class]
     if not old:
         return
     versions = PlanVersion.objects.filter(

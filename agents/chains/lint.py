@@ -127,7 +127,7 @@ def missing_targets(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
 
 
 def dead_branches(task: Task, place: str) -> Iterator[Fault]:
-    """What stands behind a default, or is asked for a second time, never comes about."""
+    """Branches that are never taken: behind a default, or with a condition asked before."""
     seen: set[tuple[str, str, str]] = set()
     for number, branch in enumerate(task.transition.branches):
         path = f"{place}.transition.branches[{number}]"

@@ -1,4 +1,4 @@
-"""What may stand in agent.json, and what is said when something else does."""
+"""The schema of agent.json, and the sentences that refuse anything else."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def named_folder(workspace: str) -> Path:
 
 
 def checked_folder(path: Path) -> Path:
-    """The real folder behind a path. What lies in the home is no business of a tool."""
+    """The real folder behind a path. One inside the home is refused."""
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):

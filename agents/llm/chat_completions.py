@@ -1,7 +1,7 @@
 """The chat-completions API: how a model is asked, and the reply put together from its pieces.
 
 Servers that call themselves compatible differ most in how they stream tool calls, so the pieces
-are put together by whatever each one does tell: its index, its id, its name, or just its place.
+are put together by whatever each one carries: its index, its id, its name, or just its place.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ToolSource(models.Model):
     skipped = fields.JSONField(default=list, db_default=[])
     error = fields.TextField(blank=True)
     timeout_s = models.PositiveSmallIntegerField(default=60)
-    # What it says only reads, or may be repeated, counts as such: an admin's word, not its own.
+    # Whether an admin believes it when it says which of its tools only read or may be repeated.
     trusts_hints = models.BooleanField(default=False, db_default=False)
     updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)

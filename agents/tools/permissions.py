@@ -42,14 +42,14 @@ class Permissions:
         """An explicit off stays off and the server stays closed, whatever else is granted."""
         if name in SERVER_TOOLS and not self.reaches_server:
             return "off"
-        if self.lifted.intersection(words_for(name)) and not self.is_explicitly_off(name):
+        if self.lifted.intersection(grant_keys(name)) and not self.is_explicitly_off(name):
             return "allow"
         return grant_of(self.agent, name)
 
     def is_explicitly_off(self, name: str) -> bool:
-        """Whether the nearest word in agent.json is off, and not merely missing."""
-        words = (self.agent.file.tools.get(word) for word in (*words_for(name), "*"))
-        return next((word for word in words if word), "") == "off"
+        """Whether the nearest grant in agent.json is off, and not merely missing."""
+        grants = (self.agent.file.tools.get(key) for key in (*grant_keys(name), "*"))
+        return next((grant for grant in grants if grant), "") == "off"
 
     @property
     def words(self) -> set[str]:
@@ -59,8 +59,8 @@ class Permissions:
     @property
     def callable_agents(self) -> dict[str, Grant]:
         """The agents this one may call, each granted by its own `run_agent:<id>`."""
-        words = [*self.agent.file.tools, *sorted(self.lifted)]
-        names = [word for word in words if word.startswith(RUN_AGENT)]
+        keys = [*self.agent.file.tools, *sorted(self.lifted)]
+        names = [key for key in keys if key.startswith(RUN_AGENT)]
         grants = {name.removeprefix(RUN_AGENT): self.grant(name) for name in names}
         return {id: grant for id, grant in grants.items() if grant != "off"}
 
@@ -161,8 +161,8 @@ NEVER_OFF = set(REQUIRED_TOOLS)
 GROUPS = {**dict.fromkeys(FILE_TOOLS, "local_fs"), "shell": "local_shell"}
 
 
-def words_for(name: str) -> tuple[str, ...]:
-    """The words that speak of a tool, the nearest first: its own name, and what it comes from."""
+def grant_keys(name: str) -> tuple[str, ...]:
+    """What a tool may be granted by, the nearest first: its own name, and what it comes from."""
     source = GROUPS.get(name) or name.partition(BETWEEN)[0]
     if name.startswith(RUN_AGENT):
         source = RUN_AGENT.rstrip(":")
@@ -170,22 +170,22 @@ def words_for(name: str) -> tuple[str, ...]:
 
 
 def grant_of(agent: AgentRecord, name: str) -> Grant:
-    """The nearest word in agent.json: the tool's own, its source's, `*`; else off."""
-    for word in (*words_for(name), "*"):
-        if (grant := agent.file.tools.get(word)) in ("allow", "ask", "off"):
+    """The nearest grant in agent.json: the tool's own, its source's, `*`; else off."""
+    for key in (*grant_keys(name), "*"):
+        if (grant := agent.file.tools.get(key)) in ("allow", "ask", "off"):
             return grant
     return "off"
 
 
 def allows(words: list[str], name: str) -> bool:
     """A chain task's list: `*` = all, a name = that one, `!name` = not that one."""
-    names = set(words_for(name))
+    names = set(grant_keys(name))
     return not hides(words, name) and ("*" in words or bool(names & set(words)))
 
 
 def hides(words: list[str], name: str) -> bool:
     """Whether the list takes this tool away, by its name, by what it comes from, or with all."""
-    return any(f"!{each}" in words for each in (*words_for(name), "*"))
+    return any(f"!{each}" in words for each in (*grant_keys(name), "*"))
 
 
 def is_off(agent: AgentRecord, name: str) -> bool:

@@ -32,20 +32,20 @@ Sort = Literal[
 RunAfter = Literal["all", "next", "no"]
 
 
-class Shown(Schema):
+class ExactShape(Schema):
     """Exactly these fields: the test of the snapshot fails when the two drift apart."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class ApprovalShape(Shown):
+class ApprovalShape(ExactShape):
     id: int
     tool: str
     arguments: JsonValue
     asked_at: datetime | None
 
 
-class ActivityShape(Shown):
+class ActivityShape(ExactShape):
     """The tool that runs now, since when, and when anything was last heard."""
 
     tool: str | None
@@ -54,14 +54,14 @@ class ActivityShape(Shown):
     last_at: datetime | None
 
 
-class ProgressShape(Shown):
+class ProgressShape(ExactShape):
     done: int
     abandoned: int
     total: int
     percent: int
 
 
-class SubtaskShape(Shown):
+class SubtaskShape(ExactShape):
     key: str
     position: int | None
     name: str
@@ -84,7 +84,7 @@ class SubtaskShape(Shown):
     cost: float | None
 
 
-class SecondsShape(Shown):
+class SecondsShape(ExactShape):
     """Of all attempts, and between them: working, waiting for a person, paused."""
 
     worked: float
@@ -92,7 +92,7 @@ class SecondsShape(Shown):
     paused: float
 
 
-class PlanShape(Shown):
+class PlanShape(ExactShape):
     """A plan as it is now; a reader ignores one with a lower seq than it has seen."""
 
     id: int

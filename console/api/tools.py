@@ -39,7 +39,7 @@ class NewSource(Body):
 
 
 class SourceChange(Body):
-    """`trusts_hints`: whether its own word counts for which of its tools only read."""
+    """`trusts_hints`: whether it may say itself which of its tools only read."""
 
     trusts_hints: bool
 

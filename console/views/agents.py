@@ -124,7 +124,7 @@ def model(request: HttpRequest, agent_id: str) -> str:
 
 @changing
 def grant(request: HttpRequest, agent_id: str) -> str:
-    """One word of `tools`; an operation may go back to what its service has."""
+    """One grant of `tools`; an operation may go back to what its service has."""
     name, wanted = request.POST.get("tool", ""), request.POST.get("grant", "")
     if not name or wanted not in (*GRANTS, AS_ABOVE):
         raise Invalid("A tool is allow, ask or off.")

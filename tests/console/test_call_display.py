@@ -34,13 +34,13 @@ def numbered(count):
 @pytest.mark.parametrize("count", [1, 8, 11])
 def test_a_short_command_is_shown_whole(count):
     drawing = whole_text(numbered(count))
-    assert drawing.not_shown == 0
+    assert drawing.folded == 0
     assert [row.number for row in drawing.rows] == [str(n) for n in range(1, count + 1)]
 
 
 def test_of_a_long_one_the_first_8_and_the_last_3_lines_are_shown_at_first():
     drawing = whole_text(numbered(414))
-    assert (drawing.lines, drawing.not_shown) == (414, 403)
+    assert (drawing.lines, drawing.folded) == (414, 403)
     assert [row.number for row in drawing.head] == [str(n) for n in range(1, 9)]
     assert [row.number for row in drawing.tail] == ["412", "413", "414"]
     assert text_of(drawing) == numbered(414)
@@ -51,7 +51,7 @@ def test_a_run_of_blank_lines_is_counted_and_hides_nothing(blank):
     drawing = whole_text("ls\n" + f"{blank}\n" * 400 + "rm -rf ~")
     assert [unescape(row.html) for row in drawing.rows] == ["ls", "400 blank lines", "rm -rf ~"]
     assert [row.number for row in drawing.rows] == ["1", "", "402"]
-    assert (drawing.lines, drawing.not_shown) == (402, 0)
+    assert (drawing.lines, drawing.folded) == (402, 0)
 
 
 def test_lines_that_only_look_blank_are_not_folded():
@@ -161,9 +161,9 @@ def test_a_change_keeps_three_lines_around_once_it_is_decided():
 
 
 def test_a_change_folds_beyond_400_lines():
-    assert whole_change("", numbered(400)).not_shown == 0
+    assert whole_change("", numbered(400)).folded == 0
     drawing = whole_change("", numbered(812))
-    assert (len(drawing.head), drawing.not_shown, drawing.lines) == (200, 612, 812)
+    assert (len(drawing.head), drawing.folded, drawing.lines) == (200, 612, 812)
 
 
 def test_what_is_decided_already_is_drawn_as_far_as_a_page_holds_it():

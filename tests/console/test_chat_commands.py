@@ -82,7 +82,7 @@ def test_a_long_part_comes_in_pages_without_what_was_said_since(monkeypatch):
         scripted(say("Yes."))
         tell(c, text)
     tell(c, "/clear")
-    monkeypatch.setattr(thread, "SHOWN", 2)
+    monkeypatch.setattr(thread, "MESSAGES_PER_PAGE", 2)
     html = log(c, "?cleared=true")
     assert "first" not in html
     client = Client()

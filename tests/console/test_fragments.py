@@ -11,7 +11,7 @@ from console.chat_commands import handle_message as person_says
 from console.conversation_state import read_state
 from console.fragments import changes, drawer, earlier, streamed
 from console.markdown import LONG_OPEN_BLOCK
-from console.thread import SHOWN
+from console.thread import MESSAGES_PER_PAGE
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, say
@@ -161,20 +161,20 @@ def test_what_a_person_or_model_wrote_cannot_pose_as_a_piece():
 
 def test_a_long_conversation_begins_with_its_newest_part():
     c = conversation()
-    for number in range(SHOWN + 20):
+    for number in range(MESSAGES_PER_PAGE + 20):
         add_message(c, "notice", f"notice {number}.")
     html = changes(c.pk, 0)[1]
-    assert html.count('data-kind="notice"') == SHOWN
+    assert html.count('data-kind="notice"') == MESSAGES_PER_PAGE
     assert "Show earlier" in html
     assert "notice 5." not in html
-    assert f"notice {SHOWN + 19}." in html
+    assert f"notice {MESSAGES_PER_PAGE + 19}." in html
 
 
 def test_what_came_earlier_is_put_before_it_and_nothing_comes_twice():
     c = conversation()
     scripted(say("One."))
     tell(c, "the very first")
-    for number in range(SHOWN + 20):
+    for number in range(MESSAGES_PER_PAGE + 20):
         add_message(c, "notice", f"notice {number}.")
     before = int(re.search(r"earlier\?before=(\d+)", changes(c.pk, 0)[1])[1])
     html = earlier(read_state(c.pk), before)

@@ -157,7 +157,9 @@ def test_a_word_without_the_plan_it_is_about_goes_on_with_nothing(rest):
     rest(c)
     before = plan_of(c).run
     said = tell(c, "continue", seen=None)
-    assert "A word counts only with the plan and version that were read" in str(said.refused)
+    assert "A typed yes or no counts only with the plan and version that were read" in str(
+        said.refused
+    )
     assert plan_of(c).run == before
 
 

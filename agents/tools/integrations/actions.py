@@ -115,7 +115,7 @@ def check(source: ToolSource) -> None:
 
 
 def trust_hints(name: str, trusted: bool, by: str) -> ToolSource:
-    """Whether its own word counts for which of its tools only read or may be repeated."""
+    """Whether it may say itself which of its tools only read or may be repeated."""
     source = source_named(name)
     log.debug("the hints of service %s are trusted: %s, by %s", name, trusted, by)
     return store(source, {"trusts_hints": trusted})
