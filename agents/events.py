@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 from functools import partial
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import SyncToAsync, async_to_sync
@@ -138,6 +139,7 @@ async def wait_until_sent(seconds: float = 1.0) -> None:
 # second.
 
 CHANNEL = "planside_turns"
+OWN_NOTICE = uuid4().hex  # tells this process's notices from those of others
 
 _events: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
 
@@ -159,5 +161,5 @@ def wake() -> None:
 def wake_after_commit() -> None:
     if is_postgresql():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, '')", [CHANNEL])
+            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, OWN_NOTICE])
     transaction.on_commit(wake, robust=True)

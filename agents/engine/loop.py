@@ -180,8 +180,10 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
             passed = passing(turn, task, here, done.output)
             if here != END:
                 await in_db(persistence.save_checkpoint, turn, **passed)
-            elif result := await in_db(show_result, turn, done.output, passed):
-                yield result
+            elif is_shown(turn, done.output):
+                turn.checkpoint |= passed  # saved with the end of the turn
+            else:
+                yield await in_db(show_result, turn, done.output, passed)
 
 
 async def timed(
@@ -268,15 +270,18 @@ def after_failure(turn: Turn, task: Task, error: Exception) -> str:
     return task.transition.on_failure
 
 
-def show_result(turn: Turn, output: Output, passed: Checkpoint) -> TextAdded | None:
-    """Add the result to the conversation, unless a message shows it already.
+def is_shown(turn: Turn, output: Output) -> bool:
+    """Whether a message shows the chain's result already, or there is nothing to show."""
+    is_ended = bool(output.get("message") or turn.checkpoint.get("ended"))
+    return is_ended or not text_of(output).strip()
+
+
+def show_result(turn: Turn, output: Output, passed: Checkpoint) -> TextAdded:
+    """Add the result to the conversation.
 
     The place at the end is saved together with it, so that it is added once.
     """
     text = text_of(output)
-    if output.get("message") or turn.checkpoint.get("ended") or not text.strip():
-        turn.checkpoint |= passed  # saved with the end of the turn
-        return None
     with persistence.fenced(turn):
         message = persistence.add_message(turn, "assistant", Message.Kind.TEXT, text)
         persistence.checkpoint(turn, **passed)

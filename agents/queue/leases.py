@@ -30,13 +30,8 @@ from agents.statements import one_of, prepared
 
 
 @prepared
-def turns_there(turns: list[int]) -> QuerySet[Turn, tuple[int]]:
-    return Turn.objects.filter(one_of("id", turns)).values_list("pk")
-
-
-@prepared
-def turns_to_stop() -> QuerySet[Turn, tuple[int]]:
-    return Turn.objects.filter(state=TurnState.RUNNING, stop_requested=True).values_list("pk")
+def wishes(turns: list[int]) -> QuerySet[Turn, tuple[int, str, bool]]:
+    return Turn.objects.filter(one_of("id", turns)).values_list("pk", "state", "stop_requested")
 
 
 class Held(NamedTuple):
@@ -63,15 +58,13 @@ def renew(turns: list[Turn]) -> list[Held]:
     return held
 
 
-def to_be_stopped() -> set[int]:
-    """Running turns, of any worker, that somebody wants stopped."""
-    return {pk for (pk,) in turns_to_stop.rows()}
-
-
-def gone_among(running: list[int]) -> set[int]:
-    """Turns whose rows are gone, with their conversation or its owner: nobody wants their work."""
-    there = turns_there.rows(turns=running)
-    return set(running) - {pk for (pk,) in there}
+def to_be_stopped(running: list[int]) -> set[int]:
+    """Those that somebody wants stopped, and those whose rows are gone with their conversation
+    or its owner: nobody wants their work.
+    """
+    rows = wishes.rows(turns=running)
+    asked = {pk for pk, state, stop in rows if stop and state == TurnState.RUNNING}
+    return asked | (set(running) - {pk for pk, _, _ in rows})
 
 
 def release(turn: Turn) -> None:

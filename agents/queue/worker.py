@@ -8,12 +8,11 @@ from contextlib import suppress
 
 from agents.db import AWAY, Outage, in_db, is_postgresql, session
 from agents.engine.loop import run_turn
-from agents.events import CHANNEL, new_wakeup_event, wake
+from agents.events import CHANNEL, OWN_NOTICE, new_wakeup_event, wake
 from agents.models import Turn
 from agents.queue.claims import SLOTS, claim
 from agents.queue.leases import (
     Held,
-    gone_among,
     interval,
     put_back_orphans,
     release,
@@ -30,7 +29,7 @@ def stops_and_claims(
     running: list[int], free: int, within: int | None
 ) -> tuple[set[int], list[Turn]]:
     """What is to be stopped of what is running, and what was claimed for `free` slots."""
-    stops = to_be_stopped() | gone_among(running) if running else set()
+    stops = to_be_stopped(running) if running else set()
     return stops, (claim(free, within) if free > 0 else [])
 
 
@@ -105,7 +104,8 @@ class Worker:
                     released = True
         except Exception:
             log.exception("turn %s could not be settled; its lease will run out", turn.pk)
-        wake()
+        if len(self.running) >= self.slots:  # else what comes next was taken when this one ended
+            wake()
 
     def cancel(self, pk: int) -> None:
         """Once: a second cancel would hit the turn while it writes how it ended."""
@@ -169,8 +169,9 @@ async def listen() -> None:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 outage.over()
                 wake()  # changes before the LISTEN went unheard
-                async for _ in connection.notifies():
-                    wake()
+                async for notice in connection.notifies():
+                    if notice.payload != OWN_NOTICE:  # this process was woken at the commit
+                        wake()
         except (Error, OSError) as error:
             outage.began(error)
         await asyncio.sleep(AGAIN)

@@ -71,7 +71,7 @@ class Pages(ASGIHandler):
                     try:
                         await self.until_gone(self.send_response(response, send), receive)
                     finally:
-                        await sync_to_async(response.close)()
+                        response.close()
             elif response is not None:
                 await self.send_response(response, send)
 
