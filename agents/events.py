@@ -1,11 +1,18 @@
-"""A change is an event: a gapless number per conversation, announced to listeners after commit."""
+"""A change is an event: a gapless number per conversation, announced to listeners after commit.
+
+An announcement carries its events as they are in the database, so that a live tail which got them
+in order needs no reading.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import threading
+from datetime import datetime
 from functools import partial
+from typing import cast
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -18,6 +25,7 @@ from django.utils import timezone
 from agents.actors import Actor, kind_of, name_of
 from agents.db import is_postgresql
 from agents.models import Conversation, Event
+from agents.sanitize import sanitize, sanitize_text
 from agents.statements import execute, fetch_one, moment, prepared, stored
 
 log = logging.getLogger(__name__)
@@ -41,15 +49,22 @@ SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
 
-# Not announced yet, by conversation: its newest number, and whether a plan has changed.
-# A transaction with several events is announced once.
-_pending: dict[int, tuple[int, bool]] = {}
+Document = dict[str, object]
+
+# Not announced yet, by conversation. A transaction with several events is announced once.
+_pending: dict[int, list[Document]] = {}
 _lock = threading.Lock()
 _sending: set[asyncio.Task[None]] = set()
 
 
 def group_of(conversation_id: int) -> str:
+    """Who listens to its events."""
     return f"conversation-{conversation_id}"
+
+
+def text_group_of(conversation_id: int) -> str:
+    """Who listens to text while it is being written: pages do, live tails of events do not."""
+    return f"text-{conversation_id}"
 
 
 def record(
@@ -64,9 +79,9 @@ def record(
     The counter and the event commit or vanish together, so numbers have no gaps.
     """
     pk = conversation if isinstance(conversation, int) else conversation.pk
-    now = moment(timezone.now())
-    written = stored(Event, "data", data)
-    who, kind = name_of(actor), kind_of(actor)
+    at = timezone.now()
+    now, written = moment(at), stored(Event, "data", data)
+    who, kind = sanitize_text(name_of(actor)), kind_of(actor)
     with transaction.atomic(savepoint=False):
         if is_postgresql():
             row = fetch_one(NUMBERED_INSERT, [now, pk, pk, type, subject, who, kind, written, now])
@@ -75,8 +90,34 @@ def record(
     if row is None:
         raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
     seq = int(row[0])
-    transaction.on_commit(partial(announce, pk, seq, type.startswith(ABOUT_PLANS)), robust=True)
+    event = document(seq, type, subject, who, kind, as_read(data), at)
+    transaction.on_commit(partial(announce, pk, event), robust=True)
     return seq
+
+
+def document(
+    seq: int, type: str, subject: str, actor: str, kind: str, data: object, at: datetime
+) -> Document:
+    """An event as readers get it, with the time as ISO 8601 in full."""
+    return {
+        "seq": seq,
+        "type": type,
+        "subject": subject,
+        "actor": actor,
+        "actor_kind": kind,
+        "data": data,
+        "created_at": at.isoformat(),
+    }
+
+
+def document_of(event: Event) -> Document:
+    who, kind = event.actor, event.actor_kind
+    return document(event.seq, event.type, event.subject, who, kind, event.data, event.created_at)
+
+
+def as_read(data: Document) -> object:
+    """What the column gives back for it: plain JSON."""
+    return json.loads(json.dumps(sanitize(data))) if data else {}
 
 
 @prepared
@@ -89,15 +130,14 @@ def read_after(conversation_id: int, seq: int) -> list[Event]:
     return later_events.models(conversation=conversation_id, seq=seq)
 
 
-def announce(conversation_id: int, seq: int, plan: bool) -> None:
+def announce(conversation_id: int, event: Document) -> None:
     """Tell whoever is listening that there is something new to read; nobody waits for it."""
     loop = getattr(SyncToAsync.threadlocal, "main_event_loop", None)
     if loop is None or not loop.is_running():
-        async_to_sync(send)(conversation_id, seq, plan)
+        async_to_sync(send)(conversation_id, [event])
         return
     with _lock:
-        before, was_plan = _pending.get(conversation_id, (0, False))
-        _pending[conversation_id] = (max(seq, before), plan or was_plan)
+        _pending.setdefault(conversation_id, []).append(event)
     loop.call_soon_threadsafe(send_soon, conversation_id)
 
 
@@ -106,18 +146,27 @@ def send_soon(conversation_id: int) -> None:
         news = _pending.pop(conversation_id, None)
     if news is None:  # sent together with an earlier one
         return
-    task = asyncio.ensure_future(send(conversation_id, *news))
+    task = asyncio.ensure_future(send(conversation_id, sorted(news, key=seq_of)))
     _sending.add(task)
     task.add_done_callback(_sending.discard)
 
 
-async def send(conversation_id: int, seq: int, plan: bool) -> None:
+def seq_of(event: Document) -> int:
+    return cast(int, event["seq"])
+
+
+async def send(conversation_id: int, news: list[Document]) -> None:
     """A layer that does not answer costs the live view, never the work: readers poll as well."""
     layer = get_channel_layer()
     if layer is None:
         return
     try:
-        message = {"type": "conversation.event", "seq": seq, "plan": plan}
+        message = {
+            "type": "conversation.event",
+            "seq": seq_of(news[-1]),
+            "plan": any(str(event["type"]).startswith(ABOUT_PLANS) for event in news),
+            "events": news,
+        }
         await layer.group_send(group_of(conversation_id), message)
     except Exception:
         log.warning(

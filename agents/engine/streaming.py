@@ -10,7 +10,7 @@ from contextlib import suppress
 from channels.layers import get_channel_layer
 
 from agents.errors import TurnLost
-from agents.events import group_of
+from agents.events import text_group_of
 
 FRAME_SECONDS = 0.04
 FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same
@@ -64,7 +64,7 @@ class LiveText:
     """
 
     def __init__(self, conversation_id: int, message_id: int, save: Save) -> None:
-        self.group = group_of(conversation_id)
+        self.group = text_group_of(conversation_id)
         self.message_id = message_id
         self.save = save
         self.head = ""  # blocks that are closed and saved

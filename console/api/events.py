@@ -9,12 +9,12 @@ from time import monotonic
 from typing import Annotated
 
 from channels.db import database_sync_to_async
-from channels.layers import get_channel_layer
+from channels.layers import BaseChannelLayer, get_channel_layer
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
-from agents.events import MOST_READ, group_of, read_after
-from agents.models import Conversation, Event
+from agents.events import MOST_READ, Document, document_of, group_of, read_after, seq_of
+from agents.models import Conversation
 from console.api.auth import conversation_of, person
 from console.api.shapes import EventShape, Page, answers
 from console.form_parsing import EVENT, number
@@ -41,7 +41,7 @@ def events(
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
     rows = conversation.events.filter(seq__gt=after).order_by("seq")
-    items = [event_document(event) for event in rows[:MOST_READ]]
+    items = [document_of(event) for event in rows[:MOST_READ]]
     return JsonResponse({"items": items, "count": rows.count()})
 
 
@@ -50,9 +50,10 @@ async def tail(
 ) -> AsyncIterator[str]:
     """Listen, send what is there, then what comes, until the reader leaves or it is deleted.
 
-    The reader's leaving cancels this generator; a deleted conversation ends it, and so does the
-    end of the session or token it was opened with. Between two readings no database connection
-    is held, so readers may be many.
+    What comes is told with its announcement; where one is missing, the rows are read. The reader's
+    leaving cancels this generator; a deleted conversation ends it, and so does the end of the
+    session or token it was opened with. Between two readings no database connection is held, so
+    readers may be many.
     """
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
@@ -61,26 +62,24 @@ async def tail(
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
         checked_at = monotonic()  # the request itself has just been let in
+        told: list[Document] = []
         while True:
             if monotonic() - checked_at >= LOOK_EVERY:
                 checked_at = monotonic()
                 if not await may_read_on(conversation_id, credential):
                     return
-            while events := await read_events(conversation_id, after):
-                after = events[-1].seq
-                yield "".join(
-                    f"id: {event.seq}\nevent: {event.type}\n"
-                    f"data: {json.dumps(event_document(event))}\n\n"
-                    for event in events
-                )
-                if len(events) < MOST_READ:
-                    break
+            events = told if follow(told, after) else await read_events(conversation_id, after)
+            if events:
+                after = seq_of(events[-1])
+                yield "".join(map(frame_of, events))
+            if len(events) == MOST_READ:  # there may be more
+                told = []
+                continue
             try:
                 async with asyncio.timeout(LOOK_EVERY):
-                    # Streamed text comes the same way and is no event.
-                    while (await layer.receive(channel)).get("seq", 0) <= after:
-                        pass
+                    told = await newer(layer, channel, after)
             except TimeoutError:
+                told = []
                 yield ": still here\n\n"
     finally:
         await layer.group_discard(group_of(conversation_id), channel)
@@ -93,17 +92,24 @@ def may_read_on(conversation_id: int, credential: Credential | None) -> bool:
     return is_there and (credential is None or bool(still_good([credential])))
 
 
-read_events = database_sync_to_async(read_after)
+@database_sync_to_async
+def read_events(conversation_id: int, after: int) -> list[Document]:
+    return [document_of(event) for event in read_after(conversation_id, after)]
 
 
-def event_document(event: Event) -> dict[str, object]:
-    """As lists and the live tail both write it, with the time as ISO 8601 in full."""
-    return {
-        "seq": event.seq,
-        "type": event.type,
-        "subject": event.subject,
-        "actor": event.actor,
-        "actor_kind": event.actor_kind,
-        "data": event.data,
-        "created_at": event.created_at.isoformat(),
-    }
+async def newer(layer: BaseChannelLayer, channel: str, after: int) -> list[Document]:
+    """What the next announcement of something newer tells; nothing if it only says that."""
+    while True:
+        message = await layer.receive(channel)
+        if message.get("seq", 0) > after:
+            return [event for event in message.get("events", ()) if seq_of(event) > after]
+
+
+def follow(events: list[Document], after: int) -> bool:
+    """Whether they are the next ones, with none missing between."""
+    numbers = list(map(seq_of, events))
+    return bool(events) and numbers == list(range(after + 1, after + 1 + len(events)))
+
+
+def frame_of(event: Document) -> str:
+    return f"id: {event['seq']}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n"

@@ -9,10 +9,9 @@ from ninja import Query, Router, Schema
 from pydantic import Field
 
 from agents.errors import NotFound
-from agents.events import MOST_READ
+from agents.events import MOST_READ, document_of
 from agents.models import Event
 from console.api.auth import person, plan_of
-from console.api.events import event_document
 from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
@@ -145,7 +144,7 @@ def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0
     rows = Event.objects.filter(
         conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
     )
-    items = [event_document(row) for row in rows.order_by("seq")[:MOST_READ]]
+    items = [document_of(row) for row in rows.order_by("seq")[:MOST_READ]]
     return JsonResponse({"items": items, "count": rows.count()})
 
 

@@ -21,7 +21,7 @@ from django.http.request import split_domain_port, validate_host
 
 from agents import models
 from agents.db import in_db, in_reader
-from agents.events import group_of
+from agents.events import group_of, text_group_of
 from console import fragments
 from console.form_parsing import EVENT, number
 from console.live.sessions import Credential, LiveSession, live_sessions
@@ -114,7 +114,8 @@ class Conversation(AsyncWebsocketConsumer):
         credential = Credential(user.pk, user.password, key)
         self.session = LiveSession(credential, partial(self.close, code=SIGN_IN))
         live_sessions().add(self.session)
-        await self.channel_layer.group_add(group_of(self.pk), self.channel_name)
+        for group in (group_of(self.pk), text_group_of(self.pk)):
+            await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
         self.read_soon()
 
@@ -129,7 +130,8 @@ class Conversation(AsyncWebsocketConsumer):
     async def disconnect(self, code: int) -> None:
         if self.session:
             live_sessions().remove(self.session)
-        await self.channel_layer.group_discard(group_of(self.pk), self.channel_name)
+        for group in (group_of(self.pk), text_group_of(self.pk)):
+            await self.channel_layer.group_discard(group, self.channel_name)
         for task in (self.reading, self.streaming):
             if task:
                 task.cancel()

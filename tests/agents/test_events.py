@@ -5,15 +5,20 @@ import asyncio
 import pytest
 from asgiref.sync import SyncToAsync, sync_to_async
 from channels.layers import get_channel_layer
+from django.utils import timezone
 
 from agents import events
-from agents.models import Conversation, Event
+from agents.models import Conversation, Event, TurnState
 from tests.world import conversation
 
 
 async def told(layer, channel):
     async with asyncio.timeout(2):
         return await layer.receive(channel)
+
+
+def event(seq, type):
+    return events.document(seq, type, "", "", "system", {}, timezone.now())
 
 
 async def listening(group):
@@ -27,10 +32,23 @@ async def test_announcements_in_the_wrong_order_tell_the_newest_number(monkeypat
     layer, channel = await listening(events.group_of(7))
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(SyncToAsync.threadlocal, "main_event_loop", loop, raising=False)
-    events.announce(7, 6, False)
-    events.announce(7, 5, True)  # committed before, told after
+    events.announce(7, event(6, "turn.ended"))
+    events.announce(7, event(5, "plan.updated"))  # committed before, told after
     message = await told(layer, channel)
     assert (message["seq"], message["plan"]) == (6, True)
+    assert [each["seq"] for each in message["events"]] == [5, 6]
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_announcement_carries_its_events_as_they_are_read():
+    c = await sync_to_async(conversation)()
+    layer, channel = await listening(events.group_of(c.pk))
+    data = {"state": TurnState.DONE, "text": "half a \ud83d", "at": (1, 2.5, None)}
+    await sync_to_async(events.record)(c, "turn.ended", "turn:1", "alice", **data)
+    message = await told(layer, channel)
+    [row] = await sync_to_async(events.read_after)(c.pk, 0)
+    assert message["events"] == [events.document_of(row)]
+    assert row.data == {"state": "done", "text": "half a \ufffd", "at": [1, 2.5, None]}
 
 
 class SlowLayer:
@@ -47,7 +65,7 @@ class SlowLayer:
 async def test_what_is_being_told_is_waited_for_at_the_end(monkeypatch):
     layer = SlowLayer()
     monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
-    await sync_to_async(events.announce)(8, 1, False)
+    await sync_to_async(events.announce)(8, event(1, "turn.ended"))
     await events.wait_until_sent()
     assert layer.said == [(events.group_of(8), 1)]
 

@@ -9,7 +9,7 @@ from channels.testing import WebsocketCommunicator
 
 from agents.actions import add_message
 from agents.db import in_db
-from agents.events import group_of
+from agents.events import group_of, text_group_of
 from agents.models import Conversation, Message
 from console import fragments
 from console.asgi import application
@@ -105,7 +105,7 @@ async def test_streamed_text_goes_through_as_it_comes():
     await ours.connect()
     await ours.receive_from(timeout=10)
     frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Nine of **fourteen**"]]}
-    await get_channel_layer().group_send(group_of(c.pk), frame)
+    await get_channel_layer().group_send(text_group_of(c.pk), frame)
     assert "<strong>fourteen</strong>" in await ours.receive_from(timeout=10)
     await ours.disconnect()
 
@@ -172,7 +172,7 @@ async def opened(name="alice"):
 
 async def stream(c, *blocks):
     frame = {"type": "text.streamed", "message": 1, "blocks": list(blocks)}
-    await get_channel_layer().group_send(group_of(c.pk), frame)
+    await get_channel_layer().group_send(text_group_of(c.pk), frame)
 
 
 async def test_streamed_text_is_drawn_beside_the_event_loop(monkeypatch):

@@ -85,18 +85,78 @@ async def test_nothing_is_missed_or_repeated_in_a_burst(live):
     await stream.aclose()
 
 
-async def test_streamed_text_is_no_event(live):
+async def tell(conversation, seq, *told):
+    from channels.layers import get_channel_layer
+
+    news = {"type": "conversation.event", "seq": seq, "plan": False, "events": list(told)}
+    await get_channel_layer().group_send(events.group_of(conversation), news)
+
+
+async def next_of(stream):
+    return read(await asyncio.wait_for(anext(stream), 2))
+
+
+async def test_what_is_announced_in_order_is_told_without_reading_it(live, monkeypatch):
+    stream = await listening(tail(live, 0))
+    await record(live, "turn.queued")
+    assert [row[:2] for row in await next_of(stream)] == [(1, "turn.queued")]
+    monkeypatch.setattr("console.api.events.read_events", None)  # would break the stream
+    await record(live, "turn.ended", "turn:1", state="done")
+    [(seq, type, document)] = await next_of(stream)
+    assert (seq, type, document["subject"], document["data"]) == (
+        2,
+        "turn.ended",
+        "turn:1",
+        {"state": "done"},
+    )
+    await stream.aclose()
+
+
+async def test_the_rows_are_read_where_an_announcement_is_missing(live, monkeypatch):
+    stream = await listening(tail(live, 0))
+    for type in ("turn.queued", "turn.started", "turn.ended"):
+        with monkeypatch.context() as nobody_hears:
+            nobody_hears.setattr(events, "announce", lambda *told: None)
+            await record(live, type)
+    rows = await sync_to_async(events.read_after)(live, 0)
+    third = events.document_of(rows[2])
+    await tell(live, 3, third)
+    assert [row[0] for row in await next_of(stream)] == [1, 2, 3]
+    await stream.aclose()
+
+
+async def test_an_announcement_that_comes_late_or_twice_tells_nothing(live):
+    stream = await listening(tail(live, 0))
+    for type in ("turn.queued", "turn.ended"):
+        await record(live, type)
+        await next_of(stream)
+    rows = await sync_to_async(events.read_after)(live, 0)
+    first, second = map(events.document_of, rows)
+    await tell(live, 1, first)
+    await tell(live, 2, first, second)
+    await record(live, "message.added")
+    assert [row[0] for row in await next_of(stream)] == [3]
+    await stream.aclose()
+
+
+async def test_an_announcement_that_names_no_events_is_read_from_the_rows(live, monkeypatch):
+    """One of a process that is older than this one."""
+    stream = await listening(tail(live, 0))
+    with monkeypatch.context() as nobody_hears:
+        nobody_hears.setattr(events, "announce", lambda *told: None)
+        await record(live, "turn.queued")
+    await tell(live, 1)
+    assert [row[0] for row in await next_of(stream)] == [1]
+    await stream.aclose()
+
+
+async def test_a_live_tail_is_not_woken_by_streamed_text(live):
     from channels.layers import get_channel_layer
 
     stream = await listening(tail(live, 0))
-    coming = asyncio.create_task(anext(stream))
-    await asyncio.sleep(0.05)
-    text = {"type": "text.streamed", "message": 1, "blocks": []}
-    await get_channel_layer().group_send(events.group_of(live), text)
-    await asyncio.sleep(0.05)
-    assert not coming.done()
-    await record(live, "turn.ended")
-    assert read(await asyncio.wait_for(coming, 2))[0][1] == "turn.ended"
+    layer = get_channel_layer()
+    assert events.text_group_of(live) not in layer.groups
+    assert layer.groups[events.group_of(live)]
     await stream.aclose()
 
 
