@@ -10,7 +10,7 @@ from django.conf import settings
 from agents.config.store import read_agent
 from agents.models import Conversation
 from plans import actions
-from plans.models import Plan, Run
+from plans.models import SUBTASK_TEXT, Plan, Run
 from tests.fake_model import call, say
 from tests.markup import html
 from tests.world import (
@@ -158,6 +158,12 @@ def test_approving_without_a_version_starts_nothing(alice):
     assert plan_of(c).approved_version is None
 
 
+def editors(names):
+    """The fields of open editors, all empty but the names."""
+    empty = {f"subtask_{field}": [""] * len(names) for field in SUBTASK_TEXT}
+    return empty | {"subtask_name": names}
+
+
 def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
     c = proposed("Read", "Write")
     response = post(
@@ -165,9 +171,7 @@ def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
         f"/c/{c.pk}/plan/approve",
         version=1,
         subtask_key=["s2", ""],
-        subtask_name=["Write it down", "Check it"],
-        subtask_description=["", ""],
-        subtask_expected_outcome=["", ""],
+        **editors(["Write it down", "Check it"]),
     )
     assert response.status_code == 200
     plan = plan_of(c)
@@ -178,9 +182,8 @@ def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
 
 def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
     c = proposed("Read", "Write")
-    edits = {"subtask_key": ["s1", "s2"], "subtask_name": ["Read well", ""]}
-    blank = {"subtask_description": ["", ""], "subtask_expected_outcome": ["", ""]}
-    response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits, **blank)
+    edits = {"subtask_key": ["s1", "s2"], **editors(["Read well", ""])}
+    response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
     assert response.status_code == 422
     assert "Give it a name." in html(response)
     assert plan_of(c).version == 1

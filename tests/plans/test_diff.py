@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plans.diff import diff
+from plans.models import SUBTASK_TEXT
 from plans.text_diff import Op, diff_words, longest_increasing, words
 
 KEPT, DELETED, INSERTED = Op
@@ -20,13 +21,8 @@ SIGNS = [
 ]
 
 
-def subtask(key, name, description="", expected_outcome=""):
-    return {
-        "key": key,
-        "name": name,
-        "description": description,
-        "expected_outcome": expected_outcome,
-    }
+def subtask(key, name, **texts):
+    return {"key": key, **dict.fromkeys(SUBTASK_TEXT, ""), "name": name, **texts}
 
 
 def text(*names, title="Tidy up", content="", expected_outcome=""):
@@ -206,8 +202,9 @@ def lengths(order):
 def texts_of_plans():
     word = st.sampled_from(["", "read", "write it", "read all of it", "検査する", "👍🏽 ok"])
     keys = st.lists(st.sampled_from([f"s{n}" for n in range(1, 9)]), unique=True)
+    texts = dict.fromkeys(SUBTASK_TEXT, word)
     subtasks = keys.flatmap(
-        lambda keys: st.tuples(*(st.builds(subtask, st.just(k), word, word, word) for k in keys))
+        lambda keys: st.tuples(*(st.builds(subtask, st.just(key), **texts) for key in keys))
     )
     return st.fixed_dictionaries(
         {"title": word, "content": word, "expected_outcome": word, "subtasks": subtasks.map(list)}
