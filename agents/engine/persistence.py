@@ -206,7 +206,7 @@ def resolve_error(turn: Turn) -> None:
 
 
 def resolve_error_cards(turn: Turn) -> None:
-    """What they tell of is over, or another card takes their place: none offers a retry."""
+    """Their error is over, or another card takes their place: none offers a retry."""
     for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
         message.meta = {**message.meta, "resolved": True, "next_try_at": None}
         message.save(update_fields=["meta"])

@@ -116,7 +116,7 @@ def open_span(name: str, facts: Facts, is_root: bool, is_client: bool) -> Iterat
 
 
 def error_type_of(error: Exception) -> str:
-    """A word out of few: the error's own kind, else its class. A stop or a wait is no error."""
+    """One of few names: the error's own kind, else its class. A stop or a wait is no error."""
     own = getattr(error, "error_class", None) or getattr(error, "kind", None)
     if own:
         return str(own)
@@ -124,7 +124,7 @@ def error_type_of(error: Exception) -> str:
 
 
 def note(facts: Facts) -> None:
-    """Onto the current span."""
+    """Set attributes of the current span."""
     if is_on():
         from opentelemetry.trace import get_current_span
 

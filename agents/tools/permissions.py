@@ -32,7 +32,7 @@ ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
 
 @dataclass(frozen=True)
 class Permissions:
-    """The decisions for one agent. `lifted` are the words a person allowed for this run alone."""
+    """The decisions for one agent. `lifted` is what a person allowed for this run alone."""
 
     agent: AgentRecord
     reaches_server: bool

@@ -202,7 +202,7 @@ class Supervised(asyncio.SubprocessProtocol):
 
 
 async def within(seconds: float, event: asyncio.Event) -> bool:
-    """Whether it came to pass in time."""
+    """Whether the condition came true in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()

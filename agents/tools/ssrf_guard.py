@@ -125,7 +125,7 @@ def address_in(host: str) -> IPv4Address | IPv6Address | None:
 
 
 def is_public(address: str) -> bool:
-    """Whether it is somebody's on the open internet, as far as its form tells."""
+    """Whether the address is public, by the ranges it is in."""
     found = address_in(address)
     if isinstance(found, IPv6Address) and found in NAT64:
         found = IPv4Address(int(found) & 0xFFFFFFFF)

@@ -1,4 +1,4 @@
-"""/api/conversations and /api/tool-calls: what is said, and a person's word on a call that asks."""
+"""/api/conversations and /api/tool-calls: what is said, and decisions on calls that ask."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def list_messages(request: HttpRequest, id: int, after: int = 0, cleared: bool =
 
 @router.post("/{id}/messages", response=answers(Said, 404, 409, status=202))
 def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
-    """What a person types: a message, a command, or a word that approves a plan.
+    """What a person types: a message, a command, or an approval of the plan.
 
-    A word that approves another plan or version than the current one is refused, and not kept.
+    An approval of another plan or version than the current one is refused, and not kept.
     One that names no plan and version is kept like any message, starts nothing, and is `refused`.
     """
     conversation, by = conversation_of(request, id), person(request).username

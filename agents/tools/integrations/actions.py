@@ -1,4 +1,4 @@
-"""What may happen to registered services. Doors are for admins: a command runs on the server."""
+"""What may happen to registered services. For admins only: a command runs on the server."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class BoundedClient(httpx2.AsyncClient):
 
 
 class Unusable(httpx2.SSEError, httpx2.StreamError):
-    """Of these two, in an event stream and in a body, the SDK tells the call that waits."""
+    """The errors for which the SDK ends the waiting call: in an event stream, and in a body."""
 
 
 class Bounded(httpx2.AsyncByteStream):

@@ -1,4 +1,4 @@
-"""The way out to registered services: one exchange, and what a call's answer means.
+"""Requests to registered services: one exchange, and what a call's answer means.
 
 A client per exchange: no cookie and no connection is shared between two services.
 """
