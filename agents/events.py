@@ -27,6 +27,7 @@ from agents.db import is_postgresql
 from agents.models import Conversation, Event
 from agents.sanitize import sanitize, sanitize_text
 from agents.statements import execute, fetch_one, moment, prepared, stored
+from agents.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def document(
         "actor": actor,
         "actor_kind": kind,
         "data": data,
-        "created_at": at.isoformat(),
+        "created_at": timestamp(at),
     }
 
 

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from agents.models import ToolSource
 from agents.telemetry.redaction import redacted_url
+from agents.timestamps import timestamp
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import note_on
 
@@ -66,5 +67,5 @@ def shape(source: ToolSource, *, for_admin: bool = True) -> SourceShape:
         skipped=[SkippedShape(**each) for each in source.skipped],
         error=source.error if for_admin or not source.error else "It could not be asked.",
         note=note_on(source),
-        updated_at=source.updated_at.isoformat(),
+        updated_at=timestamp(source.updated_at),
     )

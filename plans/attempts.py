@@ -13,6 +13,7 @@ from agents.engine import usage
 from agents.engine.usage import Times, counts_from, times_of
 from agents.models import Turn
 from agents.statements import prepared
+from agents.timestamps import timestamp
 from plans.models import Attempt, Plan
 from plans.queries import backoff_seconds, plans_below, turns_of
 
@@ -60,7 +61,7 @@ class Cost:
         work would have begun had it never rested.
         """
         cost = None if self.cost is None else float(self.cost)
-        began = (self.counted_at - self.worked).isoformat() if self.counted_at else None
+        began = timestamp(self.counted_at - self.worked) if self.counted_at else None
         seconds = round(self.times.worked, 3)
         return {"seconds": seconds, "counts_from": began, "tokens": self.tokens, "cost": cost}
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from agents.engine.subagents import descendants
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
+from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import active_plan_and_goal, asking_plan, reload
@@ -90,12 +91,12 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
         "approved_version": plan.approved_version,
         "approved_by": plan.approved_by,
-        "approved_at": iso(plan.approved_at),
+        "approved_at": timestamp(plan.approved_at),
         "run": plan.run,
         "run_mode": plan.run_options.get("mode"),
         "halted": bool(plan.run_options.get("halted")),
         "pause_reason": plan.pause_reason,
-        "retry_at": iso(min(retries, default=None)),
+        "retry_at": timestamp(min(retries, default=None)),
         "attention": attention,
         "question": question,
         "approvals": [approval(call) for call in approvals],
@@ -105,7 +106,9 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "seconds": times_of_plan(plan, attempts).document(),
         **{name: getattr(plan, name) for name in ("budget", "metadata")},
         "subtasks": [subtask_document(each, attempts[each.pk]) for each in subtasks],
-        **{name: iso(getattr(plan, name)) for name in ("created_at", "updated_at", "finished_at")},
+        "created_at": timestamp(plan.created_at),
+        "updated_at": timestamp(plan.updated_at),
+        "finished_at": timestamp(plan.finished_at),
     }
     return facts | {"standing": of_document(facts).word}
 
@@ -122,12 +125,8 @@ def approval(call: ToolCall) -> Document:
         "id": call.pk,
         "tool": call.tool,
         "arguments": call.arguments,
-        "asked_at": iso(call.asked_at),
+        "asked_at": timestamp(call.asked_at),
     }
-
-
-def iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
 
 
 def asked_calls(turn: Turn) -> list[ToolCall]:
@@ -167,8 +166,8 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     return {
         "tool": last.tool if last and running else None,
         "arguments": last.arguments if last and running else None,
-        "since": iso(last.started_at if last and running else last_at),
-        "last_at": iso(last_at),
+        "since": timestamp(last.started_at if last and running else last_at),
+        "last_at": timestamp(last_at),
     }
 
 
@@ -181,7 +180,7 @@ def subtask_document(subtask: Subtask, summary: AttemptSummary) -> Document:
         "failed": failed,
         "attempts": len(summary.attempts),
         "plan": summary.below,
-        "started_at": iso(subtask.started_at),
-        "finished_at": iso(subtask.finished_at),
+        "started_at": timestamp(subtask.started_at),
+        "finished_at": timestamp(subtask.finished_at),
         **summary.used.document(),
     }

@@ -23,6 +23,7 @@ from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import prepared, store
+from agents.timestamps import timestamp
 
 MAX_TRIES = 5  # of one model call
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
@@ -204,7 +205,7 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
         "remedy": "models",
         "try": number,
         "tries": MAX_TRIES,
-        "next_try_at": turn.not_before.isoformat() if turn.not_before else None,
+        "next_try_at": timestamp(turn.not_before),
         "resolved": False,
     }
     card = turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False).last()

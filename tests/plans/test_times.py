@@ -17,6 +17,7 @@ from agents.errors import TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim
 from agents.queue.leases import lease_length, put_back_orphans, renew
+from agents.timestamps import timestamp
 from console.auth.users import local_owner
 from console.conversation_state import read_state
 from console.thread import last_groups
@@ -264,7 +265,7 @@ def test_the_running_clock_begins_where_the_work_before_the_rest_left_off():
     before = Turn.objects.get(pk=turn.pk)
     Turn.objects.filter(pk=turn.pk).update(worked=timedelta(seconds=100), paused=HOUR)
     began = shown(c)["subtasks"][0]["counts_from"]
-    assert began == (before.counted_at - timedelta(seconds=100)).isoformat()
+    assert began == timestamp(before.counted_at - timedelta(seconds=100))
     assert shown(c)["counts_from"] == began
 
 

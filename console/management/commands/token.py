@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from django.contrib.auth.models import User
 
 from agents.errors import NotFound
+from agents.timestamps import timestamp
 from console.auth.tokens import create_token, live_tokens, revoke_token
 from console.auth.users import OWNER, local_owner
 from console.management.base import PlainCommand
@@ -38,13 +39,12 @@ class Command(PlainCommand):
         tokens = live_tokens().filter(user=person(user)) if user else live_tokens()
         rows = []
         for token in tokens.order_by("user__username", "name"):
-            last = token.last_used_at
             rows.append(
                 {
                     "name": token.name,
                     "user": token.user.username,
-                    "created_at": token.created_at.isoformat(timespec="seconds"),
-                    "last_used_at": last.isoformat(timespec="seconds") if last else None,
+                    "created_at": timestamp(token.created_at),
+                    "last_used_at": timestamp(token.last_used_at),
                 }
             )
         if as_json:

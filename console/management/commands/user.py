@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 
 from agents.actions import stop_work_of
 from agents.errors import Invalid, NotFound
+from agents.timestamps import timestamp
 from console.auth.users import known_username, new_username
 from console.management.base import PlainCommand
 
@@ -58,13 +59,12 @@ class Command(PlainCommand):
     def list_people(self, as_json: bool) -> None:
         rows: list[dict[str, object]] = []
         for user in User.objects.order_by("username"):
-            last = user.last_login.isoformat(timespec="seconds") if user.last_login else None
             rows.append(
                 {
                     "name": user.username,
                     "admin": user.is_superuser,
                     "active": user.is_active,
-                    "last_sign_in": last,
+                    "last_sign_in": timestamp(user.last_login),
                 }
             )
         if as_json:
