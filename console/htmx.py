@@ -1,4 +1,5 @@
-"""How a POST from the page is answered: by what changed, or by one sentence where it happened."""
+"""How a POST from the page is answered: by the number of the last event, and by a sentence if it
+was refused. What has changed is drawn once for all open pages, by the socket or a poll."""
 
 from __future__ import annotations
 
@@ -13,8 +14,6 @@ from pydantic import ValidationError
 from agents.errors import NotFound, Refused
 from agents.models import Conversation
 from console import components
-from console.form_parsing import EVENT, number
-from console.fragments import changes
 
 Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
@@ -28,8 +27,8 @@ def own_conversation(request: HttpRequest, pk: int) -> Conversation:
 def verb(alert: str) -> Callable[[Verb], View]:
     """A view for one verb on a conversation: `verb(request, conversation, by, …)`.
 
-    What it returns is added to the answer. A refusal is shown in the element `alert`, beside the
-    state as it is now.
+    What it returns is added to the answer. A refusal is shown in the element `alert`. The header
+    says which event the page has to show by then (static/js/requests.js: shown).
     """
 
     def decorate(do: Verb) -> View:
@@ -56,8 +55,9 @@ def verb(alert: str) -> Callable[[Verb], View]:
                 return extra
             if not is_htmx(request):
                 return redirect("conversation", conversation.pk)
-            html = changes(conversation.pk, cursor_of(request))[1]
-            html += components.alert(alert, sentence) + extra
+            conversation.refresh_from_db(fields=["seq"])
+            html = components.alert(alert, sentence) + extra
+            headers = {**headers, "Planside-Seq": str(conversation.seq)}
             return HttpResponse(html, status=status, headers=headers)
 
         return view
@@ -68,12 +68,6 @@ def verb(alert: str) -> Callable[[Verb], View]:
 def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
     """Why nothing was changed, in the element `alert`."""
     return HttpResponse(components.alert(alert, str(refusal)), status=refusal.status)
-
-
-def cursor_of(request: HttpRequest) -> int:
-    """The number of the last event the page has seen."""
-    text = request.headers.get("Planside-After") or request.GET.get("after") or ""
-    return number(text, EVENT) or 0
 
 
 def is_htmx(request: HttpRequest) -> bool:

@@ -112,6 +112,13 @@ def on_page(c: Conversation) -> dict[str, int]:
     return {"plan": seen.plan_id, "version": seen.version} if seen else {}
 
 
+def news(client: Client, c: Conversation, after: int = 0) -> str:
+    """What a page that shows this event gets next, by its socket or by asking."""
+    response = client.get(f"/c/{c.pk}/changes?after={after}")
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
 NOW: Any = object()
 
 

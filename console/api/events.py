@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from time import monotonic
+from contextlib import suppress
 from typing import Annotated
 
 from channels.db import database_sync_to_async
@@ -14,11 +14,10 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHt
 from ninja import Query, Router
 
 from agents.events import MOST_READ, Document, document_of, group_of, read_after, seq_of
-from agents.models import Conversation
 from console.api.auth import conversation_of, person
 from console.api.shapes import EventShape, Page, answers
 from console.form_parsing import EVENT, number
-from console.live.sessions import Credential, credential_of, still_good
+from console.live.sessions import Credential, LiveSession, credential_of, live_sessions
 
 router = Router(tags=["conversations"])
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
@@ -45,51 +44,49 @@ def events(
     return JsonResponse({"items": items, "count": rows.count()})
 
 
-async def tail(
-    conversation_id: int, after: int, credential: Credential | None = None
-) -> AsyncIterator[str]:
-    """Listen, send what is there, then what comes, until the reader leaves or it is deleted.
+async def tail(conversation_id: int, after: int, credential: Credential) -> AsyncIterator[str]:
+    """Listen, send what is there, then what comes, until the reader leaves or may not read on.
 
     What comes is told with its announcement; where one is missing, the rows are read. The reader's
-    leaving cancels this generator; a deleted conversation ends it, and so does the end of the
-    session or token it was opened with. Between two readings no database connection is held, so
-    readers may be many.
+    leaving cancels this generator. Between two readings no database connection is held, so readers
+    may be many.
     """
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
     channel = await layer.new_channel()
     await layer.group_add(group_of(conversation_id), channel)
+    is_over = False
+    waiting: asyncio.Timeout | None = None
+
+    async def end(_: bool) -> None:
+        nonlocal is_over
+        is_over = True
+        if waiting is not None:
+            with suppress(RuntimeError):  # the wait is over already
+                waiting.reschedule(0)
+
+    session = LiveSession(credential, conversation_id, end, is_page=False)
+    live_sessions().add(session)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        checked_at = monotonic()  # the request itself has just been let in
         told: list[Document] = []
-        while True:
-            if monotonic() - checked_at >= LOOK_EVERY:
-                checked_at = monotonic()
-                if not await may_read_on(conversation_id, credential):
-                    return
+        while not is_over:
             events = told if follow(told, after) else await read_events(conversation_id, after)
             if events:
                 after = seq_of(events[-1])
                 yield "".join(map(frame_of, events))
+            told = []
             if len(events) == MOST_READ:  # there may be more
-                told = []
                 continue
             try:
-                async with asyncio.timeout(LOOK_EVERY):
+                async with asyncio.timeout(0 if is_over else LOOK_EVERY) as waiting:
                     told = await newer(layer, channel, after)
             except TimeoutError:
-                told = []
-                yield ": still here\n\n"
+                if not is_over:
+                    yield ": still here\n\n"
     finally:
+        live_sessions().remove(session)
         await layer.group_discard(group_of(conversation_id), channel)
-
-
-@database_sync_to_async
-def may_read_on(conversation_id: int, credential: Credential | None) -> bool:
-    """Not once the conversation was deleted, or the reader may not read it any more."""
-    is_there = Conversation.objects.filter(pk=conversation_id).exists()
-    return is_there and (credential is None or bool(still_good([credential])))
 
 
 @database_sync_to_async

@@ -1,8 +1,9 @@
-"""A conversation as it happens: one WebSocket per open page. It only speaks; forms ask.
+"""A conversation as it happens: one WebSocket per open page. It speaks; forms ask.
 
 The socket joins the group first and then sends the present state, so nothing falls in between.
 An event says that there is something new to read; what is new is read from the rows, from the
-last number this page has got.
+last number this page has got. What a person does on the page is read the same way: its POST is
+answered with the number of the last event, and the page names that here if it has not come yet.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,12 +37,9 @@ log = logging.getLogger(__name__)
 SIGN_IN, NOT_YOURS, TOO_MANY, SERVER_ERROR = 4401, 4404, 4429, 4500
 Frame = dict[str, Any]
 
-# Seconds between two readings while one thing follows another; the first is shown at once.
+# Seconds between two readings while one thing follows another; the first is shown at once, and so
+# is what the page waits for.
 BURST = 0.05
-# Seconds between news that is not about a plan and its reading. No page depends on it: fragments
-# are taken in any order (static/js/swaps.js). It spares whoever answers the sender: without it the
-# POST took 31 instead of 27 ms (medians of 105), at the same CPU a turn.
-HEAD_START = 0.012
 
 
 class SameOrigin:
@@ -75,22 +73,29 @@ def is_allowed(origin: str, host: str) -> bool:
 
 
 class Conversation(AsyncWebsocketConsumer):
-    """`after` is the last event the page has been sent, `latest` the last that was announced."""
+    """`after` is the last event the page has been sent, `latest` the last that was announced,
+    `awaited` the one that the page has named and waits for."""
 
     after: int = 0
     latest: int = 0
+    awaited: int = 0
     pk: int
     session: LiveSession | None = None
     reading: asyncio.Task[None] | None = None
     streaming: asyncio.Task[None] | None = None
+    hurry: asyncio.Event  # set while the page waits for what it has named
     growing: dict[int, dict[int, str]]  # blocks that were streamed and are not sent, by message
     is_opening: bool = True
     is_stale: bool = False
     is_urgent: bool = True
-    HOT = {"text.streamed": "text_streamed", "conversation.event": "conversation_event"}
+    HOT = {
+        "text.streamed": "text_streamed",
+        "conversation.event": "conversation_event",
+        "websocket.receive": "websocket_receive",
+    }
 
     async def dispatch(self, message: Frame) -> None:
-        """Messages of the group touch no database here: spare them the hop to its thread."""
+        """These messages touch no database here: spare them the hop to its thread."""
         name = self.HOT.get(str(message["type"]))
         if name:
             await getattr(self, name)(message)
@@ -99,6 +104,7 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.growing = {}
+        self.hurry = asyncio.Event()
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
         self.after = after_of(self.scope["query_string"])
         user = self.scope.get("user")
@@ -106,13 +112,13 @@ class Conversation(AsyncWebsocketConsumer):
         if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
             await self.refuse(NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
-        if live_sessions().count(user.pk) >= settings.SOCKETS_PER_PERSON:
+        if live_sessions().pages_of(user.pk) >= settings.SOCKETS_PER_PERSON:
             await self.refuse(TOO_MANY)
             return
         session = self.scope.get("session")
         key = str(session.session_key or "") if session else ""
         credential = Credential(user.pk, user.password, key)
-        self.session = LiveSession(credential, partial(self.close, code=SIGN_IN))
+        self.session = LiveSession(credential, self.pk, self.let_go)
         live_sessions().add(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
@@ -124,8 +130,19 @@ class Conversation(AsyncWebsocketConsumer):
         await self.accept()
         await self.close(code=code)
 
+    async def let_go(self, is_signed_in: bool) -> None:
+        await self.close(code=NOT_YOURS if is_signed_in else SIGN_IN)
+
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """The page has nothing to say here: forms ask."""
+        """The event that a POST was answered with: read at once, announced or not."""
+        named = number(text_data, EVENT) or 0
+        if named <= self.after:
+            return
+        self.awaited = named
+        self.hurry.set()
+        if named > self.latest:
+            self.latest = named
+            self.read_soon()
 
     async def disconnect(self, code: int) -> None:
         if self.session:
@@ -166,8 +183,11 @@ class Conversation(AsyncWebsocketConsumer):
         try:
             while self.is_stale:
                 await self.send_changes()
-                if self.is_stale:  # a burst: what comes together is shown together
-                    await asyncio.sleep(BURST)
+                is_late, self.awaited = self.awaited > self.after, 0
+                if self.is_stale and not is_late:
+                    self.hurry.clear()
+                    with suppress(TimeoutError):  # a burst: what comes together is shown together
+                        await asyncio.wait_for(self.hurry.wait(), BURST)
         except models.Conversation.DoesNotExist:
             await self.close(code=NOT_YOURS)
         except Exception:
@@ -176,22 +196,18 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def send_changes(self) -> None:
         """The state at first; of a changed plan what is seen at a glance first, then the rest."""
-        latest, is_urgent = self.latest, self.is_urgent
-        if self.is_opening:
-            self.is_opening = self.is_stale = self.is_urgent = False
+        latest, is_opening, is_urgent = self.latest, self.is_opening, self.is_urgent
+        self.is_stale = self.is_opening = self.is_urgent = False
+        if is_opening:
             # What happened before this page listened, text that was saved meanwhile included.
             self.after, html = await in_reader(fragments.changes, self.pk, self.after, growing=True)
         elif is_urgent:
-            self.is_stale = self.is_urgent = False
             now, html = await shared((self.pk, latest), fragments.plan_first, self.pk)
             await self.send(text_data=html)
             rest = (self.pk, latest, self.after, now.seq)
             html = await shared(rest, fragments.the_rest, now, self.after)
             self.after = max(self.after, now.seq)
         else:
-            # What a person has sent they see by its answer; drawing it here would hold that up.
-            await asyncio.sleep(HEAD_START)
-            self.is_stale, latest = False, self.latest
             key = (self.pk, latest, self.after)
             self.after, html = await shared(key, fragments.changes, self.pk, self.after)
         await self.send(text_data=html)

@@ -1,7 +1,8 @@
 """Who has a live tail open in this process, and whether they still may.
 
 A socket or an event stream is let in once and may stay open for days. Whoever signs out, gets a
-new password, is switched off or has a token revoked is let go within SWEEP seconds.
+new password, is switched off, has a token revoked or whose conversation is deleted is let go
+within SWEEP seconds. Most of that is done by another process, which no message would reach here.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.db import in_db
+from agents.models import Conversation
 from console.auth.tokens import digest_of, live_tokens
 
 log = logging.getLogger(__name__)
 
-SWEEP = 15.0  # seconds
+SWEEP = 1.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -64,14 +66,24 @@ def still_good(credentials: Iterable[Credential]) -> set[Credential]:
 
 @dataclass(eq=False)
 class LiveSession:
-    """One open socket; `close` ends it."""
+    """One open socket or event stream. `close` ends it; it is told whether its person is still
+    signed in, and may only not read this conversation any more."""
 
     credential: Credential
-    close: Callable[[], Awaitable[None]]
+    conversation: int
+    close: Callable[[bool], Awaitable[None]]
+    is_page: bool = True
+
+
+def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], set[tuple[int, int]]]:
+    """Which credentials are still good, and which of the conversations are whose."""
+    credentials = {each.credential for each in sessions}
+    asked = Conversation.objects.filter(pk__in={each.conversation for each in sessions})
+    return still_good(credentials), set(asked.values_list("pk", "owner_id"))
 
 
 class LiveSessions:
-    """The open sockets of one event loop, checked every SWEEP seconds as long as there are any."""
+    """What is open in one event loop, checked every SWEEP seconds as long as there is anything."""
 
     def __init__(self) -> None:
         self.open: set[LiveSession] = set()
@@ -87,20 +99,24 @@ class LiveSessions:
         if not self.open and self.sweeping:
             self.sweeping.cancel()
 
-    def count(self, user_id: int) -> int:
-        return sum(session.credential.user_id == user_id for session in self.open)
+    def pages_of(self, user_id: int) -> int:
+        return sum(each.credential.user_id == user_id for each in self.open if each.is_page)
 
     async def sweep(self) -> None:
         while self.open:
             await asyncio.sleep(SWEEP)
+            asked = list(self.open)
             try:
-                good = await in_db(still_good, [session.credential for session in self.open])
+                good, owned = await in_db(standing, asked)
             except DatabaseError:
-                log.warning("who is still signed in could not be looked up; again in %d s", SWEEP)
+                log.warning("who may still listen could not be looked up; again in %d s", SWEEP)
                 continue
-            for session in [each for each in self.open if each.credential not in good]:
-                self.open.discard(session)
-                await session.close()
+            for each in asked:
+                is_signed_in = each.credential in good
+                if is_signed_in and (each.conversation, each.credential.user_id) in owned:
+                    continue
+                self.open.discard(each)
+                await each.close(is_signed_in)
 
 
 _by_loop: MutableMapping[asyncio.AbstractEventLoop, LiveSessions] = WeakKeyDictionary()

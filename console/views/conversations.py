@@ -24,7 +24,7 @@ from console import fragments
 from console.components import replace
 from console.conversation_state import asks_a_person, read_state
 from console.form_parsing import EVENT, number
-from console.htmx import cursor_of, own_conversation, verb
+from console.htmx import own_conversation, verb
 from console.status_labels import UNANSWERED, WRITING
 from plans.models import ActivePlan
 from plans.standing import Standing, standings_of
@@ -133,11 +133,14 @@ def drawer(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def changes(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every five seconds while the socket is down; text that is being written counts as news."""
+    """What the socket does not bring, every five seconds while it is down and after a POST.
+
+    Text that is being written counts as news.
+    """
     seq = seq_of(request, pk)
     growing = Message.objects.filter(conversation=pk, streaming=True)
     written = growing.aggregate(length=Sum(Length("text")))["length"]
-    after = cursor_of(request)
+    after = number(request.GET.get("after"), EVENT) or 0
     return unless_known(
         request,
         f'"{pk}-{seq}-{written or 0}"',

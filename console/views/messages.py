@@ -20,6 +20,7 @@ from console.htmx import is_htmx, verb
 def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpResponse | None:
     """Whatever is typed goes through one door; the page names the plan and version it shows."""
     text = request.POST.get("text", "")
+    actions.save_draft(conversation, "")  # first: with the message, pages draw an empty box
     seen = expected(request, version="plan_version")
     try:
         result = chat_commands.handle_message(
@@ -32,10 +33,8 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
             question=number(request.POST.get("question")),
         )
     except Refused:
-        if not is_htmx(request):  # the page is loaded anew: the text waits in its message box
-            actions.save_draft(conversation, text)
+        actions.save_draft(conversation, text)
         raise
-    actions.save_draft(conversation, "")
     if result.conversation.pk == conversation.pk:
         return None
     address = reverse("conversation", args=[result.conversation.pk])

@@ -1,7 +1,7 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
 import { byId, on } from "./dom.js";
-import { HELD, complain, editors, formOf, isOwnNews } from "./editor.js";
+import { HELD, complain, editors, formOf, isOwnNews, missed } from "./editor.js";
 import { compare } from "./versions.js";
 
 document.addEventListener("planside:drawer", ({ detail }) => protect(detail));
@@ -12,6 +12,7 @@ function protect(root) {
   for (const place of editors()) {
     const fresh = root.querySelector(`#${CSS.escape(place.id)}`);
     const isNews = root.dataset.version !== place.dataset.knows;
+    if (fresh) missed.set(place, fresh.outerHTML);
     if (root.dataset.planId !== place.dataset.ofPlan) keepApart(place, root);
     else if (!fresh) keepLost(place, root, agent);
     else if (isNews && agent) warn(place, root, "The agent changed this plan while you were editing.");
@@ -29,10 +30,12 @@ function keepApart(place, root) {
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
+/** To words that stand neither in the row as it was opened nor in the editor. */
 function isChanged(place, fresh) {
   if (place.id === "add-slot") return false;
   const before = Object.entries(JSON.parse(place.dataset.editing));
-  return before.some(([name, value]) => fresh.dataset[name] !== value);
+  const typed = formOf(place).elements;
+  return before.some(([name, value]) => ![value, typed[name].value].includes(fresh.dataset[name]));
 }
 
 /** The row is gone, or has started: its text stays open below the list, and is saved as a new

@@ -1,7 +1,7 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
 import { always, atStart, byId, csrf, on } from "./dom.js";
 import { inTurn } from "./queue.js";
-import { send, swap } from "./requests.js";
+import { send, show } from "./requests.js";
 
 const COMMANDS = [
   ["/plan", "<description>", "Make a plan and wait for you to start it"],
@@ -68,7 +68,7 @@ function say(text) {
 async function post(values) {
   sending += 1; // the box is empty for now; a draft that the server still knows is not for it
   const answer = await send(form.action, values);
-  if (answer.text) await swap(answer.text);
+  await show(answer);
   sending -= 1;
   if (!answer.ok) return giveBack(values.text, answer.error);
   saved.clear();

@@ -5,10 +5,12 @@
 import { always, byId, on } from "./dom.js";
 import { isAdrift } from "./focus.js";
 import { inTurn } from "./queue.js";
-import { follow, sayUntilReached, send, swap } from "./requests.js";
+import { follow, sayUntilReached, send, show, swap } from "./requests.js";
 
 /** It said already that the text underneath is another one. */
 const isClash = (form) => !form.querySelector("[data-see]").hidden;
+/** What the server has drawn of a place since its editor was opened there: shown when that is closed. */
+export const missed = new WeakMap();
 /** What an editor remembers: the words, the plan and version it was opened for, and the version it
  * told the person of since. */
 export const HELD = ["editing", "ofPlan", "fromVersion", "knows"];
@@ -45,8 +47,13 @@ function closeEditor(place) {
   for (const name of HELD) delete place.dataset[name];
   place.removeAttribute("hx-morph-skip");
   if (place.id.endsWith("-lost")) place.remove();
+  else if (missed.has(place)) swap(partial(place.id, missed.get(place)));
+  missed.delete(place);
   relabel();
 }
+
+const partial = (id, html) =>
+  `<hx-partial hx-target="#${id}" hx-swap="outerMorph">${html}</hx-partial>`;
 
 function editSubtask(row) {
   const number = rows().indexOf(row) + 1;
@@ -91,7 +98,7 @@ async function store(place, form, typed) {
   const seen = aboutOf(place);
   const answer = await ask(base() + addressOf(place), { ...typed, ...seen });
   if (answer.ok) closeEditor(place);
-  if (answer.text) await show(answer.text, answer.ok);
+  await bring(answer);
   if (answer.ok) follow(seen);
   if (answer.ok) return focusRow(place);
   if (!isClash(form)) complain(form, answer.error || byId("plan-alert").textContent);
@@ -118,12 +125,13 @@ async function ask(url, values) {
   }
 }
 
-async function show(text, isOwn) {
-  asking += isOwn ? 1 : 0;
+/** After a refusal what comes is news. */
+async function bring(answer) {
+  asking += answer.ok ? 1 : 0;
   try {
-    await swap(text);
+    await show(answer);
   } finally {
-    asking -= isOwn ? 1 : 0;
+    asking -= answer.ok ? 1 : 0;
   }
 }
 
@@ -160,7 +168,7 @@ function act(row, verb, choose = () => ({})) {
     const seen = { ...aboutOf(row), plan: planId };
     const answer = await ask(`${base()}subtasks/${row.dataset.key}/${verb}`, { ...values, ...seen });
     if (answer.ok && verb === "remove") closeEditor(row);
-    if (answer.text) await show(answer.text, answer.ok);
+    await bring(answer);
     if (answer.error) sayUntilReached(byId("plan-alert"), answer.error);
     if (answer.ok) follow(seen);
     return answer.ok;
@@ -188,9 +196,8 @@ async function remove(row) {
 // Saved with the start
 
 /** The open editors were saved together with the start. */
-document.addEventListener("htmx:after:request", (event) => {
-  const { sourceElement, response } = event.detail.ctx;
-  if (sourceElement.id === "start" && response.status === 200) ofThisPlan().forEach(closeEditor);
+document.addEventListener("planside:answered", ({ target, detail }) => {
+  if (target.id === "start" && detail.ok) ofThisPlan().forEach(closeEditor);
 });
 
 document.addEventListener("htmx:config:request", (event) => {

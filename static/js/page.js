@@ -33,12 +33,10 @@ function refresh(dialog) {
 }
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
 on("click", "button[data-closes]", (button) => button.closest("dialog").close());
-document.addEventListener("htmx:after:request", (event) => {
-  const { sourceElement, response } = event.detail.ctx;
-  if (sourceElement.matches?.("form[data-closes]") && response.status < 300) {
-    sourceElement.closest("dialog").close();
-  }
-  if (sourceElement.matches?.("[data-toast]") && response.status < 300) sourceElement.remove();
+document.addEventListener("planside:answered", ({ target, detail }) => {
+  if (!detail.ok) return;
+  if (target.matches("form[data-closes]")) target.closest("dialog").close();
+  if (target.matches("[data-toast]")) target.remove();
 });
 
 /** Which subtasks the question is about. */

@@ -1,5 +1,5 @@
-// Each request carries the CSRF token and how far the page has read. What fails is said once, where
-// it happened, and what was typed stays.
+// Each request carries the CSRF token. A POST is answered with the number of an event, and is over
+// when the page shows that. What fails is said once, where it happened, and what was typed stays.
 import { byId, csrf, cursor } from "./dom.js";
 import { inTurn } from "./queue.js";
 
@@ -8,6 +8,7 @@ const BROKE = "Something broke inside Planside. Nothing was changed.";
 export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
 const GONE = "That is gone. Nothing was changed; load the page again.";
 const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
+const LATE = 1000; // ms after which a socket that brings nothing is taken for dead
 
 const PASSING = [LOST, AWAY];
 /** Where it was said that something did not get through. */
@@ -35,12 +36,23 @@ function upToDate(request) {
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
   Object.assign(ctx.request.headers, headers());
-  if (ctx.request.method === "POST") nameThePlan(ctx);
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
-  if (CHANGES.test(ctx.request.action)) {
-    ctx.fetch = (url, request) => inTurn("plan", () => fetch(url, upToDate(request)));
-  }
+  if (ctx.request.method !== "POST") return;
+  nameThePlan(ctx);
+  const post = async (url, request) => {
+    const response = await fetch(url, request);
+    if (!response.redirected) answered(ctx.sourceElement, response);
+    await shown(response);
+    return response;
+  };
+  const waits = CHANGES.test(ctx.request.action);
+  ctx.fetch = waits ? (url, request) => inTurn("plan", () => post(url, upToDate(request))) : post;
 });
+
+/** Said before the page shows what was done; htmx's own event comes after that. */
+function answered(element, { ok }) {
+  element.dispatchEvent(new CustomEvent("planside:answered", { bubbles: true, detail: { ok } }));
+}
 
 /** A decision is about the plan and version on the screen: the form's or the dialog's own, as they
  * were when it was opened, else the drawer's. */
@@ -75,7 +87,7 @@ function errorText(status) {
 }
 
 export function headers() {
-  return { "X-CSRFToken": csrf(), "Planside-After": cursor() };
+  return { "X-CSRFToken": csrf() };
 }
 
 /** The session has ended: the page asks for a sign-in by being loaded again. */
@@ -85,7 +97,45 @@ export function signedOut(response) {
   return true;
 }
 
-/** POST as a form. Answers {ok, error, text}: `error` when no fragments came, `text` when they did. */
+// What was done is shown
+
+let connection = null;
+document.addEventListener("htmx:ws:before:connection", (event) => {
+  connection = event.detail.connection;
+});
+
+/** Resolves when the page shows the event that an answer names. The socket is told that the page
+ * waits for it, as not all news is announced; what it does not bring is fetched. */
+async function shown(response) {
+  const seq = Number(response.headers.get("Planside-Seq"));
+  const isShown = () => Number(cursor()) >= seq;
+  const socket = connection?.socket;
+  if (!isShown() && socket?.readyState === WebSocket.OPEN) {
+    socket.send(String(seq));
+    await until(isShown);
+  }
+  if (!isShown()) await fetchChanges();
+}
+
+/** Resolves when it is so, when the socket has closed, or after a second. */
+function until(isSo) {
+  return new Promise((resolve) => {
+    const end = new AbortController();
+    const listen = (type, act) => document.addEventListener(type, act, { signal: end.signal });
+    end.signal.addEventListener("abort", resolve);
+    listen("htmx:after:swap", () => isSo() && end.abort());
+    listen("htmx:ws:close", () => end.abort());
+    setTimeout(() => end.abort(), LATE);
+  });
+}
+
+async function fetchChanges() {
+  const changes = await fetch(`${byId("connection").dataset.url}?after=${cursor()}`).catch(() => null);
+  if (changes?.ok) await swap(await changes.text());
+}
+
+/** POST as a form. Answers {ok, error, response, text}: `error` when no fragments came, `text` when they
+ * did. What it has changed is on the page after `show`. */
 export async function send(url, values) {
   let response;
   try {
@@ -103,7 +153,12 @@ export async function send(url, values) {
   if (elsewhere) location.assign(elsewhere);
   const text = await response.text().catch(() => "");
   if (isBroken(response.status, text)) return { ok: false, error: errorText(response.status) };
-  return { ok: response.ok, error: "", text };
+  return { ok: response.ok, error: "", response, text };
+}
+
+export async function show({ response, text }) {
+  if (response) await shown(response);
+  if (text) await swap(text);
 }
 
 export function swap(text) {

@@ -95,9 +95,8 @@ document.addEventListener(
   true,
 );
 
-document.addEventListener("htmx:after:request", (event) => {
-  const { sourceElement, response } = event.detail.ctx;
-  if (response?.status !== 200) return;
-  if (sourceElement.matches?.("[data-goes-back]")) chosen = {};
-  if (sourceElement.id === "start") leave();
+document.addEventListener("planside:answered", ({ target, detail }) => {
+  if (!detail.ok) return;
+  if (target.matches("[data-goes-back]")) chosen = {};
+  if (target.id === "start") leave();
 });

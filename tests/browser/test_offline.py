@@ -71,6 +71,29 @@ def test_after_a_moment_offline_the_line_says_again_what_it_said(product, open_t
     expect(line).to_have_text("Scripted is answering")
 
 
+def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(product, open_tab):
+    tab = open_tab()
+    named = []
+
+    def swallow(socket):
+        server = socket.connect_to_server()
+        server.on_message(lambda frame: None)
+        socket.on_message(lambda text: named.append(text))
+
+    tab.page.route_web_socket(re.compile("/ws/"), swallow)
+    tab.chat(product.scripted("quick"))
+    tab.sees_connection(LIVE)
+    tab.say("is anybody there")
+    expect(tab.log).to_contain_text("is anybody there")
+    expect(tab.message).to_have_value("")
+    tab.rename(1, "Renamed in the dark")
+    expect(tab.row(1)).to_contain_text("Renamed in the dark")
+    tab.sees_plan(version=2)
+    assert named == sorted(named, key=int), "it was asked to bring them"
+    assert len(named) == 2
+    tab.sees_connection(LIVE)
+
+
 def test_a_message_that_was_not_sent_can_be_discarded(product, open_tab, interrupted):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.expects(*GONE)

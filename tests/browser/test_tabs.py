@@ -48,6 +48,18 @@ def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
     expect(one.row(2)).to_contain_text("Typed here and not saved")
 
 
+def test_an_editor_that_is_closed_shows_what_was_changed_elsewhere_meanwhile(product, open_tab):
+    chat = product.proposed()
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    other.edit(2, "Typed here and not saved")
+    one.rename(2, "Renamed over there")
+    expect(other.row(2).get_by_role("alert")).to_have_text("Changed elsewhere. Your text is kept.")
+    other.page.route("**/drawer", lambda route: route.abort())  # no poll helps
+    other.expects("Failed to load resource")
+    other.editor("Edit subtask 2").get_by_role("button", name="Cancel").click()
+    expect(other.row(2)).to_contain_text("Renamed over there", timeout=2_000)
+
+
 def test_the_text_of_a_subtask_removed_elsewhere_is_kept(product, open_tab):
     chat = product.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)

@@ -13,6 +13,7 @@ from agents.events import group_of, text_group_of
 from agents.models import Conversation, Message
 from console import fragments
 from console.asgi import application
+from console.live import consumers
 from console.live.consumers import NOT_YOURS, SIGN_IN, shared
 from console.live.consumers import Conversation as Consumer
 from plans.actions import update_subtask
@@ -80,23 +81,71 @@ async def test_it_brings_what_happens_and_nothing_twice():
     await ours.disconnect()
 
 
-async def test_a_burst_of_events_is_read_together():
+async def test_a_burst_of_events_is_read_together(monkeypatch):
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
     await ours.receive_from(timeout=10)
+    is_read, goes_on = threading.Event(), threading.Event()
+    read = fragments.changes
+
+    def read_slowly(pk, after):
+        changes = read(pk, after)
+        is_read.set()
+        assert goes_on.wait(10)
+        return changes
+
+    monkeypatch.setattr(fragments, "changes", read_slowly)
+    await in_db(add_message, c, "notice", "The first.")
+    assert await asyncio.to_thread(is_read.wait, 10)
     await in_db(say_much, c)
-    frames = []
-    while not await ours.receive_nothing(0.2):
-        frames.append(await ours.receive_from(timeout=10))
-    assert "".join(frames).count('data-kind="notice"') == 20
-    assert len(frames) < 20
+    goes_on.set()
+    frames = [await ours.receive_from(timeout=10) for _ in range(2)]
+    assert [frame.count('data-kind="notice"') for frame in frames] == [1, 20]
     await ours.disconnect()
 
 
 def say_much(c):
     for number in range(20):
         add_message(c, "notice", f"notice {number}.")
+
+
+async def test_what_nobody_announced_is_read_when_the_page_names_it():
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from(timeout=10)
+    get_channel_layer().groups.clear()  # as a Redis that has forgotten who listens
+    await in_db(add_message, c, "notice", "It has happened.")
+    assert await ours.receive_nothing(0.2)
+    await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
+    assert "It has happened." in await ours.receive_from(timeout=10)
+    await ours.disconnect()
+
+
+async def test_what_the_page_waits_for_does_not_wait_for_a_burst_to_end(monkeypatch):
+    monkeypatch.setattr(consumers, "BURST", 60)
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await in_db(say_much, c)  # one more is announced while one is read
+    await in_db(add_message, c, "notice", "And mine.")
+    await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
+    while "And mine." not in await ours.receive_from(timeout=10):
+        pass
+    await ours.disconnect()
+
+
+@pytest.mark.parametrize("named", ["0", "1", "-1", "one", "9" * 40])
+async def test_a_page_that_names_nothing_new_is_sent_nothing(named):
+    c = await in_db(conversation)
+    await in_db(add_message, c, "notice", "It has happened.")
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from(timeout=10)
+    await ours.send_to(named)
+    assert await ours.receive_nothing(0.2)
+    await ours.disconnect()
 
 
 async def test_streamed_text_goes_through_as_it_comes():

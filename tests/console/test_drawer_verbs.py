@@ -18,6 +18,7 @@ from tests.world import (
     conversation,
     done,
     drive,
+    news,
     on_page,
     plan_of,
     proposal,
@@ -187,7 +188,8 @@ def test_a_failed_attempt_keeps_its_error_when_the_plan_is_cancelled(alice):
 
 def test_skipping_says_why_and_the_rest_can_go_on(alice):
     c = failed()
-    page = html(verb(alice, c, "subtasks/s2/skip", reason="there is  a copy"))
+    verb(alice, c, "subtasks/s2/skip", reason="there is  a copy")
+    page = news(alice, c)
     assert "Skipped by you: there is a copy" in page
     assert 'aria-label="Skip subtask 3"' in page, "the next one, while the run rests"
     scripted(done(), say("All read."))
@@ -210,8 +212,8 @@ def test_a_refused_skip_is_told_in_its_dialog(alice):
 
 def test_replan_asks_the_planner_with_the_hint_and_waits_for_a_yes(alice):
     c = failed()
-    answer = verb(alice, c, "replan", hint="  Do it on paper. ")
-    assert "It is being replanned" in html(answer)
+    verb(alice, c, "replan", hint="  Do it on paper. ")
+    assert "It is being replanned" in news(alice, c)
     assert texts(c, role="user")[-1] == ("Replan the rest, from subtask 2 on. Do it on paper.")
     fresh = call("revise_current_plan", subtasks=[{"name": "Fetch paper"}], explanation="Paper.")
     scripted(fresh, say("Here."))
@@ -346,13 +348,10 @@ def test_after_the_decision_it_is_a_row_with_its_tag(alice):
     c = delegated(WRITE, done(), done(), say("ok"), **ASKS)
     made = ToolCall.objects.get(tool="write_file")
     c.refresh_from_db()
-    answer = html(
-        alice.post(
-            f"/c/{c.pk}/calls/{made.pk}/decide",
-            {"decision": "allow_once"},
-            headers=HTMX | {"Planside-After": str(c.seq)},
-        )
-    )
+    decision = {"decision": "allow_once"}
+    named = alice.post(f"/c/{c.pk}/calls/{made.pk}/decide", decision, headers=HTMX)["Planside-Seq"]
+    assert int(named) > c.seq, "the page asks for what it does not show"
+    answer = news(alice, c, after=c.seq)
     assert f'id="call-{made.pk}"' in answer
     assert "allowed once" in answer
     assert f'id="approval-{made.pk}"' not in answer

@@ -12,7 +12,7 @@ from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, fails, say
-from tests.world import HTMX, conversation, on_page, plan_of, scripted, tell, texts
+from tests.world import HTMX, conversation, news, on_page, plan_of, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db
 
@@ -164,7 +164,7 @@ def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_page(
     answer = post(alice, c, path, values, shown)
     assert answer.status_code == 404
     assert "That plan is gone. Nothing was changed." in answer.content.decode()
-    assert "No plan here yet." in answer.content.decode()
+    assert "No plan here yet." in news(alice, c)
 
 
 @pytest.mark.parametrize("path", ["activate", "delete", "use-again"])
@@ -288,8 +288,8 @@ def test_a_yes_beside_an_unsaved_edit_starts_nothing(alice):
     c = waiting()
     shown = on_page(c)
     words = {"text": "ok", "plan": shown["plan"], "plan_version": 1, "unsaved": "1"}
-    answer = alice.post(f"/c/{c.pk}/say", words, headers=HTMX)
-    assert "Press Start with my edits" in answer.content.decode()
+    alice.post(f"/c/{c.pk}/say", words, headers=HTMX)
+    assert "Press Start with my edits" in news(alice, c)
     assert plan_of(c).approved_version is None
 
 

@@ -18,6 +18,7 @@ from tests.world import (
     agent,
     conversation,
     drive,
+    news,
     on_page,
     person,
     plan_of,
@@ -119,12 +120,15 @@ def test_data_state_stands_on_the_plan_and_on_its_rows_alone(alice):
     assert page.count("data-state=") == 1 + 3
 
 
-def test_what_is_typed_is_answered_by_what_changed(alice):
+def test_what_is_typed_is_answered_by_the_number_of_its_last_event_alone(alice):
     c = conversation()
     scripted(say("Hello."))
     response = post(alice, f"/c/{c.pk}/say", text="Good morning")
-    assert "Good morning" in html(response)
-    assert 'hx-target="#thread"' in html(response)
+    c.refresh_from_db()
+    assert int(response["Planside-Seq"]) == c.seq > 0
+    assert "Good morning" not in html(response)
+    assert f'id="cursor" hidden data-seq="{c.seq}"' in news(alice, c)
+    assert "Good morning" in news(alice, c)
 
 
 def test_a_message_that_is_too_long_is_refused_in_one_sentence(alice):
@@ -148,7 +152,9 @@ def test_approving_another_version_is_refused_and_shows_the_present_one(alice):
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1)
     assert response.status_code == 409
     assert "The plan is now v2, not v1." in html(response)
-    assert 'data-version="2"' in html(response)
+    c.refresh_from_db()
+    assert int(response["Planside-Seq"]) == c.seq
+    assert 'data-version="2"' in news(alice, c)
     assert plan_of(c).run == Run.IDLE
 
 

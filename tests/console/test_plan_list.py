@@ -11,7 +11,7 @@ from plans.models import Attempt, Plan
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from tests.fake_model import call, say
 from tests.markup import flat
-from tests.world import HTMX, agent, conversation, person, plan_of, proposed, scripted, tell
+from tests.world import HTMX, agent, conversation, news, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -375,8 +375,8 @@ def test_all_plans_of_a_conversation_are_listed(alice):
 
 def test_another_plan_is_put_into_the_drawer(alice):
     c, first, _ = two_plans()
-    answer = alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
-    assert f'data-plan-id="{first.pk}"' in text(answer)
+    alice.post(f"/c/{c.pk}/plans/{first.pk}/activate", headers=HTMX)
+    assert f'data-plan-id="{first.pk}"' in news(alice, c)
     assert plan_of(c).pk == first.pk
 
 

@@ -14,13 +14,12 @@ from django.utils import timezone
 
 from agents.config import ownership
 from agents.db import in_db
-from agents.models import ApiToken
-from console.api import events as live_events
+from agents.models import ApiToken, Conversation
 from console.asgi import application
 from console.auth.signin import signin_path
 from console.auth.tokens import create_token, revoke_token
 from console.live import sessions
-from console.live.consumers import SIGN_IN, TOO_MANY
+from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY
 from tests.world import conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,13 +96,16 @@ def test_a_token_is_stored_as_a_hash_alone(alice):
     assert secret not in str(list(ApiToken.objects.values()))
 
 
-# What was opened stays open no longer than the sweep; here it is a short one.
+# What was opened stays open no longer than the sweep, a second; here it is a shorter one.
+
+
+def test_the_sweep_is_prompt():
+    assert sessions.SWEEP <= 1
 
 
 @pytest.fixture
 def _swept_often(monkeypatch):
     monkeypatch.setattr(sessions, "SWEEP", 0.05)
-    monkeypatch.setattr(live_events, "LOOK_EVERY", 0.05)
 
 
 def end_session(user):
@@ -170,11 +172,29 @@ async def ended_by(end, user, client, chat, **headers):
     path = f"/api/conversations/{chat}/events"
     stream = aiter(await client.get(path, headers={"Accept": "text/event-stream", **headers}))
     async with asyncio.timeout(10):
-        for _ in range(5):
-            await anext(stream)
+        assert (await anext(stream)).startswith(b":")
         await in_db(end, user)
-        async for _ in stream:
-            pass
+        assert [piece async for piece in stream] == [], "at once, without waiting for news"
+
+
+@pytest.mark.usefixtures("_swept_often")
+async def test_the_socket_of_a_deleted_conversation_is_closed_soon_after(alice, chat):
+    socket = connected(await in_db(signed_in, alice), chat)
+    await socket.connect()
+    await socket.receive_from()
+    await in_db(Conversation.objects.filter(pk=chat).delete)
+    assert (await socket.receive_output(timeout=5))["code"] == NOT_YOURS
+
+
+@pytest.mark.usefixtures("_swept_often")
+async def test_what_passes_to_somebody_else_is_listened_to_no_more(alice, chat):
+    secret = await in_db(create_token, alice, "script")
+    charlie = await in_db(person, "charlie")
+
+    def give_away(_):
+        Conversation.objects.filter(pk=chat).update(owner=charlie)
+
+    await ended_by(give_away, alice, AsyncClient(), chat, Authorization=f"Bearer {secret}")
 
 
 @pytest.mark.usefixtures("_swept_often")
@@ -211,7 +231,7 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
 def test_nothing_is_swept_when_nobody_is_there():
     async def story():
         live = sessions.live_sessions()
-        session = sessions.LiveSession(sessions.Credential(1), lambda: asyncio.sleep(0))
+        session = sessions.LiveSession(sessions.Credential(1), 1, lambda _: asyncio.sleep(0))
         live.add(session)
         sweeping = live.sweeping
         live.remove(session)

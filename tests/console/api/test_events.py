@@ -8,6 +8,8 @@ from django.test import AsyncClient
 from agents import events
 from agents.models import Conversation
 from console.api.events import tail
+from console.live.sessions import Credential
+from tests.world import person
 
 
 @pytest.fixture
@@ -52,8 +54,10 @@ def read(frames):
 record = sync_to_async(events.record)
 
 
-async def listening(stream):
-    """The stream behind its first comment."""
+async def listening(chat, after=0):
+    """A stream of Alice's behind its first comment."""
+    alice = await sync_to_async(person)("alice")
+    stream = tail(chat, after, Credential(alice.pk, alice.password))
     assert (await anext(stream)).startswith(":")
     return stream
 
@@ -65,7 +69,7 @@ def live(transactional_db, alice):
 
 async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
     await record(live, "turn.queued")
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     assert [row[:2] for row in read(await anext(stream))] == [(1, "turn.queued")]
     coming = asyncio.create_task(anext(stream))
     await asyncio.sleep(0.05)
@@ -75,7 +79,7 @@ async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
 
 
 async def test_nothing_is_missed_or_repeated_in_a_burst(live):
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     for _ in range(30):
         await record(live, "message.updated")
     seen = []
@@ -97,7 +101,7 @@ async def next_of(stream):
 
 
 async def test_what_is_announced_in_order_is_told_without_reading_it(live, monkeypatch):
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     await record(live, "turn.queued")
     assert [row[:2] for row in await next_of(stream)] == [(1, "turn.queued")]
     monkeypatch.setattr("console.api.events.read_events", None)  # would break the stream
@@ -113,7 +117,7 @@ async def test_what_is_announced_in_order_is_told_without_reading_it(live, monke
 
 
 async def test_the_rows_are_read_where_an_announcement_is_missing(live, monkeypatch):
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     for type in ("turn.queued", "turn.started", "turn.ended"):
         with monkeypatch.context() as nobody_hears:
             nobody_hears.setattr(events, "announce", lambda *told: None)
@@ -126,7 +130,7 @@ async def test_the_rows_are_read_where_an_announcement_is_missing(live, monkeypa
 
 
 async def test_an_announcement_that_comes_late_or_twice_tells_nothing(live):
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     for type in ("turn.queued", "turn.ended"):
         await record(live, type)
         await next_of(stream)
@@ -141,7 +145,7 @@ async def test_an_announcement_that_comes_late_or_twice_tells_nothing(live):
 
 async def test_an_announcement_that_names_no_events_is_read_from_the_rows(live, monkeypatch):
     """One of a process that is older than this one."""
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     with monkeypatch.context() as nobody_hears:
         nobody_hears.setattr(events, "announce", lambda *told: None)
         await record(live, "turn.queued")
@@ -153,7 +157,7 @@ async def test_an_announcement_that_names_no_events_is_read_from_the_rows(live, 
 async def test_a_live_tail_is_not_woken_by_streamed_text(live):
     from channels.layers import get_channel_layer
 
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     layer = get_channel_layer()
     assert events.text_group_of(live) not in layer.groups
     assert layer.groups[events.group_of(live)]
@@ -164,7 +168,7 @@ async def test_a_reader_that_leaves_is_forgotten(live):
     from channels.layers import get_channel_layer
 
     await record(live, "turn.queued")
-    stream = await listening(tail(live, 0))
+    stream = await listening(live)
     await anext(stream)
     layer = get_channel_layer()
     assert layer.groups[events.group_of(live)]
@@ -172,14 +176,19 @@ async def test_a_reader_that_leaves_is_forgotten(live):
     assert not layer.groups.get(events.group_of(live))
 
 
-async def test_a_deleted_conversation_ends_the_tail(live, monkeypatch):
-    monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
-    stream = await listening(tail(live, 0))
-    assert (await anext(stream)).startswith(":")
+async def test_a_deleted_conversation_ends_the_tail(live):
+    stream = await listening(live)
     await sync_to_async(Conversation.objects.all().delete)()
     with pytest.raises(StopAsyncIteration):
-        while True:
-            await asyncio.wait_for(anext(stream), 2)
+        await asyncio.wait_for(anext(stream), 10)
+
+
+async def test_a_tail_without_news_says_that_it_is_still_there(live, monkeypatch):
+    monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
+    stream = await listening(live)
+    for _ in range(3):
+        assert await asyncio.wait_for(anext(stream), 2) == ": still here\n\n"
+    await stream.aclose()
 
 
 async def test_with_the_accept_header_the_answer_is_a_stream_that_goes_on_from_the_last_id(
