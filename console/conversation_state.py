@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.template.defaultfilters import floatformat
 
@@ -14,6 +15,7 @@ from agents.config.store import AgentRecord, read_agent
 from agents.engine.subagents import DEEPEST
 from agents.engine.usage import NAMES
 from agents.errors import NotFound
+from agents.llm.catalog import model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared
 from console.plan_buttons import PlanButtons, plan_buttons
@@ -62,6 +64,20 @@ class ConversationState:
         if self.agent and self.agent.problem:
             return f"agent.json is broken. {self.agent.problem}"
         return (self.agent and self.agent.warning) or ""
+
+    @cached_property
+    def model_problem(self) -> str:
+        """Why its model cannot answer, as far as is known; nothing is asked for this."""
+        if self.agent is None:
+            return ""
+        return model_problem(self.agent.file.provider, self.agent.file.model)
+
+    @property
+    def asks_for_model(self) -> bool:
+        """Whether nobody has said yet which model answers here, and nothing was said to one."""
+        if self.agent is None or self.agent.problem or settings.PLANSIDE_MODEL_IS_SET:
+            return False
+        return not self.agent.file.names_model and not self.conversation.messages.exists()
 
     @cached_property
     def model(self) -> str:

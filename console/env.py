@@ -7,9 +7,12 @@ import tempfile
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+from agents.llm.known_providers import KNOWN_PROVIDERS
 
 SHORTEST_KEY = 32  # characters; Django makes 50
 LONGEST_KEY = 4096
@@ -63,6 +66,26 @@ def port(name: str, default: int) -> int:
 
 def names(name: str) -> list[str]:
     return [part.strip() for part in text(name).split(",") if part.strip()]
+
+
+class ProviderKey(NamedTuple):
+    variable: str
+    key: str
+
+
+def provider_keys() -> dict[str, ProviderKey]:
+    """The key of each provider that has one. Of several variables the first counts."""
+    found: dict[str, ProviderKey] = {}
+    for known in KNOWN_PROVIDERS:
+        for variable in known.keys:
+            if key := secret(variable):
+                found.setdefault(known.name, ProviderKey(variable, key))
+    return found
+
+
+def provider_addresses() -> dict[str, str]:
+    named = {known.name: known.address_variable for known in KNOWN_PROVIDERS}
+    return {name: text(variable) for name, variable in named.items() if variable and text(variable)}
 
 
 def home() -> Path:
@@ -201,5 +224,6 @@ def secrets() -> list[str]:
 
     urls = [urlsplit(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
     passwords = [each for url in urls for each in (url.password, unquote(url.password or ""))]
-    keys = [settings.SECRET_KEY, settings.OPENAI_API_KEY, settings.PLANSIDE_METRICS_TOKEN]
+    keys = [settings.SECRET_KEY, settings.PLANSIDE_METRICS_TOKEN]
+    keys += [found.key for found in settings.PROVIDER_KEYS.values()]
     return [each for each in (*keys, *passwords) if each]

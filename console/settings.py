@@ -27,11 +27,14 @@ PLANSIDE_METRICS_PORT = env.port("PLANSIDE_METRICS_PORT", 0)
 # Whether traces may hold what people, models and tools have said.
 OTEL_CAPTURE_CONTENT = env.yes("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
 
-OPENAI_BASE_URL = env.text("OPENAI_BASE_URL", "https://api.openai.com/v1")
-OPENAI_API_KEY = env.secret("OPENAI_API_KEY")
-# "provider/model" of new agents, the one shipped at first start included.
+# By provider: the key and the variable it stood in, and another address for that key.
+PROVIDER_KEYS = env.provider_keys()
+PROVIDER_ADDRESSES = env.provider_addresses()
+# "provider/model" of new agents. The one shipped at first start names it only where it is set
+# here: else its first page asks which model should answer.
+PLANSIDE_MODEL_IS_SET = bool(env.text("PLANSIDE_MODEL"))
 PLANSIDE_MODEL = env.text(
-    "PLANSIDE_MODEL", "openai/gpt-4.1-mini" if OPENAI_API_KEY else "demo/docs"
+    "PLANSIDE_MODEL", "openai/gpt-4.1-mini" if "openai" in PROVIDER_KEYS else "demo/docs"
 )
 
 # Seconds. A model that is silent for longer than the idle time has not answered.

@@ -233,4 +233,7 @@ def head_of(reply: Reply) -> tuple[int, dict[str, str]]:
     return status, {"Content-Type": kind, **reply.get("headers", {})}
 
 
-MODELS = {"object": "list", "data": [{"id": "fake-model"}, {"id": "another-model"}]}
+MODELS = {
+    "object": "list",
+    "data": [{"id": "fake-model"}, {"id": "another-model"}, {"id": "scripted"}],
+}

@@ -3,8 +3,13 @@
 import os
 import tempfile
 
+from agents.llm.known_providers import KNOWN_PROVIDERS
+
 os.environ["PLANSIDE_HOME"] = tempfile.mkdtemp(prefix="planside-test-")
-for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PLANSIDE_MODEL", "DATABASE_URL", "REDIS_URL"):
+for known in KNOWN_PROVIDERS:
+    for name in (*known.keys, known.address_variable):
+        os.environ.pop(name, None)
+for name in ("PLANSIDE_MODEL", "DATABASE_URL", "REDIS_URL"):
     os.environ.pop(name, None)
 
 from console import env  # noqa: E402
@@ -13,6 +18,8 @@ from console.settings import *  # noqa: E402, F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DEMO_PACE = 0
 MODEL_RETRY_BASE = 0
+# Where no key is wanted; tests put a scripted model there.
+PROVIDER_ADDRESSES = {"openai": "http://scripted.invalid/v1"}
 
 if os.environ.get("PLANSIDE_TEST_ON") == "postgres":
     elsewhere = env.postgres(os.environ["TEST_DATABASE_URL"])

@@ -90,7 +90,7 @@ class AgentFile(Shape):
     model: str = Field(default_factory=default_model, min_length=1)
     provider: str = Field(default_factory=default_provider, min_length=1)
     temperature: float | None = Field(default=None, ge=0, le=2)
-    context_window: int = Field(default=32768, ge=512)
+    context_window: int | None = Field(default=None, ge=512)
     instructions: str = ""
     tools: dict[str, Grant] = {}
     always_allow: list[AllowedCall] = []
@@ -114,6 +114,11 @@ class AgentFile(Shape):
         if wrong := [name for name, grant in tools.items() if (grant == "read") > (name == PLAN)]:
             raise ValueError(f'cannot set {wrong[0]} to "read": only {PLAN} can be')
         return tools
+
+    @property
+    def names_model(self) -> bool:
+        """Whether its file says which model answers, or leaves it to the installation."""
+        return bool({"provider", "model"} & self.model_fields_set)
 
     def settings(self) -> dict[str, JsonValue]:
         """What it says under the keys that Planside knows: others never reach a turn."""

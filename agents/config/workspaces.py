@@ -192,8 +192,10 @@ def ship_sample() -> None:
         path.chmod(path.stat().st_mode & 0o700)
     path = folder / "agent.json"
     text = path.read_text(encoding="utf-8")
-    model: dict[str, str] = {"provider": default_provider(), "model": default_model()}
-    path.write_text(patched(text, dict(model)), encoding="utf-8")
+    model: dict[str, JsonValue] = {"provider": None, "model": None}
+    if settings.PLANSIDE_MODEL_IS_SET:
+        model = {"provider": default_provider(), "model": default_model()}
+    path.write_text(patched(text, model), encoding="utf-8")
     sync_folder(folder)
     unfinished.rename(workspaces())
     sync_folder(home())

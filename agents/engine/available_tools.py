@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import run_agent_tools
+from agents.llm.catalog import window_for
 from agents.models import ToolCall, Turn
 from agents.tools import permissions
 from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool, ToolFailed
@@ -102,7 +103,7 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
         return granted and open_now and allows(names, tool.name)
 
     operations = list(filter(is_open, operations))
-    window = int(turn.config.get("context_window") or 32768)
+    window = window_for(turn.config)
     selection = select(operations, {*now.words, *names}, window)
     by_name = {tool.name: tool for tool in selection.left_out}
     unlocked = [by_name.pop(n) for n in turn.checkpoint.get("unlocked", []) if n in by_name]
@@ -122,7 +123,7 @@ def left_out(now: Permissions) -> Counter[str]:
     """How many operations of which services a model finds only by searching."""
     operations = source_tools(reader_of_files(now))
     granted = [tool for tool in operations if now.grant(tool.name) != "off"]
-    selection = select(granted, now.words, now.agent.file.context_window)
+    selection = select(granted, now.words, window_for(now.agent.file.settings()))
     return Counter(service_of(tool) for tool in selection.left_out)
 
 

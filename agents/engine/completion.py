@@ -27,6 +27,7 @@ from agents.engine.prompt import (
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.engine.usage import cost_of
 from agents.errors import TurnFailed
+from agents.llm.catalog import window_for
 from agents.llm.client import stream
 from agents.llm.providers import resolve
 from agents.llm.reply import ReasoningPart, Reply
@@ -133,17 +134,19 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         count_of_calls.update(turn=turn.pk)
         names = [*config.tools, *(f"!{name}" for name in config.hide_tools)]
         available = available_tools(turn, names)
+    provider = step.expanded(config.provider) or str(turn.config.get("provider") or "")
+    model = step.expanded(config.model) or str(turn.config.get("model") or "")
     targets = [step.work.chain.find(branch.goto) for branch in branches]
     runs_calls = any(task and task.handler == "execute_tool_calls" for task in targets)
     described = turn.config.get("tool_descriptions") or {}
     offered = available.listed if runs_calls and labels is None else []
     tools = [tool.as_function(described.get(tool.name)) for tool in offered]
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
-    provider = step.expanded(config.provider) or str(turn.config.get("provider") or "")
+    window = window_for(turn.config, provider, model)
     return ModelRequest(
         endpoint=resolve(provider),
-        model=step.expanded(config.model) or str(turn.config.get("model") or ""),
-        messages=request_messages(step, available, tools, labels),
+        model=model,
+        messages=request_messages(step, available, tools, labels, window),
         tools=tools,
         temperature=temperature if config.temperature is None else config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
@@ -156,7 +159,11 @@ def count_of_calls(turn: int) -> UpdateQuery:
 
 
 def request_messages(
-    step: Step, available: AvailableTools, tools: list[dict[str, object]], labels: list[str] | None
+    step: Step,
+    available: AvailableTools,
+    tools: list[dict[str, object]],
+    labels: list[str] | None,
+    window: int,
 ) -> list[ChatMessage]:
     """At most the chain's token limit or the model's window, less a quarter for the reply.
 
@@ -170,7 +177,6 @@ def request_messages(
     opening, own = messages_around_prompt(step)
     nudge = turn.checkpoint.get("nudge")
     reminder: list[ChatMessage] = [{"role": "user", "content": nudge}] if nudge else []
-    window = int(turn.config.get("context_window") or 32768)
     room = min(limit or window, window)
     room -= room // 4
     system = sum(len(part.text.encode()) for part in parts if part.priority >= NEVER_DROPPED)

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from agents.engine.handlers import Instruction, Offer
 from agents.engine.images import images_in, with_images
+from agents.llm.catalog import window_for
 from agents.llm.images import IMAGE_TOKENS
 from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
 from agents.models import Lane, Message, ToolCall, Turn
@@ -149,7 +150,7 @@ def history(before: Turn) -> list[ChatMessage]:
 
     Read from its end, and no further than a context window can hold.
     """
-    room = int(before.config.get("context_window") or 32768) * CHARACTERS_PER_TOKEN
+    room = window_for(before.config) * CHARACTERS_PER_TOKEN
     earlier: list[StoredMessage] = []
     oldest, count = before.pk, 20
     while room > 0:

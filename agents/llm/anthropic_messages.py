@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
+from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
     Json,
-    ListedModel,
     ModelPage,
     ReasoningPart,
     Reply,
@@ -98,18 +98,8 @@ class AnthropicMessages:
         listed = document.get("data")
         if not isinstance(listed, list):
             return None
-        models = [listed_model(as_dict(each)) for each in listed]
         after = as_text(document.get("last_id")) if document.get("has_more") else ""
-        return ModelPage([model for model in models if model.id], after)
-
-
-def listed_model(model: Json) -> ListedModel:
-    """`capabilities` and `max_input_tokens` came with version 0.83 of the SDK."""
-    images = as_dict(as_dict(model.get("capabilities")).get("image_input")).get("supported")
-    window = token_count(model.get("max_input_tokens")) or None
-    return ListedModel(
-        as_text(model.get("id")), window, images if isinstance(images, bool) else None
-    )
+        return ModelPage(read_models(listed), after)
 
 
 # What is asked

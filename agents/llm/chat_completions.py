@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from agents.llm.images import behind_results
+from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
     Json,
-    ListedModel,
     ModelPage,
     ReasoningPart,
     Reply,
@@ -70,8 +70,7 @@ class ChatCompletions:
         listed = document.get("data")
         if not isinstance(listed, list):
             return None
-        names = filter(None, (as_text(as_dict(each).get("id")) for each in listed))
-        return ModelPage([ListedModel(name) for name in names])
+        return ModelPage(read_models(listed))
 
 
 # What is asked

@@ -18,16 +18,8 @@ from agents.llm import adaptation, errors
 from agents.llm.api import api_of
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES
 from agents.llm.images import without_images
-from agents.llm.reply import (
-    MOST_CALLS,
-    Json,
-    ListedModel,
-    ReasoningPart,
-    Reply,
-    ReplyDraft,
-    TextPart,
-    as_dict,
-)
+from agents.llm.model_info import ModelInfo
+from agents.llm.reply import MOST_CALLS, Json, ReasoningPart, Reply, ReplyDraft, TextPart
 from agents.llm.request import Endpoint, ModelRequest
 from agents.telemetry import hooks
 
@@ -117,16 +109,16 @@ def _added(
         raise errors.too_many_calls(request, MOST_CALLS)
 
 
-async def list_models(endpoint: Endpoint) -> list[ListedModel]:
+async def list_models(endpoint: Endpoint) -> list[ModelInfo]:
     """What the server's /models gives, sorted by id. Raises ModelError."""
     api = api_of(endpoint)
-    listed: list[ListedModel] = []
+    listed: list[ModelInfo] = []
     after = ""
     for _ in range(MOST_PAGES):
-        text = await _get(endpoint, api.models_url(endpoint, after))
-        page = api.models_in(as_dict(_json(_for_errors(endpoint), text)))
+        document = await fetch_json(endpoint, api.models_url(endpoint, after))
+        page = api.models_in(document)
         if page is None:
-            raise errors.unreadable(_for_errors(endpoint), text, began=False)
+            raise errors.unreadable(_for_errors(endpoint), "{}", began=False)
         listed += page.models
         after = page.after
         if not after:
@@ -139,15 +131,16 @@ def _for_errors(endpoint: Endpoint) -> ModelRequest:
     return ModelRequest(endpoint, "The server", [])
 
 
-async def _get(endpoint: Endpoint, url: str) -> str:
-    """The body of a short answer. Raises ModelError."""
+async def fetch_json(endpoint: Endpoint, url: str, sent: Json | None = None) -> Json:
+    """A short answer to a GET, or to a POST of what is `sent`. Raises ModelError."""
     request = _for_errors(endpoint)
     headers = {**api_of(endpoint).headers(endpoint), **PLAIN}
+    method = "GET" if sent is None else "POST"
     body = bytearray()
     try:
         async with (
             asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2),
-            http.client().stream("GET", url, headers=headers) as response,
+            http.client().stream(method, url, headers=headers, json=sent) as response,
         ):
             await _read_into(body, response, LONGEST_DOCUMENT)
     except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UnicodeError) as error:
@@ -158,7 +151,10 @@ async def _get(endpoint: Endpoint, url: str) -> str:
         raise errors.from_status(request, response.status_code, beginning, response.headers)
     if len(body) > LONGEST_DOCUMENT:
         raise errors.too_large(request, began=False)
-    return text
+    document = _json(request, text)
+    if not isinstance(document, dict):
+        raise errors.unreadable(request, text, began=False)
+    return document
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from time import time
 import httpx
 from django.conf import settings
 
+from agents.llm.known_providers import known_provider
 from agents.llm.reply import as_dict, as_text
 from agents.llm.request import ModelRequest
 
@@ -46,7 +47,8 @@ ADVICE = {
 
 
 class ModelError(Exception):
-    """One failed attempt. `began`: a part of the reply had come already."""
+    """One failed attempt. `began`: a part of the reply had come already; `words`: the server's own,
+    without secrets."""
 
     def __init__(
         self,
@@ -58,11 +60,13 @@ class ModelError(Exception):
         retry_after: float | None = None,
         status: int | None = None,
         began: bool = False,
+        words: str = "",
     ) -> None:
         super().__init__(f"{sentence}. {detail} {advice}".strip())
         self.kind, self.sentence, self.detail, self.advice = kind, sentence, detail, advice
         self.transient = kind in TRANSIENT
         self.retry_after, self.status, self.began = retry_after, status, began
+        self.words = words
 
 
 def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
@@ -187,7 +191,8 @@ def from_status(
 ) -> ModelError:
     """The server answered with an error status."""
     model, kind = request.model, kind_of(status, body)
-    words = "" if kind == "key" else without_secrets(request, message_in(body))
+    said = without_secrets(request, message_in(body))
+    words = "" if kind == "key" else said
     if kind == "key":
         sentence, detail, advice = key_words(request, status, body)
     elif kind == "missing":
@@ -205,7 +210,7 @@ def from_status(
         reason = f": {ended(words)}" if words and kind != "busy" else f"{phrase}."
         detail = f"{model} returned {status}{reason}"
     wait = retry_after(headers)
-    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait)
+    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait, words=said)
 
 
 def from_stream(request: ModelRequest, document: dict[str, object], began: bool) -> ModelError:
@@ -229,8 +234,9 @@ def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, 
         detail = f"{model} returned {status}: the account has no credit left."
         return UNANSWERED, detail, f"Add credit at {provider}, or choose another model."
     if not request.endpoint.key:
-        advice = f"Add a key for {provider} in Settings > Models"
-        advice += ", or set OPENAI_API_KEY." if provider == "openai" else "."
+        known = known_provider(provider, request.endpoint.base_url)
+        how = f"set {known.keys[-1]} or enter it" if known and known.keys else "enter one"
+        advice = f"No key for {request.endpoint.label or provider}: {how} in Settings > Models."
         return "The model wants a key", f"{model} returned {status}, and no key is set.", advice
     advice = "Check the key in Settings > Models."
     return "The model refused the key", f"{model} returned {status}.", advice

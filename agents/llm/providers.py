@@ -1,4 +1,4 @@
-"""Where models live: the providers built in and those an admin adds, and the models they have.
+"""Where models live: the providers known by name and those an admin adds.
 
 A row goes before a built-in provider of its name, so an admin may move `ollama` to another machine;
 `demo` stays what it says it is. A key is written and compared, never given out.
@@ -6,27 +6,29 @@ A row goes before a built-in provider of its name, so an admin may move `ollama`
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from time import monotonic
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from agents.config.store import AgentRecord
-from agents.db import in_db
 from agents.demo.transport import DEMO_URL
-from agents.errors import Conflict, Invalid, NotFound, Refused
-from agents.llm.client import list_models
-from agents.llm.errors import ModelError
+from agents.errors import Conflict, Invalid, NotFound
+from agents.llm.known_providers import (
+    BY_NAME,
+    LOOPBACK,
+    KnownProvider,
+    host_of,
+    known_provider,
+    whole_address,
+)
 from agents.llm.request import Endpoint
-from agents.models import Provider
+from agents.models import Provider, ProviderListing
 from agents.statements import prepared
 from agents.telemetry.redaction import register_secrets
 
@@ -42,26 +44,83 @@ def added(name: str) -> QuerySet[Provider, tuple[int]]:
 
 def resolve(provider_name: str) -> Endpoint:
     """The endpoint of a provider. One that an admin has added goes before a built-in one."""
-    name, known = provider_name.strip(), built_in()
+    name = provider_name.strip()
     if added.rows(name=name):
         # The row alone counts: the key of a built-in provider never goes to another address.
-        row = Provider.objects.get(name=name)
-        url, key = row.base_url.strip(), row.key.strip()
-        headers = {str(name): str(value) for name, value in row.headers.items()}
-        register_secrets((key, *headers.values()))
-        label = known[name].label if name in known else name
-        return Endpoint(name, url, key, headers, label, row.flags, row.prices)
-    if name in known:
-        return known[name]
+        return endpoint_of(Provider.objects.get(name=name))
+    if name == "demo":
+        return Endpoint("demo", DEMO_URL, label=DEMO_LABEL)
+    if name in BY_NAME:
+        return built_in(BY_NAME[name])
     raise Invalid(
         f"There is no provider “{name}”. Known are {', '.join(provider_names())}; "
         "add others in Settings > Models."
     )
 
 
+def endpoint_of(row: Provider) -> Endpoint:
+    headers = {str(name): str(value) for name, value in row.headers.items()}
+    key = row.key.strip()
+    register_secrets((key, *headers.values()))
+    known = known_provider(row.name, row.base_url)
+    return Endpoint(
+        row.name,
+        whole_address(row.name, row.base_url.strip()),
+        key,
+        headers,
+        BY_NAME[row.name].label if row.name in BY_NAME else row.name,
+        row.flags,
+        row.prices,
+        known.api if known else "chat_completions",
+    )
+
+
+def built_in(known: KnownProvider) -> Endpoint:
+    """With the key and the address that the environment names."""
+    address = settings.PROVIDER_ADDRESSES.get(known.name) or known.address
+    found = settings.PROVIDER_KEYS.get(known.name)
+    return Endpoint(
+        known.name,
+        whole_address(known.name, address),
+        found.key.strip() if found else "",
+        label=known.label,
+        api=known.api,
+    )
+
+
+def lacks(endpoint: Endpoint) -> str:
+    """One sentence about what is missing before the provider can be asked; empty if nothing is.
+
+    At another address than the vendor's nobody knows whether a key is wanted.
+    """
+    known = known_provider(endpoint.provider, endpoint.base_url)
+    if is_own_address(endpoint.base_url):
+        variable = known.address_variable if known else ""
+        how = f"set {variable} or change" if variable else "change"
+        return f"{endpoint.address} is Planside's own address: {how} it in Settings > Models."
+    if not endpoint.base_url and known:
+        return (
+            f"No address for {endpoint.label}: set {known.address_variable} or enter it in "
+            "Settings > Models."
+        )
+    if known and known.needs_key and not endpoint.key and not endpoint.headers:
+        home = host_of(known.address)
+        if home in ("", host_of(endpoint.base_url)):
+            return (
+                f"No key for {known.label}: set {known.keys[-1]} or enter it in Settings > Models."
+            )
+    return ""
+
+
+def is_own_address(url: str) -> bool:
+    """vLLM and Planside both listen on port 8000 where nothing else is said."""
+    is_here = host_of(url) in LOOPBACK
+    return is_here and url.split("//")[1].split("/")[0].endswith(f":{settings.PLANSIDE_PORT}")
+
+
 def provider_names() -> list[str]:
     """All providers, the built-in ones first."""
-    own = list(built_in())
+    own = [*BY_NAME, "demo"]
     rows = Provider.objects.order_by("name").values_list("name", flat=True)
     return own + [name for name in rows if name not in own]
 
@@ -73,18 +132,6 @@ def default_model() -> tuple[str, str]:
         written = settings.PLANSIDE_MODEL
         raise Invalid(f"PLANSIDE_MODEL is “{written}”; write it as in ollama/qwen3:8b.")
     return provider, model
-
-
-def built_in() -> dict[str, Endpoint]:
-    openai = Endpoint(
-        "openai", settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY.strip(), label="OpenAI"
-    )
-    return {
-        "openai": openai,
-        "ollama": Endpoint("ollama", "http://127.0.0.1:11434/v1", label="Ollama"),
-        "lmstudio": Endpoint("lmstudio", "http://127.0.0.1:1234/v1", label="LM Studio"),
-        "demo": Endpoint("demo", DEMO_URL, label=DEMO_LABEL),
-    }
 
 
 # What may happen to the providers an admin adds. Doors are for admins.
@@ -144,6 +191,7 @@ def add_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
             row.save(force_insert=True)
     except IntegrityError:
         raise Conflict(f"There is a provider {name!r} already; change that one.") from None
+    forget_listing(name)
     log.debug("provider %s added by %s", name, by)
     return row
 
@@ -153,25 +201,59 @@ def change_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
     row = provider_named(name)
     apply(row, edit)
     row.save()
+    forget_listing(name)
     log.debug("provider %s changed by %s", name, by)
     return row
+
+
+@transaction.atomic
+def set_key(name: str, key: str, by: str, address: str = "") -> Provider:
+    """The key of a provider, built in or added; it goes to the present address and no other.
+
+    `address` is for a provider that has none of its own: an Azure resource.
+    """
+    if not key.strip():
+        raise Invalid("Paste the key.")
+    return put_provider(name, ProviderEdit(key=key, base_url=address or None), by)
+
+
+def put_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
+    """Change one that was added; of one that is built in, add the row that goes before it."""
+    if Provider.objects.filter(name=name).exists():
+        return change_provider(name, edit, by)
+    if name not in BY_NAME:
+        raise NotFound(f"No provider was added as {name[:64]!r}.")
+    return add_provider(name, edit, by)
+
+
+@transaction.atomic
+def remove_key(name: str, by: str) -> None:
+    """The one that was entered. One in the environment counts again where nothing else was."""
+    row = provider_named(name)
+    home = BY_NAME[name].address if name in BY_NAME else ""
+    has_more = row.headers or row.prices or row.flags or whole_address(name, row.base_url) != home
+    if has_more:
+        change_provider(name, ProviderEdit(key=""), by)
+    else:
+        remove_provider(name, by)
 
 
 def remove_provider(name: str, by: str) -> None:
     """Agents that name it are refused with one sentence until they name another."""
     provider_named(name).delete()
+    forget_listing(name)
     log.debug("provider %s removed by %s", name, by)
 
 
-def agents_on(provider: str, among: Iterable[AgentRecord]) -> list[str]:
-    """The names of those agents whose model is there."""
-    return [agent.file.name for agent in among if agent.file.provider == provider]
+def forget_listing(name: str) -> None:
+    """What was said to another key, or at another address, counts no more."""
+    ProviderListing.objects.filter(provider=name).delete()
 
 
 def apply(row: Provider, edit: ProviderEdit) -> None:
     """Onto the row, checked. Raises Invalid, and never says a value that is a secret."""
     if edit.base_url is not None or not row.base_url:
-        address = checked_address(edit.base_url or "")
+        address = checked_address(edit.base_url or present_address(row.name))
         keeps_secrets = (row.key and edit.key is None) or (row.headers and edit.headers is None)
         if keeps_secrets and row.base_url and origin(row.base_url) != origin(address):
             raise Invalid(
@@ -202,6 +284,11 @@ def apply(row: Provider, edit: ProviderEdit) -> None:
             known = ", ".join(sorted(FLAGS))
             raise Invalid(f"There is no flag {unknown[0][:64]!r}; known is {known}.")
         row.flags = dict(edit.flags)
+
+
+def present_address(name: str) -> str:
+    """Where a built-in provider is while no row says otherwise."""
+    return built_in(BY_NAME[name]).base_url if name in BY_NAME else ""
 
 
 def origin(url: str) -> tuple[str, str]:
@@ -241,89 +328,3 @@ def checked_prices(prices: Prices) -> dict[str, dict[str, float]]:
         model: {part: float(price[part]) for part in ("input", "output")}
         for model, price in prices.items()
     }
-
-
-# Which models a provider has. No page waits for this: fragments that load after it, buttons and
-# the API ask.
-
-PATIENCE = 1.5  # seconds for a server on this machine, or one whose key is set
-KEPT = 30.0  # seconds that a discovery counts
-LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-AT_HAND = ("ollama", "lmstudio", "openai")
-# Of several models the one that is known to call tools well; never one that only embeds.
-PREFERRED = ("qwen3", "gpt-oss", "gpt-4.1-mini", "gpt-4", "qwen", "llama3", "mistral")
-NOT_FOR_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "image", "audio")
-
-
-@dataclass(frozen=True)
-class ProviderTest:
-    """The models, or why there is no list (`problem`) and what to do about it (`advice`)."""
-
-    models: tuple[str, ...] = ()
-    problem: str = ""
-    advice: str = ""
-
-
-@dataclass(frozen=True)
-class FoundModel:
-    """A model that could be used at once."""
-
-    provider: str
-    model: str
-    sentence: str
-
-
-_discovered: tuple[float, list[FoundModel]] | None = None
-
-
-async def ask_provider(endpoint: Endpoint) -> ProviderTest:
-    try:
-        models = [model.id for model in await list_models(endpoint)]
-    except ModelError as error:
-        problem = error.detail
-        if error.kind == "missing" and error.status in (404, 405):
-            problem += " It may not list its models: a message will tell."
-        return ProviderTest(problem=problem, advice=error.advice)
-    if models:
-        return ProviderTest(tuple(models))
-    advice = {
-        "ollama": "Fetch one: ollama pull qwen3:8b",
-        "lmstudio": "Load one in LM Studio (Developer > Load model).",
-    }.get(endpoint.provider, "Name the model in the agent's card all the same.")
-    return ProviderTest(problem="It answers, but has no models.", advice=advice)
-
-
-async def discover() -> list[FoundModel]:
-    """Ollama and LM Studio on this machine, and OpenAI where a key is set; asked every 30 s."""
-    global _discovered
-    if _discovered is None or monotonic() - _discovered[0] > KEPT:
-        answers = await asyncio.gather(*(probe(name) for name in AT_HAND))
-        _discovered = monotonic(), [found for found in answers if found]
-    return _discovered[1]
-
-
-def forget_discovered() -> None:
-    global _discovered
-    _discovered = None
-
-
-async def probe(name: str) -> FoundModel | None:
-    try:
-        endpoint = await in_db(resolve, name)
-        if name == "openai" and not endpoint.key:
-            return None
-        async with asyncio.timeout(PATIENCE):
-            models = [model.id for model in await list_models(endpoint)]
-    except (ModelError, Refused, TimeoutError):
-        return None
-    fit = [name for name in models if not any(word in name.lower() for word in NOT_FOR_CHAT)]
-    if not fit:
-        return None
-    known = (name for word in PREFERRED for name in fit if word in name.lower())
-    model = next(known, fit[0])
-    host = urlsplit(endpoint.base_url).hostname or ""
-    where = "here" if host in LOOPBACK else f"at {host}"
-    sentence = f"{endpoint.label} is running {where} with {model}."
-    if host.endswith("openai.com"):
-        sentence = f"An OpenAI key is set, and {model} answers to it."
-    return FoundModel(name, model, sentence)

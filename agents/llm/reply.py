@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import uuid4
 
+from agents.llm.model_info import ModelInfo
 from agents.llm.request import ChatMessage, ModelRequest
 from agents.sanitize import is_too_deep, sanitize, sanitize_text
 
@@ -66,19 +67,10 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class ListedModel:
-    """A model that a server lists; None where it does not say."""
-
-    id: str
-    context_window: int | None = None
-    sees_images: bool | None = None
-
-
-@dataclass(frozen=True)
 class ModelPage:
     """A part of the list; `after` asks for the next one, and is empty at the end."""
 
-    models: list[ListedModel]
+    models: list[ModelInfo]
     after: str = ""
 
 

@@ -2,7 +2,7 @@
 
 from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
 from agents.models.conversation import Attachment, Conversation, Event, Message
-from agents.models.integrations import Provider, ToolSource
+from agents.models.integrations import ListedModel, Provider, ProviderListing, ToolSource
 from agents.models.turn import Lane, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
@@ -12,8 +12,10 @@ __all__ = [
     "Conversation",
     "Event",
     "Lane",
+    "ListedModel",
     "Message",
     "Provider",
+    "ProviderListing",
     "SigninToken",
     "StoredImage",
     "Tally",

@@ -52,3 +52,48 @@ class Provider(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ProviderListing(models.Model):
+    """What a provider said when it was last asked for its models.
+
+    `kind` is empty when it answered, else the kind of ModelError; `words` are the server's own.
+    Of another address than the provider's present one it says nothing. When it cannot be asked,
+    the models it listed before stay.
+    """
+
+    provider = fields.CharField(max_length=64, unique=True)
+    address = fields.CharField(max_length=2000)
+    kind = fields.CharField(max_length=16, blank=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    words = fields.TextField(blank=True)
+    problem = fields.TextField(blank=True)
+    advice = fields.TextField(blank=True)
+    seconds = models.FloatField()
+    asked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.provider
+
+
+class ListedModel(models.Model):
+    """One model of a listing; the columns are those of agents.llm.model_info.ModelInfo."""
+
+    listing = models.ForeignKey(ProviderListing, models.CASCADE, related_name="models")
+    name = fields.CharField(max_length=200)
+    context_window = models.PositiveBigIntegerField(null=True)
+    loaded_window = models.PositiveBigIntegerField(null=True)
+    sees_images = models.BooleanField(null=True)
+    calls_tools = models.BooleanField(null=True)
+    is_chat = models.BooleanField()
+    size = models.PositiveBigIntegerField(null=True)
+    price_in = models.FloatField(null=True)
+    price_out = models.FloatField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["listing", "name"], name="one_row_a_listed_model")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

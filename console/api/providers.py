@@ -8,8 +8,9 @@ from ninja.responses import Status
 
 from agents.db import in_db
 from agents.errors import NotFound
-from agents.llm import providers
-from agents.llm.providers import ProviderEdit, ProviderTest, ask_provider, provider_names, resolve
+from agents.llm import catalog, providers
+from agents.llm.catalog import Listing
+from agents.llm.providers import ProviderEdit, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
 from console.api.shapes import Body, Page, answers
@@ -49,8 +50,9 @@ class ProviderChange(Body):
 
 
 class NewProvider(ProviderChange):
+    """A provider known by name needs no address: its own is taken."""
+
     name: str
-    base_url: str
 
 
 class TestedShape(Schema):
@@ -59,6 +61,24 @@ class TestedShape(Schema):
     models: list[str]
     problem: str
     advice: str
+
+
+class ModelShape(Schema):
+    """As its provider describes it; null where it does not say.
+
+    `loaded_window` is the context a local server has loaded it with, `size` is in bytes, prices
+    are in US dollars per million tokens.
+    """
+
+    id: str
+    context_window: int | None
+    loaded_window: int | None
+    sees_images: bool | None
+    calls_tools: bool | None
+    is_chat: bool
+    size: int | None
+    price_in: float | None
+    price_out: float | None
 
 
 @router.get("", response=answers(Page[ProviderShape]))
@@ -93,9 +113,18 @@ def remove_provider(request: HttpRequest, name: str) -> Status[None]:
 
 
 @router.post("/{name}/test", response=answers(TestedShape, 404))
-async def test_provider(request: HttpRequest, name: str) -> ProviderTest:
+async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
     """Ask it for its models. Everybody may: what comes back is no secret."""
-    return await ask_provider(await in_db(lambda: resolve(known(name))))
+    listing = await catalog.ask(await in_db(lambda: known(name)))
+    names = [] if listing.kind else [model.id for model in listing.models]
+    return {"models": names, "problem": listing.problem, "advice": listing.advice}
+
+
+@router.get("/{name}/models", response=answers(Page[ModelShape], 404))
+def list_models(request: HttpRequest, name: str) -> dict[str, object]:
+    """What it listed when it was last asked: a test asks it anew."""
+    listing: Listing = catalog.listing_of(known(name))
+    return {"items": list(listing.models), "count": len(listing.models)}
 
 
 def known(name: str) -> str:

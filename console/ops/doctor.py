@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import sqlite3
@@ -14,23 +15,29 @@ from typing import Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import httpx
+from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
+from agents import http
 from agents.chains.store import chain_ids, list_chains
 from agents.chains.store import folder as chains_folder
 from agents.config.store import AgentRecord, list_agents
 from agents.db import clock, is_postgresql
 from agents.errors import Refused
+from agents.llm import catalog
+from agents.llm.catalog import Listing
 from agents.llm.providers import resolve
 from agents.models import ToolSource, TurnState
 from agents.queue.claims import backlog, runners
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
-from agents.tools.integrations.actions import note_on
+from agents.tools.integrations import mcp
+from agents.tools.integrations.actions import note_on, refresh_source
+from agents.tools.ssrf_guard import usual_tls
 from console import env
 from console.agent_tools import note_on_large_offers
 from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
@@ -43,9 +50,11 @@ LITTLE_ROOM = 200 * MB
 # Seconds: between this machine's clock and the database's, and of a turn nobody has taken.
 CLOCKS_APART = 2.0
 LONG_DUE = 15.0
-# Seconds until Redis, a collector and a model's server count as ones that do not answer.
+# Seconds until Redis, a collector, a model's server and a source of tools count as silent.
 PATIENCE = 2.0
 MODEL_PATIENCE = 5.0
+SOURCE_PATIENCE = 20.0  # a command may have to start
+AWAY = ("unreachable", "silent", "bad_request")
 EXTRAS = {
     "PostgreSQL": "psycopg",
     "Redis": "channels_redis",
@@ -151,22 +160,53 @@ def turns() -> Finding:
 
 
 def tool_sources() -> Iterator[Finding]:
-    """As they answered when they were last asked."""
+    """Each is asked what it offers, and whether a service that is described by a file answers."""
     try:
         sources = list(ToolSource.objects.order_by("name"))
     except DatabaseError:  # behind: the line on the database says so
         return
-    for source in sources:
+    for source, dead in async_to_sync(asked_sources)(sources):
         about = f"Tool source {source.name}"
-        if source.error:
+        if source.error or dead:
             again = f"Then: manage.py tools test {source.name}"
-            yield Finding(about, "wrong", source.error, again)
+            yield Finding(about, "wrong", source.error or dead, again)
         elif source.skipped:
             worst = source.skipped[0]
             sentence = f"{note_on(source)} {worst['operation']}: {worst['why']}"
             yield Finding(about, "note", sentence)
         else:
-            yield Finding(about, "fine", f"{len(source.tools):,} tools.")
+            yield Finding(about, "fine", f"answers, {len(source.tools):,} tools.")
+
+
+async def asked_sources(sources: list[ToolSource]) -> list[tuple[ToolSource, str]]:
+    """As they are now; the sentence says that what a document describes is not there."""
+
+    async def ask(source: ToolSource) -> tuple[ToolSource, str]:
+        try:
+            async with asyncio.timeout(SOURCE_PATIENCE):
+                source = await refresh_source(source)
+                dead = "" if source.error else await silence_of(source)
+        except TimeoutError:
+            dead = f"{source.name} does not answer within {SOURCE_PATIENCE:g} s."
+        return source, dead
+
+    try:
+        return list(await asyncio.gather(*map(ask, sources)))
+    finally:
+        await mcp.aclose_all()
+        await http.aclose_all()
+
+
+async def silence_of(source: ToolSource) -> str:
+    """The document of a service may be known while nobody serves it: any answer shows it does."""
+    if source.kind != ToolSource.Kind.OPENAPI:
+        return ""
+    try:
+        async with httpx.AsyncClient(verify=usual_tls(), timeout=SOURCE_PATIENCE) as client:
+            await client.head(source.url)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return f"{redacted_url(source.url)} does not answer."
+    return ""
 
 
 def live_updates() -> Finding:
@@ -230,19 +270,33 @@ def sign_in(has_database: bool) -> Iterator[Finding]:
 
 
 def agents(has_database: bool) -> Iterator[Finding]:
-    """Each agent's file and folder, and the server of its model (asked once)."""
-    providers: list[str] = []
-    for agent in list_agents():
-        yield agent_file(agent, has_database)
-        if agent.file.provider not in providers:
-            providers.append(agent.file.provider)
+    """Each agent's file, folder and model, and the provider of its model (asked once)."""
+    known = list_agents()
+    providers = dict.fromkeys(agent.file.provider for agent in known)
+    listings: dict[str, Listing] = {}
     if has_database:  # an admin's providers are in it
-        yield from map(model_server, providers)
-    if not providers:
+        asked = [name for name in providers if name != "demo"]
+        listings = async_to_sync(asked_models)(asked)
+    for agent in known:
+        yield agent_file(agent, has_database, listings.get(agent.file.provider))
+    for name in providers if has_database else ():
+        if name in listings or name == "demo":  # else its agent says that there is none
+            yield model_provider(name, listings.get(name, Listing(name)))
+    if not known:
         yield Finding("Agents", "note", "there are none yet.", "The first start brings one.")
 
 
-def agent_file(agent: AgentRecord, has_database: bool = True) -> Finding:
+async def asked_models(names: list[str]) -> dict[str, Listing]:
+    try:
+        return await catalog.ask_all(names, MODEL_PATIENCE, anew=True)
+    finally:
+        await http.aclose_all()
+
+
+def agent_file(
+    agent: AgentRecord, has_database: bool = True, listing: Listing | None = None
+) -> Finding:
+    """A provider that cannot be asked has a line of its own."""
     about = f"Agent {agent.id}"
     if agent.problem:
         return Finding(about, "wrong", agent.problem, f"Mend {agent.path}.")
@@ -256,34 +310,30 @@ def agent_file(agent: AgentRecord, has_database: bool = True) -> Finding:
         return Finding(about, "wrong", sentence, f'Change "chains" in {agent.path}.')
     if agent.warning:
         return Finding(about, "note", agent.warning, f"Change it in {agent.path}.")
+    provider, model = agent.file.provider, agent.file.model
+    is_told = listing is not None and listing.kind
+    if has_database and not is_told and (problem := catalog.model_problem(provider, model)):
+        return Finding(about, "wrong", problem, f'Or change "model" in {agent.path}.')
     if has_database and (left_out := note_on_large_offers(agent)):
         return Finding(about, "note", left_out)
-    model = f"{agent.file.provider}/{agent.file.model}"
-    return Finding(about, "fine", f"{model}, works in {folder}.")
+    return Finding(about, "fine", f"{provider}/{model}, works in {folder}.")
 
 
-def model_server(provider: str) -> Finding:
-    """Every OpenAI-compatible server lists its models."""
-    about = f"Model provider {provider}"
-    try:
-        endpoint = resolve(provider)
-    except Refused as refused:
-        return Finding(about, "wrong", str(refused))
-    if endpoint.provider == "demo":
-        advice = "README.md says how to connect a model."
+def model_provider(name: str, listing: Listing) -> Finding:
+    """What it said when it was asked for its models."""
+    about = f"Model provider {name}"
+    if name == "demo":
+        advice = "Settings > Models says how to connect a model."
         return Finding(about, "note", "scripted and offline.", advice)
-    url, headers = endpoint.base_url, endpoint.headers
-    if endpoint.key:
-        headers = headers | {"Authorization": f"Bearer {endpoint.key}"}
-    try:
-        answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=MODEL_PATIENCE)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        away = f"{url} does not answer ({type(error).__name__})."
-        return Finding(about, "wrong", away, "Start it, or check its address.")
-    if answer.status_code in (401, 403):
-        refuses = f"{url} refuses the key ({answer.status_code})."
-        return Finding(about, "wrong", refuses, "Set OPENAI_API_KEY, or the provider's key.")
-    if answer.is_error:
-        advice = "It may not list its models; try a message."
-        return Finding(about, "note", f"{url} answered {answer.status_code}.", advice)
-    return Finding(about, "fine", f"{url} answers.")
+    address = resolve(name).address
+    if not listing.kind:
+        if count := len(listing.models):
+            return Finding(about, "fine", f"{address} answers, {count:,} models.")
+        return Finding(about, "note", f"{address} answers and lists no models.")
+    if listing.kind == "key":
+        said = f"{address} refuses the key ({listing.status})." if listing.status else ""
+        return Finding(about, "wrong", said or listing.problem, listing.advice)
+    if listing.kind in AWAY:
+        return Finding(about, "wrong", listing.problem, listing.advice)
+    said = f"answered {listing.status}" if listing.status else "lists no models"
+    return Finding(about, "note", f"{address} {said}.", "A message will tell.")

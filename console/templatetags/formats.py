@@ -63,6 +63,15 @@ def thousands(count: int | None) -> str:
 
 
 @register.filter
+def window(tokens: int | None) -> str:
+    """How much a model can hold, as their makers write it: 32k, 128k, 1M; empty if not known."""
+    if not tokens:
+        return ""
+    step = 1024 if tokens % 1000 and not tokens % 1024 else 1000
+    return f"{tokens / step**2:.3g}M" if tokens >= step**2 else f"{tokens / step:.0f}k"
+
+
+@register.filter
 def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 

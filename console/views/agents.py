@@ -28,6 +28,7 @@ from agents.config.store import (
     replace_agent_text,
 )
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
+from agents.llm.catalog import is_fresh, model_problem, window_for
 from agents.llm.providers import provider_names
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
@@ -59,7 +60,11 @@ def agents(request: HttpRequest) -> HttpResponse:
     own = ownership.agents_of(person(request))
     wanted = request.GET.get("agent")
     opened = next((agent for agent in own if agent.id == wanted), own[0] if own else None)
-    context: dict[str, object] = {"page": "agents", "cards": [card_context(each) for each in own]}
+    context: dict[str, object] = {
+        "page": "agents",
+        "cards": [card_context(each) for each in own],
+        "asks_for_models": not all(is_fresh(each.file.provider) for each in own),
+    }
     if opened:
         context |= {"opened": opened.id, **file_context(opened)}
     return render(request, "agents/settings.html", context)
@@ -237,6 +242,8 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "always": always_allowed(agent),
         "providers": provider_names(),
         "chain_problems": problems_of(agent),
+        "model_problem": model_problem(agent.file.provider, agent.file.model),
+        "window": window_for(agent.file.settings()),
     }
 
 

@@ -19,6 +19,7 @@ from agents.actions import create_conversation, delete_conversation, rename_conv
 from agents.config.ownership import agent_of, agents_of
 from agents.config.store import AgentRecord
 from agents.errors import Refused
+from agents.llm.catalog import is_fresh
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from console import fragments
 from console.components import replace
@@ -52,6 +53,9 @@ def home(request: HttpRequest) -> HttpResponse:
 @require_GET
 def conversation(request: HttpRequest, pk: int) -> HttpResponse:
     now = read_state(own_conversation(request, pk).pk)
+    if now.asks_for_model:
+        context = {"conversation": now.conversation, "now": now, **sidebar_context(request, pk)}
+        return render(request, "conversation/first_run.html", context)
     # In the address, so that it is still shown when the page is loaded again.
     with_cleared = request.GET.get("cleared") == "true" and now.conversation.cleared_seq > 0
     context = {
@@ -60,6 +64,7 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
         "plan": now.plan,
         "thread": fragments.thread(now),
         "cleared": fragments.cleared(now) if with_cleared else "",
+        "asks_for_models": now.agent is not None and not is_fresh(now.agent.file.provider),
         **sidebar_context(request, pk),
     }
     return render(request, "conversation/page.html", context)

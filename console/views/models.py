@@ -2,90 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_POST
-from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
+from django.views.decorators.http import require_GET
+from django_htmx.http import HttpResponseClientRedirect
 
 from agents.config.ownership import agents_of
-from agents.config.store import change_agent, list_agents
+from agents.config.store import AgentRecord, list_agents
 from agents.db import in_db
-from agents.errors import Invalid, Refused
-from agents.llm import providers
-from agents.llm.providers import (
-    ProviderEdit,
-    ask_provider,
-    default_model,
-    discover,
-    provider_names,
-    resolve,
-)
+from agents.errors import Invalid
+from agents.llm import catalog, providers
+from agents.llm.providers import ProviderEdit, default_model
 from agents.models import Provider
 from console.auth.admins import for_admins
-from console.components import replace
-from console.form_parsing import pairs, price_lines, prices
-from console.htmx import refusal_response
-from console.views.agents import own_agent
+from console.components import alert, replace
+from console.form_parsing import pairs, prices
+from console.provider_cards import ProviderCard, provider_card, provider_cards
 from console.views.conversations import person
 
-MOST_OFFERS = 4
-
-
-@dataclass(frozen=True)
-class ProviderCard:
-    """A provider as its card shows it; the key is not in it."""
-
-    name: str
-    label: str
-    address: str
-    key_set: bool
-    row: Provider | None = None
-    headers: list[str] = field(default_factory=list)
-    prices: str = ""
-    agents: list[str] = field(default_factory=list)
-
-    @property
-    def is_demo(self) -> bool:
-        return self.name == "demo"
-
-    @property
-    def streams_usage(self) -> bool:
-        return not self.row or bool(self.row.flags.get("stream_options", True))
+# The parts of a card that an answer of its server changes; the key's field is drawn anew only for
+# whoever pressed a button there.
+ANSWERED = ("state", "said", "models")
 
 
 @require_GET
 def models(request: HttpRequest) -> HttpResponse:
-    user = person(request)
-    rows = {row.name: row for row in providers.own_providers()}
-    agents = list_agents() if user.is_superuser else agents_of(user)
-    cards = []
-    for name in provider_names():
-        endpoint, row = resolve(name), rows.get(name)
-        cards.append(
-            ProviderCard(
-                name=endpoint.provider,
-                label=endpoint.label,
-                address="" if endpoint.provider == "demo" else endpoint.address,
-                key_set=bool(endpoint.key),
-                row=row,
-                headers=sorted(endpoint.headers),
-                prices=price_lines(row.prices) if row else "",
-                agents=providers.agents_on(endpoint.provider, agents),
-            )
-        )
+    cards = provider_cards(agents_seen(request))
+    used = [card.name for card in cards if card.agents and not card.is_demo]
     context = {
         "page": "models",
-        "providers": cards,
+        "cards": cards,
         "default": "/".join(default_model()),
-        "is_admin": user.is_superuser,
-        "opened": request.GET.get("provider", ""),
+        "is_admin": person(request).is_superuser,
+        "opened": request.GET.get("provider") or next(iter(used), ""),
     }
     return render(request, "settings/models.html", context)
+
+
+@require_GET
+def listed(request: HttpRequest, name: str) -> HttpResponse:
+    """The models of one provider that a few letters find."""
+    card = card_of(request, name, find=request.GET.get("find", ""))
+    html = render_to_string("settings/_listed_models.html", {"card": card})
+    return HttpResponse(replace(f"provider-{name}-listed", html))
 
 
 @for_admins("provider-new-alert")
@@ -96,13 +59,27 @@ def add(request: HttpRequest, by: str) -> HttpResponse:
 
 @for_admins("provider-{name}-alert")
 def change(request: HttpRequest, by: str, name: str) -> HttpResponse:
-    return open_card(providers.change_provider(name, edit_of(request.POST), by).name)
+    return open_card(providers.put_provider(name, edit_of(request.POST), by).name)
 
 
 @for_admins("provider-{name}-alert")
 def remove(request: HttpRequest, by: str, name: str) -> HttpResponse:
     providers.remove_provider(name, by)
     return HttpResponseClientRedirect(reverse("models"))
+
+
+@for_admins("provider-{name}-key-alert")
+def set_key(request: HttpRequest, by: str, name: str) -> HttpResponse:
+    """Saved, and tested by the card that comes back."""
+    address = request.POST.get("base_url", "").strip()
+    providers.set_key(name, request.POST.get("key", ""), by, address)
+    return HttpResponse(draw_card(request, name, is_new=True))
+
+
+@for_admins("provider-{name}-key-alert")
+def remove_key(request: HttpRequest, by: str, name: str) -> HttpResponse:
+    providers.remove_key(name, by)
+    return HttpResponse(draw_card(request, name))
 
 
 def edit_of(form: QueryDict) -> ProviderEdit:
@@ -124,38 +101,44 @@ def open_card(name: str) -> HttpResponse:
 
 
 async def test(request: HttpRequest, name: str) -> HttpResponse:
-    """Whether it answers, and with which models."""
+    """Whether it answers, and with which models. A page that was just drawn asks by itself
+    (`auto`), unless somebody has asked lately."""
+    is_auto = "auto" in request.GET
+    card = await in_db(card_of, request, name)
+    if card.can_be_asked and not (is_auto and card.listing.is_new):
+        await catalog.ask(name)
+    return HttpResponse(await in_db(draw_answer, request, name, is_auto=is_auto))
+
+
+def draw_answer(request: HttpRequest, name: str, *, is_auto: bool) -> str:
+    parts = ANSWERED if is_auto else ("key", *ANSWERED)
+    context = card_context(request, name)
+    return "".join(
+        replace(
+            f"provider-{name}-{part}", render_to_string(f"settings/_provider_{part}.html", context)
+        )
+        for part in parts
+    )
+
+
+def draw_card(request: HttpRequest, name: str, *, is_new: bool = False) -> str:
+    context = card_context(request, name) | {"opened": name, "is_new": is_new}
+    html = replace(f"provider-{name}", render_to_string("settings/_provider.html", context))
+    return html + alert(f"provider-{name}-key-alert", "")
+
+
+def card_context(request: HttpRequest, name: str) -> dict[str, object]:
+    return {"card": card_of(request, name), "is_admin": person(request).is_superuser}
+
+
+def card_of(request: HttpRequest, name: str, find: str = "") -> ProviderCard:
+    row = Provider.objects.filter(name=name).first()
     try:
-        endpoint = await in_db(resolve, name)
+        return provider_card(name, agents_seen(request), row, find)
     except Invalid as error:
         raise Http404 from error
-    context = {"name": name, "tested": await ask_provider(endpoint)}
-    html = render_to_string("settings/_tested.html", context)
-    return HttpResponse(replace(f"tested-{name}", html))
 
 
-async def found_models(request: HttpRequest) -> HttpResponse:
-    """What is at hand on this machine, for agents that still talk to the scripted model."""
-    models, wanted = await discover(), request.GET.get("agent")
-    own = await in_db(lambda: agents_of(person(request)))
-    agents = [
-        agent
-        for agent in own
-        if agent.file.provider == "demo" and not agent.problem and wanted in (None, agent.id)
-    ]
-    offers = [(model, agent) for model in models for agent in agents]
-    html = render_to_string("settings/_found_models.html", {"offers": offers[:MOST_OFFERS]})
-    return HttpResponse(replace("found", html))
-
-
-@require_POST
-def use_found(request: HttpRequest, agent_id: str) -> HttpResponse:
-    """One click: provider and model go into the agent's file."""
-    agent = own_agent(request, agent_id)
-    provider, model = request.POST.get("provider", ""), request.POST.get("model", "").strip()
-    try:
-        resolve(provider)
-        change_agent(agent.id, {"provider": provider, "model": model})
-    except Refused as refusal:
-        return refusal_response("found-alert", refusal)
-    return HttpResponseClientRefresh()
+def agents_seen(request: HttpRequest) -> list[AgentRecord]:
+    user = person(request)
+    return list_agents() if user.is_superuser else agents_of(user)

@@ -515,7 +515,7 @@ async def test_over_http_a_reply_is_streamed_and_models_are_listed() -> None:
             [part async for part in stream(request)]
         assert caught.value.retry_after == 2
         listed = await list_models(request.endpoint)
-    assert [each.id for each in listed] == ["another-model", "fake-model"]
+    assert [each.id for each in listed] == ["another-model", "fake-model", "scripted"]
 
 
 async def test_over_http_stopping_frees_the_connection() -> None:

@@ -2,39 +2,169 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
 
 from agents.errors import Invalid
-from agents.llm.providers import DEMO_LABEL, default_model, provider_names, resolve
+from agents.llm.known_providers import KNOWN_PROVIDERS
+from agents.llm.providers import (
+    DEMO_LABEL,
+    ProviderEdit,
+    add_provider,
+    change_provider,
+    default_model,
+    lacks,
+    provider_names,
+    remove_key,
+    resolve,
+    set_key,
+)
 from agents.models import Provider
+from console import env
+from console.env import ProviderKey
 
 pytestmark = pytest.mark.django_db
 
 
 def test_the_built_in_providers_are_there_without_any_setting() -> None:
-    assert provider_names() == ["openai", "ollama", "lmstudio", "demo"]
+    assert provider_names() == [
+        "ollama", "lmstudio", "llamacpp", "vllm", "openai", "anthropic", "gemini", "openrouter",
+        "deepseek", "mistral", "groq", "xai", "azure", "demo",
+    ]  # fmt: skip
     assert resolve("ollama").base_url == "http://127.0.0.1:11434/v1"
     assert resolve("lmstudio").base_url == "http://127.0.0.1:1234/v1"
     assert resolve("demo").label == DEMO_LABEL
 
 
 def test_openai_takes_address_and_key_from_the_environment(settings: Any) -> None:
-    settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY = "http://here/v1", " sk-alice "
+    settings.PROVIDER_ADDRESSES = {"openai": "http://here/v1"}
+    settings.PROVIDER_KEYS = {"openai": ProviderKey("OPENAI_API_KEY", "sk-alice")}
     endpoint = resolve("openai")
     assert (endpoint.base_url, endpoint.key) == ("http://here/v1", "sk-alice")
 
 
+def test_every_key_is_read_from_its_variable_and_taken_out_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    variables = [variable for known in KNOWN_PROVIDERS for variable in known.keys]
+    for variable in variables:
+        monkeypatch.setenv(variable, f"key-of-{variable}")
+    found = env.provider_keys()
+    assert not any(variable in os.environ for variable in variables)
+    assert found["mistral"] == ("MISTRAL_API_KEY", "key-of-MISTRAL_API_KEY")
+    # Of two, Google's own clients take this one.
+    assert found["gemini"] == ("GOOGLE_API_KEY", "key-of-GOOGLE_API_KEY")
+    assert set(found) == {known.name for known in KNOWN_PROVIDERS if known.keys}
+
+
+def test_a_line_of_the_table_names_its_address_key_and_sources() -> None:
+    for known in KNOWN_PROVIDERS:
+        assert known.sources and all(each.startswith("https://") for each in known.sources)
+        assert known.address or known.address_variable, known.name
+        assert known.is_local or known.keys, known.name
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "address"),
+    [
+        ("azure", "https://docs.openai.azure.com/", "https://docs.openai.azure.com/openai/v1"),
+        ("azure", "https://docs.openai.azure.com/openai/v1", "https://docs.openai.azure.com/openai/v1"),
+        ("ours", "https://docs.services.ai.azure.com", "https://docs.services.ai.azure.com/openai/v1"),
+        ("anthropic", "https://proxy.example", "https://proxy.example/v1"),
+        ("anthropic", "https://proxy.example/claude", "https://proxy.example/claude"),
+        ("mine", "http://127.0.0.1:9/v1/", "http://127.0.0.1:9/v1"),
+    ],
+)  # fmt: skip
+def test_an_address_is_completed_by_its_providers_rules(
+    name: str, typed: str, address: str
+) -> None:
+    Provider.objects.create(name=name, base_url=typed)
+    assert resolve(name).base_url == address
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("mistral", "No key for Mistral: set MISTRAL_API_KEY or enter it in Settings > Models."),
+        ("gemini", "No key for Gemini: set GEMINI_API_KEY or enter it in Settings > Models."),
+        (
+            "azure",
+            "No address for Azure OpenAI: set AZURE_OPENAI_ENDPOINT or enter it in "
+            "Settings > Models.",
+        ),
+        ("ollama", ""),
+        ("demo", ""),
+    ],
+)
+def test_what_a_provider_lacks_is_said_with_the_remedy(name: str, sentence: str) -> None:
+    assert lacks(resolve(name)) == sentence
+
+
+def test_at_another_address_than_the_vendors_nobody_knows_whether_a_key_is_wanted() -> None:
+    Provider.objects.create(name="openai", base_url="http://proxy.example/v1")
+    assert lacks(resolve("openai")) == ""
+
+
+def test_nobody_asks_planside_itself_for_models(settings: Any) -> None:
+    settings.PLANSIDE_PORT = 8000
+    assert lacks(resolve("vllm")).startswith("http://127.0.0.1:8000/v1 is Planside's own address")
+    settings.PROVIDER_ADDRESSES = {"vllm": "http://127.0.0.1:8001/v1"}
+    assert lacks(resolve("vllm")) == ""
+
+
+# A key that is entered
+
+
+def test_a_key_that_is_entered_goes_to_the_providers_own_address() -> None:
+    set_key("mistral", "mk-1", "alice")
+    endpoint = resolve("mistral")
+    assert (endpoint.base_url, endpoint.key) == ("https://api.mistral.ai/v1", "mk-1")
+    assert endpoint.label == "Mistral"
+
+
+def test_an_entered_key_is_replaced_and_removed_and_the_environments_counts_again(
+    settings: Any,
+) -> None:
+    settings.PROVIDER_KEYS = {"groq": ProviderKey("GROQ_API_KEY", "gsk-environment")}
+    set_key("groq", "gsk-1", "alice")
+    set_key("groq", "gsk-2", "alice")
+    assert resolve("groq").key == "gsk-2"
+    remove_key("groq", "alice")
+    assert resolve("groq").key == "gsk-environment"
+    assert not Provider.objects.exists()
+
+
+def test_removing_a_key_keeps_what_else_was_entered() -> None:
+    add_provider(
+        "groq", ProviderEdit(key="gsk-1", prices={"m": {"input": 1, "output": 2}}), "alice"
+    )
+    remove_key("groq", "alice")
+    assert Provider.objects.get(name="groq").key == ""
+    assert resolve("groq").prices == {"m": {"input": 1.0, "output": 2.0}}
+
+
+def test_a_key_never_follows_to_another_server() -> None:
+    set_key("mistral", "mk-1", "alice")
+    with pytest.raises(Invalid, match="leads to another server than the key was entered for"):
+        change_provider("mistral", ProviderEdit(base_url="https://elsewhere.example/v1"), "alice")
+
+
+def test_an_azure_key_comes_with_its_resource() -> None:
+    set_key("azure", "az-1", "alice", "https://docs.openai.azure.com")
+    assert resolve("azure").base_url == "https://docs.openai.azure.com/openai/v1"
+
+
 def test_an_added_provider_is_found_by_its_name() -> None:
     Provider.objects.create(
-        name="groq", base_url="https://groq.invalid/v1", key="gsk", headers={"X-Team": "docs"},
+        name="router", base_url="https://router.invalid/v1", key="gsk", headers={"X-Team": "docs"},
         flags={"stream_options": False},
     )  # fmt: skip
-    endpoint = resolve("groq")
-    assert (endpoint.key, endpoint.headers, endpoint.label) == ("gsk", {"X-Team": "docs"}, "groq")
+    endpoint = resolve("router")
+    assert (endpoint.key, endpoint.headers, endpoint.label) == ("gsk", {"X-Team": "docs"}, "router")
     assert endpoint.flags == {"stream_options": False}
-    assert provider_names()[-1] == "groq"
+    assert provider_names()[-1] == "router"
 
 
 def test_an_added_provider_goes_before_a_built_in_one_of_that_name() -> None:
@@ -44,13 +174,13 @@ def test_an_added_provider_goes_before_a_built_in_one_of_that_name() -> None:
 
 
 def test_the_key_of_the_environment_never_goes_to_an_added_address(settings: Any) -> None:
-    settings.OPENAI_API_KEY = "sk-alice"
+    settings.PROVIDER_KEYS = {"openai": ProviderKey("OPENAI_API_KEY", "sk-alice")}
     Provider.objects.create(name="openai", base_url="http://elsewhere/v1")
     assert resolve("openai").key == ""
 
 
 def test_an_unknown_provider_is_refused_with_those_there_are() -> None:
-    with pytest.raises(Invalid, match=r"no provider “nowhere”.*openai, ollama, lmstudio, demo"):
+    with pytest.raises(Invalid, match=r"no provider “nowhere”.*ollama.*openai.*azure, demo"):
         resolve("nowhere")
 
 

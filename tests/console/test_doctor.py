@@ -41,12 +41,17 @@ def model_server():
 
     class Answer(BaseHTTPRequestHandler):
         status = 200
+        models: tuple[str, ...] = ("m",)
         keys: list[str | None] = []
 
         def do_GET(self):
             self.keys.append(self.headers["Authorization"])
             self.send_response(self.status)
             self.end_headers()
+            listed = [{"id": name} for name in self.models]
+            self.wfile.write(json.dumps({"data": listed}).encode())
+
+        do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *args):
             pass
@@ -91,7 +96,28 @@ def test_a_broken_agent_is_told_with_its_line(home):
 
 def test_an_unknown_provider_is_wrong():
     create_agent("writer", {"provider": "elsewhere", "model": "m"})
-    assert about("Model provider elsewhere").grade == "wrong"
+    found = about("Agent writer")
+    assert found.grade == "wrong"
+    assert found.sentence.startswith("There is no provider “elsewhere”")
+
+
+def test_a_model_that_its_provider_does_not_list_is_wrong(model_server):
+    Provider.objects.create(name="mine", base_url=model_server.address)
+    create_agent("writer", {"provider": "mine", "model": "m"})
+    assert about("Agent writer").grade == "fine"
+    change_agent("writer", {"model": "mm"})
+    found = about("Agent writer")
+    assert found.grade == "wrong"
+    assert found.sentence == "There is no model mm at mine: choose another."
+
+
+def test_a_provider_without_its_key_is_wrong_before_anything_is_sent():
+    create_agent("writer", {"provider": "mistral", "model": "m"})
+    found = about("Model provider mistral")
+    assert (found.grade, found.sentence) == (
+        "wrong",
+        "No key for Mistral: set MISTRAL_API_KEY or enter it in Settings > Models.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -230,12 +256,16 @@ def test_workers_elsewhere_need_a_live_layer_that_reaches_them(settings):
     assert about("Live updates").advice == "Set REDIS_URL."
 
 
-def test_a_service_that_could_not_be_asked_is_wrong():
-    ToolSource.objects.create(name="weather", kind="openapi", url="http://x", error="It is gone.")
-    ToolSource.objects.create(name="maps", kind="openapi", url="http://y", tools=[])
+def test_a_source_of_tools_is_asked_and_a_dead_one_is_wrong(model_server):
+    document = {"openapi": "3.0.0", "info": {}, "paths": {"/x": {"get": {"operationId": "look"}}}}
+    alive, dead = model_server.address, "http://127.0.0.1:9"
+    for name, url in (("maps", alive), ("weather", dead)):
+        ToolSource.objects.create(name=name, kind="openapi", url=url, spec=document)
+    ToolSource.objects.create(name="gone", kind="openapi", url=dead, tools=[])
+    assert about("Tool source maps").sentence == "answers, 1 tools."
     assert about("Tool source weather").grade == "wrong"
-    assert about("Tool source weather").sentence == "It is gone."
-    assert about("Tool source maps").grade == "fine"
+    assert about("Tool source weather").sentence == "http://127.0.0.1:9 does not answer."
+    assert about("Tool source gone").grade == "wrong"
 
 
 def test_the_extras_are_named(monkeypatch):

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from agents.config.store import read_agent
 from agents.models import Conversation
+from console.env import ProviderKey
 from plans import actions
 from plans.models import SUBTASK_TEXT, Plan, Run
 from tests.fake_model import call, say
@@ -343,7 +344,7 @@ def test_someone_elses_agent_is_not_there(charlie):
 
 
 def test_no_page_shows_a_key(alice, settings):
-    settings.OPENAI_API_KEY = "sk-secret"
+    settings.PROVIDER_KEYS = {"openai": ProviderKey("OPENAI_API_KEY", "sk-secret")}
     assert "sk-secret" not in html(alice.get("/settings/models/"))
 
 

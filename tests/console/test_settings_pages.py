@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from agents import http
+from agents.actions import create_conversation
 from agents.config.ownership import set_owner
 from agents.config.store import read_agent
-from agents.llm import providers
 from agents.models import Provider, ToolSource
+from console.env import ProviderKey
 from tests.fake_model import call, say
 from tests.markup import html
 from tests.world import HTMX, agent, calls_of, conversation, person, scripted, tell
@@ -17,8 +18,8 @@ from tests.world import HTMX, agent, calls_of, conversation, person, scripted, t
 pytestmark = pytest.mark.django_db(transaction=True)
 
 FIELDS = {
-    "name": "groq",
-    "base_url": "https://groq.invalid/v1",
+    "name": "router",
+    "base_url": "https://router.invalid/v1",
     "key": "gsk-secret-1",
     "headers": "X-Team: hidden-value",
     "prices": "llama-3 0.40 1.60",
@@ -63,25 +64,31 @@ def writer(owner):
 @pytest.fixture
 def served():
     """A server that answers everything with these models; nothing else is reached."""
-    providers.forget_discovered()
     asked = []
 
-    def serve(*models, status=200):
+    def serve(*models, status=200, error=""):
         def answers(request):
             asked.append(request)
             if request.url.port == 1234:
                 raise httpx.ConnectError("nobody is there")
-            return httpx.Response(status, json={"data": [{"id": name} for name in models]})
+            if error:
+                return httpx.Response(status, json={"error": {"message": error}})
+            listed = [each if isinstance(each, dict) else {"id": each} for each in models]
+            return httpx.Response(status, json={"data": listed})
 
         http.use(httpx.MockTransport(answers))
         return asked
 
     yield serve
-    providers.forget_discovered()
 
 
 def post(client, address, **values):
     return client.post(address, values, headers=HTMX)
+
+
+def squeezed(page):
+    """With single spaces, as a browser shows it."""
+    return " ".join(page.split())
 
 
 def in_file(id):
@@ -100,19 +107,19 @@ def test_the_page_of_models_asks_no_server(owner, served):
 
 def test_a_provider_is_added_changed_and_removed_and_its_secrets_stay_inside(owner):
     added = post(owner, "/settings/models/add", **FIELDS)
-    assert added["HX-Redirect"] == "/settings/models/?provider=groq"
-    page = html(owner.get("/settings/models/?provider=groq"))
+    assert added["HX-Redirect"] == "/settings/models/?provider=router"
+    page = html(owner.get("/settings/models/?provider=router"))
     assert "gsk-secret" not in page
     assert "hidden-value" not in page
     assert "llama-3 0.4 1.6" in page
     kept = {**FIELDS, "key": "", "headers": ""}
-    post(owner, "/settings/models/groq/change", **kept)
+    post(owner, "/settings/models/router/change", **kept)
     row = Provider.objects.get()
     assert (row.key, row.headers) == ("gsk-secret-1", {"X-Team": "hidden-value"})
-    post(owner, "/settings/models/groq/change", **kept, forget=["key", "headers"])
+    post(owner, "/settings/models/router/change", **kept, forget=["key", "headers"])
     row.refresh_from_db()
     assert (row.key, row.headers) == ("", {})
-    post(owner, "/settings/models/groq/remove")
+    post(owner, "/settings/models/router/remove")
     assert not Provider.objects.exists()
 
 
@@ -120,7 +127,7 @@ def test_a_provider_is_added_changed_and_removed_and_its_secrets_stay_inside(own
     ("field", "typed", "told"),
     [
         ("name", "Groq", "small letters"),
-        ("base_url", "groq", "web address"),
+        ("base_url", "router", "web address"),
         ("headers", "my-secret-token", "Line 1 of the headers"),
         ("prices", "llama-3 cheap", "Line 1 of the prices"),
     ],
@@ -134,9 +141,9 @@ def test_what_cannot_be_saved_is_said_and_no_secret_with_it(owner, field, typed,
 
 
 def test_nobody_but_an_admin_changes_providers_or_services(bob):
-    Provider.objects.create(name="groq", base_url="https://groq.invalid/v1", key="gsk-secret-1")
+    Provider.objects.create(name="router", base_url="https://router.invalid/v1", key="gsk-secret-1")
     ToolSource.objects.create(**PETS)
-    for address in ("models/add", "models/groq/change", "models/groq/remove", "tools/add",
+    for address in ("models/add", "models/router/change", "models/router/remove", "tools/add",
                     "tools/petstore/refresh", "tools/petstore/remove"):  # fmt: skip
         response = post(bob, f"/settings/{address}", **FIELDS)
         assert response.status_code == 403, address
@@ -160,25 +167,214 @@ def test_a_model_at_hand_is_offered_and_one_click_writes_it(owner, served):
     served("nomic-embed-text", "llama3.2", "qwen3:8b")
     id = agent(provider="demo", model="docs", name="Docs writer")
     set_owner(person("alice"), id)
-    offer = html(owner.get(f"/settings/models/found?agent={id}"))
-    assert "Ollama is running here with qwen3:8b." in offer
+    offer = html(owner.get(f"/settings/agents/{id}/offers"))
+    assert "Ollama (on this computer) has qwen3:8b." in offer
     assert "Use it for Docs writer" in offer
-    post(owner, f"/settings/agents/{id}/use-model", provider="ollama", model="qwen3:8b")
+    post(owner, f"/settings/agents/{id}/use-model", model="ollama/qwen3:8b")
     assert (in_file(id)["provider"], in_file(id)["model"]) == ("ollama", "qwen3:8b")
-    assert "Use it" not in html(owner.get(f"/settings/models/found?agent={id}"))
+    assert "Use it" not in html(owner.get(f"/settings/agents/{id}/offers"))
 
 
 def test_what_was_found_is_not_asked_for_again_at_once(owner, served):
     asked = served("qwen3:8b")
-    owner.get("/settings/models/found")
+    id = agent(provider="demo", model="docs")
+    owner.get(f"/settings/agents/{id}/offers")
     count = len(asked)
-    owner.get("/settings/models/found")
+    owner.get(f"/settings/agents/{id}/offers")
     assert len(asked) == count > 0
+    owner.get(f"/settings/agents/{id}/found-models?anew")
+    assert len(asked) == 2 * count
 
 
 def test_nothing_at_hand_offers_nothing(owner, served):
     served(status=500)
-    assert "Use it" not in html(owner.get("/settings/models/found"))
+    id = agent(provider="demo", model="docs")
+    assert "Use it" not in html(owner.get(f"/settings/agents/{id}/offers"))
+
+
+# Keys, and what a card says of its provider
+
+
+def card(page, name):
+    """The part of the page that is one provider's card."""
+    return page.split(f'id="provider-{name}"')[1].split("<article")[0]
+
+
+def test_a_key_is_entered_shown_by_its_end_replaced_and_removed(owner, served):
+    served("mistral-large")
+    name = "/settings/models/mistral"
+    assert "Nothing is set yet" in card(html(owner.get("/settings/models/")), "mistral")
+    entered = html(post(owner, f"{name}/key", key="mk-0123456789-4f2a"))
+    assert "Asking Mistral" in entered
+    assert "•••• •••• •••• 4f2a" in entered
+    assert Provider.objects.get().key == "mk-0123456789-4f2a"
+    assert "1 model" in html(owner.get(f"{name}/test"))
+    page = html(owner.get("/settings/models/"))
+    assert "mk-0123456789" not in entered + page
+    assert "Answered in" in card(page, "mistral") and "never shown again" in card(page, "mistral")
+    post(owner, f"{name}/key", key="mk-abcdefghij-9999")
+    assert Provider.objects.get().key == "mk-abcdefghij-9999"
+    assert "Paste a key" in html(post(owner, f"{name}/key/remove"))
+    assert not Provider.objects.exists()
+
+
+def test_a_short_key_shows_nothing_of_itself(owner):
+    assert "4f2a" not in html(post(owner, "/settings/models/mistral/key", key="mk-4f2a"))
+
+
+def test_a_key_that_is_refused_says_the_servers_words_and_asks_for_another(owner, served):
+    served(status=401, error="Incorrect API key provided")
+    post(owner, "/settings/models/mistral/key", key="mk-0123456789-4f2a")
+    tested = html(owner.get("/settings/models/mistral/test"))
+    assert "Key refused" in tested
+    assert "Mistral answered 401 at" in tested and "“Incorrect API key provided”" in tested
+    assert "Paste a key" in tested
+
+
+def test_a_key_of_the_environment_is_named_by_its_variable(owner, settings):
+    settings.PROVIDER_KEYS = {"groq": ProviderKey("GROQ_API_KEY", "gsk-0123456789-abcd")}
+    shown = card(html(owner.get("/settings/models/")), "groq")
+    assert "•••• •••• •••• abcd" in shown and "0123456789" not in shown
+    assert "GROQ_API_KEY" in shown and "Remove key" not in shown
+
+
+def test_an_azure_key_asks_for_the_address_of_its_resource(owner):
+    assert (
+        'name="base_url"'
+        in card(html(owner.get("/settings/models/")), "azure").split("<details")[0]
+    )
+    values = {"key": "az-1", "base_url": "https://docs.openai.azure.com"}
+    assert post(owner, "/settings/models/azure/key", **values).status_code == 200
+    told = html(post(owner, "/settings/models/azure/key", key="", base_url=""))
+    assert "Paste the key." in told
+
+
+def test_only_admins_enter_keys_and_see_how_they_end(bob, settings):
+    settings.PROVIDER_KEYS = {"groq": ProviderKey("GROQ_API_KEY", "gsk-0123456789-abcd")}
+    page = html(bob.get("/settings/models/"))
+    assert "abcd" not in page and "Paste a key" not in page
+    assert post(bob, "/settings/models/groq/key", key="mine").status_code == 403
+    assert post(bob, "/settings/models/groq/key/remove").status_code == 403
+    assert not Provider.objects.exists()
+
+
+def test_the_models_of_a_provider_are_listed_with_what_is_known_of_them(owner, served):
+    agent(provider="ollama", model="qwen3-vl", name="Docs writer")
+    vision = {"context_length": 131072, "architecture": {"input_modalities": ["text", "image"]}}
+    served({"id": "qwen3-max", "context_length": 128000}, {"id": "qwen3-vl", **vision})
+    shown = html(owner.get("/settings/models/ollama/test"))
+    assert "sees images" in shown and "128k" in shown and "Docs writer" in shown
+    found = html(owner.get("/settings/models/ollama/list?find=MAX"))
+    assert "qwen3-max" in found and "qwen3-vl" not in found
+    assert "No model here" in html(owner.get("/settings/models/ollama/list?find=nothing"))
+
+
+def test_a_page_that_was_just_drawn_asks_no_one_who_was_asked_lately(owner, served):
+    asked = served("qwen3:8b")
+    owner.get("/settings/models/ollama/test")
+    count = len(asked)
+    owner.get("/settings/models/ollama/test?auto")
+    assert len(asked) == count
+    owner.get("/settings/models/ollama/test")
+    assert len(asked) == 2 * count
+
+
+# The first page
+
+
+def fresh(id="docs-writer"):
+    """An agent whose file names no model, as the shipped one at the first start."""
+    agent(id=id, name="Docs writer")
+    path = read_agent(id).path
+    path.write_text(
+        json.dumps({k: v for k, v in in_file(id).items() if k not in ("provider", "model")})
+    )
+    set_owner(person("alice"), id)
+    return create_conversation(person("alice"), id)
+
+
+def test_the_first_page_asks_which_model_should_answer_and_waits_for_no_server(owner, served):
+    asked = served("qwen3:8b")
+    page = html(owner.get(f"/c/{fresh().pk}/"))
+    assert "Which model should answer?" in page and "Looking for models" in page
+    assert 'id="say"' not in page
+    assert asked == []
+
+
+def test_what_is_found_is_offered_and_the_choice_is_written(owner, served, settings):
+    settings.PROVIDER_ADDRESSES = {}
+    settings.PROVIDER_KEYS = {"groq": ProviderKey("GROQ_API_KEY", "gsk-1")}
+    served(*(f"model-{n}" for n in range(9)))
+    c = fresh()
+    found = html(owner.get("/settings/agents/docs-writer/found-models"))
+    assert "Found 28 models in 4 places" in found
+    assert "LM Studio does not answer. Start it and look again, or" in squeezed(found)
+    assert "key from GROQ_API_KEY" in found and "6 more." in found
+    more = html(owner.get("/settings/agents/docs-writer/found-models?place=groq&find=model-8"))
+    assert "groq/model-8" in more and "model-7" not in more
+    post(owner, "/settings/agents/docs-writer/use-model", model="groq/model-8")
+    assert (in_file("docs-writer")["provider"], in_file("docs-writer")["model"]) == (
+        "groq",
+        "model-8",
+    )
+    assert "What should Docs writer do?" in html(owner.get(f"/c/{c.pk}/"))
+
+
+def test_without_any_model_the_demo_is_there_and_the_remedy_is_said(owner, served):
+    served(status=500)
+    fresh()
+    found = squeezed(html(owner.get("/settings/agents/docs-writer/found-models")))
+    assert "Found no model yet" in found
+    assert "Start Ollama or LM Studio and look again, or" in found
+    assert "checked" in found.split('value="demo/docs"')[1].split(">")[0]
+
+
+def test_where_the_installation_names_a_model_nothing_is_asked(owner, settings):
+    settings.PLANSIDE_MODEL_IS_SET = True
+    assert "Which model should answer?" not in html(owner.get(f"/c/{fresh().pk}/"))
+
+
+def test_a_model_that_nobody_offered_is_refused(owner):
+    fresh()
+    for wrong in ("", "nowhere/m", "qwen3"):
+        answer = post(owner, "/settings/agents/docs-writer/use-model", model=wrong)
+        assert answer.status_code == 422
+    assert "provider" not in in_file("docs-writer")
+
+
+# A model that does not exist
+
+
+def test_a_missing_model_is_said_on_the_card_and_above_the_message_box(owner, served):
+    served("qwen3:8b")
+    c = conversation(provider="ollama", model="qwen3:88b")
+    sentence = "There is no model qwen3:88b at Ollama: run ollama pull qwen3:88b"
+    for address in ("/settings/agents/", f"/c/{c.pk}/"):
+        assert sentence not in html(owner.get(address))  # nobody was asked yet
+    assert sentence in html(owner.get("/settings/agents/models"))
+    noted = html(owner.get(f"/c/{c.pk}/model"))
+    assert sentence in noted and 'role="alert"' in noted and "Choose a model" in noted
+    for address in ("/settings/agents/", f"/c/{c.pk}/"):
+        page = html(owner.get(address))
+        assert sentence in page and 'id="model-check"' not in page
+
+
+def test_a_missing_key_or_provider_is_said_without_asking_anybody(owner, served):
+    asked = served("m")
+    for values, sentence in (
+        ({"provider": "mistral"}, "No key for Mistral: set MISTRAL_API_KEY or enter it in"),
+        ({"provider": "nowhere"}, "There is no provider “nowhere”: choose another"),
+    ):
+        c = conversation(model="m", **values)
+        assert sentence in html(owner.get(f"/c/{c.pk}/"))
+        assert sentence in html(owner.get("/settings/agents/"))
+    assert asked == []
+
+
+def test_a_model_that_is_there_is_not_spoken_of(owner, served):
+    served("qwen3:8b")
+    c = conversation(provider="ollama", model="qwen3:8b")
+    assert "There is no model" not in html(owner.get(f"/c/{c.pk}/model"))
 
 
 # Tools

@@ -23,6 +23,7 @@ from agents.models import Conversation, Provider, SigninToken, ToolSource
 from agents.tools.integrations import actions
 from console.auth.signin import signin_path
 from console.auth.tokens import create_token, digest_of
+from console.env import ProviderKey
 from console.serving.process import make_undumpable
 from plans import models as plan_tables
 from tests.console.serving import ROOT, Script, Started
@@ -45,7 +46,7 @@ def planted(tmp_path, settings, caplog):
     """A provider, services and settings with secrets, and alice, an admin who may see all."""
     caplog.set_level(logging.DEBUG)
     settings.PLANSIDE_HOME = tmp_path
-    settings.OPENAI_API_KEY = OPENAI
+    settings.PROVIDER_KEYS = {"openai": ProviderKey("OPENAI_API_KEY", OPENAI)}
     Provider.objects.create(
         name="hosted", base_url="http://127.0.0.1:9/v1", key=KEY, headers={"X-Team": HEADER}
     )

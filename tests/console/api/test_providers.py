@@ -2,9 +2,10 @@ import httpx
 import pytest
 
 from agents import http
+from agents.llm.known_providers import BY_NAME
 from agents.models import Provider
 
-GROQ = {"name": "groq", "base_url": "https://api.groq.invalid/openai/v1", "key": "gsk-secret-1"}
+GROQ = {"name": "router", "base_url": "https://api.router.invalid/openai/v1", "key": "gsk-secret-1"}
 PRICES = {"llama": {"input": 0.4, "output": 1.6}}
 
 
@@ -29,15 +30,15 @@ def served(status=200, **answer):
 
 def test_the_built_in_providers_are_listed_and_marked(alice):
     items = {each["name"]: each for each in alice.get("/providers").json()["items"]}
-    assert list(items) == ["openai", "ollama", "lmstudio", "demo"]
+    assert list(items) == [*BY_NAME, "demo"]
     assert not any(each["own"] or each["key_set"] for each in items.values())
 
 
 def test_a_key_goes_in_and_never_comes_out(groq):
-    for answer in (groq.get("/providers"), groq.get("/providers/groq")):
+    for answer in (groq.get("/providers"), groq.get("/providers/router")):
         assert "gsk-secret" not in answer.content.decode()
         assert "hidden-value" not in answer.content.decode()
-    shown = groq.get("/providers/groq").json()
+    shown = groq.get("/providers/router").json()
     assert shown["key_set"] is True
     assert shown["headers"] == ["X-Team"]
     assert shown["prices"] == PRICES
@@ -45,7 +46,7 @@ def test_a_key_goes_in_and_never_comes_out(groq):
 
 
 def test_a_change_leaves_what_it_does_not_name(groq):
-    assert groq.patch("/providers/groq", {"flags": {"stream_options": False}}).status_code == 200
+    assert groq.patch("/providers/router", {"flags": {"stream_options": False}}).status_code == 200
     row = Provider.objects.get()
     assert (row.key, row.headers, row.prices) == (
         "gsk-secret-1",
@@ -53,28 +54,28 @@ def test_a_change_leaves_what_it_does_not_name(groq):
         PRICES,
     )
     assert row.flags == {"stream_options": False}
-    groq.patch("/providers/groq", {"key": "", "headers": {}})
-    assert groq.get("/providers/groq").json()["key_set"] is False
+    groq.patch("/providers/router", {"key": "", "headers": {}})
+    assert groq.get("/providers/router").json()["key_set"] is False
 
 
 def test_a_key_never_moves_to_another_server(groq, said):
-    told = said(groq.patch("/providers/groq", {"base_url": "https://elsewhere.invalid/v1"}), 422)
+    told = said(groq.patch("/providers/router", {"base_url": "https://elsewhere.invalid/v1"}), 422)
     assert "enter key and headers again" in told
     assert Provider.objects.get().base_url == GROQ["base_url"]
-    same = {"base_url": "https://api.groq.invalid/v2"}
-    assert groq.patch("/providers/groq", same).status_code == 200
+    same = {"base_url": "https://api.router.invalid/v2"}
+    assert groq.patch("/providers/router", same).status_code == 200
     moved = {"base_url": "https://elsewhere.invalid/v1", "key": "other", "headers": {}}
-    assert groq.patch("/providers/groq", moved).status_code == 200
+    assert groq.patch("/providers/router", moved).status_code == 200
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"name": "Groq"},
+        {"name": "Router"},
         {"name": "demo"},
         {"name": ""},
         {"base_url": "ftp://x/v1"},
-        {"base_url": "groq"},
+        {"base_url": "router"},
         {"base_url": "https://me:pass@x/v1"},
         {"base_url": "https://x/v1?key=1"},
         {"key": "half a key"},
@@ -98,31 +99,31 @@ def test_a_name_is_taken_once(groq, said):
 
 
 def test_only_admins_write_and_everybody_reads(groq, bob, said):
-    assert bob.get("/providers/groq").json()["key_set"] is True
+    assert bob.get("/providers/router").json()["key_set"] is True
     said(bob.post("/providers", {**GROQ, "name": "mine"}), 403)
-    said(bob.patch("/providers/groq", {"key": "mine"}), 403)
-    said(bob.delete("/providers/groq"), 403)
+    said(bob.patch("/providers/router", {"key": "mine"}), 403)
+    said(bob.delete("/providers/router"), 403)
     assert Provider.objects.get().key == "gsk-secret-1"
 
 
 def test_one_is_removed_and_a_built_in_one_stays(groq, said):
-    assert groq.delete("/providers/groq").status_code == 204
-    said(groq.get("/providers/groq"), 404)
+    assert groq.delete("/providers/router").status_code == 204
+    said(groq.get("/providers/router"), 404)
     said(groq.delete("/providers/ollama"), 404)
     said(groq.patch("/providers/ollama", {"key": "x"}), 404)
 
 
 def test_testing_lists_the_models_and_sends_the_key(groq):
     asked = served(data=[{"id": "llama-b"}, {"id": "llama-a"}])
-    tested = groq.post("/providers/groq/test").json()
+    tested = groq.post("/providers/router/test").json()
     assert tested == {"models": ["llama-a", "llama-b"], "problem": "", "advice": ""}
-    assert str(asked[0].url) == "https://api.groq.invalid/openai/v1/models"
+    assert str(asked[0].url) == "https://api.router.invalid/openai/v1/models"
     assert asked[0].headers["Authorization"] == "Bearer gsk-secret-1"
 
 
 def test_testing_says_in_plain_words_what_is_wrong_and_what_to_do(groq):
     served(401, error={"message": "Incorrect API key provided: gsk-secret-1"})
-    tested = groq.post("/providers/groq/test").json()
+    tested = groq.post("/providers/router/test").json()
     assert tested["models"] == []
     assert "401" in tested["problem"]
     assert "key" in tested["advice"]
