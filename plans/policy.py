@@ -147,4 +147,4 @@ def plan_in_prompt(
     if row == Row.ATTEMPT:
         plan, subtasks = prompts.approved_text(plan)
     text = prompts.plan_context(plan, wanted, subtasks)
-    return Instruction(priority, text) if text.strip() else None
+    return Instruction(priority, text, changes=True) if text.strip() else None

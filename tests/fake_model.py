@@ -20,20 +20,20 @@ REPLY, all keys optional (the builders below write them):
     wait                  seconds before the answer begins; "forever"; in-process an Event
     hang                  the same, after the text and before the end
     plain                 true: one JSON body, as from a server that ignores `stream`
-    raw                   the body of a 200 word for word
+    raw                   the body of a 200 word for word; "hang" holds behind it
     delay, chunk          seconds between chunks and characters per chunk, for this reply
 RULE:
     {"when": {…}, "reply": REPLY or [REPLY, …], "times": n}
     when, all must hold; texts are regular expressions, searched for without regard to case:
         offered   a tool (or list of tools) on offer      only      exactly these tools, any order
         last      in the last message's text              role      the last message's role
-        user      in the last user message                system    in the system message
+        user      in the last user message                system    in the system messages
         after     the last call of the model was of this tool
         results   how many tool messages follow the last user message
     A list of replies is used up in order, its last one again and again.
 
 Server:  python -m tests.fake_model --port N [--script FILE.json]   (port 0: any; it prints its URL)
-    GET /v1/models, POST /v1/chat/completions; GET /requests: what was asked;
+    GET /v1/models, POST /v1/chat/completions or /v1/messages; GET /requests: what was asked;
     PUT /script: another script.   In a thread:  with FakeModelServer(script) as server: server.url
 """
 
@@ -214,7 +214,7 @@ class FakeModelServer:
                 await writer.wait_closed()
 
     def reply_to(self, method: str, path: str, body: Any) -> Reply:
-        if path.endswith("/chat/completions"):
+        if path.endswith(("/chat/completions", "/messages")):
             return self.script.next(body)
         if path == "/script" and method == "PUT":
             self.script.load(body)

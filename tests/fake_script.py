@@ -96,7 +96,7 @@ def holds(when: dict[str, Any], request: Request) -> bool:
         "last": lambda pattern: found(pattern, messages[-1].get("content")),
         "role": lambda role: messages[-1].get("role") == role,
         "user": lambda pattern: found(pattern, text_of_last(messages, "user")),
-        "system": lambda pattern: found(pattern, text_of_last(messages, "system")),
+        "system": lambda pattern: found(pattern, texts_of(messages, "system")),
         "after": lambda tool: last_called(messages) == tool,
         "results": lambda number: results(messages) == number,
     }
@@ -110,6 +110,10 @@ def found(pattern: str, text: Any) -> bool:
 def text_of_last(messages: list[Any], role: str) -> str:
     texts = [message.get("content") for message in messages if message.get("role") == role]
     return str(texts[-1] or "") if texts else ""
+
+
+def texts_of(messages: list[Any], role: str) -> str:
+    return "\n\n".join(str(each["content"]) for each in messages if each.get("role") == role)
 
 
 def last_called(messages: list[Any]) -> str:
@@ -189,6 +193,7 @@ async def body_of(reply: Reply, request: Request, script: Script) -> AsyncIterat
         yield json.dumps(whole(reply, script)).encode()
     elif "raw" in reply:
         yield reply["raw"].encode()
+        await pause(reply.get("hang"))
     elif "status" in reply:
         body = reply.get("body", "")
         yield (body if isinstance(body, str) else json.dumps(body)).encode()

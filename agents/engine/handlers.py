@@ -22,10 +22,15 @@ Role = Literal["chat", "planner", "executor"]
 
 @dataclass(frozen=True)
 class Instruction:
-    """A piece of the system message; the lower its priority, the earlier it is dropped."""
+    """A piece of the system message; the lower its priority, the earlier it is dropped.
+
+    What `changes` from step to step stands behind what was said before: whatever comes first is to
+    stay the same, since servers answer sooner, and for less, to a prompt whose beginning they know.
+    """
 
     priority: int
     text: str
+    changes: bool = False
 
 
 @dataclass(frozen=True)

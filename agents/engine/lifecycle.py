@@ -26,6 +26,7 @@ from agents.statements import prepared, store
 from agents.timestamps import timestamp
 
 MAX_TRIES = 5  # of one model call
+TRIES = {"bad_call": 2}  # where more would be no use
 LONGEST_WAIT = 120.0  # seconds between two tries, whatever the server asks for
 
 # The failure classes of Attempt, by the kind of a model's error.
@@ -187,7 +188,11 @@ def model_failed(turn: Turn, error: ModelError) -> None:
 
 
 def may_try_later(turn: Turn, error: ModelError) -> bool:
-    return error.transient and int(turn.checkpoint.get("try", 1)) < MAX_TRIES
+    return error.transient and int(turn.checkpoint.get("try", 1)) < tries_of(error)
+
+
+def tries_of(error: ModelError) -> int:
+    return TRIES.get(error.kind, MAX_TRIES)
 
 
 def delay(error: ModelError, tries: int) -> float:
@@ -204,7 +209,7 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
         "advice": error.advice,
         "remedy": "models",
         "try": number,
-        "tries": MAX_TRIES,
+        "tries": tries_of(error),
         "next_try_at": timestamp(turn.not_before),
         "resolved": False,
     }

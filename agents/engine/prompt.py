@@ -20,6 +20,7 @@ from agents.statements import one_of, prepared
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
 NOT_RUN = "Interrupted before it began: it was not run."
 BROKE_OFF = "(My reply broke off here.)"
+STEPS = 8  # in which the beginning of a long conversation is left out, of a window's size
 NEVER_DROPPED = 95  # instructions of this priority and more
 EARLIER_TURNS = 100  # that are read at once at most; 20 are enough for most windows
 
@@ -66,17 +67,22 @@ def within_window(
     rounds = rounds_of(own)
     fixed = sum(tokens(each) for each in ([last], reminder))
     room = limit - fixed - sum(len(part.text) for part in parts) // CHARACTERS_PER_TOKEN
-    newest, room = newest_that_fit(rounds, room, at_least=1)
-    before, room = newest_that_fit(rounds_of(earlier), room)
+    newest, room = newest_that_fit(rounds, room, limit // STEPS, at_least=1)
+    before, room = newest_that_fit(rounds_of(earlier), room, limit // STEPS)
     for part in sorted(parts, key=lambda part: part.priority):
         if room >= 0 or part.priority >= NEVER_DROPPED:
             break
         parts = [each for each in parts if each is not part]
         room += len(part.text) // CHARACTERS_PER_TOKEN
+    first = system_message([part for part in parts if not part.changes])
+    moment = system_message([part for part in parts if part.changes])
+    said = [*before, *moment, *([last] if last else []), *newest, *reminder]
+    return [*first, *answered(said)]
+
+
+def system_message(parts: list[Instruction]) -> list[ChatMessage]:
     texts = [part.text.strip() for part in parts if part.text.strip()]
-    system: list[ChatMessage] = [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
-    said = [*before, *([last] if last else []), *newest, *reminder]
-    return [*system, *answered(said)]
+    return [{"role": "system", "content": "\n\n".join(texts)}] if texts else []
 
 
 def answered(messages: list[ChatMessage]) -> list[ChatMessage]:
@@ -86,7 +92,7 @@ def answered(messages: list[ChatMessage]) -> list[ChatMessage]:
     """
     whole: list[ChatMessage] = []
     for message in messages:
-        if whole and whole[-1]["role"] == "tool" and message["role"] == "user":
+        if whole and whole[-1]["role"] == "tool" and message["role"] in ("user", "system"):
             whole.append({"role": "assistant", "content": BROKE_OFF})
         whole.append(message)
     return whole
@@ -104,15 +110,20 @@ def rounds_of(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
 
 
 def newest_that_fit(
-    rounds: list[list[ChatMessage]], room: int, at_least: int = 0
+    rounds: list[list[ChatMessage]], room: int, step: int, at_least: int = 0
 ) -> tuple[list[ChatMessage], int]:
-    taken: list[list[ChatMessage]] = []
-    for number, each in enumerate(reversed(rounds)):
-        if tokens(each) > room and number >= at_least:
-            break
-        taken.append(each)
-        room -= tokens(each)
-    return [message for each in reversed(taken) for message in each], room
+    """Where not all fit, more is left out than needs be, in steps of so many tokens.
+
+    So the beginning stays what it is for some requests, instead of moving on with each of them.
+    """
+    sizes = [tokens(each) for each in rounds]
+    excess = sum(sizes) - room
+    to_drop = -(-excess // max(1, step)) * max(1, step) if excess > 0 else 0
+    first = 0
+    while to_drop > 0 and first < len(rounds) - at_least:
+        to_drop -= sizes[first]
+        first += 1
+    return [message for each in rounds[first:] for message in each], room - sum(sizes[first:])
 
 
 def tokens(messages: list[ChatMessage]) -> int:

@@ -12,7 +12,9 @@ import re
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from agents.llm.errors import IMAGES, may_mean_images, message_in
+from agents.llm.chat_completions import folded
+from agents.llm.error_bodies import message_in
+from agents.llm.errors import IMAGES, may_mean_images
 from agents.llm.images import count_images
 from agents.llm.reply import Json, as_dict, as_text
 from agents.llm.request import ModelRequest
@@ -24,7 +26,7 @@ MOST_LESSONS = 5  # of one request
 NEEDED = ("model", "messages", "stream", "tools", "system")
 # Something was not known, and nobody says what.
 VAGUE = (
-    r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected|not permitted"
+    r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected (?!role)|not permitted"
     r"|(un|not )supported|extra|additional"
 )
 # The answer names a parameter and has one of these words: then it is not wanted, or not so.
@@ -109,10 +111,10 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
         found = replace(known, most_output=int(match[1] or match[2]))
     elif "max_completion_tokens" in body and "max_tokens" in sent:
         found = replace(known, renames_max_tokens=True)
-    elif name := refused_parameter(sent, words, body):
-        found = replace(known, without=known.without | {name})
     elif name := refused_message_key(sent, words):
         found = replace(known, bare=known.bare | {name})
+    elif name := refused_parameter(sent, words, body):
+        found = replace(known, without=known.without | {name})
     return found
 
 
@@ -123,13 +125,23 @@ def refused_parameter(sent: Json, words: str, body: str) -> str:
     say no more than that the request is bad.
     """
     optional = [name for name in sent if name not in NEEDED]
-    named = [name for name in optional if re.search(rf"(?<![\w.]){name}(?!\w)", body)]
+    named = [name for name in optional if is_named(name, body) or is_named(camel(name), body)]
     if named and re.search(UNWANTED, f"{words} {body}", re.I):
         return named[0]
     if "include_usage" in body and "stream_options" in sent:
         return "stream_options"
     is_vague = not words or re.search(VAGUE, words, re.I)
     return "stream_options" if is_vague and "stream_options" in sent else ""
+
+
+def is_named(name: str, body: str) -> bool:
+    return bool(re.search(rf"(?<![\w.]){name}(?!\w)", body))
+
+
+def camel(name: str) -> str:
+    """As xAI names parameters in its answers: presencePenalty."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 def refused_message_key(sent: Json, words: str) -> str:
@@ -151,6 +163,8 @@ def heeding(lessons: Lessons, body: Json) -> Json:
     if lessons.renames_max_tokens and "max_tokens" in body:
         body["max_completion_tokens"] = body.pop("max_tokens")
     messages = body.get("messages")
+    if isinstance(messages, list) and lessons.folds_system:
+        messages = folded(messages)
     if isinstance(messages, list):
         body["messages"] = [message_heeding(lessons, as_dict(each)) for each in messages]
     return body

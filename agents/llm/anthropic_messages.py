@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
+from agents.llm.chat_completions import folded
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
@@ -123,7 +124,7 @@ def turns_of(messages: list[ChatMessage], request: ModelRequest) -> list[Json]:
     """User and assistant by turns, each as a list of blocks; results belong to the user."""
     ids: dict[object, str] = {}
     turns: list[Json] = []
-    for message in messages:
+    for message in folded(messages):
         is_model = message["role"] == "assistant"
         role = "assistant" if is_model else "user"
         blocks = said(message, request, ids) if is_model else heard(message, ids)

@@ -32,6 +32,9 @@ from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_to
 from agents.llm.wanted_back import REASONING, merge_details, reasoning_in, without_duplicates
 from agents.sanitize import sanitize
 
+# Servers that take a system message anywhere.
+LENIENT = ("openai", "azure", "xai", "deepseek", "openrouter", "demo")
+
 
 class ChatCompletions:
     """The adapter (agents.llm.api.Api)."""
@@ -84,7 +87,9 @@ def messages_for(request: ModelRequest) -> list[Json]:
     """
     ids: dict[object, str] = {}
     sent: list[Json] = []
-    for message in behind_results(request.messages):
+    is_lenient = request.endpoint.provider in LENIENT
+    asked = request.messages if is_lenient else folded(request.messages)
+    for message in behind_results(asked):
         own = {key: value for key, value in message.items() if key != "wanted_back"}
         if message["role"] == "assistant" and "tool_calls" in message:
             is_own = is_origin_of(message, request)
@@ -99,6 +104,30 @@ def messages_for(request: ModelRequest) -> list[Json]:
             own["tool_call_id"] = ids.get(known, known)
         sent.append(own)
     return sent
+
+
+def folded(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """System messages only at the beginning: what is said later goes before the user's next words.
+
+    Many chat templates know no other place for them.
+    """
+    whole: list[ChatMessage] = []
+    waiting = ""
+    for message in messages:
+        if message["role"] == "system" and whole and whole[-1]["role"] != "system":
+            waiting = as_text(message.get("content"))
+        elif waiting and message["role"] == "user":
+            before, content = f"<context>\n{waiting}\n</context>\n\n", message.get("content")
+            parts = [
+                {"type": "text", "text": before},
+                *(content if isinstance(content, list) else []),
+            ]
+            joined = parts if len(parts) > 1 else f"{before}{as_text(content)}"
+            whole.append({**message, "content": joined})
+            waiting = ""
+        else:
+            whole.append(message)
+    return [*whole, {"role": "user", "content": waiting}] if waiting else whole
 
 
 def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:

@@ -1,12 +1,13 @@
 """Why a model did not answer, in plain words and with what to do about it.
 
 ModelError.kind    transient  when
-├── key            no         401, 403, 402, or no credit left
+├── key            no         401, 403, 402, a key that is said to be wrong, or no credit left
 ├── missing        no         404, a redirect, a web page: the address or the model is wrong
-├── too_long       no         the conversation does not fit the model
+├── too_long       no         the conversation does not fit the model, or the account
 ├── endless        no         the reply went on and on, asked for too many calls, is too large
 ├── bad_request    no         any other 4xx, an illegal address or header
 ├── busy           yes        429, 503, 529
+├── bad_call       once       the model wrote a call that the server could not read
 ├── server         yes        any other 5xx, an error inside the stream, an unreadable answer
 ├── silent         yes        nothing came for longer than the idle time, 408
 ├── unreachable    yes        no connection
@@ -18,14 +19,13 @@ from __future__ import annotations
 
 import json
 import re
-from email.utils import parsedate_to_datetime
-from time import time
 
 import httpx
 from django.conf import settings
 
+from agents.llm.error_bodies import message_in, wait_in
 from agents.llm.known_providers import known_provider
-from agents.llm.reply import as_dict, as_text
+from agents.llm.reply import as_dict
 from agents.llm.request import ModelRequest
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
@@ -33,12 +33,14 @@ LONGEST_DOCUMENT = 4 * 1024 * 1024
 MOST_VALUES = 100_000
 
 UNANSWERED = "The model did not answer"
-TRANSIENT = {"busy", "server", "silent", "unreachable", "cut", "nothing"}
+LONG_WAIT = 60.0  # seconds; longer than that, and it is said what for
+TRANSIENT = {"busy", "bad_call", "server", "silent", "unreachable", "cut", "nothing"}
 ADVICE = {
     "busy": "Wait a little and retry, or choose another model.",
     "server": "Retry. If it goes on, choose another model.",
     "silent": "Retry, or choose a faster model.",
     "cut": "Retry.",
+    "bad_call": "Retry, or choose a model that calls tools better.",
     "nothing": "Retry, or choose another model.",
     "endless": "Retry, or choose another model.",
     "too_long": "Start a new chat, or use a larger model.",
@@ -174,14 +176,45 @@ PHRASES = {
     504: "the server behind it took too long",
     529: "it is overloaded",
 }
+# The types of Anthropic's errors, and of OpenAI's inside a stream, as the status they stand for.
+TYPES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 TOO_LONG = re.compile(
-    r"context[ _]?(length|window|size)|maximum (context|number of tokens)|too many tokens"
+    r"context[ _]?(length|window|size|limit)|maximum (context|prompt|number of tokens)"
+    r"|too many tokens|token limit reached"
     r"|(prompt|input|request|conversation) (is|was)? ?too (long|large)"
     r"|exceeds? the (available|model)",
     re.IGNORECASE,
 )
-NO_CREDIT = re.compile(r"insufficient_quota|billing|insufficient (credit|balance|fund)", re.I)
+A_MINUTE = re.compile(r"tokens per minute|\bTPM\b")  # what the account allows, not the model
+NO_CREDIT = re.compile(
+    r"insufficient_quota|insufficient (credit|balance|fund)|credit balance is too low"
+    r"|payment_required|billing_(not_active|hard_limit)|API usage limits|spend(ing)? limit"
+    r"|(no|any) credits|credits? (limit|exhausted)|out of credits"
+    r"|enforced_spend_limit_reached|\blimit: 0\b",
+    re.IGNORECASE,
+)
+# Whatever else they say: Anthropic's, and Gemini's for models that a free account may not use.
+EMPTY = re.compile(r"enforced_spend_limit_reached|\blimit: 0\b")
+# Of several words for the same 429 these are plain: the account is not empty, only too quick.
+LIMITED = re.compile(r"rate_?limit_?(exceeded|error)|RetryInfo|try again in", re.IGNORECASE)
+BAD_KEY = re.compile(
+    r"(in|not )(valid|correct) (x-)?api[-_ ]?key|api[-_ ]key (is )?(not valid|invalid|expired)"
+    r"|API_KEY_INVALID|invalid_api_key|incorrect api key",
+    re.IGNORECASE,
+)
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
+BAD_CALL = "tool_use_failed"  # Groq: the model wrote a call that is none; the next try is another
 IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 
@@ -190,45 +223,61 @@ def from_status(
     request: ModelRequest, status: int, body: str, headers: httpx.Headers
 ) -> ModelError:
     """The server answered with an error status."""
-    model, kind = request.model, kind_of(status, body)
-    said = without_secrets(request, message_in(body))
-    words = "" if kind == "key" else said
+    wait = wait_in(headers, body)
+    model, kind = request.model, kind_of(status, body, wait)
+    words = without_secrets(request, message_in(body))
     if kind == "key":
-        sentence, detail, advice = key_words(request, status, body)
+        sentence, detail, advice = key_words(request, status, body, words)
     elif kind == "missing":
         sentence, detail, advice = missing_words(request, status, body, words)
     else:
-        sentence, advice = UNANSWERED, ADVICE[kind]
-        if kind == "too_long":
-            sentence = f"This conversation is too long for {model}"
-        elif kind == "bad_request":
-            sentence = "The model refused the request"
-            if "tool" in words.lower():
-                advice = "Choose a model that can call tools."
+        sentence, advice = heading(request, kind, body, words)
         phrase = f", {PHRASES[status]}" if status in PHRASES else ""
-        # Of being busy every server has words of its own; elsewhere they name the cause.
-        reason = f": {ended(words)}" if words and kind != "busy" else f"{phrase}."
+        # Of being busy every server has words of its own; elsewhere, and where the wait is long,
+        # they name the cause.
+        is_told = words and (kind != "busy" or (wait or 0) > LONG_WAIT)
+        reason = f": {ended(words)}" if is_told else f"{phrase}."
         detail = f"{model} returned {status}{reason}"
-    wait = retry_after(headers)
-    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait, words=said)
+    wait = wait if kind in TRANSIENT else None
+    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait, words=words)
 
 
 def from_stream(request: ModelRequest, document: dict[str, object], began: bool) -> ModelError:
     """The server had begun with 200 and then sent an error instead of more of the reply."""
-    error, body = document.get("error"), json.dumps(document)
-    code = as_dict(error).get("code") or document.get("code")
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
-    kind = kind_of(status or (429 if BUSY.search(body) else 500), body)
+    error, body = as_dict(document.get("error")), json.dumps(document)
+    codes = (error.get("code"), error.get("status_code"), document.get("code"))
+    known = (code for code in codes if isinstance(code, int) and 400 <= code < 600)
+    status = next(known, TYPES.get(str(error.get("type"))))
+    wait = wait_in(httpx.Headers(), body)
+    kind = kind_of(status or (429 if BUSY.search(body) else 500), body, wait)
     words = without_secrets(request, message_in(body)) or "no reason was given"
     detail = f"{request.model} stopped with an error: {ended(words)}"
-    sentence = "The reply broke off" if began else UNANSWERED
-    if kind == "too_long":
+    sentence, advice = heading(request, kind, body, words)
+    if sentence == UNANSWERED and began:
+        sentence = "The reply broke off"
+    return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait, began=began)
+
+
+def heading(request: ModelRequest, kind: str, body: str, words: str) -> tuple[str, str]:
+    """Sentence and advice."""
+    sentence, advice = UNANSWERED, ADVICE.get(kind, "")
+    if kind == "too_long" and A_MINUTE.search(words):
+        sentence = "This conversation is longer than the account allows a minute"
+        where = request.endpoint.label or request.endpoint.provider
+        advice = f"Start a new chat, choose another model, or raise the limit at {where}."
+    elif kind == "too_long":
         sentence = f"This conversation is too long for {request.model}"
-    return ModelError(kind, sentence, detail, ADVICE.get(kind, ""), status=status, began=began)
+    elif kind == "bad_call":
+        sentence = "The model wrote a call that cannot be read"
+    elif kind == "bad_request":
+        sentence = "The model refused the request"
+        if "tool" in words.lower():
+            advice = "Choose a model that can call tools."
+    return sentence, advice
 
 
-def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, str]:
-    """Sentence, detail and advice."""
+def key_words(request: ModelRequest, status: int, body: str, words: str) -> tuple[str, str, str]:
+    """Sentence, detail and advice; `words` are the server's own."""
     model, provider = request.model, request.endpoint.provider
     if status == 402 or NO_CREDIT.search(body):
         detail = f"{model} returned {status}: the account has no credit left."
@@ -238,6 +287,10 @@ def key_words(request: ModelRequest, status: int, body: str) -> tuple[str, str, 
         how = f"set {known.keys[-1]} or enter it" if known and known.keys else "enter one"
         advice = f"No key for {request.endpoint.label or provider}: {how} in Settings > Models."
         return "The model wants a key", f"{model} returned {status}, and no key is set.", advice
+    if status == 403 and words and not BAD_KEY.search(body):
+        detail = f"{model} returned {status}: {ended(words)}"
+        advice = "Check what the key may be used for, or choose another model."
+        return "The model refused access", detail, advice
     advice = "Check the key in Settings > Models."
     return "The model refused the key", f"{model} returned {status}.", advice
 
@@ -263,24 +316,22 @@ def may_mean_images(status: int, body: str) -> bool:
     return status in (400, 404, 415, 422) or (status >= 500 and bool(IMAGES.search(body)))
 
 
-def kind_of(status: int, body: str) -> str:
+def kind_of(status: int, body: str, wait: float | None = None) -> str:
+    """What went wrong; a server that asks for a `wait` is busy and not empty."""
     if status in (400, 413, 422, 500) and TOO_LONG.search(body):
         return "too_long"
-    if status == 429 and NO_CREDIT.search(body):
+    if status in (400, 402, 403, 429) and NO_CREDIT.search(body):
+        is_limited = wait is not None or LIMITED.search(body)
+        return "busy" if is_limited and not EMPTY.search(body) else "key"
+    if status == 402 and wait is not None:
+        return "busy"
+    if status == 400 and BAD_KEY.search(body):
         return "key"
+    if status == 400 and BAD_CALL in body:
+        return "bad_call"
     if status < 400:
         return "missing"
     return KINDS.get(status) or ("server" if status >= 500 else "bad_request")
-
-
-def message_in(body: str) -> str:
-    """The server's own words out of the shapes that servers wrap them in."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return "" if is_page(body) else body.strip()
-    error = as_dict(document).get("error") or as_dict(document).get("detail") or document
-    return as_text(error) or as_text(as_dict(error).get("message"))
 
 
 def without_secrets(request: ModelRequest, text: str) -> str:
@@ -293,16 +344,3 @@ def without_secrets(request: ModelRequest, text: str) -> str:
 
 def ended(text: str) -> str:
     return text if text.endswith((".", "!", "?", "…")) else f"{text}."
-
-
-def retry_after(headers: httpx.Headers) -> float | None:
-    """Seconds, from a number or a date."""
-    value = headers.get("retry-after", "").strip()
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time())
-    except (TypeError, ValueError):
-        return None

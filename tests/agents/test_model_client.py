@@ -292,7 +292,8 @@ async def test_a_flag_of_the_provider_leaves_stream_options_out() -> None:
     ("answer", "kind", "sentence", "detail"),
     [
         (fails(401), "key", "The model refused the key", "qwen3-max returned 401."),
-        (fails(403), "key", "The model refused the key", "qwen3-max returned 403."),
+        (fails(403), "key", "The model refused access",
+         "qwen3-max returned 403: The script fails with 403."),
         (fails(404, "no such model"), "missing", "The model was not found",
          "qwen3-max returned 404: no such model."),
         (fails(429, "slow down"), "busy", "The model did not answer",

@@ -7,6 +7,7 @@ from plans import actions
 from plans.documents import create_plan
 from plans.prompts import plan_context
 from tests.fake_model import call, say
+from tests.fake_script import texts_of
 from tests.world import conversation, drive, plan_of, scripted, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,10 +25,10 @@ def waiting(subtasks=("Read",), content="", title="Tidy", goal="", settings=(), 
 
 
 def asked(c, text="what is planned?"):
-    """The system message of the answer to this."""
+    """What the system messages of the answer to this say."""
     model = scripted(say("This."))
     tell(c, text)
-    return model.requests[0]["messages"][0]["content"]
+    return texts_of(model.requests[0]["messages"], "system")
 
 
 def attempted(c):
@@ -83,7 +84,7 @@ class TestReference:
         )
         actions.approve_plan(plan_of(c), 1, "alice")
         drive()
-        assert "- [done] s1 Read: 12 pages" in model.requests[-1]["messages"][0]["content"]
+        assert "- [done] s1 Read: 12 pages" in texts_of(model.requests[-1]["messages"], "system")
 
 
 class TestOwnTemplate:
@@ -123,7 +124,7 @@ class TestPriority:
         messages = attempted(c)
         assert messages[-1]["content"].startswith("Your subtask is s1: Read")
         assert states(c) == ["done"]
-        system = messages[0]["content"]
+        system = texts_of(messages, "system")
         return "A sentence of the plan." in system, "You work on one subtask" in system
 
     def test_the_plan_goes_before_the_reminder_when_it_does_not_fit(self):
@@ -138,7 +139,7 @@ class TestPriority:
 
     def test_with_room_everything_is_there(self):
         c = waiting(content=LONG, settings={"context": "full"})
-        system = attempted(c)[0]["content"]
+        system = texts_of(attempted(c), "system")
         assert LONG.strip() in system
         assert "You work on one subtask" in system
 
@@ -208,8 +209,8 @@ def test_what_was_approved_meanwhile_is_what_the_attempt_reads():
     )
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
-    assert "The second text" not in str(model.requests[1]["messages"][0])
+    assert "The second text" not in texts_of(model.requests[1]["messages"], "system")
     actions.approve_plan(plan_of(c), 2, "alice")
     drive()
-    assert "The second text" in str(model.requests[2]["messages"][0])
+    assert "The second text" in texts_of(model.requests[2]["messages"], "system")
     assert "The second text" in model.requests[3]["messages"][-1]["content"]

@@ -1,0 +1,362 @@
+"""What each vendor's server says, replayed over real HTTP: a table of vendor × case.
+
+tests/agents/vendors has the answers, each with its source. Their shapes are those of the source,
+the words of replies are ours. In a stream a text is a line as it is, an object one of its documents;
+`$ID`, `$NAME` and `$ARGS…` stand for a tool call.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import http
+from agents.llm import adaptation
+from agents.llm.client import stream
+from agents.llm.errors import ModelError
+from agents.llm.reply import Reply, RequestedCall
+from agents.llm.request import Endpoint, ModelRequest
+from tests.fake_model import FakeModelServer
+
+FILES = sorted((Path(__file__).parent / "vendors").glob("*.json"))
+VENDORS = {path.stem: json.loads(path.read_text()) for path in FILES}
+ALL = pytest.mark.parametrize("name", VENDORS)
+CASES = ("busy", "no credit", "broken", "bad key", "too long", "other")
+TOOLS: list[dict[str, object]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "list_files",
+            "description": "Lists files.",
+            "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+        },
+    }
+]
+ASKED = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "What is here?"},
+]
+Json = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+async def clean() -> AsyncIterator[None]:
+    yield
+    await http.aclose_all()
+    adaptation.forget_lessons()
+
+
+def streamed(vendor: Json, events: list[Any], **more: Any) -> Json:
+    """The answer as the fake server plays it."""
+    lines: list[str] = []
+    for event in events:
+        if isinstance(event, str):
+            lines.append(event)
+            continue
+        if vendor.get("api") == "anthropic_messages":
+            lines.append(f"event: {event['type']}")
+        lines.append(f"data: {json.dumps(event)}")
+    return {"raw": "\n".join(f"{line}\n" for line in lines) + "\n", **more}
+
+
+def filled(value: Any, call_id: str, tool: str, arguments: Json) -> Any:
+    written = json.dumps(arguments)
+    words = {
+        "$ID": call_id,
+        "$NAME": tool,
+        "$ARGS": written,
+        "$ARGS_BEGIN": written[:5],
+        "$ARGS_END": written[5:],
+        "$ARGS_OBJECT": arguments,
+    }
+    if isinstance(value, dict):
+        return {key: filled(each, call_id, tool, arguments) for key, each in value.items()}
+    if isinstance(value, list):
+        return [filled(each, call_id, tool, arguments) for each in value]
+    return words.get(value, value) if isinstance(value, str) else value
+
+
+def refusal(case: Json) -> Json:
+    body = case["body"]
+    return {"status": case["status"], "headers": case.get("headers", {}), "body": json.dumps(body)}
+
+
+def endpoint_of(name: str, server: FakeModelServer) -> Endpoint:
+    vendor = VENDORS[name]
+    api = vendor.get("api", "chat_completions")
+    key = vendor.get("key", "sk-alice-0123456789")
+    return Endpoint(name, server.url, key, label=vendor["label"], api=api)
+
+
+def asking(name: str, server: FakeModelServer, **more: Any) -> ModelRequest:
+    messages = more.pop("messages", ASKED)
+    return ModelRequest(endpoint_of(name, server), VENDORS[name]["model"], messages, **more)
+
+
+async def reply_to(request: ModelRequest) -> Reply:
+    reply = [part async for part in stream(request)][-1]
+    assert isinstance(reply, Reply)
+    return reply
+
+
+async def error_for(request: ModelRequest) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await reply_to(request)
+    return caught.value
+
+
+def answered(request: ModelRequest, reply: Reply) -> list[dict[str, object]]:
+    """The messages of the next request, as the engine makes them of the rows."""
+    made = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+        }
+        for call in reply.calls
+    ]
+    origin = {"provider": request.endpoint.provider, "model": request.model}
+    said: dict[str, object] = {"role": "assistant", "content": reply.text or None}
+    said["wanted_back"] = {**origin, **reply.wanted_back}
+    if made:
+        said["tool_calls"] = made
+    results = [{"role": "tool", "tool_call_id": call.id, "content": "a.md"} for call in reply.calls]
+    return [*request.messages, said, *(results or [{"role": "user", "content": "And then?"}])]
+
+
+def said_in(sent: Json) -> Json:
+    """What the model said, as it was sent back."""
+    return next(message for message in sent["messages"] if message["role"] == "assistant")
+
+
+def is_anthropic(name: str) -> bool:
+    return VENDORS[name].get("api") == "anthropic_messages"
+
+
+# What is said
+
+
+@ALL
+async def test_a_chat_is_answered_and_counted(name: str) -> None:
+    case = VENDORS[name]["chat"]
+    with FakeModelServer([streamed(VENDORS[name], case["stream"])]) as server:
+        reply = await reply_to(asking(name, server))
+    assert (reply.text, reply.finish_reason) == (case["text"], "stop")
+    assert [reply.tokens_in, reply.tokens_out] == case["tokens"] and not reply.estimated
+    assert reply.cached_tokens == case.get("cached", 0)
+    assert reply.stored_tokens == case.get("stored", 0)
+    assert reply.cost == case.get("cost")
+    assert not reply.wanted_back
+
+
+@ALL
+async def test_thinking_is_apart_and_given_back_as_it_came(name: str) -> None:
+    vendor, case = VENDORS[name], VENDORS[name]["reasoning"]
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    with FakeModelServer([streamed(vendor, case["stream"]), chat, chat]) as server:
+        request = asking(name, server)
+        reply = await reply_to(request)
+        assert (reply.text, reply.reasoning) == (case["text"], case["reasoning"])
+        messages = answered(request, reply)
+        await reply_to(asking(name, server, messages=messages))
+        said = said_in(server.requests[1])
+        if is_anthropic(name):
+            assert said["content"][0]["thinking"] == case["reasoning"]
+            assert said["content"][0]["signature"] == "c2lnbmF0dXJl"
+        else:
+            extra = {key: said[key] for key in said if key not in ("role", "content")}
+            assert extra == case.get("back", {})
+        other = ModelRequest(endpoint_of(name, server), "another", messages)
+        await reply_to(other)
+        assert "c2lnbmF0dXJl" not in str(server.requests[2]) and "Let me" not in str(
+            server.requests[2]
+        )
+
+
+# Tools
+
+
+@ALL
+async def test_a_call_goes_back_with_all_that_came_with_it(name: str) -> None:
+    vendor = VENDORS[name]
+    case, call_id = vendor["call"], vendor.get("ids", f"call_{'x' * 300}")
+    if is_anthropic(name):
+        call_id = "toolu_01NRLabsLyVHZPKxbKvkfSMn"
+    arguments = {"path": "notes"}
+    events = filled(case["stream"], call_id, "list_files", arguments)
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    with FakeModelServer([streamed(vendor, events), chat]) as server:
+        request = asking(name, server, tools=TOOLS)
+        reply = await reply_to(request)
+        assert reply.calls == [RequestedCall(call_id, "list_files", arguments)]
+        assert reply.finish_reason == "tool_calls"
+        await reply_to(asking(name, server, messages=answered(request, reply), tools=TOOLS))
+        said, result = server.requests[1]["messages"][-2:]
+    back = filled(case.get("back", {}), call_id, "list_files", arguments)
+    if is_anthropic(name):
+        assert said["content"] == back["content"]
+        (block,) = result["content"]
+        assert (block["type"], block["tool_use_id"]) == ("tool_result", call_id)
+        return
+    (made,) = said["tool_calls"]
+    extra = {key: made[key] for key in made if key not in ("id", "type", "function")}
+    assert extra == case.get("call_back", {})
+    assert made["id"] == result["tool_call_id"] == call_id, "ids are given back whole"
+    extra = {key: said[key] for key in said if key not in ("role", "content", "tool_calls")}
+    assert extra == back
+
+
+@ALL
+async def test_what_another_model_said_goes_without_what_came_with_it(name: str) -> None:
+    """And with ids that this one takes: the strictest wants nine letters or digits."""
+    call = {"name": "list_files", "arguments": "{}"}
+    made = [{"id": f"call_{'x' * 300}__thought__Et0B", "type": "function", "function": call}]
+    back = {
+        "provider": "elsewhere",
+        "model": VENDORS[name]["model"],
+        "message": {"reasoning_content": "SECRET", "content": [{"type": "thinking"}]},
+        "calls": {made[0]["id"]: {"extra_content": "SECRET"}},
+    }
+    said = {"role": "assistant", "content": None, "tool_calls": made, "wanted_back": back}
+    result = {"role": "tool", "tool_call_id": made[0]["id"], "content": "a.md"}
+    chat = streamed(VENDORS[name], VENDORS[name]["chat"]["stream"])
+    with FakeModelServer([chat]) as server:
+        await reply_to(asking(name, server, messages=[*ASKED, said, result], tools=TOOLS))
+        sent = str(server.requests[0]["messages"])
+    assert "SECRET" not in sent and "wanted_back" not in sent and "xxx" not in sent
+    assert "thinking" not in sent
+    message, answer = server.requests[0]["messages"][-2:]
+    if is_anthropic(name):
+        assert message["content"][-1]["id"] == answer["content"][0]["tool_use_id"]
+    else:
+        (id,) = [each["id"] for each in message["tool_calls"]]
+        assert id == answer["tool_call_id"] and len(id) == 9 and id.isalnum()
+
+
+# Stopping
+
+
+@ALL
+async def test_a_stopped_reply_closes_the_connection(name: str) -> None:
+    vendor = VENDORS[name]
+    begun = vendor["chat"]["stream"][: 6 if is_anthropic(name) else 4]
+    gone = threading.Event()
+    with hearing_the_end(gone) as server:
+        server.script.replies = [streamed(vendor, begun, hang="forever")]
+        began = time.monotonic()
+        async with aclosing(stream(asking(name, server))) as parts:
+            await anext(parts)
+        assert time.monotonic() - began < 2
+        assert gone.wait(2), "the model is still at work"
+
+
+@contextmanager
+def hearing_the_end(gone: threading.Event) -> Iterator[FakeModelServer]:
+    """A server that says when whoever asked has hung up."""
+
+    class Hearing(FakeModelServer):
+        async def answer(self, reader: Any, writer: Any) -> None:
+            await super().answer(reader, writer)
+            gone.set()
+
+    with Hearing() as server:
+        yield server
+
+
+# What goes wrong
+
+ERRORS = [
+    pytest.param(name, case, id=f"{name}-{case['case']}-{case['status']}-{number}")
+    for name, vendor in VENDORS.items()
+    for number, case in enumerate(vendor["errors"])
+]
+
+
+@pytest.mark.parametrize(("name", "case"), ERRORS)
+async def test_an_error_is_what_it_is(name: str, case: Json) -> None:
+    vendor = VENDORS[name]
+    script = streamed(vendor, case["stream"]) if "stream" in case else refusal(case)
+    with FakeModelServer([script] * 6) as server:
+        error = await error_for(asking(name, server))
+        number = len(server.requests)
+    assert error.kind == case["kind"], error
+    assert case.get("says", "") in error.detail
+    assert error.transient == (case["kind"] in ("busy", "server", "bad_call"))
+    if "wait" in case:
+        assert error.retry_after == pytest.approx(case["wait"])
+    else:
+        assert error.retry_after is None
+    assert number == 1, "it was not asked again in another form"
+    assert "sk-alice" not in str(error)
+
+
+PARAMETERS = [
+    pytest.param(name, case, id=f"{name}-{number}")
+    for name, vendor in VENDORS.items()
+    for number, case in enumerate(vendor["parameters"])
+]
+
+
+@pytest.mark.parametrize(("name", "case"), PARAMETERS)
+async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json) -> None:
+    vendor = VENDORS[name]
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    with FakeModelServer([refusal(case), chat, chat, chat]) as server:
+        call = {"name": "list_files", "arguments": "{}"}
+        made = [{"id": "a", "type": "function", "function": call}]
+        back = {"provider": name, "model": vendor["model"], "message": {"reasoning": "Hm."}}
+        messages = [
+            *ASKED,
+            {"role": "assistant", "content": None, "tool_calls": made, "wanted_back": back},
+            {"role": "tool", "tool_call_id": "a", "content": "a.md"},
+            {"role": "assistant", "content": "One file."},
+            {"role": "system", "content": "The moment."},
+            {"role": "user", "content": "More"},
+        ]
+        if is_anthropic(name) or "reasoning_content" in str(case):
+            back["message"] = {}
+        extra = {"max_tokens": 900, **case.get("extra", {})}
+        request = asking(name, server, messages=messages, temperature=0.3, extra=extra)
+        assert (await reply_to(request)).text == vendor["chat"]["text"]
+        await reply_to(request)
+        await reply_to(ModelRequest(request.endpoint, "another", messages, [], 0.3, extra))
+        refused, again, next_time, of_another = server.requests
+    assert again == next_time, "the second request knows it"
+    assert again != refused
+    assert {**of_another, "model": ""}.keys() == refused.keys(), "another model is asked all of it"
+    if "without" in case:
+        assert case["without"] in refused and case["without"] not in again
+    assert {key: again[key] for key in case.get("instead", {})} == case.get("instead", {})
+    (said, *_) = [each for each in again["messages"] if each["role"] == "assistant"]
+    for key, value in case.get("message", {}).items():
+        assert said[key] == value
+    for key, value in case.get("call", {}).items():
+        assert said["tool_calls"][0][key] == value
+    if "message_without" in case:
+        assert case["message_without"] not in said
+    if case.get("folds"):
+        assert [each["role"] for each in again["messages"]].count("system") == 1
+
+
+def test_every_cell_of_the_table_is_there() -> None:
+    """Vendor × case; a cell without an answer is one that the vendor does not publish."""
+    missing = {
+        "vllm": {"busy", "no credit"},  # nobody is limited or billed there
+        "ollama": {"no credit", "parameter"},  # unknown parameters are passed over
+        "azure": {"no credit"},  # billed behind
+        "mistral": {"no credit"},
+    }
+    for name, vendor in VENDORS.items():
+        there = {case["case"] for case in vendor["errors"]}
+        there |= {"parameter"} if vendor["parameters"] else set()
+        wanted = {*CASES[:-1], "parameter"}
+        assert wanted - there == missing.get(name, set()), name
+        assert all(vendor[case]["source"] for case in ("chat", "reasoning", "call")), name
+        assert all(case["source"] for case in [*vendor["errors"], *vendor["parameters"]]), name
