@@ -91,8 +91,8 @@ class Request:
     def __init__(self, body: dict[str, Any]) -> None:
         self.messages = body.get("messages") or []
         self.offered = {tool["function"]["name"] for tool in body.get("tools") or []}
-        self.said = [Wording(text) for text in self.texts("user")]
-        self.person = self.said[-1] if self.said else Wording()
+        self.user_texts = [Wording(text) for text in self.texts("user")]
+        self.person = self.user_texts[-1] if self.user_texts else Wording()
         self.plan = Plan("\n\n".join(self.texts("system")), self.texts("system", "tool"))
         self.asked = ""  # where the present work begins: an assignment, else what was said last
         self.calls: list[Call] = []  # since then
@@ -117,9 +117,11 @@ class Request:
     @property
     def goal(self) -> Wording | None:
         """What the person asks for; “start over” alone means what was asked for before."""
-        earlier = [*self.said[-2::-1], self.plan.title] if self.person.says["start_over"] else []
-        said = [self.person, *earlier]
-        return next((text for text in said if fits(SCRIPT["goal"], {"says": text.says})), None)
+        earlier = (
+            [*self.user_texts[-2::-1], self.plan.title] if self.person.says["start_over"] else []
+        )
+        texts = [self.person, *earlier]
+        return next((text for text in texts if fits(SCRIPT["goal"], {"says": text.says})), None)
 
 
 class Plan:

@@ -16,6 +16,7 @@ from console import chat_commands
 from console.api.auth import call_of, conversation_of, person
 from console.api.plan_shapes import PlanShape
 from console.api.shapes import (
+    AcceptedMessage,
     Body,
     ConversationPatch,
     ConversationShape,
@@ -24,7 +25,6 @@ from console.api.shapes import (
     NewMessage,
     Page,
     PageNumber,
-    Said,
     ToolCallShape,
     TurnShape,
     answers,
@@ -92,7 +92,7 @@ def list_messages(request: HttpRequest, id: int, after: int = 0, cleared: bool =
     return {"items": rows.order_by("seq")[:MOST_MESSAGES], "count": rows.count()}
 
 
-@router.post("/{id}/messages", response=answers(Said, 404, 409, status=202))
+@router.post("/{id}/messages", response=answers(AcceptedMessage, 404, 409, status=202))
 def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
     """What a person types: a message, a command, or an approval of the plan.
 

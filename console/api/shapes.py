@@ -128,10 +128,10 @@ class TurnShape(Schema):
     error: str
 
 
-class Said(Schema):
-    """What was taken in, the turn that will answer it, and where to go on: /new opens another
-    conversation. `notice` is what was said in place of a reply; with `refused` it is why a word
-    that was to start or cancel a plan did nothing."""
+class AcceptedMessage(Schema):
+    """The message, the turn that will answer it, and where to go on: /new opens another
+    conversation. `notice` stands in place of a reply; with `refused` it is why a message that
+    was to start or cancel a plan did nothing."""
 
     message: MessageShape
     turn: TurnShape | None

@@ -11,8 +11,8 @@ import { follow, sayUntilReached, send, show, swap } from "./requests.js";
 const isClash = (form) => !form.querySelector("[data-see]").hidden;
 /** What the server has drawn of a place since its editor was opened there: shown when that is closed. */
 export const missed = new WeakMap();
-/** What an editor remembers: the words, the plan and version it was opened for, and the version it
- * told the person of since. */
+/** What an editor remembers: the text, the plan and version it was opened for, and the newest version
+ * that the person was warned of. */
 export const HELD = ["editing", "ofPlan", "fromVersion", "knows"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;

@@ -28,7 +28,7 @@ let hiddenStatus = null; // what the status line said before the page was offlin
 document.addEventListener("htmx:ws:before:connection", onConnecting);
 document.addEventListener("htmx:ws:after:connection", () => settle(true));
 document.addEventListener("htmx:ws:close", onClose);
-always(aim);
+always(setNextUrl);
 atStart(() => {
   if (!status) return;
   document.addEventListener("visibilitychange", () => document.hidden || check());
@@ -41,11 +41,11 @@ atStart(() => {
 
 function onConnecting(event) {
   socket = event.detail.connection;
-  aim();
+  setNextUrl();
 }
 
 /** The next connection asks for what comes after what is on the page now. */
-function aim() {
+function setNextUrl() {
   if (socket) socket.url = socket.url.replace(/after=\d+/, `after=${cursor()}`);
 }
 
@@ -97,12 +97,12 @@ function say() {
   status.dataset.status = { live: "", polling: "waiting", offline: "failed" }[state];
   status.toggleAttribute("data-quiet", state === "live");
   byId("app").toggleAttribute("data-stale", state === "offline");
-  hush(state === "offline");
+  blankStatus(state === "offline");
   note(state);
 }
 
 /** Offline nobody knows what the agent does: its line is empty until it is known again. */
-function hush(isOffline) {
+function blankStatus(isOffline) {
   const line = byId("status");
   if (isOffline) {
     hiddenStatus = { seq: line.dataset.seq, text: line.textContent };

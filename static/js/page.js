@@ -13,7 +13,7 @@ on("click", "[data-opens]", (button) => {
   const alert = dialog.querySelector("[role=alert]");
   if (alert) alert.textContent = "";
   if (dialog.id === "rename-dialog") dialog.querySelector("[name=title]").value = titleNow();
-  aim(dialog, button.dataset);
+  pointDialogAt(dialog, button.dataset);
   // What is answered is this plan at this version, whatever the drawer shows by then.
   const { planId, version } = byId("plan")?.dataset ?? {};
   if (planId) Object.assign(dialog.dataset, { planId, version });
@@ -60,7 +60,7 @@ function sayWhatStops(dialog) {
 }
 
 /** One dialog asks about many subtasks: the button says about which, and where the answer goes. */
-function aim(dialog, { to, about }) {
+function pointDialogAt(dialog, { to, about }) {
   if (!to) return;
   const form = dialog.querySelector("form");
   form.reset();
