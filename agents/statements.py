@@ -213,13 +213,38 @@ class Prepared(Generic[P, Row_of, Result]):
         """The first row, or None."""
         return next(iter(self.rows(*_, **named)), None)
 
-    def models(self, *_: P.args, **named: P.kwargs) -> list[Row_of]:
-        """Without related rows; fields that the query leaves out are read when asked for."""
+    @cached_property
+    def parts(self) -> list[tuple[type[models.Model], list[str], list[int], Any]]:
+        """What a row is made into: its own model, then each that `select_related` names.
+
+        Model, names and places of its fields, and what hands a related row to its own.
+        """
         select, info = self.compiled[2].select, self.compiled[2].klass_info
-        model, fields = info["model"], info["select_fields"]
-        names = [select[place][0].target.attname for place in fields]
-        rows = cast("list[Row]", self.rows(*_, **named))
-        return [model.from_db(connection.alias, names, [r[i] for i in fields]) for r in rows]
+        infos = [info, *info.get("related_klass_infos", ())]
+        return [
+            (
+                each["model"],
+                [select[place][0].target.attname for place in each["select_fields"]],
+                each["select_fields"],
+                each.get("local_setter"),
+            )
+            for each in infos
+        ]
+
+    def models(self, *_: P.args, **named: P.kwargs) -> list[Row_of]:
+        """With the rows that `select_related` names, one level deep and none of them missing.
+
+        Fields that the query leaves out are read when asked for.
+        """
+        (model, names, places, _own), *related = self.parts
+        found = []
+        for row in cast("list[Row]", self.rows(*_, **named)):
+            made = model.from_db(connection.alias, names, [row[i] for i in places])
+            for other, its_names, its_places, hand_over in related:
+                values = [row[i] for i in its_places]
+                hand_over(made, other.from_db(connection.alias, its_names, values))
+            found.append(made)
+        return cast("list[Row_of]", found)
 
     def changed(self, *_: P.args, **named: P.kwargs) -> list[Any]:
         """The rows that an update has changed, as they are now."""

@@ -27,7 +27,11 @@ TOOL = "settings/tools/<slug:name>/"
 handler400 = "console.serving.handler.bad_request"
 handler500 = "console.serving.handler.internal_error"
 
+# Patterns are tried in this order: what programs ask often stands before the pages.
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/", RedirectView.as_view(pattern_name="api-docs"), name="api"),
+    path("api/docs", api_docs.api_docs, name="api-docs"),
+    path("", include("console.api.urls")),
     path("", conversations.home, name="home"),
     path("sidebar", conversations.sidebar, name="sidebar"),
     path("c/new", conversations.new, name="new"),
@@ -114,7 +118,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("console.auth.signin")),
     path("", include("console.ops.health")),
     path("", include("console.ops.metrics")),
-    path("api/", RedirectView.as_view(pattern_name="api-docs"), name="api"),
-    path("api/docs", api_docs.api_docs, name="api-docs"),
-    path("", include("console.api.urls")),
 ]

@@ -69,6 +69,11 @@ def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
     return by_key(Plan, plan_id), goal if asked_message else ""
 
 
+def active_plan_id(conversation_id: int) -> int | None:
+    pointer = pointers.first(conversation=conversation_id)
+    return pointer[0] if pointer else None
+
+
 def requested_by(conversation_id: int) -> int | None:
     """The message with which a plan is being asked for."""
     pointer = pointers.first(conversation=conversation_id)

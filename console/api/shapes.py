@@ -15,6 +15,7 @@ from ninja import Query, Schema
 from pydantic import ConfigDict, Field, JsonValue
 
 from agents.models import Conversation, Message, ToolCall
+from plans.queries import active_plan_id
 
 PER_PAGE = 50
 PageNumber = Annotated[int, Query(ge=1, le=1_000_000)]
@@ -74,6 +75,8 @@ class ConversationShape(Schema):
 
     @staticmethod
     def resolve_plan(row: Conversation) -> int | None:
+        if not Conversation.active_plan.is_cached(row):  # lists bring it along
+            return active_plan_id(row.pk)
         active = getattr(row, "active_plan", None)
         return active.plan_id if active else None
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from agents.errors import Invalid, NotFound
 from agents.models import ApiToken
-from agents.statements import by_key, prepared
+from agents.statements import prepared
 
 PREFIX = "planside_"
 # How often a token's last use is written: not at every request.
@@ -47,7 +47,7 @@ def revoke_token(user: User, name: str) -> None:
 
 @prepared
 def token_by_digest(digest: str) -> QuerySet[ApiToken]:
-    return ApiToken.objects.filter(digest=digest, revoked_at=None, user__is_active=True)
+    return live_tokens().filter(digest=digest, user__is_active=True)
 
 
 def bearer_of(secret: str) -> User | None:
@@ -59,4 +59,4 @@ def bearer_of(secret: str) -> User | None:
     if not token.last_used_at or token.last_used_at <= now - NOTED_EVERY:
         long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
         ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
-    return by_key(User, token.user_id)
+    return token.user

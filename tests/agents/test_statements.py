@@ -46,6 +46,24 @@ def test_a_column_that_was_left_out_is_read_when_asked_for():
     assert (read.state, read.lane) == ("queued", "run")
 
 
+def test_related_rows_come_along_as_django_reads_them(django_assert_num_queries):
+    turns = [made(lane="run", config={"n": n}) for n in range(2)]
+    with_conversation = prepared(
+        lambda turns: (
+            Turn.objects.filter(one_of("id", turns)).select_related("conversation").order_by("pk")
+        )
+    )
+    read = with_conversation.models(turns=[turn.pk for turn in turns])
+    with django_assert_num_queries(0):
+        found = [(turn.config, turn.conversation.pk, turn.conversation.title) for turn in read]
+    assert found == [(turn.config, turn.conversation_id, turn.conversation.title) for turn in turns]
+    for turn in read:
+        same = Turn.objects.select_related("conversation").get(pk=turn.pk)
+        for field in type(turn.conversation)._meta.concrete_fields:
+            expected = getattr(same.conversation, field.attname)
+            assert getattr(turn.conversation, field.attname) == expected, field.name
+
+
 def test_a_prepared_query_takes_other_values_each_time():
     turns = [made(lane="run", config={"n": n}) for n in range(3)]
     configs = prepared(
