@@ -141,7 +141,6 @@ def queue_turn(
     turn.checkpoint = checkpoint or {}
     insert(turn)
     events.record(conversation, "turn.queued", f"turn:{turn.pk}")
-    wake_after_commit()
     return turn
 
 
@@ -218,7 +217,6 @@ def retry_now(turn: Turn, by: Actor) -> None:
     if not rows.update(not_before=None):
         raise Conflict("It is not waiting for another try.")
     events.record(turn.conversation, "turn.queued", f"turn:{turn.pk}", by)
-    wake_after_commit()
 
 
 @transaction.atomic
@@ -240,7 +238,6 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
     turn.checkpoint.pop("nudge", None)
     turn.save()
     events.record(conversation, "turn.queued", f"turn:{turn.pk}", by)
-    wake_after_commit()
     return turn
 
 

@@ -49,6 +49,11 @@ SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 """
 MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
+ABOUT_THE_QUEUE = ("turn.queued", "turn.stopping", "turn.ended")  # workers are woken
+
+CHANNEL = "planside_turns"
+OWN_NOTICE = uuid4().hex  # tells this process's notices from those of others
+NOTIFY = f"pg_notify('{CHANNEL}', '{OWN_NOTICE}')"
 
 Document = dict[str, object]
 
@@ -77,15 +82,17 @@ def record(
 ) -> int:
     """Append an event within the caller's transaction and return its number.
 
-    The counter and the event commit or vanish together, so numbers have no gaps.
+    The counter and the event commit or vanish together, so numbers have no gaps. What is about the
+    queue wakes the workers, too.
     """
     pk = conversation if isinstance(conversation, int) else conversation.pk
     at = timezone.now()
     now, written = moment(at), stored(Event, "data", data)
-    who, kind = sanitize_text(name_of(actor)), kind_of(actor)
+    who, kind, wakes = sanitize_text(name_of(actor)), kind_of(actor), type in ABOUT_THE_QUEUE
     with transaction.atomic(savepoint=False):
         if is_postgresql():
-            row = fetch_one(NUMBERED_INSERT, [now, pk, pk, type, subject, who, kind, written, now])
+            sql = f"{NUMBERED_INSERT}, {NOTIFY}" if wakes else NUMBERED_INSERT
+            row = fetch_one(sql, [now, pk, pk, type, subject, who, kind, written, now])
         elif row := fetch_one(NEXT_SEQ, [now, pk]):
             execute(INSERT, [pk, row[0], type, subject, who, kind, written, now])
     if row is None:
@@ -93,6 +100,8 @@ def record(
     seq = int(row[0])
     event = document(seq, type, subject, who, kind, as_read(data), at)
     transaction.on_commit(partial(announce, pk, event), robust=True)
+    if wakes:
+        transaction.on_commit(wake, robust=True)
     return seq
 
 
@@ -188,9 +197,6 @@ async def wait_until_sent(seconds: float = 1.0) -> None:
 # those of other processes (agents.queue.worker). A worker that misses both looks again within a
 # second.
 
-CHANNEL = "planside_turns"
-OWN_NOTICE = uuid4().hex  # tells this process's notices from those of others
-
 _events: WeakKeyDictionary[asyncio.Event, asyncio.AbstractEventLoop] = WeakKeyDictionary()
 
 
@@ -209,7 +215,8 @@ def wake() -> None:
 
 
 def wake_after_commit() -> None:
+    """For a change that no event tells of; those about the queue wake the workers themselves."""
     if is_postgresql():
         with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_notify(%s, %s)", [CHANNEL, OWN_NOTICE])
+            cursor.execute(f"SELECT {NOTIFY}")
     transaction.on_commit(wake, robust=True)

@@ -50,7 +50,6 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     store(turn, *ended, "finished_at", "checkpoint")
     handler_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
-    wake_after_commit()
 
 
 def close_open_work(turn: Turn) -> None:
@@ -93,7 +92,6 @@ def request_stop(turn: Turn, by: Actor) -> None:
     if turn.state == TurnState.RUNNING:
         Turn.objects.filter(pk=turn.pk).update(stop_requested=True)
         events.record(turn.conversation, "turn.stopping", f"turn:{turn.pk}", by)
-        wake_after_commit()
     elif turn.is_open:
         close_turn(turn, TurnState.STOPPED)
 
@@ -152,7 +150,6 @@ def requeue(turn: Turn) -> bool:
     if moved:
         events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
         handler_of(turn).resume(turn)
-        wake_after_commit()
     return bool(moved)
 
 
@@ -239,4 +236,3 @@ def return_to_queue(turn: Turn) -> None:
     turn.state, turn.lease_until = TurnState.QUEUED, None
     turn.save(update_fields=["state", "lease_until"])
     events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
-    wake_after_commit()

@@ -24,7 +24,6 @@ from agents.engine.handlers import handlers
 from agents.engine.lifecycle import request_stop
 from agents.engine.usage import worked_by_now
 from agents.errors import Conflict
-from agents.events import wake_after_commit
 from agents.models import Turn, TurnState
 from agents.statements import one_of, prepared
 
@@ -89,7 +88,6 @@ def put_back(turns: QuerySet[Turn]) -> None:
                 turn.state, turn.lease_until = TurnState.QUEUED, None
                 turn.save(update_fields=["state", "lease_until"])
                 events.record(turn.conversation_id, "turn.queued", f"turn:{turn.pk}")
-                wake_after_commit()
 
 
 def put_back_orphans(*, all_of_them: bool, but: frozenset[int] = frozenset()) -> None:

@@ -39,27 +39,16 @@ async def test_announcements_in_the_wrong_order_tell_the_newest_number(monkeypat
     assert [each["seq"] for each in message["events"]] == [5, 6]
 
 
-@pytest.mark.django_db(transaction=True)
-async def test_an_announcement_carries_its_events_as_they_are_read():
-    c = await sync_to_async(conversation)()
-    layer, channel = await listening(events.group_of(c.pk))
-    data = {"state": TurnState.DONE, "text": "half a \ud83d", "at": (1, 2.5, None)}
-    await sync_to_async(events.record)(c, "turn.ended", "turn:1", "alice", **data)
-    message = await told(layer, channel)
-    [row] = await sync_to_async(events.read_after)(c.pk, 0)
-    assert message["events"] == [events.document_of(row)]
-    assert row.data == {"state": "done", "text": "half a \ufffd", "at": [1, 2.5, None]}
-
-
 class SlowLayer:
     """One whose messages are on the way for a while."""
 
     def __init__(self):
-        self.said = []
+        self.said, self.told = [], []
 
     async def group_send(self, group, message):
         await asyncio.sleep(0.05)
         self.said.append((group, message["seq"]))
+        self.told += message["events"]
 
 
 async def test_what_is_being_told_is_waited_for_at_the_end(monkeypatch):
@@ -68,6 +57,21 @@ async def test_what_is_being_told_is_waited_for_at_the_end(monkeypatch):
     await sync_to_async(events.announce)(8, event(1, "turn.ended"))
     await events.wait_until_sent()
     assert layer.said == [(events.group_of(8), 1)]
+
+
+@pytest.mark.django_db
+def test_an_announcement_carries_its_events_as_they_are_read(
+    monkeypatch, django_capture_on_commit_callbacks
+):
+    layer = SlowLayer()
+    monkeypatch.setattr(events, "get_channel_layer", lambda: layer)
+    c = conversation()
+    data = {"state": TurnState.DONE, "text": "half a \ud83d", "at": (1, 2.5, None)}
+    with django_capture_on_commit_callbacks(execute=True):
+        events.record(c, "turn.ended", "turn:1", "alice", **data)
+    [row] = events.read_after(c.pk, 0)
+    assert layer.told == [events.document_of(row)]
+    assert row.data == {"state": "done", "text": "half a \ufffd", "at": [1, 2.5, None]}
 
 
 @pytest.mark.django_db
