@@ -28,7 +28,7 @@ from django.template.loader import render_to_string
 from django.urls import set_script_prefix
 from django.views.defaults import server_error
 
-from agents.db import AWAY
+from agents.db import AWAY, kept_connection
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,16 +99,13 @@ class Pages(ASGIHandler):
             return None, unreadable(scope["path"])
 
     def respond(self, request: HttpRequest) -> HttpResponseBase:
-        db.close_old_connections()
-        try:
+        with kept_connection():
             response = self.get_response(request)
             if isinstance(response, FileResponse):
                 response.block_size = self.chunk_size
             if not response.streaming:
                 response.close()  # its content stays
             return response
-        finally:
-            db.close_old_connections()
 
 
 class RequestThreads:
