@@ -259,3 +259,58 @@ def test_a_reply_knows_its_length_without_counting_again() -> None:
     assert not draft.has_too_many_calls
     ids = sum(len(f"c{number}") for number in range(MOST_CALLS))
     assert draft.length == MOST_CALLS * len("read_file{}") + ids
+
+
+# Connections are kept where the server lets them
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@asynccontextmanager
+async def chunked_server(end: bytes) -> AsyncIterator[tuple[Endpoint, list[int]]]:
+    """One that says [DONE] and then `end`, on however many connections there are: the number of
+    requests of each."""
+    connections: list[int] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        mine = len(connections)
+        connections.append(0)
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            while True:
+                head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+                await reader.readexactly(int(head.split("content-length: ")[1].split()[0]))
+                connections[mine] += 1
+                kept = HEAD.replace(b"Connection: close\r\n", b"Transfer-Encoding: chunked\r\n")
+                said = delta("Hello") + b"\n\ndata: [DONE]\n\n"
+                writer.write(kept + b"\r\n" + chunk(said) + end)
+                await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    async with listening:
+        yield Endpoint("mine", f"http://127.0.0.1:{port}/v1"), connections
+
+
+async def answers(endpoint: Endpoint) -> None:
+    async for _ in stream(ModelRequest(endpoint, "m", [{"role": "user", "content": "x"}])):
+        pass
+
+
+async def test_one_reply_after_another_comes_by_the_same_connection() -> None:
+    async with chunked_server(chunk(b"")) as (endpoint, connections):
+        for _ in range(3):
+            await answers(endpoint)
+        assert connections == [3]
+        await http.aclose_all()
+
+
+async def test_a_body_that_does_not_end_behind_its_last_line_holds_nobody_up() -> None:
+    async with chunked_server(b"") as (endpoint, connections):
+        async with asyncio.timeout(2):
+            for _ in range(2):
+                await answers(endpoint)
+        assert connections == [1, 1]
+        await http.aclose_all()
