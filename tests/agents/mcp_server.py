@@ -1,4 +1,5 @@
-"""A small MCP server: `python mcp_server.py` speaks stdio, `python mcp_server.py PORT` HTTP.
+"""A small MCP server: `python mcp_server.py` speaks stdio, `python mcp_server.py PORT` HTTP, and
+with `sse` behind the port HTTP as it was in the protocol's first version.
 
 It writes what it is told to cancel into the file named by CANCELLED.
 """
@@ -10,6 +11,7 @@ from base64 import b64decode
 from pathlib import Path
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import (
     EmbeddedResource,
@@ -115,6 +117,30 @@ def dot() -> bytes:
     return b64decode(DOT)
 
 
+@server.tool()
+async def steps(ctx: Context, count: int, seconds: float, then: float = 0.0) -> str:
+    """Says how far it is after each step; `then` is how long it is silent at the end."""
+    for step in range(1, count + 1):
+        await asyncio.sleep(seconds)
+        await ctx.report_progress(step, count, "Sweeping")
+    await asyncio.sleep(then)
+    return "swept"
+
+
+@server.tool()
+async def grow(ctx: Context, name: str) -> str:
+    """Offers one more tool from now on."""
+    server.add_tool(lambda: "grown", name=name, description="Grown.")
+    await ctx.notify_tools_changed()
+    return "done"
+
+
+@server.tool()
+def folder() -> str:
+    """Where it works."""
+    return str(Path.cwd())
+
+
 def a_tool(number):
     def run() -> str:
         return str(number)
@@ -127,6 +153,7 @@ for number in range(int(os.environ.get("MANY", "0"))):
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:
-        server.run("streamable-http", port=int(sys.argv[1]))
+        transport = sys.argv[2] if len(sys.argv) > 2 else "streamable-http"
+        server.run(transport, port=int(sys.argv[1]))
     else:
         server.run("stdio")

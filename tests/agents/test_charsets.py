@@ -5,12 +5,12 @@ import codecs
 import httpx
 import httpx2
 import pytest
+from agents.tools.integrations.mcp.transports import BoundedClient
 
 from agents import http
 from agents.llm.client import list_models
 from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
-from agents.tools.integrations.mcp.transports import BoundedClient
 from agents.tools.integrations.openapi import http as openapi_wire
 from agents.tools.integrations.openapi.documents import read_operations
 from agents.tools.integrations.openapi.http import call_operation

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.errors import Invalid
 from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import Server, aclose_all, forget, list_tools
+from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, forget, list_tools
 from agents.tools.shell import marked
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
@@ -24,7 +24,7 @@ COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
 
 async def call_tool(server, name, arguments):
     """The text that a model reads."""
-    return (await mcp.call_tool(server, name, arguments)).text
+    return (await mcp.call_tool(server, RemoteTool(name), arguments)).text
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def pid_of(server):
 
 
 async def test_what_a_server_offers_is_kept_with_its_hints_and_plain_schemas(small):
-    tools = {tool["name"]: tool for tool in await list_tools(small, 58)}
+    tools = {tool["name"]: tool for tool in await list_tools(small)}
     echo = tools["echo"]
     assert (echo["read_only"], echo["idempotent"]) == (True, True)
     assert (tools["count"]["read_only"], tools["count"]["idempotent"]) == (False, True)
@@ -86,7 +86,7 @@ async def test_what_a_server_offers_is_kept_with_its_hints_and_plain_schemas(sma
 
 async def test_listing_leaves_no_process_behind(small):
     before = children()
-    await list_tools(small, 58)
+    await list_tools(small)
     assert children() == before
 
 
@@ -177,6 +177,65 @@ async def test_a_call_cancelled_while_the_server_starts_leaves_the_line_usable(s
     assert await call_tool(small, "echo", {"text": "y"}) == "y"
 
 
+async def test_a_call_that_shows_how_far_it_is_may_take_longer_than_its_limit():
+    busy = Server("busy", command=COMMAND, seconds=1)
+    await call_tool(busy, "echo", {"text": "x"})
+    assert await call_tool(busy, "steps", {"count": 5, "seconds": 0.4}) == "swept"
+    told = await failing(busy, "steps", count=2, seconds=0.2, then=9)
+    assert told == (
+        "steps of busy did not answer within 1 seconds. The last it said was: Sweeping 2 of 2."
+    )
+    await aclose_all()
+
+
+async def test_no_sign_of_life_prolongs_a_call_beyond_ten_times_its_limit():
+    busy = Server("busy", command=COMMAND, seconds=0.2)
+    with suppress(ToolFailed):  # it may take longer than that to start
+        await call_tool(busy, "echo", {"text": "x"})
+    began = time.monotonic()
+    assert "did not answer" in await failing(busy, "steps", count=40, seconds=0.1)
+    assert time.monotonic() - began < 3.5
+    await aclose_all()
+
+
+async def test_a_server_works_in_a_folder_of_its_own(small, settings):
+    folder = Path(settings.PLANSIDE_HOME, "services", "small")
+    assert await call_tool(small, "folder", {}) == str(folder)
+    assert await asyncio.to_thread(lambda: folder.stat().st_mode & 0o777) == 0o700
+
+
+async def test_a_server_that_offers_other_tools_is_asked_again(small):
+    offers = []
+
+    async def changed(tools):
+        offers.append({tool["name"] for tool in tools})
+
+    for name in ("one", "two"):
+        assert await mcp.call_tool(small, RemoteTool("grow"), {"name": name}, changed)
+    for _ in range(100):
+        if offers and "two" in offers[-1]:
+            break
+        await asyncio.sleep(0.05)
+    assert {"one", "two", "echo"} <= offers[-1]
+    assert len(offers) <= 2, "what changes at once is asked for once"
+
+
+async def test_resources_are_listed_and_read(small):
+    tools = {tool["name"]: tool for tool in await list_tools(small)}
+    assert tools["read_resource"]["request"] == "resource"
+
+    async def read(**arguments):
+        return await mcp.call_tool(small, RemoteTool("", "resource"), arguments)
+
+    assert (await read()).text == "doc://manual (manual)\ndoc://dot (dot)"
+    found = await read(uri="doc://manual")
+    assert found.text == "[resource: doc://manual, text/plain]\nPress the button."
+    dot = await read(uri="doc://dot")
+    assert dot.text == "[resource: doc://dot, image/png, 70 bytes]" and len(dot.images) == 1
+    with pytest.raises(ToolFailed, match=r"Reading the resource of small failed: .*doc://nothing"):
+        await read(uri="doc://nothing")
+
+
 async def test_a_call_that_takes_too_long_is_given_up_after_the_sources_own_limit():
     slow = Server("slow", command=COMMAND, headers=(("CANCELLED", "/dev/null"),), seconds=3)
     assert await call_tool(slow, "echo", {"text": "x"}) == "x"
@@ -195,7 +254,7 @@ async def test_an_error_of_the_tool_is_a_failure_in_its_own_words(small):
 async def test_a_long_result_is_cut_and_an_image_is_named(small):
     told = await call_tool(small, "long", {"characters": 200_000})
     assert len(told) < 60_100 and told.endswith("[cut: 200,000 characters in all]")
-    picture = await mcp.call_tool(small, "picture", {})
+    picture = await mcp.call_tool(small, RemoteTool("picture"), {})
     assert picture.text == "Look:\n[image: image/png, 70 bytes]"
     assert [(each.media_type, len(each.data)) for each in picture.images] == [("image/png", 70)]
 
@@ -206,7 +265,10 @@ async def test_a_file_in_a_result_is_text_and_a_link_is_named(small):
         "successfully downloaded text file\n"
         "[resource: repo://acme/tool/README.md, text/markdown]\n# Tool\nIt works."
     )
-    assert await call_tool(small, "link", {}) == "[resource: doc://manual (manual; text/plain)]"
+    link = await mcp.call_tool(small, RemoteTool("link", reader="small__read_resource"), {})
+    assert link.text == (
+        "[resource: doc://manual (manual; text/plain; small__read_resource reads it)]"
+    )
 
 
 async def test_a_line_beyond_every_measure_ends_the_server_not_us(small):
@@ -225,6 +287,52 @@ async def test_a_little_noise_on_stdout_is_passed_over_and_much_of_it_is_not():
     await aclose_all()
 
 
+NPM = """npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found
+npm error 404
+npm error 404  'nope@*' is not in this registry.
+npm error A complete log of this run can be found in: /root/.npm/_logs/x-debug-0.log
+"""
+UV = """  × No solution found when resolving tool dependencies:
+  ╰─▶ Because nope was not found in the package registry and you require nope,
+      we can conclude that your requirements are unsatisfiable.
+"""
+NODE = """node:internal/modules/cjs/loader:1228
+  throw err;
+  ^
+
+Error: Cannot find module '/x/server.js'
+    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)
+
+Node.js v20.19.2
+"""
+PYTHON = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+KeyError: 'TOKEN'
+"""
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        (NPM, "404 Not Found - GET https://registry.npmjs.org/nope - Not found"),
+        (NPM.replace("npm error", "npm ERR!"), "404 Not Found - GET"),
+        (UV, "Because nope was not found in the package registry and you require nope, we can"),
+        (NODE, "Error: Cannot find module '/x/server.js'"),
+        (PYTHON, "KeyError: 'TOKEN'"),
+        ("starting\nno more power\n", "no more power"),
+    ],
+)
+async def test_of_what_a_server_wrote_before_it_ended_the_telling_line_is_given(
+    tmp_path, stderr, line
+):
+    (tmp_path / "stderr").write_text(stderr)
+    command = f"sh -c 'cat {tmp_path}/stderr >&2; exit 1'"
+    with pytest.raises(Invalid) as refusal:
+        await list_tools(Server("broken", command=command, seconds=5))
+    assert f"it ended with exit code 1: {line}" in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ("command", "word"),
     [
@@ -240,14 +348,14 @@ async def test_a_little_noise_on_stdout_is_passed_over_and_much_of_it_is_not():
 async def test_what_is_no_server_is_one_sentence(command, word):
     before = children()
     with pytest.raises(Invalid) as refusal:
-        await list_tools(Server("broken", command=command, seconds=5), 58)
+        await list_tools(Server("broken", command=command, seconds=5))
     assert word in str(refusal.value) and str(refusal.value).endswith(".")
     assert children() <= before
 
 
 async def test_five_hundred_tools_are_listed_under_safe_names():
     server = Server("big", command=COMMAND, headers=(("MANY", "500"),))
-    tools = [tool for tool in await list_tools(server, 58) if tool["remote"].startswith("many")]
+    tools = [tool for tool in await list_tools(server) if tool["remote"].startswith("many")]
     assert len(tools) == 500
     assert tools[7]["name"] == "many_7" and tools[7]["remote"] == "many.7"
     assert await call_tool(server, "many.7", {}) == "7"
@@ -271,9 +379,9 @@ import asyncio, os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 import django
 django.setup()
-from agents.tools.integrations.mcp import Server, call_tool
+from agents.tools.integrations.mcp import RemoteTool, Server, call_tool
 server = Server("asleep", command=sys.argv[2], headers=(("MARK", sys.argv[1]),), seconds=60)
-asyncio.run(call_tool(server, "echo", {}))
+asyncio.run(call_tool(server, RemoteTool("echo"), {}))
 """
 
 
@@ -327,10 +435,10 @@ async def test_a_server_that_is_no_longer_registered_is_closed(small):
 
 
 async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
-    from agents.tools.integrations.mcp.client import Connection
+    from agents.tools.integrations.mcp.connection import Connection
 
     connection = Connection(small, idle=0.3)
-    await connection.call("count", {})
+    await connection.ask(lambda client: client.call_tool("count", {}))
     pid = the_process()
     await asyncio.wait_for(connection.task, 5)
     assert not alive(pid) and not connection.is_open
@@ -347,9 +455,9 @@ class Remote:
             self.port = free.getsockname()[1]
         self.server = Server("remote", url=f"http://127.0.0.1:{self.port}/mcp", seconds=10)
 
-    def start(self):
+    def start(self, *transport):
         environment = {**os.environ, "CANCELLED": str(self.folder / "cancelled")}
-        command = [sys.executable, "-W", "ignore", str(SCRIPT), str(self.port)]
+        command = [sys.executable, "-W", "ignore", str(SCRIPT), str(self.port), *transport]
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -375,7 +483,7 @@ async def remote(tmp_path):
 
 
 async def test_a_server_over_http_is_listed_and_called(remote):
-    assert "echo" in {tool["name"] for tool in await list_tools(remote.server, 58)}
+    assert "echo" in {tool["name"] for tool in await list_tools(remote.server)}
     assert await call_tool(remote.server, "echo", {"text": "Grüße"}) == "Grüße"
     assert "this is what went wrong" in await failing(remote.server, "fail")
 
@@ -414,6 +522,64 @@ async def test_a_cancelled_call_over_http_is_cancelled_there(remote):
     assert await call_tool(remote.server, "count", {}) == "2"
 
 
+async def test_a_server_of_the_time_before_streamable_http_is_spoken_to(tmp_path):
+    old = Remote(tmp_path)
+    old.start("sse")
+    server = Server("old", url=f"http://127.0.0.1:{old.port}/sse", seconds=10)
+    assert "echo" in {tool["name"] for tool in await list_tools(server)}
+    assert await call_tool(server, "echo", {"text": "Grüße"}) == "Grüße"
+    assert await call_tool(server, "count", {}) == "1"
+    await aclose_all()
+    old.kill()
+
+
+@pytest.fixture
+async def answering():
+    """A web server that says one thing whatever it is asked."""
+    opened = []
+
+    async def serve(status, *headers):
+        async def answer(reader, writer):
+            with closing(writer), suppress(OSError, EOFError):
+                await reader.readuntil(b"\r\n\r\n")
+                head = "".join(f"{line}\r\n" for line in headers)
+                writer.write(f"HTTP/1.1 {status}\r\n{head}Content-Length: 0\r\n\r\n".encode())
+                await writer.drain()
+
+        opened.append(await asyncio.start_server(answer, "127.0.0.1", 0))
+        return f"http://127.0.0.1:{opened[-1].sockets[0].getsockname()[1]}/mcp"
+
+    yield serve
+    await aclose_all()
+    for server in opened:
+        server.close()
+        await server.wait_closed()
+
+
+KEY = (("Authorization", "Bearer top-secret"),)
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "words"),
+    [
+        ("401 No", (), "it wants to know who asks (401): press Connect"),
+        ("401 No", KEY, "it does not accept the key it was sent (401)"),
+        ("403 No", KEY, "it refuses this account or key (403)"),
+        ("404 No", (), "there is no MCP server at this address (404)"),
+        ("405 No", (), "there is no MCP server at this address (405)"),
+        ("429 No", (), "it is asked too often (429)"),
+        ("503 No", (), "it answered with an error of its own (503)"),
+    ],
+)
+async def test_a_status_is_explained_with_its_remedy(answering, status, headers, words):
+    server = Server("odd", url=await answering(status), headers=headers, seconds=5)
+    with pytest.raises(Invalid) as refusal:
+        await list_tools(server)
+    assert str(refusal.value).startswith(f"The MCP server odd could not be asked: {words}")
+    assert words in await failing(server, "echo")
+    assert isinstance(refusal.value, mcp.SignInNeeded) == (status[:3] == "401" and not headers)
+
+
 async def test_an_http_server_that_is_not_there_is_one_sentence():
     gone = Server("gone", url="http://127.0.0.1:9/mcp?key=topsecret", seconds=5)
     assert (
@@ -425,7 +591,7 @@ async def test_an_http_server_that_is_not_there_is_one_sentence():
 
 async def test_something_else_at_the_address_is_one_sentence(live_server_of_nonsense):
     with pytest.raises(Invalid) as refusal:
-        await list_tools(Server("odd", url=live_server_of_nonsense, seconds=5), 58)
+        await list_tools(Server("odd", url=live_server_of_nonsense, seconds=5))
     assert str(refusal.value).startswith("The MCP server odd could not be asked: ")
 
 

@@ -13,13 +13,13 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import Server, aclose_all, list_tools
+from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
 from tests import peers
 
 
 async def call_tool(server, name, arguments):
     """The text that a model reads."""
-    return (await mcp.call_tool(server, name, arguments)).text
+    return (await mcp.call_tool(server, RemoteTool(name), arguments)).text
 
 
 @pytest.fixture(scope="session")
@@ -45,19 +45,57 @@ async def files(programs, tmp_path):
 
 
 async def test_everything_is_listed_and_called(everything):
-    tools = {tool["name"]: tool for tool in await list_tools(everything, 52)}
+    tools = {tool["name"]: tool for tool in await list_tools(everything)}
     assert tools["echo"]["parameters"]["required"] == ["message"]
     assert await call_tool(everything, "echo", {"message": "hello"}) == "Echo: hello"
     assert "5" in await call_tool(everything, "get-sum", {"a": 2, "b": 3})
 
 
-async def test_its_image_and_its_resources_are_named_not_dumped(everything):
-    assert "[image: image/png, " in await call_tool(everything, "get-tiny-image", {})
-    told = await call_tool(
-        everything, "get-resource-reference", {"resourceType": "Text", "resourceId": 1}
-    )
-    assert "[resource: demo://" in told
-    assert "[resource: demo://" in await call_tool(everything, "get-resource-links", {"count": 2})
+async def test_its_image_and_its_resources_reach_the_model(everything):
+    picture = await mcp.call_tool(everything, RemoteTool("get-tiny-image"), {})
+    assert "[image: image/png, 4,033 bytes]" in picture.text and len(picture.images) == 1
+    for kind, content in (
+        ("Text", "This is a plaintext resource"),
+        ("Blob", "This is a base64 blob"),
+    ):
+        arguments = {"resourceType": kind, "resourceId": 1}
+        told = await call_tool(everything, "get-resource-reference", arguments)
+        assert f"[resource: demo://resource/dynamic/{kind.lower()}/1" in told and content in told
+    links = await call_tool(everything, "get-resource-links", {"count": 2})
+    assert "[resource: demo://resource/dynamic/text/2 " in links
+    read = RemoteTool("", "resource")
+    listed = (await mcp.call_tool(everything, read, {})).text
+    assert "demo://resource/static/document/features.md" in listed
+    address = {"uri": "demo://resource/dynamic/text/2"}
+    assert "plaintext resource" in (await mcp.call_tool(everything, read, address)).text
+
+
+async def test_its_structured_content_is_kept_for_chains(everything):
+    weather = RemoteTool("get-structured-content")
+    result = await mcp.call_tool(everything, weather, {"location": "Chicago"})
+    assert set(result.data) == {"temperature", "conditions", "humidity"}
+
+
+async def test_its_tool_that_demands_a_task_is_run_as_one_and_can_be_stopped(everything):
+    tools = {tool["name"]: tool for tool in await list_tools(everything)}
+    research = RemoteTool("simulate-research-query", tools["simulate-research-query"]["request"])
+    work = asyncio.ensure_future(mcp.call_tool(everything, research, {"topic": "snow"}))
+    report = await mcp.call_tool(everything, research, {"topic": "rain"})
+    assert report.text.startswith("# Research Report: rain")
+    await work
+    work = asyncio.ensure_future(mcp.call_tool(everything, research, {"topic": "hail"}))
+    await asyncio.sleep(0.5)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(work, 4)
+    assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
+
+
+async def test_it_is_asked_again_when_it_says_that_its_tools_have_changed(everything):
+    """It does so by itself, once it knows what we can do."""
+    offers = asyncio.Queue()
+    await mcp.call_tool(everything, RemoteTool("echo"), {"message": "x"}, offers.put)
+    assert "simulate-research-query" in {each["name"] for each in await offers.get()}
 
 
 async def test_its_process_sees_what_it_was_given_and_nothing_of_ours(everything):
@@ -85,7 +123,7 @@ async def test_its_long_work_can_be_stopped_and_the_line_stays_open(everything):
 
 
 async def test_files_are_read_written_and_kept_within_their_folder(files, tmp_path):
-    tools = {tool["name"]: tool for tool in await list_tools(files, 57)}
+    tools = {tool["name"]: tool for tool in await list_tools(files)}
     assert tools["list_directory"]["read_only"] and not tools["write_file"]["read_only"]
     assert "# Notes" in await call_tool(
         files, "read_text_file", {"path": str(tmp_path / "notes.md")}

@@ -13,7 +13,7 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.errors import Invalid
 from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import Server, aclose_all, list_tools
+from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
 
 BEGIN = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x"}}
 BEGIN["serverInfo"]["version"] = "1"
@@ -94,11 +94,11 @@ async def test_a_result_that_is_too_large_is_refused_and_the_next_one_is_taken(
 ):
     server = await serving(form, packed, tools_call=(given := dict(result)))
     with pytest.raises(ToolFailed) as failure:
-        await mcp.call_tool(server, "dump", {})
+        await mcp.call_tool(server, RemoteTool("dump"), {})
     assert str(failure.value) == f"dump of big failed: it sent {told}"
     given.clear()
     given.update(texts(1, "short"))
-    assert (await mcp.call_tool(server, "dump", {})).text == "short"
+    assert (await mcp.call_tool(server, RemoteTool("dump"), {})).text == "short"
 
 
 @pytest.mark.parametrize("form", [as_json, as_events])
@@ -106,7 +106,7 @@ async def test_a_result_that_is_too_large_is_refused_and_the_next_one_is_taken(
 async def test_a_server_whose_first_answers_are_too_large_is_refused(serving, form, method):
     server = await serving(form, **{method: BEGIN | {"a": [1] * 20_000}})
     with pytest.raises(Invalid) as refusal:
-        await list_tools(server, 58)
+        await list_tools(server)
     assert str(refusal.value) == f"The MCP server big could not be asked: it sent {MANY}"
 
 
@@ -114,19 +114,19 @@ async def test_a_server_whose_first_answers_are_too_large_is_refused(serving, fo
 async def test_a_long_text_is_taken_whatever_is_in_it(serving, form):
     rows = '"a","b\\",[{c}]\n\n' * 60_000
     server = await serving(form, tools_call=texts(1, rows))
-    told = (await mcp.call_tool(server, "dump", {})).text
+    told = (await mcp.call_tool(server, RemoteTool("dump"), {})).text
     assert told.startswith(rows[:1000]) and f"[cut: {len(rows):,} characters" in told
 
 
 @pytest.mark.parametrize("form", [as_json, as_events])
 async def test_what_is_packed_all_the_same_is_understood(serving, form):
     server = await serving(form, packed=True, tools_call=texts(3))
-    assert (await mcp.call_tool(server, "dump", {})).text == "x\nx\nx"
+    assert (await mcp.call_tool(server, RemoteTool("dump"), {})).text == "x\nx\nx"
 
 
 async def test_many_values_in_a_line_end_a_server_that_is_a_process():
     line = "import json; print(json.dumps({'jsonrpc': '2.0', 'id': 0, 'result': [1] * 20_000}))"
     server = Server("big", command=f'{sys.executable} -c "{line}"', seconds=20)
     with pytest.raises(Invalid) as refusal:
-        await list_tools(server, 58)
+        await list_tools(server)
     assert str(refusal.value) == f"The MCP server big could not be asked: it sent {MANY}"

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
@@ -17,7 +16,7 @@ from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
 from agents.tools.integrations import mcp
 from agents.tools.integrations.openapi.addresses import check_address
 from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.tools import FixedArguments, secrets_of, server_of
+from agents.tools.integrations.tools import check_inject, secrets_of, server_of, store
 
 log = logging.getLogger(__name__)
 
@@ -143,29 +142,15 @@ async def refresh_source(source: ToolSource) -> ToolSource:
     skipped: list[dict[str, str]] = []
     try:
         if source.kind == ToolSource.Kind.MCP:
-            tools = await mcp.list_tools(server_of(source), longest)
+            tools = await mcp.list_tools(server_of(source))
         else:
             found = await read_operations(source.url, source.spec, source.headers, longest)
             tools, skipped = found
-        unknown = set(source.inject)
-        for tool in tools:
-            fixed = FixedArguments.of(tool, source.inject)
-            unknown -= {*fixed.own, *fixed.inner}
-        if unknown:  # a misspelt argument would be left to the model
-            raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")
+        check_inject(source, tools)
         changes: dict[str, object] = {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
         changes = {"error": redact(str(refusal), secrets_of(source))}
     return await in_db(store, source, changes)
-
-
-def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
-    """Into the row, if it is still there."""
-    changes = {**changes, "updated_at": timezone.now()}
-    ToolSource.objects.filter(pk=source.pk).update(**changes)
-    for field, value in changes.items():
-        setattr(source, field, value)
-    return source
 
 
 def note_on(source: ToolSource) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,7 +11,10 @@ from functools import partial
 from typing import NamedTuple
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
+from agents.db import in_db
+from agents.errors import Invalid
 from agents.models import ToolSource
 from agents.statements import prepared
 from agents.telemetry.redaction import (
@@ -20,11 +24,13 @@ from agents.telemetry.redaction import (
     secrets_of_settings,
     secrets_of_url,
 )
-from agents.tools.base import BETWEEN, Arguments, Tool, ToolFailed, ToolResult
-from agents.tools.integrations.mcp import Server, call_tool
+from agents.tools.base import BETWEEN, Arguments, Tool, ToolFailed, ToolResult, longest_for
+from agents.tools.integrations.mcp import READ_RESOURCE, Offer, RemoteTool, Server, call_tool
 from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.requests import ReadFile, no_files
 from agents.tools.integrations.openapi.schemas import mapping_or_empty
+
+log = logging.getLogger(__name__)
 
 Json = Mapping[str, object]
 
@@ -62,16 +68,27 @@ def operations_by_source() -> list[list[Operation]]:
     stamps: dict[int, object] = dict(changes_of_sources.rows())
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec") if changed else ():
-        operations = [operation_of(source, stored) for stored in source.tools]
+        reader = name_of_reader(source)
+        operations = [operation_of(source, stored, reader) for stored in source.tools]
         _made[source.pk] = (stamps[source.pk], operations)
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]
 
 
-def operation_of(source: ToolSource, stored: Json) -> Operation:
+def name_of_reader(source: ToolSource) -> str:
+    """The tool that reads what results of this source only name, if there is one."""
+    readers = [each["name"] for each in source.tools if each.get("request") == READ_RESOURCE]
+    return f"{source.name}{BETWEEN}{readers[0]}" if readers else ""
+
+
+def operation_of(source: ToolSource, stored: Json, reader: str = "") -> Operation:
     """One operation of a source as it was stored."""
     fixed = FixedArguments.of(stored, source.inject)
+    remote = RemoteTool(str(stored.get("remote")), str(stored.get("request") or ""), reader)
+
+    async def changed(tools: Offer) -> None:
+        await in_db(keep_offer, source, tools)
 
     async def run(read_file: ReadFile, arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
@@ -79,7 +96,7 @@ def operation_of(source: ToolSource, stored: Json) -> Operation:
         arguments = fixed.added_to(arguments)
         try:
             if source.kind == ToolSource.Kind.MCP:
-                result = await call_tool(server_of(source), str(stored["remote"]), arguments)
+                result = await call_tool(server_of(source), remote, arguments, changed)
             else:
                 result = await call_operation(
                     stored, arguments, source.headers, source.timeout_s, read_file
@@ -114,7 +131,44 @@ def secrets_of(source: ToolSource) -> set[str]:
 
 def server_of(source: ToolSource) -> Server:
     headers = tuple((str(name), str(value)) for name, value in source.headers.items())
-    return Server(source.name, source.command, source.url, headers, source.timeout_s)
+    longest = longest_for(source.name)
+    return Server(source.name, source.command, source.url, headers, source.timeout_s, longest)
+
+
+# What a source offers, as it is stored.
+
+
+def keep_offer(source: ToolSource, tools: Offer) -> None:
+    """What a server says that it offers from now on; grants stay as they are."""
+    known = ToolSource.objects.filter(pk=source.pk).first()
+    if known is None or known.tools == tools:
+        return
+    try:
+        check_inject(known, tools)
+    except Invalid as refusal:
+        store(known, {"error": str(refusal)})
+        return
+    log.debug("service %s offers other tools than before", known.name)
+    store(known, {"tools": tools, "error": ""})
+
+
+def check_inject(source: ToolSource, tools: Offer) -> None:
+    """Raises Invalid: an argument that is misspelt would be left to the model."""
+    unknown = set(source.inject)
+    for tool in tools:
+        fixed = FixedArguments.of(tool, source.inject)
+        unknown -= {*fixed.own, *fixed.inner}
+    if unknown:
+        raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")
+
+
+def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
+    """Into the row, if it is still there."""
+    changes = {**changes, "updated_at": timezone.now()}
+    ToolSource.objects.filter(pk=source.pk).update(**changes)
+    for field, value in changes.items():
+        setattr(source, field, value)
+    return source
 
 
 # Arguments that an admin has set for good: filled in, and never shown to a model.

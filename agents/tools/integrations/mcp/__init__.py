@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import logging
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -14,6 +15,10 @@ from agents.tools.base import Arguments, ToolFailed, ToolResult
 
 NOT_INSTALLED = "MCP servers need the package mcp: install requirements/services.txt."
 CLIENT = f"{__name__}.client"
+LONGEST = 10  # times the seconds that a call may be silent
+# How a stored operation is asked for, where it is not an ordinary call.
+RUN_AS_TASK = "task"
+READ_RESOURCE = "resource"
 
 # The SDK logs what servers send, with tracebacks; httpx2 logs URLs. Either may hold a secret.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
@@ -22,10 +27,12 @@ logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 @dataclass(frozen=True)
 class Server:
-    """A command to start (stdio) or a URL (streamable HTTP).
+    """A command to start (stdio) or a URL (streamable HTTP, or HTTP+SSE as it was before).
 
     `headers` are sent with every request to a URL; for a command they are its environment
-    variables. What may be secret stays out of the repr. `seconds` is how long a call may take.
+    variables. What may be secret stays out of the repr. `seconds` is how long a call may be
+    silent, `longest_name` how long the name of a tool may be. To a server that is `signed_in` we
+    show the token that is stored for it.
     """
 
     name: str
@@ -33,19 +40,51 @@ class Server:
     url: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     seconds: float = 60.0
+    longest_name: int = 58
+    signed_in: bool = False
+
+    @property
+    def longest_seconds(self) -> float:
+        """How long a call may take that shows signs of life."""
+        return self.seconds * LONGEST
 
 
-async def list_tools(server: Server, longest: int) -> list[dict[str, object]]:
+@dataclass(frozen=True)
+class RemoteTool:
+    """What is called: a tool by its own name, in the way that was stored with it.
+
+    `reader` is the tool by which a model reads what a result only names.
+    """
+
+    name: str
+    request: str = ""
+    reader: str = ""
+
+
+class SignInNeeded(Invalid):
+    """Nobody has signed in to the server yet, or not any more."""
+
+
+Offer = list[dict[str, object]]
+Offered = Callable[[Offer], Awaitable[None]]
+
+
+async def list_tools(server: Server) -> Offer:
     """What the server offers, asked over a connection of its own. Raises Invalid."""
     client = await _imported_client(Invalid)
-    tools: list[dict[str, object]] = await client.list_tools(server, longest)
+    tools: Offer = await client.list_tools(server)
     return tools
 
 
-async def call_tool(server: Server, name: str, arguments: Arguments) -> ToolResult:
-    """The result, over the server's one connection. Raises ToolFailed."""
+async def call_tool(
+    server: Server, tool: RemoteTool, arguments: Arguments, changed: Offered | None = None
+) -> ToolResult:
+    """The result, over the server's one connection. Raises ToolFailed.
+
+    `changed` is given what the server offers whenever it says that this is no longer the same.
+    """
     client = await _imported_client(ToolFailed)
-    result: ToolResult = await client.pooled(server).call(name, arguments)
+    result: ToolResult = await client.pooled(server, changed).call(tool, arguments)
     return result
 
 
@@ -56,7 +95,7 @@ async def aclose_all() -> None:
 
 
 def forget(name: str) -> None:
-    """End the connections to a server that is no longer registered."""
+    """End the connections to a server that is no longer registered, or not like this."""
     if client := sys.modules.get(CLIENT):
         client.forget(name)
 

@@ -1,6 +1,8 @@
-"""The two ways to an MCP server, each with limits: a child process, and a URL.
+"""An MCP server as a child process that speaks JSON lines.
 
-The SDK's own client for child processes has none; docs/decisions/0008 says what else it lacks.
+It runs under the supervisor of the shell's commands, so neither it nor what it has started outlives
+us, even if we are killed. The SDK's own client for child processes has no limits;
+docs/decisions/0008 says what else it lacks.
 """
 
 from __future__ import annotations
@@ -10,60 +12,33 @@ import errno
 import os
 import shlex
 import shutil
-import zlib
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import anyio
-import httpx
-import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from django.conf import settings
 from mcp.client._transport import TransportStreams
-from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from agents import umask
-from agents.http_bodies import PLAIN, unpacked, unpacker
-from agents.json_size import has_more_values
 from agents.tools import supervisor
 from agents.tools.integrations.mcp import Server
-
-# Validating one message holds up the whole process, by about 10 µs for each value. A result is cut
-# at 60,000 characters anyway; the bytes leave room for the picture of a screen.
-MOST_BYTES = 2 * 1024 * 1024
-MOST_VALUES = 20_000
-
-TOO_LONG = f"it sent more than {MOST_BYTES // 1024**2} MB in one message"
-TOO_MANY = f"it sent more than {MOST_VALUES:,} JSON values in one message"
-NOT_MCP = "what it answered is not MCP"
-
-
-class ServerFailed(Exception):
-    """Why the server cannot be talked to: the end of a sentence."""
-
-
-def fault_of(message: bytes) -> str:
-    """Why a message is not parsed, or nothing."""
-    if len(message) > MOST_BYTES:
-        return TOO_LONG
-    return TOO_MANY if has_more_values(message, MOST_VALUES) else ""
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())[:300].rstrip(".")
-
-
-# A server as a child process that speaks JSON lines. It runs under the supervisor of the shell's
-# commands, so neither it nor what it has started outlives us, even if we are killed.
+from agents.tools.integrations.mcp.failures import (
+    MOST_BYTES,
+    TOO_LONG,
+    ServerFailed,
+    fault_of,
+    telling_line,
+)
 
 MOST_NOISE = 256 * 1024  # bytes of other text between two messages
 # Seconds a server has after its stdin was closed, and again after SIGTERM.
 GRACE = 0.4
-KEPT_OF_STDERR = 2000
+KEPT_OF_STDERR = 8000
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
@@ -117,17 +92,18 @@ class Child:
         with ExitStack() as undo:
             undo.callback(os.close, lifeline)
             try:
-                name, *arguments = shlex.split(server.command)
+                folder = folder_of(server.name)
+                name, *arguments = map(os.path.expanduser, shlex.split(server.command))
                 process = await asyncio.create_subprocess_exec(
                     *supervisor.PROGRAM,
                     *("--lifeline", str(stop), str(GRACE)),
-                    program_path(name, variables.get("PATH", os.defpath)),
+                    program_path(name, variables.get("PATH", os.defpath), folder),
                     *arguments,
                     stdin=PIPE,
                     stdout=PIPE,
                     stderr=PIPE,
                     env=variables,
-                    cwd=Path.home(),
+                    cwd=folder,
                     limit=MOST_BYTES,
                     pass_fds=(stop,),
                     start_new_session=True,
@@ -212,104 +188,25 @@ class Child:
         return True
 
     def reason_of_end(self) -> str:
-        """What was wrong with its messages, or its exit code and the last line it wrote."""
-        lines = self.stderr.decode(errors="replace").strip().splitlines()
+        """What was wrong with its messages, or its exit code and what it wrote about it."""
+        line = telling_line(self.stderr.decode(errors="replace"))
         code = self.process.returncode
         ending = "it ended" if code is None else f"it ended with exit code {code}"
-        return self.fault or ending + (f": {one_line(lines[-1])}" if lines else "")
+        return self.fault or ending + (f": {line}" if line else "")
 
 
-def program_path(name: str, search_path: str) -> str:
-    """Its whole path, found as a shell would. Raises OSError."""
-    in_home = str(Path.home() / name)
-    path = Path(in_home if "/" in name else shutil.which(name, path=search_path) or name)
+def folder_of(name: str) -> Path:
+    """Where a server works, and keeps what it keeps: a folder of its own."""
+    folder = Path(settings.PLANSIDE_HOME) / "services" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def program_path(name: str, search_path: str, folder: Path) -> str:
+    """Its whole path, found as a shell in its folder would. Raises OSError."""
+    path = folder / name if "/" in name else Path(shutil.which(name, path=search_path) or name)
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     if not os.access(path, os.X_OK) or path.is_dir():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return str(path)
-
-
-# A server at a URL: the SDK's streamable HTTP, with a limit on what one answer may hold.
-
-CONNECT_SECONDS = 10.0
-SESSION = "mcp-session-id"
-EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
-
-
-@asynccontextmanager
-async def streamable_http(server: Server) -> AsyncIterator[TransportStreams]:
-    timeout = httpx2.Timeout(server.seconds + 5, connect=CONNECT_SECONDS)
-    headers = {**PLAIN, **dict(server.headers)}
-    async with (
-        BoundedClient(headers=headers, timeout=timeout) as client,
-        streamable_http_client(server.url, http_client=client, max_sse_event_size=None) as streams,
-    ):
-        yield streams
-
-
-class BoundedClient(httpx2.AsyncClient):
-    async def send(
-        self, request: httpx2.Request, *, stream: bool = False, **options: Any
-    ) -> httpx2.Response:
-        response = await super().send(request, stream=True, **options)
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        kind = response.headers.get("content-type", "").strip().lower()
-        packed = response.headers.pop("content-encoding", "").strip().lower()
-        is_events = kind.startswith("text/event-stream")
-        response.stream = Bounded(response.stream, is_events, packed)
-        response.encoding = "utf-8"  # as JSON and event streams are, whatever the server says
-        # Of a session they do not know, as after a restart, many servers say 400 instead of 404.
-        if response.status_code == 400 and SESSION in request.headers:
-            response.status_code = 404
-        if not stream:
-            await response.aread()
-        return response
-
-
-class Unusable(httpx2.SSEError, httpx2.StreamError):
-    """The errors for which the SDK ends the waiting call: in an event stream, and in a body."""
-
-
-class Bounded(httpx2.AsyncByteStream):
-    """A stream that breaks off at a message too large to be parsed while others wait.
-
-    A message is one event of an event stream, or the whole of another body. It is given on when
-    it is complete, and counted as it is after unpacking.
-    """
-
-    def __init__(self, stream: httpx2.AsyncByteStream, is_events: bool, packed: str) -> None:
-        self.stream, self.is_events, self.packed = stream, is_events, packed
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        message = bytearray()
-        async for piece in self.pieces():
-            message += piece
-            if self.is_events:
-                fresh = max(0, len(message) - len(piece) - 3)  # an end may lie across two pieces
-                ends = [(message.rfind(mark, fresh), len(mark)) for mark in EVENT_ENDS]
-                end = max(at + length if at >= 0 else 0 for at, length in ends)
-                if end:
-                    yield checked(bytes(message[:end]))
-                    del message[:end]
-            if len(message) > MOST_BYTES:
-                raise Unusable(TOO_LONG)
-        yield checked(bytes(message))
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        try:
-            unpack = unpacker(self.packed)
-            async for chunk in self.stream:
-                for piece in unpacked(unpack, chunk) if unpack else (chunk,):
-                    yield piece
-        except (zlib.error, httpx.DecodingError):
-            raise Unusable(NOT_MCP) from None
-
-    async def aclose(self) -> None:
-        await self.stream.aclose()
-
-
-def checked(message: bytes) -> bytes:
-    if fault := fault_of(message):
-        raise Unusable(fault)
-    return message
