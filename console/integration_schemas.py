@@ -28,7 +28,10 @@ class SkippedShape(BaseModel):
 
 
 class SourceShape(BaseModel):
-    """`url` and `command` are null for people who are no admins."""
+    """`url` and `command` are null for people who are no admins.
+
+    `sign_in` is for MCP servers that want one: wanted, connected or ended; else empty.
+    """
 
     name: str
     kind: str
@@ -38,6 +41,7 @@ class SourceShape(BaseModel):
     inject: list[str]
     timeout_s: int
     trusts_hints: bool
+    sign_in: str
     tools: list[ToolShape]
     skipped: list[SkippedShape]
     error: str
@@ -55,6 +59,7 @@ def shape(source: ToolSource, *, for_admin: bool = True) -> SourceShape:
         inject=sorted(source.inject) if for_admin else [],
         timeout_s=source.timeout_s,
         trusts_hints=source.trusts_hints,
+        sign_in=source.sign_in,
         tools=[
             ToolShape(
                 name=f"{source.name}{BETWEEN}{tool['name']}",

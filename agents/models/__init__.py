@@ -2,7 +2,13 @@
 
 from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
 from agents.models.conversation import Attachment, Conversation, Event, Message
-from agents.models.integrations import ListedModel, Provider, ProviderListing, ToolSource
+from agents.models.integrations import (
+    ListedModel,
+    OAuthLogin,
+    Provider,
+    ProviderListing,
+    ToolSource,
+)
 from agents.models.turn import Lane, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
@@ -14,6 +20,7 @@ __all__ = [
     "Lane",
     "ListedModel",
     "Message",
+    "OAuthLogin",
     "Provider",
     "ProviderListing",
     "SigninToken",

@@ -20,6 +20,13 @@ class ToolSource(models.Model):
         OPENAPI = "openapi"
         MCP = "mcp"
 
+    class SignIn(models.TextChoices):
+        """Whether a server that wants somebody to sign in has its token."""
+
+        WANTED = "wanted"
+        CONNECTED = "connected"
+        ENDED = "ended"
+
     name = models.SlugField(max_length=64, unique=True)
     kind = fields.CharField(max_length=8, choices=Kind.choices)
     url = fields.CharField(max_length=2000, blank=True)
@@ -33,11 +40,38 @@ class ToolSource(models.Model):
     timeout_s = models.PositiveSmallIntegerField(default=60)
     # Whether an admin believes it when it says which of its tools only read or may be repeated.
     trusts_hints = models.BooleanField(default=False, db_default=False)
+    sign_in = fields.CharField(
+        max_length=9, choices=SignIn.choices, blank=True, default="", db_default=""
+    )
     updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
         return self.name
+
+
+class OAuthLogin(models.Model):
+    """How this installation is signed in to an MCP server. Nothing of it is ever shown.
+
+    `client` is what we were registered as there, `endpoints` the server's own description. A
+    sign-in that is under way has the hash of its `state`, and gets the `answer` that the browser
+    brings back. Of several processes, one that is to renew the tokens sets `renewing_until`.
+    """
+
+    source = models.OneToOneField(ToolSource, models.CASCADE, related_name="login")
+    client = fields.JSONField(default=dict)
+    endpoints = fields.JSONField(default=dict)
+    tokens = fields.JSONField(default=dict)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    renewing_until = models.DateTimeField(null=True, blank=True)
+    state_hash = fields.CharField(max_length=64, blank=True)
+    started_by = models.PositiveBigIntegerField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    answer = fields.JSONField(default=dict)
+    failure = fields.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"sign-in to {self.source_id}"
 
 
 class Provider(models.Model):

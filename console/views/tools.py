@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from asgiref.sync import sync_to_async
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import ToolSource
-from agents.tools.integrations import actions
+from agents.tools.integrations import actions, sign_in
 from console.auth.admins import demand_admin, for_admins
 from console.components import replace
 from console.form_parsing import pairs
@@ -28,14 +28,20 @@ KINDS = {"openapi": ToolSource.Kind.OPENAPI, "mcp": ToolSource.Kind.MCP}
 
 @require_GET
 def tools(request: HttpRequest) -> HttpResponse:
+    return tools_page(request)
+
+
+def tools_page(request: HttpRequest, sentence: str = "", status: int = 200) -> HttpResponse:
+    """`sentence` says what did not work before."""
     is_admin = person(request).is_superuser
     context = {
         "page": "tools",
+        "sentence": sentence,
         "sources": [shape(source, for_admin=is_admin) for source in actions.list_sources()],
         "is_admin": is_admin,
         "opened": request.GET.get("source", ""),
     }
-    return render(request, "settings/tools.html", context)
+    return render(request, "settings/tools.html", context, status=status)
 
 
 @require_POST
@@ -46,7 +52,7 @@ async def add(request: HttpRequest) -> HttpResponse:
         source = await actions.register(source, demand_admin(await request.auser()))
     except Refused as refusal:
         return refusal_response("source-new-alert", refusal)
-    return HttpResponseClientRedirect(f"{reverse('tools')}?{urlencode({'source': source.name})}")
+    return HttpResponseClientRedirect(place_of(source.name))
 
 
 def source_from(request: HttpRequest) -> ToolSource:
@@ -86,6 +92,56 @@ async def refresh(request: HttpRequest, name: str) -> HttpResponse:
     context = {"source": shape(source), "is_admin": bool(by), "opened": name, "asked": True}
     html = await sync_to_async(render_to_string)("settings/_source.html", context)
     return HttpResponse(replace(f"source-{name}", html))
+
+
+@require_POST
+async def connect(request: HttpRequest, name: str) -> HttpResponse:
+    """The browser goes where the server has people sign in, and comes back to `signed_in`."""
+    try:
+        user = await request.auser()
+        by = demand_admin(user)
+        back = request.build_absolute_uri(reverse("tool-signed-in"))
+        address = await sign_in.connect(name, back, int(user.pk or 0), by)
+    except NotFound as error:
+        raise Http404 from error
+    except Refused as refusal:
+        return refusal_response(f"source-{name}-alert", refusal)
+    return HttpResponseClientRedirect(address or place_of(name))
+
+
+@require_GET
+async def signed_in(request: HttpRequest) -> HttpResponse:
+    """Where a sign-in ends: the browser brings a code, or why there is none."""
+    given = {key: request.GET.get(key, "") for key in ("code", "iss", "error")}
+    answer = {key: value for key, value in given.items() if value}
+    try:
+        user = await request.auser()
+        demand_admin(user)
+        if not answer:
+            raise Invalid(sign_in.GONE)
+        state = request.GET.get("state", "")
+        source = await sign_in.bring_answer(state, answer, int(user.pk or 0))
+    except Refused as refusal:
+        return await sync_to_async(tools_page)(request, str(refusal), refusal.status)
+    return redirect(place_of(source.name))
+
+
+@require_POST
+async def disconnect(request: HttpRequest, name: str) -> HttpResponse:
+    try:
+        source = await sign_in.disconnect(name, demand_admin(await request.auser()))
+    except NotFound as error:
+        raise Http404 from error
+    except Refused as refusal:
+        return refusal_response(f"source-{name}-alert", refusal)
+    context = {"source": shape(source), "is_admin": True, "opened": name}
+    html = await sync_to_async(render_to_string)("settings/_source.html", context)
+    return HttpResponse(replace(f"source-{name}", html))
+
+
+def place_of(name: str) -> str:
+    """The page with this service unfolded."""
+    return f"{reverse('tools')}?{urlencode({'source': name})}"
 
 
 @for_admins("source-{name}-alert")

@@ -128,9 +128,12 @@ def remove_source(name: str, by: str) -> None:
 
 
 async def register(source: ToolSource, by: str) -> ToolSource:
-    """The first look at a new source: one that cannot be asked is not kept. Raises Invalid."""
+    """The first look at a new source: one that cannot be asked is not kept. Raises Invalid.
+
+    One that wants somebody to sign in is: that is the next step.
+    """
     source = await refresh_source(source)
-    if source.error:
+    if source.error and not source.sign_in:
         await in_db(remove_source, source.name, by)
         raise Invalid(source.error)
     return source
@@ -150,6 +153,9 @@ async def refresh_source(source: ToolSource) -> ToolSource:
         changes: dict[str, object] = {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
         changes = {"error": redact(str(refusal), secrets_of(source))}
+        if isinstance(refusal, mcp.SignInNeeded):
+            ended = source.sign_in and source.sign_in != ToolSource.SignIn.WANTED
+            changes["sign_in"] = ToolSource.SignIn.ENDED if ended else ToolSource.SignIn.WANTED
     return await in_db(store, source, changes)
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agents.db import in_db
 from agents.errors import Invalid
-from agents.models import ToolSource
+from agents.models import OAuthLogin, ToolSource
 from agents.statements import prepared
 from agents.telemetry.redaction import (
     redact,
@@ -93,6 +93,8 @@ def operation_of(source: ToolSource, stored: Json, reader: str = "") -> Operatio
     async def run(read_file: ReadFile, arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
         secrets = secrets_of(source)
+        if source.sign_in:
+            secrets |= await in_db(secrets_of_login, source)
         arguments = fixed.added_to(arguments)
         try:
             if source.kind == ToolSource.Kind.MCP:
@@ -129,10 +131,27 @@ def secrets_of(source: ToolSource) -> set[str]:
     return sent | secrets_of_settings(settings) | secrets_of_url(source.url)
 
 
+def secrets_of_login(source: ToolSource) -> set[str]:
+    """What a server that we are signed in to might repeat."""
+    login = OAuthLogin.objects.filter(source=source).first()
+    if login is None:
+        return set()
+    kept = {**login.client, **login.tokens}
+    return secrets_of_settings(
+        kept.get(name) for name in ("client_secret", "access_token", "refresh_token")
+    )
+
+
 def server_of(source: ToolSource) -> Server:
-    headers = tuple((str(name), str(value)) for name, value in source.headers.items())
-    longest = longest_for(source.name)
-    return Server(source.name, source.command, source.url, headers, source.timeout_s, longest)
+    return Server(
+        source.name,
+        source.command,
+        source.url,
+        headers=tuple((str(name), str(value)) for name, value in source.headers.items()),
+        seconds=source.timeout_s,
+        longest_name=longest_for(source.name),
+        signed_in=source.sign_in == ToolSource.SignIn.CONNECTED,
+    )
 
 
 # What a source offers, as it is stored.

@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from types import ModuleType
 
 from agents.errors import Invalid
@@ -86,6 +87,28 @@ async def call_tool(
     client = await _imported_client(ToolFailed)
     result: ToolResult = await client.pooled(server, changed).call(tool, arguments)
     return result
+
+
+async def sign_in(server: Server, redirect_uri: str, begun: asyncio.Future[str]) -> Offer:
+    """What it offers to somebody who signs in now, by a browser.
+
+    `begun` gets the address for the browser, which brings its answer into the row of the sign-in.
+    Raises Invalid.
+    """
+    client = await _imported_client(Invalid)
+    tools: Offer = await client.sign_in(server, redirect_uri, begun)
+    return tools
+
+
+async def sign_out(server: Server) -> None:
+    """Tell the server that its tokens are not used any more."""
+    client = await _imported_client(Invalid)
+    await client.sign_out(server)
+
+
+def state_hash(state: str) -> str:
+    """As the row of a sign-in that is under way has it."""
+    return sha256(state.encode(errors="replace")).hexdigest()
 
 
 async def aclose_all() -> None:

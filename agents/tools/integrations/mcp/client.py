@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import MutableMapping
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from mcp import Client, MCPError
@@ -20,14 +21,16 @@ from agents.tools.integrations.mcp import (
     Server,
     SignInNeeded,
 )
-from agents.tools.integrations.mcp.connection import Connection, Loop, open_connections
+from agents.tools.integrations.mcp.connection import CONNECT, Connection, Loop, open_connections
 from agents.tools.integrations.mcp.failures import is_forgotten, is_lost, is_stand_in, reason
 from agents.tools.integrations.mcp.listing import offered, resources
+from agents.tools.integrations.mcp.oauth import SIGN_IN_SECONDS, NewSignIn, revoke
 from agents.tools.integrations.mcp.results import resource_of, result_of
 from agents.tools.integrations.mcp.tasks import call_as_task
 from agents.tools.integrations.mcp.watch import Watch
 
 LONGEST_PAUSE = 30.0
+SIGN_OUT = 10.0  # seconds that a server has to take its tokens back
 
 
 class PooledServer:
@@ -165,9 +168,24 @@ async def aclose_all() -> None:
     await asyncio.gather(*(connection.aclose() for connection in list(mine)))
 
 
+async def sign_in(server: Server, redirect_uri: str, begun: asyncio.Future[str]) -> Offer:
+    auth = NewSignIn(server, redirect_uri, begun)
+    return await asked_once(Connection(server, auth=auth, connect=SIGN_IN_SECONDS + CONNECT))
+
+
+async def sign_out(server: Server) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SIGN_OUT):
+            await revoke(server)
+
+
 async def list_tools(server: Server) -> Offer:
-    """Connect, ask, disconnect. Raises Invalid."""
-    connection = Connection(server)
+    return await asked_once(Connection(server))
+
+
+async def asked_once(connection: Connection) -> Offer:
+    """What the server offers, over a connection that is closed then. Raises Invalid."""
+    server = connection.server
     try:
         return await connection.ask(lambda client: offered(client, server.longest_name))
     except Exception as error:  # whatever the SDK and its transports let through

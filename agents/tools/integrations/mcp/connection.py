@@ -18,6 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from agents.tools.integrations.mcp import Offered, Server
 from agents.tools.integrations.mcp.failures import ServerFailed, SignInWanted, first_cause
 from agents.tools.integrations.mcp.listing import offered
+from agents.tools.integrations.mcp.oauth import StoredSignIn
 from agents.tools.integrations.mcp.remote import OLD_STATUSES, Remote
 from agents.tools.integrations.mcp.stdio import stdio
 from agents.tools.integrations.mcp.watch import Watch
@@ -57,7 +58,7 @@ class Connection:
     ) -> None:
         loop = asyncio.get_running_loop()
         self.server, self.changed, self.idle, self.patience = server, changed, idle, connect
-        self.remote = Remote(server, auth)
+        self.remote = Remote(server, auth or (StoredSignIn(server) if server.signed_in else None))
         self.over = asyncio.Event()
         self.list_is_old = asyncio.Event()
         self.was_lost = True  # until we end it ourselves

@@ -1,0 +1,327 @@
+"""Signing in to an MCP server, with a real one of the SDK's making."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from django.utils import timezone
+
+pytest.importorskip("mcp", reason="the package mcp is not installed")
+
+from agents.db import in_db
+from agents.errors import Invalid
+from agents.models import OAuthLogin, ToolSource
+from agents.tools.base import ToolFailed
+from agents.tools.integrations import mcp, sign_in
+from agents.tools.integrations.actions import add_source, refresh_source, register
+from agents.tools.integrations.tools import server_of, source_tools
+from tests.console.serving import Started
+from tests.world import HTMX, person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BACK = "http://127.0.0.1:8000/settings/tools/signed-in"
+SCRIPT = Path(__file__).with_name("oauth_server.py")
+
+
+class Guarded:
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(SCRIPT), str(port)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for _ in range(400):
+            with suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return
+            time.sleep(0.05)
+        raise AssertionError("the server did not start")
+
+    async def asked(self, path):
+        async with httpx.AsyncClient() as client:
+            return (await client.get(self.url + path)).json()
+
+    async def seen(self):
+        return await self.asked("/control/seen")
+
+    async def forget(self, what):
+        await self.asked(f"/control/forget?what={what}")
+
+
+@pytest.fixture(scope="module")
+def server():
+    started = Guarded()
+    yield started
+    started.process.kill()
+    started.process.wait()
+
+
+@pytest.fixture
+async def guarded(server):
+    yield server
+    await mcp.aclose_all()
+    await asyncio.sleep(0.05)
+
+
+def admin(name="alice", is_admin=True):
+    who = person(name)
+    who.is_superuser = is_admin
+    who.save()
+    return who
+
+
+async def added(server):
+    source = await in_db(
+        lambda: add_source("guarded", kind="mcp", url=f"{server.url}/mcp", by="alice")
+    )
+    return await register(source, "alice")
+
+
+async def led_to(who=1):
+    """Press Connect: where the browser is sent."""
+    return await asyncio.wait_for(sign_in.connect("guarded", BACK, who, "alice"), 20)
+
+
+async def sent_back(address):
+    """Sign in there: with what the browser comes back."""
+    async with httpx.AsyncClient() as outside:
+        response = await outside.get(address)
+    back = urlsplit(response.headers["location"])
+    assert f"{back.scheme}://{back.netloc}{back.path}" == BACK
+    return {key: value for key, [value] in parse_qs(back.query).items()}
+
+
+async def brought(answer, who=1):
+    given = {key: value for key, value in answer.items() if key != "state"}
+    return await asyncio.wait_for(sign_in.bring_answer(answer["state"], given, who), 20)
+
+
+async def connected(server):
+    await added(server)
+    return await brought(await sent_back(await led_to()))
+
+
+async def call(source, name="secret", **arguments):
+    tools = {tool.name: tool for tool in await in_db(source_tools)}
+    return (await tools[f"{source.name}__{name}"].run(arguments)).text
+
+
+async def test_a_server_that_wants_a_sign_in_is_kept_and_says_what_to_do(guarded):
+    source = await added(guarded)
+    assert source.sign_in == "wanted" and source.tools == []
+    assert "wants to know who asks (401): press Connect at the service" in source.error
+
+
+async def test_who_signs_in_gets_its_tools_and_no_token_comes_back(guarded):
+    source = await connected(guarded)
+    assert (source.sign_in, source.error) == ("connected", "")
+    assert [tool["name"] for tool in source.tools] == ["secret", "leak", "read_resource"]
+    assert await call(source) == "The cake is in the oven."
+    assert await call(source, "leak") == "[hidden] [hidden]"
+
+
+async def test_the_browser_is_sent_with_pkce_and_its_answer_counts_once(guarded):
+    await added(guarded)
+    address = await led_to()
+    asked = {key: value for key, [value] in parse_qs(urlsplit(address).query).items()}
+    assert asked["code_challenge_method"] == "S256" and len(asked["code_challenge"]) == 43
+    assert (asked["redirect_uri"], asked["resource"]) == (BACK, f"{guarded.url}/mcp")
+    back = await sent_back(address)
+    for state, who in (("x" * 43, 1), (back["state"][:-1], 1), ("", 1), (back["state"], 2)):
+        with pytest.raises(Invalid, match="press Connect again"):
+            await brought({**back, "state": state}, who)
+    assert (await brought(back)).sign_in == "connected"
+    with pytest.raises(Invalid, match="press Connect again"):
+        await brought(back)
+
+
+async def test_a_sign_in_that_is_refused_there_is_said_on_the_card(guarded):
+    await added(guarded)
+    [state] = parse_qs(urlsplit(await led_to()).query)["state"]
+    source = await brought({"error": "access_denied", "state": state})
+    assert "its sign-in was not completed (access_denied)" in source.error
+    assert source.sign_in == "wanted"
+    assert (await brought(await sent_back(await led_to()))).sign_in == "connected"
+
+
+async def test_a_token_that_is_old_is_renewed_once_for_all_that_ask(guarded):
+    source = await connected(guarded)
+    before = (await in_db(OAuthLogin.objects.get)).tokens
+    await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
+    seen = len(await guarded.seen())
+    # As several processes do it, each with a connection of its own.
+    servers = [server_of(source) for _ in range(3)]
+    began = time.monotonic()
+    results = await asyncio.gather(*(mcp.list_tools(server) for server in servers))
+    assert time.monotonic() - began < 10, "who does not renew waits no longer than need be"
+    assert [len(tools) for tools in results] == [3, 3, 3]
+    assert (await guarded.seen())[seen:] == ["refresh"]
+    after = await in_db(OAuthLogin.objects.get)
+    assert after.tokens["access_token"] != before["access_token"]
+    assert after.expires_at > timezone.now() and after.renewing_until is None
+
+
+async def test_a_token_that_was_taken_back_is_renewed(guarded):
+    source = await connected(guarded)
+    assert await call(source)
+    await guarded.forget("access")
+    assert await call(source) == "The cake is in the oven."
+
+
+async def test_calls_run_beside_each_other_behind_a_sign_in(guarded):
+    source = await connected(guarded)
+    await call(source)
+    began = time.monotonic()
+    await asyncio.gather(*(call(source, seconds=0.6) for _ in range(5)))
+    assert time.monotonic() - began < 2.4
+
+
+async def test_a_sign_in_that_ended_says_so_and_is_begun_anew(guarded):
+    source = await connected(guarded)
+    for what in ("access", "refresh", "client"):
+        await guarded.forget(what)
+    with pytest.raises(ToolFailed, match="its sign-in has ended: press Connect"):
+        await call(source)
+    source = await in_db(ToolSource.objects.get)
+    assert source.sign_in == "ended" and len(source.tools) == 3
+    with pytest.raises(ToolFailed, match=r"wants to know who asks \(401\): press Connect"):
+        await call(source)
+    await in_db(OAuthLogin.objects.update, client={})  # as after a sign-in that failed
+    source = await brought(await sent_back(await led_to()))
+    assert await call(source) == "The cake is in the oven."
+
+
+async def test_disconnecting_takes_the_tokens_back_there_and_here(guarded):
+    source = await connected(guarded)
+    assert await call(source)
+    await sign_in.disconnect("guarded", "alice")
+    assert (await guarded.seen())[-2:] == ["revoke", "revoke"]
+    assert not await in_db(OAuthLogin.objects.exists)
+    source = await refresh_source(await in_db(ToolSource.objects.get))
+    assert source.sign_in == "wanted" and "press Connect" in source.error
+
+
+@pytest.fixture
+async def metadata():
+    """An MCP server that names another place for signing in."""
+    opened = []
+
+    async def serve(issuer):
+        async def answer(reader, writer):
+            head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split(b" ")[1].decode()
+            where = f"http://127.0.0.1:{port}"
+            status, extra, body = "404 Not Found", "", b"{}"
+            if path == "/mcp":
+                address = f"{where}/.well-known/oauth-protected-resource"
+                status, extra = (
+                    "401 No",
+                    f'WWW-Authenticate: Bearer resource_metadata="{address}"\r\n',
+                )
+            elif "protected-resource" in path:
+                status = "200 OK"
+                body = (
+                    f'{{"resource": "{where}/mcp", "authorization_servers": ["{issuer}"]}}'.encode()
+                )
+            writer.write(
+                f"HTTP/1.1 {status}\r\n{extra}Content-Type: application/json\r\n"
+                f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+                + body
+            )
+            writer.close()
+
+        opened.append(await asyncio.start_server(answer, "127.0.0.1", 0))
+        port = opened[-1].sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+    yield serve
+    await mcp.aclose_all()
+    for server in opened:
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "issuer", ["http://169.254.169.254", "http://10.0.0.7/auth", "http://[::1]"]
+)
+async def test_no_server_leads_us_to_other_private_addresses(metadata, issuer):
+    await added(SimpleNamespace(url=await metadata(issuer)))
+    with pytest.raises(Invalid, match="neither public nor on its own host"):
+        await led_to()
+    assert not (await in_db(OAuthLogin.objects.get)).tokens
+
+
+# The pages
+
+
+def wanted():
+    return ToolSource.objects.create(
+        name="guarded", kind="mcp", url="https://g.example/mcp", sign_in="wanted"
+    )
+
+
+def test_admins_are_offered_to_connect_and_to_disconnect(client):
+    source = wanted()
+    client.force_login(admin())
+    page = client.get("/settings/tools/").content.decode()
+    assert "/settings/tools/guarded/connect" in page and "guarded/disconnect" not in page
+    ToolSource.objects.update(sign_in="connected")
+    OAuthLogin.objects.create(source=source, tokens={"access_token": "top-secret-1"})
+    page = client.get("/settings/tools/?source=guarded").content.decode()
+    assert "signed in" in page and "/settings/tools/guarded/disconnect" in page
+    listed = client.get("/api/tools").content.decode()
+    assert '"sign_in": "connected"' in listed and "top-secret-1" not in page + listed
+
+
+def test_others_can_neither_connect_nor_disconnect_nor_bring_an_answer(client):
+    wanted()
+    client.force_login(admin("bob", is_admin=False))
+    assert "/connect" not in client.get("/settings/tools/").content.decode()
+    for verb in ("connect", "disconnect"):
+        assert client.post(f"/settings/tools/guarded/{verb}", headers=HTMX).status_code == 403
+    assert client.get("/settings/tools/signed-in?code=1&state=2").status_code == 403
+    client.logout()
+    assert "/signin/" in client.get("/settings/tools/signed-in?code=1&state=2")["Location"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?code=1", "?state=2", "?code=1&state=2", "?error=no&state=2"]
+)
+def test_an_answer_that_nobody_waits_for_is_refused_on_the_page(client, query):
+    wanted()
+    client.force_login(admin())
+    response = client.get(f"/settings/tools/signed-in{query}")
+    assert response.status_code == 422
+    assert "This sign-in is not under way any more" in response.content.decode()
+
+
+def test_a_sign_in_by_the_pages_of_a_running_server(server, tmp_path):
+    planside = Started(tmp_path, is_first=True)
+    try:
+        with httpx.Client(base_url=planside.address, follow_redirects=True) as browser:
+            browser.get(planside.link)
+            browser.get("/settings/tools/")
+            csrf = {**HTMX, "X-CSRFToken": browser.cookies["csrftoken"], "Origin": planside.address}
+            form = {"name": "guarded", "kind": "mcp", "where": f"{server.url}/mcp"}
+            added = browser.post("/settings/tools/add", data=form, headers=csrf)
+            assert added.headers["HX-Redirect"] == "/settings/tools/?source=guarded"
+            sent = browser.post("/settings/tools/guarded/connect", headers=csrf)
+            page = browser.get(sent.headers["HX-Redirect"])
+    finally:
+        planside.end()
+    assert str(page.url) == f"{planside.address}/settings/tools/?source=guarded"
+    assert "signed in" in page.text and "guarded__secret" in page.text
