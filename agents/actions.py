@@ -257,8 +257,12 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
         return call
     if call.state != ToolCall.State.ASKED or call.decision:
         raise Conflict(f"{call.tool} was decided already.")
-    if decision == "always":
-        allow_always(call)
+    if decision == "always":  # exactly this call goes into the agent's file; it can be taken back
+        agent = read_agent(call.turn.conversation.agent_id)
+        known = [each.model_dump(mode="json") for each in agent.file.always_allow]
+        exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
+        if not any(same_json(exact, each) for each in known):
+            change_agent(agent.id, {"always_allow": [*known, exact]})
     call.decision, call.reason, call.decided_by = decision, reason, by
     call.save(update_fields=["decision", "reason", "decided_by"])
     persistence.touch(call.message_id, call.turn.conversation_id, "tool.decided")
@@ -267,15 +271,6 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
             persistence.touch(card, above.conversation_id, "tool.decided")
     requeue(call.turn)
     return call
-
-
-def allow_always(call: ToolCall) -> None:
-    """Write exactly this call into the agent's file; it can be taken back there."""
-    agent = read_agent(call.turn.conversation.agent_id)
-    known = [each.model_dump(mode="json") for each in agent.file.always_allow]
-    exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
-    if not any(same_json(exact, each) for each in known):
-        change_agent(agent.id, {"always_allow": [*known, exact]})
 
 
 def delete_agent(agent_id: str, by: User) -> None:

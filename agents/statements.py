@@ -23,7 +23,6 @@ from agents.sanitize import sanitize_text
 
 Value = str | int | bool | datetime | None
 Row = tuple[Any, ...]
-Reader = Callable[[object], object]
 LARGEST = 2**63 - 1
 Row_of = TypeVar("Row_of", bound=models.Model)
 Result = TypeVar("Result")
@@ -40,47 +39,8 @@ def execute(sql: str, values: Sequence[Value]) -> int:
 def fetch_one(sql: str, values: Sequence[Value]) -> Row | None:
     """The first row, or None."""
     with connection.cursor() as cursor:
-        cursor.execute(sql, fitting(values))
+        cursor.execute(sql, [fit(value) for value in values])
         return cast(Row | None, cursor.fetchone())
-
-
-def models_of(model: type[Row_of], cursor: CursorWrapper) -> list[Row_of]:
-    names, places, readers = reading(model, tuple(each[0] for each in cursor.description))
-    return [
-        model.from_db(
-            connection.alias,
-            names,
-            [reader(row[place]) for place, reader in zip(places, readers, strict=True)],
-        )
-        for row in cursor.fetchall()
-    ]
-
-
-@cache
-def reading(
-    model: type[models.Model], columns: tuple[str, ...]
-) -> tuple[list[str], list[int], list[Reader]]:
-    """In the order of the model's fields: their names, where they stand, how they are read."""
-    fields = [each for each in model._meta.concrete_fields if each.column in columns]
-    names = [str(each.attname) for each in fields]
-    return names, [columns.index(str(f.column)) for f in fields], [reader_of(f) for f in fields]
-
-
-def reader_of(field: models.Field[Any, Any]) -> Reader:
-    """From what the database's driver gives to what the model has, as Django does it."""
-    column = field.get_col(field.model._meta.db_table)
-    steps = connection.ops.get_db_converters(column) + field.get_db_converters(connection)
-
-    def read(value: object) -> object:
-        for step in steps:
-            value = step(value, column, connection)
-        return value
-
-    return read if steps else same
-
-
-def same(value: object) -> object:
-    return value
 
 
 def by_key(model: type[Row_of], key: int | None, *, lock: bool = False) -> Row_of | None:
@@ -133,12 +93,8 @@ def update(
     return f"UPDATE {model._meta.db_table} SET {sets} WHERE {model._meta.pk.column} = %s", fields
 
 
-def fitting(values: Sequence[Any]) -> list[Any]:
-    """As a model's fields would hand them over: what no column can hold is replaced."""
-    return [fit(value) for value in values]
-
-
 def fit(value: Any) -> Any:
+    """As a model's field would hand it over: what no column can hold is replaced."""
     if type(value) is int:
         return max(-LARGEST, min(value, LARGEST))
     if isinstance(value, str):
@@ -184,7 +140,9 @@ class Prepared(Generic[P, Row_of, Result]):
     def converters(self) -> Any:
         """From what the driver gives to what the model has, by the column's place."""
         compiler = self.compiled[2]
-        return compiler.get_converters([expression for expression, *_ in compiler.select])
+        model = compiler.query.model
+        whole_row = [each.get_col(model._meta.db_table) for each in model._meta.concrete_fields]
+        return compiler.get_converters([each[0] for each in compiler.select or ()] or whole_row)
 
     def run(self, named: Mapping[str, object], returning: str = "") -> CursorWrapper:
         sql, values, _ = self.compiled
@@ -194,7 +152,7 @@ class Prepared(Generic[P, Row_of, Result]):
             sql = re.sub("%s", lambda _: places(range(next(counts))) or "NULL", sql)
             given = [each for v in given for each in (v if isinstance(v, list) else [v])]
         cursor = connection.cursor()
-        cursor.execute(sql + returning, fitting(given))
+        cursor.execute(sql + returning, [fit(value) for value in given])
         return cursor
 
     def update(self, *_: P.args, **named: P.kwargs) -> int:
@@ -204,10 +162,12 @@ class Prepared(Generic[P, Row_of, Result]):
 
     def rows(self, *_: P.args, **named: P.kwargs) -> list[Result]:
         with self.run(named) as cursor:
-            read = cursor.fetchall()
-        if read and self.converters:
-            read = self.compiled[2].apply_converters(read, self.converters)
-        return cast("list[Result]", list(map(tuple, read)))
+            return cast("list[Result]", self.converted(cursor.fetchall()))
+
+    def converted(self, rows: Sequence[Row]) -> list[Row]:
+        if rows and self.converters:
+            rows = self.compiled[2].apply_converters(rows, self.converters)
+        return list(map(tuple, rows))
 
     def first(self, *_: P.args, **named: P.kwargs) -> Result | None:
         """The first row, or None."""
@@ -248,8 +208,12 @@ class Prepared(Generic[P, Row_of, Result]):
 
     def changed(self, *_: P.args, **named: P.kwargs) -> list[Any]:
         """The rows that an update has changed, as they are now."""
-        with self.run(named, " RETURNING *") as cursor:
-            return models_of(self.compiled[2].query.model, cursor)
+        model = self.compiled[2].query.model
+        fields = model._meta.concrete_fields
+        with self.run(named, f" RETURNING {', '.join(each.column for each in fields)}") as cursor:
+            rows = self.converted(cursor.fetchall())
+        names = [each.attname for each in fields]
+        return [model.from_db(connection.alias, names, row) for row in rows]
 
 
 prepared = Prepared

@@ -165,26 +165,18 @@ def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> Chat
         mode = read_agent(c.agent_id).file.plan
         if mode.enabled and mode.enforce:  # every task is planned, not only those of /plan
             return ask(c, text, text, by, "")
-    return pass_on(c, text, by, plan, asked, seen)
-
-
-def is_under_way(plan: Plan) -> bool:
-    return plan.is_confirmed and plan.is_live
-
-
-def pass_on(
-    c: Conversation, text: str, by: str, plan: Plan | None, asked: bool, seen: SeenOnPage
-) -> ChatResult:
-    """A message for the agent; its turn is about the plan that the person saw."""
+    # A message for the agent; its turn is about the plan that the person saw.
     waits = asked or (plan is not None and not plan.is_confirmed)
     message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat")
     if asked and (request := requested_by(c.pk)) is not None:
         join(turn, request)
-    elif seen.plan is not None:
-        bind(turn, seen.plan.plan_id)
-    elif plan is not None:
-        bind(turn, plan.pk)
+    elif about := seen.plan.plan_id if seen.plan else plan.pk if plan else None:
+        bind(turn, about)
     return ChatResult(message, turn, c)
+
+
+def is_under_way(plan: Plan) -> bool:
+    return plan.is_confirmed and plan.is_live
 
 
 def misplaced(

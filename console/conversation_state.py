@@ -3,7 +3,6 @@ are rendered from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -213,8 +212,13 @@ class ConversationState:
 
     @cached_property
     def asked_in_chat(self) -> Asked:
-        """What the reply that is being written waits for."""
-        return asked_by(self.chat_turns)
+        """What the reply that is being written, and the agents that work for it, wait for."""
+        waiting = [turn for turn in self.chat_turns if turn.state == TurnState.WAITING]
+        calls = [call for turn in waiting for call in asked_calls(turn)]
+        below = plans_below(turn.pk for turn in waiting if turn.waiting_for == "child")
+        plans = Plan.objects.filter(pk__in=below.values())
+        questions = (asking.question for plan in plans if (asking := asking_plan(plan)))
+        return Asked(calls, next(questions, ""))
 
     @property
     def waiting_for_you(self) -> int:
@@ -351,16 +355,6 @@ class Asked:
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.question)
-
-
-def asked_by(turns: Iterable[Turn]) -> Asked:
-    """What these open turns, and the agents that work for them, wait for."""
-    waiting = [turn for turn in turns if turn.state == TurnState.WAITING]
-    calls = [call for turn in waiting for call in asked_calls(turn)]
-    below = plans_below(turn.pk for turn in waiting if turn.waiting_for == "child")
-    plans = Plan.objects.filter(pk__in=below.values())
-    questions = (asking.question for plan in plans if (asking := asking_plan(plan)))
-    return Asked(calls, next(questions, ""))
 
 
 def asks_a_person() -> Q:

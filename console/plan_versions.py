@@ -54,7 +54,11 @@ class Versions:
     @property
     def listed(self) -> list[tuple[PlanVersion, str, str]]:
         """The newest first, each with who made it and why."""
-        return [(row, self.author(row), explained(row)) for row in reversed(self.rows)]
+        rows = []
+        for row in reversed(self.rows):
+            unsaid = "First proposal" if row.version == 1 else "Changed without an explanation"
+            rows.append((row, self.author(row), " ".join(row.explanation.split()) or unsaid))
+        return rows
 
     @property
     def others(self) -> list[PlanVersion]:
@@ -195,11 +199,6 @@ def news_of(plan: Plan) -> VersionNews:
     if old is None or new is None:
         return VersionNews(0, "")
     return VersionNews(diff(old.text, new.text).changes, new.author_kind)
-
-
-def explained(row: PlanVersion) -> str:
-    first = "First proposal" if row.version == 1 else "Changed without an explanation"
-    return " ".join(row.explanation.split()) or first
 
 
 def span(first: int | None, last: int | None) -> str:

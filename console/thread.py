@@ -192,16 +192,11 @@ def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
     for message in messages:
         key = group_id(message)
         groups.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
-    set_names_at_attempt(groups.values())
-    return list(groups.values())
-
-
-def set_names_at_attempt(groups: Iterable[TurnGroup]) -> None:
-    """Only what failed or was stopped can have another name by now; most pages hold none."""
-    attempts = [(group, group.turn.attempt) for group in groups if group.turn and group.subtask]
+    # Only what failed or was stopped can have another name by now; most pages hold none.
+    attempts = [(g, g.turn.attempt) for g in groups.values() if g.turn and g.subtask]
     old = [(group, attempt) for group, attempt in attempts if attempt.failure_class]
     if not old:
-        return
+        return list(groups.values())
     versions = PlanVersion.objects.filter(
         version__lt=F("plan__version"),
         version__in={attempt.version for _, attempt in old},
@@ -215,6 +210,7 @@ def set_names_at_attempt(groups: Iterable[TurnGroup]) -> None:
     for group, attempt in old:
         subtask = attempt.subtask
         group.name_then = names.get((subtask.plan_id, attempt.version, subtask.key), "")
+    return list(groups.values())
 
 
 def group_id(message: Message) -> str:

@@ -154,8 +154,17 @@ def diff(old: PlanText, new: PlanText) -> PlanDiff:
     """From one version's text to another's."""
     comparison = Comparison(MOST_CHARACTERS)
     fields = comparison.fields(texts_of(old), texts_of(new), tuple(PLAN_FIELDS))
-    pairs = paired(old["subtasks"], new["subtasks"])
-    return PlanDiff(fields, tuple(comparison.rows(old["subtasks"], new["subtasks"], pairs)))
+    before, after = old["subtasks"], new["subtasks"]
+    # New places to old ones: by key, and among the rest by equal words.
+    by_key = {subtask["key"]: i for i, subtask in enumerate(before)}
+    pairs = {j: by_key[each["key"]] for j, each in enumerate(after) if each["key"] in by_key}
+    left: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i in sorted(set(range(len(before))) - set(pairs.values()), reverse=True):
+        left[words_of(before[i])].append(i)
+    for j, subtask in enumerate(after):
+        if j not in pairs and (same := left.get(words_of(subtask))):
+            pairs[j] = same.pop()
+    return PlanDiff(fields, tuple(comparison.rows(before, after, pairs)))
 
 
 def texts_of(plan: PlanText) -> Texts:
@@ -164,19 +173,6 @@ def texts_of(plan: PlanText) -> Texts:
         "content": plan["content"],
         "expected_outcome": plan["expected_outcome"],
     }
-
-
-def paired(old: Sequence[Subtask], new: Sequence[Subtask]) -> dict[int, int]:
-    """New places to old ones: by key, and among the rest by equal words."""
-    by_key = {subtask["key"]: i for i, subtask in enumerate(old)}
-    pairs = {j: by_key[each["key"]] for j, each in enumerate(new) if each["key"] in by_key}
-    left: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for i in sorted(set(range(len(old))) - set(pairs.values()), reverse=True):
-        left[words_of(old[i])].append(i)
-    for j, subtask in enumerate(new):
-        if j not in pairs and (same := left.get(words_of(subtask))):
-            pairs[j] = same.pop()
-    return pairs
 
 
 def words_of(subtask: Subtask) -> tuple[str, ...]:

@@ -102,29 +102,25 @@ def instructions(
     """How to behave in this row, the format of a plan to be made, and the plan as it stands."""
     config = turn.config.get("plan") or {}
     template = str(config.get("template") or "").strip()
-    wanted: list[Instruction | None] = []
-    if behaviour := behaviour_in(row, turn, names):
-        wanted.append(Instruction(95 if row in GATED else 90, behaviour))
-    if template and "create_plan" in names:
-        wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
-    if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
-        wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
-    return tuple(each for each in wanted if each)
-
-
-def behaviour_in(row: Row, turn: Turn, names: tuple[str, ...]) -> str:
-    if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and names == ("get_plan",):
-        return prompts.READ_ONLY
-    anew = turn.checkpoint.get("replan")
-    by_output = turn.checkpoint.get("by_output")
+    anew, by_output = turn.checkpoint.get("replan"), turn.checkpoint.get("by_output")
     replanning = prompts.REPLAN_AS_TEXT if by_output else prompts.REPLAN
-    return {
+    behaviour = {
         Row.PLAN_FIRST: prompts.PLAN_AS_TEXT if by_output else prompts.PLAN_FIRST,
         Row.UNCONFIRMED: replanning.format(key=anew) if anew else prompts.WAIT,
         Row.ATTEMPT: prompts.REMINDER_OF_OUTPUT if by_output else prompts.REMINDER,
         Row.BESIDE_A_RUN: prompts.BESIDE,
         Row.CONFIRMED: prompts.AFTER_START,
     }.get(row, "")
+    if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and names == ("get_plan",):
+        behaviour = prompts.READ_ONLY
+    wanted: list[Instruction | None] = []
+    if behaviour:
+        wanted.append(Instruction(95 if row in GATED else 90, behaviour))
+    if template and "create_plan" in names:
+        wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
+    if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
+        wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
+    return tuple(each for each in wanted if each)
 
 
 def plan_in_prompt(

@@ -143,7 +143,13 @@ def plan_context(
     if wanted == "reference":
         return reference(plan, rows)
     if wanted not in ("auto", "full"):
-        return from_template(wanted, plan, rows)
+        names = ("title", "content", "goal", "expected_outcome")
+        facts: dict[str, object] = {name: getattr(plan, name) for name in names}
+        facts |= {"version": str(plan.version), "checklist": "\n".join(map(checklist_line, rows))}
+        try:  # once: braces that a plan brings along stay braces
+            return expand(wanted, TemplateValues(timezone.localtime(), outputs=facts))
+        except UnknownMacro as unknown:
+            raise Invalid(str(unknown)) from None
     whole = plan_text(plan, rows)
     fits = len(whole.encode()) <= MOST_TOKENS * CHARACTERS_PER_TOKEN
     return whole if fits or wanted == "full" else reference(plan, rows)
@@ -159,22 +165,6 @@ def reference(plan: Plan, subtasks: Sequence[Subtask]) -> str:
         f"{head}Progress: {settled}.\n"
         "Its goal, content and subtasks are not shown here: read them with get_plan."
     )
-
-
-def from_template(template: str, plan: Plan, subtasks: Sequence[Subtask]) -> str:
-    """The author's text, expanded once: braces that a plan brings along stay braces."""
-    facts: dict[str, object] = {
-        "title": plan.title,
-        "version": str(plan.version),
-        "content": plan.content,
-        "checklist": "\n".join(map(checklist_line, subtasks)),
-        "goal": plan.goal,
-        "expected_outcome": plan.expected_outcome,
-    }
-    try:
-        return expand(template, TemplateValues(timezone.localtime(), outputs=facts))
-    except UnknownMacro as unknown:
-        raise Invalid(str(unknown)) from None
 
 
 def approved_text(plan: Plan) -> tuple[Plan, list[Subtask]]:

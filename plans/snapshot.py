@@ -76,7 +76,10 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
     approvals = [call for turn in turns for call in asked_calls(turn)]
-    question = question_of(plan, turns)
+    # Its own question, or that of a plan below it, for whose agent the run waits.
+    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
+    asking = asking_plan(plan) if plan.is_open and may_ask else None
+    question = asking.question if asking else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
     attention = attention_of(
         plan, failed=failed, approvals=bool(approvals), question=bool(question)
@@ -111,13 +114,6 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "finished_at": timestamp(plan.finished_at),
     }
     return facts | {"standing": of_document(facts).word}
-
-
-def question_of(plan: Plan, turns: list[Turn]) -> str:
-    """Its own, or that of a plan below it, for whose agent the run waits."""
-    may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
-    asking = asking_plan(plan) if plan.is_open and may_ask else None
-    return asking.question if asking else ""
 
 
 def approval(call: ToolCall) -> Document:

@@ -131,24 +131,23 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
     )
-    return {plan.pk: of_row(plan) for plan in plans}
-
-
-def of_row(plan: Any) -> Standing:
-    """With the annotations of `standings_of`."""
-    waits = plan.run in (*LIVE, Run.PAUSED)
-    attention = attention_of(
-        plan,
-        failed=plan.has_failed,
-        approvals=waits and plan.asks_leave,
-        question=waits and plan.asks,
-    )
-    return standing(
-        **{name: getattr(plan, name) for name in ("state", "reason", "run", "held", "tried")},
-        attention=attention,
-        empty=not plan.has_subtasks,
-        halted=bool(plan.run_options.get("halted")),
-    )
+    found: dict[int, Standing] = {}
+    plan: Any  # with the annotations
+    for plan in plans:
+        waits = plan.run in (*LIVE, Run.PAUSED)
+        attention = attention_of(
+            plan,
+            failed=plan.has_failed,
+            approvals=waits and plan.asks_leave,
+            question=waits and plan.asks,
+        )
+        found[plan.pk] = standing(
+            **{name: getattr(plan, name) for name in ("state", "reason", "run", "held", "tried")},
+            attention=attention,
+            empty=not plan.has_subtasks,
+            halted=bool(plan.run_options.get("halted")),
+        )
+    return found
 
 
 def failed_subtasks() -> Any:

@@ -166,6 +166,7 @@ def patched(text: str, patch: Mapping[str, JsonValue]) -> str:
 
 
 def merged(target: JsonValue, patch: JsonValue) -> JsonValue:
+    """RFC 7396: null removes a key, an object merges, anything else replaces."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}

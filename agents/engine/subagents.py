@@ -28,15 +28,6 @@ from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 GONE = "The agent did not finish: its conversation was deleted."
 
 
-def open_child(child: Conversation, task: str, parent: Turn, config: dict[str, object]) -> None:
-    """The child's first turn: as one of the handlers wants it, or a plain answer."""
-    if any(handler.open_child(child, task, parent) for handler in handlers().values()):
-        return
-    answering = Turn.objects.create(conversation=child, config=config)
-    persistence.add_message(answering, "user", Message.Kind.TEXT, task)
-    events.record(child, "turn.queued", f"turn:{answering.pk}")
-
-
 def parent_waits(conversation: Conversation) -> bool:
     """Whether somebody still waits for what this conversation comes to."""
     call = conversation.parent_call
@@ -183,4 +174,8 @@ def call_agent(turn: Turn, agent_id: str, task: str) -> None:
         title=task[:60],
         parent_call=call,
     )
-    open_child(child, task, turn, dict(agent.file.settings()))
+    # Its first turn: as one of the handlers wants it, or a plain answer.
+    if not any(handler.open_child(child, task, turn) for handler in handlers().values()):
+        answering = Turn.objects.create(conversation=child, config=dict(agent.file.settings()))
+        persistence.add_message(answering, "user", Message.Kind.TEXT, task)
+        events.record(child, "turn.queued", f"turn:{answering.pk}")

@@ -110,7 +110,12 @@ def http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
 def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """The first thing that is wrong, and how much more there is."""
     first, more = error.errors[0], len(error.errors) - 1
-    place = place_of(first["loc"])
+    loc = list(first["loc"]) if isinstance(first["loc"], tuple | list) else []
+    while loc and loc[0] in ("body", "query", "path", "header"):
+        loc.pop(0)
+    # ("body", "body", "subtasks", 0, "name") becomes `subtasks[0].name`.
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc)
+    place = "".join(steps).removeprefix(".")
     fault = str(first["msg"]).removeprefix("Value error, ").rstrip(".")
     if not place:
         sentence = "The body is missing" if first["type"] == "missing" else fault
@@ -121,17 +126,6 @@ def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     else:
         sentence = f"{place}: {fault[:1].lower()}{fault[1:]}"
     return problem(422, f"{sentence} (and {more} more)." if more else f"{sentence}.")
-
-
-def place_of(loc: object) -> str:
-    """("body", "body", "subtasks", 0, "name") as `subtasks[0].name`."""
-    parts = list(loc) if isinstance(loc, tuple | list) else []
-    while parts and parts[0] in ("body", "query", "path", "header"):
-        parts.pop(0)
-    place = ""
-    for part in parts:
-        place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else str(part)
-    return place
 
 
 View = Callable[[HttpRequest], HttpResponseBase]

@@ -84,7 +84,14 @@ def group_of(wanted: str | None) -> str:
 
 
 def sidebar_tag(user: User, group: str, current: int | None) -> str:
-    return f'"{group}-{newest_among(user, current)}"'
+    """Another one when a conversation has come, gone or changed, or a day has ended; one query.
+
+    The conversation on the page does not count: its socket brings its row.
+    """
+    others = Conversation.objects.filter(owner=user, parent_call=None).exclude(pk=current or 0)
+    newest = others.aggregate(count=Count("pk"), last=Max("updated_at"))
+    last = newest["last"].isoformat() if newest["last"] else ""
+    return f'"{group}-{newest["count"]}-{last}-{timezone.now().date()}"'
 
 
 @require_GET
@@ -259,17 +266,6 @@ def grouped(
         )
         groups.setdefault(name, Group(name, "" if by_date else "agent", [])).rows.append(row)
     return list(groups.values())
-
-
-def newest_among(user: User, current: int | None) -> str:
-    """Other than before when one has come, gone or changed, or a day has ended; one short query.
-
-    The conversation on the page does not count: its socket brings its row.
-    """
-    others = Conversation.objects.filter(owner=user, parent_call=None).exclude(pk=current or 0)
-    newest = others.aggregate(count=Count("pk"), last=Max("updated_at"))
-    last = newest["last"].isoformat() if newest["last"] else ""
-    return f"{newest['count']}-{last}-{timezone.now().date()}"
 
 
 def pointer_of(conversation: Conversation) -> ActivePlan | None:

@@ -20,7 +20,6 @@ from console.components import replace, replace_content
 from console.htmx import is_htmx
 from console.plan_page import (
     MOST_LINES,
-    SubtaskTiming,
     Timeline,
     attempt_words,
     draw,
@@ -141,6 +140,9 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
     works = subtask_timings(chosen)
     span = span_of(works)
     draw(works)
+    turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
+    below = plans_below(turns)
+    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
     lines = Timeline(chosen, person(request).username).lines()
     is_all = request.GET.get("lines") == "all" or len(lines) <= MOST_LINES
     return {
@@ -152,7 +154,8 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
             for work in works
             if work.attempts
         ],
-        "subplans": subplans_of(works),
+        # By subtask: how far the plan of the agent that works for it is.
+        "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
         "span": span,
         "lines": lines if is_all else lines[:MOST_LINES],
         "lines_count": len(lines),
@@ -160,14 +163,6 @@ def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
         "root": root_of(chosen.conversation),
         "viewer": person(request).username,
     }
-
-
-def subplans_of(works: list[SubtaskTiming]) -> dict[int, dict[str, object]]:
-    """By subtask: how far the plan of the agent that works for it is."""
-    turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
-    plans = plans_below(turns)
-    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=plans.values())}
-    return {turns[turn]: rows[pk] for turn, pk in sorted(plans.items())}
 
 
 def root_of(conversation: Conversation) -> int:

@@ -165,24 +165,19 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
     elif plan.is_open and output:
         close_subtask(subtask, State.DONE, outcome=output)
     else:
-        record_failure(turn, attempt, report)
+        if turn.state == TurnState.STOPPED:
+            attempt.failure_class = Attempt.FailureClass.INTERRUPTED
+        elif report is not None:  # by it the model gave up
+            attempt.failure_class = Attempt.FailureClass.LOGIC
+            attempt.error = str(report.arguments.get("error") or "The agent gave up on it.")
+        else:
+            attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
+            attempt.error = turn.error or "It ended without a result."
+        attempt.save(update_fields=["failure_class", "error"])
         put_back(subtask)
     by = AGENT if report is not None and is_done else SYSTEM
     moved = {"state": subtask.state, "error": attempt.error}
     record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)
-
-
-def record_failure(turn: Turn, attempt: Attempt, report: ToolCall | None) -> None:
-    """`report` is the call by which the model gave up, if it did."""
-    if turn.state == TurnState.STOPPED:
-        attempt.failure_class = Attempt.FailureClass.INTERRUPTED
-    elif report is not None:
-        attempt.failure_class = Attempt.FailureClass.LOGIC
-        attempt.error = str(report.arguments.get("error") or "The agent gave up on it.")
-    else:
-        attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
-        attempt.error = turn.error or "It ended without a result."
-    attempt.save(update_fields=["failure_class", "error"])
 
 
 def put_back(subtask: Subtask) -> None:

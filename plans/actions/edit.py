@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from pydantic import JsonValue
+
 from agents.actors import Actor
+from agents.config.json_text import merged
 from agents.errors import Invalid, NotFound
 from plans.actions.versions import (
     changed_text,
@@ -29,7 +34,7 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
     with changed_text(plan, by, version) as change:
         plan = change.plan
         change.set_text(edit)
-        metadata = merge_patch(plan.metadata, edit.metadata or {})
+        metadata = merged(plan.metadata, cast("dict[str, JsonValue]", edit.metadata or {}))
         if metadata != plan.metadata:
             plan.metadata = metadata
             plan.save(update_fields=["metadata"])
@@ -39,17 +44,6 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
             order_subtasks(plan, rewritten(plan, edit.subtasks))
         change.explanation = "Edited by hand"
     return plan
-
-
-def merge_patch(old: object, patch: dict[str, object]) -> dict[str, object]:
-    """RFC 7396: null removes a key, an object merges, anything else replaces."""
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge_patch(result.get(key), value) if isinstance(value, dict) else value
-    return result
 
 
 def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:

@@ -63,23 +63,17 @@ def run_plan(
     demand_version(plan, version, NOT_STARTED)
     demand_confirmed(plan)
     demand_room(plan)
-    wanted = checked_options(plan, options or {})
-    if plan.run not in (Run.QUEUED, Run.RUNNING):
-        start_run(plan, by, mode, wanted)
-    return plan
-
-
-def checked_options(plan: Plan, options: Options) -> Options:
-    """No more than the person may grant; refused before anything starts."""
+    options = options or {}
     allow = [str(name) for name in cast(list[str], options.get("allow") or [])]
     executor = str(options.get("executor") or "")
-    if executor:
+    if executor:  # refused before anything starts
         load_chain(executor)
     if allow:
-        conversation = plan.conversation
-        now = permissions.of_conversation(conversation)
-        allow = permissions.check_lifted(allow, now, conversation.owner_id)
-    return {"executor": executor, "allow": allow}
+        now = permissions.of_conversation(plan.conversation)
+        allow = permissions.check_lifted(allow, now, plan.conversation.owner_id)
+    if plan.run not in (Run.QUEUED, Run.RUNNING):
+        start_run(plan, by, mode, {"executor": executor, "allow": allow})
+    return plan
 
 
 def demand_confirmed(plan: Plan) -> None:
@@ -177,26 +171,19 @@ def pause_plan(plan: Plan, by: Actor) -> Plan:
         if is_at_work(turn):
             Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
         elif turn.state == TurnState.QUEUED:
-            wait_in_place(turn)
+            # It stays where it is. Before its attempt has begun the rest is the plan's own.
+            has_begun = Attempt.objects.filter(turn=turn).exists()
+            Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).update(
+                state=TurnState.WAITING,
+                waiting_for=Turn.WaitingFor.PAUSE,
+                not_before=None,
+                counted_at=clock() if has_begun else None,
+                checkpoint={**turn.checkpoint, "because": ""},
+            )
     is_running = any(is_at_work(turn) for turn in turns)
     save_run(plan, Run.PAUSING if is_running else Run.PAUSED, Plan.PauseReason.USER)
     record_event(plan, "run.paused", by, reason="user")
     return plan
-
-
-def wait_in_place(turn: Turn) -> None:
-    """A turn that has not begun, or waits for its next try, stays where it is.
-
-    Before its attempt has begun the rest is the plan's own.
-    """
-    has_begun = Attempt.objects.filter(turn=turn).exists()
-    Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).update(
-        state=TurnState.WAITING,
-        waiting_for=Turn.WaitingFor.PAUSE,
-        not_before=None,
-        counted_at=clock() if has_begun else None,
-        checkpoint={**turn.checkpoint, "because": ""},
-    )
 
 
 @operation("resume_plan")
