@@ -37,7 +37,9 @@ def make_ready(*, new_database: bool = False) -> None:
         with database_in_words():
             if not new_database and is_lost():
                 raise Conflict(f"{LOST.format(database_file())} {BEGIN_ANEW}")
-            migrate()
+            with one_migration_at_a_time():
+                if is_behind():
+                    call_command("migrate", interactive=False, verbosity=0)
         prepare_home()
     except OSError as error:
         where = error.filename or settings.PLANSIDE_HOME
@@ -127,21 +129,14 @@ def address_file() -> Path:
 MIGRATING = 7_526_743
 
 
-def migrate() -> None:
-    """Apply what is missing; where several servers start at once, one after the other."""
-    with one_at_a_time():
-        if is_behind():
-            call_command("migrate", interactive=False, verbosity=0)
-
-
 def is_behind() -> bool:
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """SQLite needs nothing: the home's lock keeps a second server away."""
+def one_migration_at_a_time() -> Iterator[None]:
+    """For servers that start together; on SQLite the home's lock keeps a second one away."""
     if connection.vendor != "postgresql":
         yield
         return

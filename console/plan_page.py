@@ -212,8 +212,15 @@ class Timeline:
     def plan_line(self, type: str, data: Data) -> Line | None:
         """What happened to the plan as a whole."""
         match type:
-            case "plan.updated" if update := updated_line(data):
-                return update
+            case "plan.updated" if data.get("waiting") == "child":
+                return Line("Waits for another agent", sign="paused")
+            case "plan.updated" if "budget" in data:
+                return Line("Budget raised", icon="pen")
+            case "plan.updated" if data.get("held"):
+                return Line("Held: the model is not answering", sign="failed")
+            case "plan.updated" if "version" in data:
+                words = with_detail(f"Plan is now v{data['version']}", data, "explanation")
+                return Line(words, icon="pen")
             case "plan.approved" if data.get("because"):
                 words = f"v{data['version']} needs no new yes ({data['because']})"
                 return Line(words, icon="check")
@@ -312,20 +319,6 @@ class Timeline:
         """A subtask's number and name in the version that held then."""
         now = self.places.get(self.version, {})
         return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
-
-
-def updated_line(data: Data) -> Line | None:
-    """A change of the plan other than of one subtask's state."""
-    if data.get("waiting") == "child":
-        return Line("Waits for another agent", sign="paused")
-    if "budget" in data:
-        return Line("Budget raised", icon="pen")
-    if data.get("held"):
-        return Line("Held: the model is not answering", sign="failed")
-    if "version" in data:
-        words = with_detail(f"Plan is now v{data['version']}", data, "explanation")
-        return Line(words, icon="pen")
-    return None
 
 
 def with_detail(words: str, data: Data, key: str) -> str:

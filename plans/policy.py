@@ -61,13 +61,21 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
 
 
 def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Offer:
-    """What a turn in this row may do now.
+    """What a turn in this row may do now: its plan tools, less what agent.json takes away.
 
     What the person allowed for a run is read from the plan's row: it ends with the run.
     """
     config = turn.config.get("plan") or {}
     tools = PlanTools(turn, plan, str(config.get("template") or ""))
-    names = plan_tools(row, config, turn, agent)
+    listed = PLAN_TOOLS[row]
+    if row == Row.NO_PLAN:
+        # An agent called by another agent has nobody to say yes to a plan.
+        by_a_person = turn.conversation.parent_call_id is None
+        listed = listed if config.get("enabled") and by_a_person else ()
+        listed += ("get_plan",) if reads_other_plans(agent) else ()
+    names = tuple(name for name in listed if not is_off(agent, name))
+    if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
+        names = tuple(name for name in names if name == "get_plan")
     of_run = plan.run_options if plan is not None and row in (Row.ATTEMPT, Row.CLOSING) else {}
     return Offer(
         tools=tools.named(names),
@@ -76,24 +84,6 @@ def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Of
         refusal=prompts.REFUSALS.get(row, ""),
         lifted=tuple(str(name) for name in of_run.get("allow") or ()),
     )
-
-
-def plan_tools(
-    row: Row, config: dict[str, object], turn: Turn, agent: AgentRecord
-) -> tuple[str, ...]:
-    """The row's plan tools, less what agent.json takes away.
-
-    An agent called by another agent has nobody to say yes to a plan.
-    """
-    by_a_person = turn.conversation.parent_call_id is None
-    listed = PLAN_TOOLS[row]
-    if row == Row.NO_PLAN:
-        listed = listed if config.get("enabled") and by_a_person else ()
-        listed += ("get_plan",) if reads_other_plans(agent) else ()
-    names = tuple(name for name in listed if not is_off(agent, name))
-    if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
-        return tuple(name for name in names if name == "get_plan")
-    return names
 
 
 def instructions(

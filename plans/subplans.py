@@ -53,34 +53,29 @@ def settle_planning(turn: Turn) -> None:
 
 
 def start_for_parent(plan: Plan) -> None:
-    """Approve and run; what refuses that is the parent's answer."""
-    try:
-        with transaction.atomic():
-            approve_for_parent(plan)
-    except Refused as refusal:
-        deliver(plan.conversation, f"The agent's plan did not start: {refusal}", failed=True)
+    """The yes to a plan that serves an approved subtask, and its run; a refusal is the answer.
 
-
-def approve_for_parent(plan: Plan) -> None:
-    """The yes to a plan that serves an approved subtask; it holds while that attempt runs.
-
-    It is for what the agent wrote itself.
+    It holds while that attempt runs, and is for what the agent wrote itself.
     """
     call = plan.conversation.parent_call
     assert call is not None, "only the plan of a child is approved by the system"
-    if plan.versions.exclude(author_kind=kind_of(AGENT)).exists():
-        raise Conflict("A part of it was not written by the agent that works here.")
     attempt = Attempt.objects.filter(turn=call.turn).select_related("subtask__plan").first()
     whose = "another agent's work"
     if attempt is not None:
         owner = attempt.subtask.plan
         whose = f"subtask {attempt.subtask.key} of plan {owner.pk} v{attempt.version}"
-    plan.approved_version, plan.approved_by = plan.version, whose
-    plan.approved_kind = kind_of(SYSTEM)
-    plan.approved_at = timezone.now()
-    plan.save(update_fields=["approved_version", "approved_by", "approved_kind", "approved_at"])
-    record_event(plan, "plan.approved", SYSTEM, version=plan.version)
-    start_run(plan, SYSTEM, "all", {})
+    try:
+        with transaction.atomic():
+            if plan.versions.exclude(author_kind=kind_of(AGENT)).exists():
+                raise Conflict("A part of it was not written by the agent that works here.")
+            plan.approved_version, plan.approved_by = plan.version, whose
+            plan.approved_kind, plan.approved_at = kind_of(SYSTEM), timezone.now()
+            approval = ("approved_version", "approved_by", "approved_kind", "approved_at")
+            plan.save(update_fields=approval)
+            record_event(plan, "plan.approved", SYSTEM, version=plan.version)
+            start_run(plan, SYSTEM, "all", {})
+    except Refused as refusal:
+        deliver(plan.conversation, f"The agent's plan did not start: {refusal}", failed=True)
 
 
 def report_to_parent(turn: Turn) -> None:

@@ -67,21 +67,12 @@ class Step:
     def expanded(self, text: str, result: Output | None = None) -> str:
         """The chain author's text with its macros expanded; an unknown macro fails the task.
 
-        `result` is what `.field` macros read: the output of the tool this task has called.
+        `result` is what `.field` macros read: the output of the tool this task has called. `var`
+        has the agent's model, provider, id and name, and what its file has under "vars"; of
+        earlier outputs there are `.input` and each task by its id.
         """
         if "{{" not in text:
             return text
-        view = None if result is None else OutputView(result)
-        try:
-            return expand(text, self._template_values(view))
-        except UnknownMacro as unknown:
-            raise TurnFailed("logic", f"Task {self.task.id}: {unknown}") from None
-
-    def _template_values(self, result: OutputView | None) -> TemplateValues:
-        """`var` has the agent's model, provider, id and name, and what its file has under "vars".
-
-        Of earlier outputs there are `.input` and each task by its id.
-        """
         config, chain = self.turn.config, self.work.chain
         own = config.get("vars")
         variables = {str(k): str(v) for k, v in own.items()} if isinstance(own, dict) else {}
@@ -91,15 +82,19 @@ class Step:
         outputs: dict[str, object] = {id: OutputView(output) for id, output in earlier.items()}
         outputs["input"] = OutputView(self.input or {"text": self.work.input})
         sources = ToolSource.objects.order_by("name").values_list("name", flat=True)
-        return TemplateValues(
+        values = TemplateValues(
             now=datetime.now().astimezone(),
             chain={"id": chain.id, "description": chain.description},
             variables=variables,
             outputs=outputs,
             services=[*BUILT_IN_SERVICES, *sources],
             edges=dict(self.turn.checkpoint.get("edges", {})),
-            result=result,
+            result=None if result is None else OutputView(result),
         )
+        try:
+            return expand(text, values)
+        except UnknownMacro as unknown:
+            raise TurnFailed("logic", f"Task {self.task.id}: {unknown}") from None
 
 
 @dataclass(frozen=True)

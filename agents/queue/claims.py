@@ -149,24 +149,13 @@ class Backlog:
 
 
 def backlog() -> Backlog:
-    """Every query stays within the open turns, which have an index of their own."""
-    rows = Turn.objects.filter(state__in=Turn.OPEN_STATES).values_list("state", "waiting_for")
-    running = Turn.objects.filter(state=TurnState.RUNNING)
-    oldest = oldest_due()
-    return Backlog(
-        open={(state, what): count for state, what, count in rows.annotate(Count("pk"))},
-        due=due().count(),
-        oldest_due=max(0.0, (clock() - oldest).total_seconds()) if oldest else 0.0,
-        abandoned=running.filter(lease_until__lt=Now()).count(),
-    )
-
-
-def oldest_due() -> datetime | None:
-    """Since when the one has waited that has waited longest.
+    """Every query stays within the open turns, which have an index of their own.
 
     A turn may have been queued, run and come back, so its last event counts, or the end of the
     time it was held back for.
     """
+    rows = Turn.objects.filter(state__in=Turn.OPEN_STATES).values_list("state", "waiting_for")
+    running = Turn.objects.filter(state=TurnState.RUNNING)
     subject = Concat(Value("turn:"), Cast(OuterRef("pk"), Turn._meta.get_field("chain")))
     back = Event.objects.filter(subject=subject, type="turn.queued").order_by("-pk")
     came_back = Subquery(back.values("created_at")[:1], output_field=DateTimeField())
@@ -174,7 +163,12 @@ def oldest_due() -> datetime | None:
     since = Greatest(queued, Coalesce("not_before", queued), Coalesce(came_back, queued))
     waiting = Turn.objects.filter(pk__in=due().values("pk")[:MOST])
     oldest: datetime | None = waiting.aggregate(since=Min(since))["since"]
-    return oldest
+    return Backlog(
+        open={(state, what): count for state, what, count in rows.annotate(Count("pk"))},
+        due=due().count(),
+        oldest_due=max(0.0, (clock() - oldest).total_seconds()) if oldest else 0.0,
+        abandoned=running.filter(lease_until__lt=Now()).count(),
+    )
 
 
 def runners() -> int | None:

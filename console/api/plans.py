@@ -13,7 +13,7 @@ from ninja.responses import Status
 from agents.actions import create_conversation, start_turn
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
-from agents.models import Conversation, Message, Turn
+from agents.models import Turn
 from console import chat_commands
 from console.api.auth import conversation_of, person, plan_of, subtask_of
 from console.api.errors import StaleVersion, VersionNotNamed
@@ -68,34 +68,21 @@ def create_plan(
         else:
             agent = agent_of(person(request), body.agent or "")
             conversation = create_conversation(person(request), agent.id)
-        if not body.title:
-            return Status(202, request_plan(request, conversation, body))
+        by = person(request).username
+        if not body.title:  # as if the person had typed it
+            count_message(conversation.owner_id)
+            asked = f"/plan {body.goal}", body.goal, by, body.planner or ""
+            result = chat_commands.plan_command(conversation, *asked, beside=body.beside)
+            if result.turn is None:
+                raise Conflict(result.notice)
+            return Status(202, {"conversation": conversation.pk, "turn": result.turn.pk})
         plan = documents.create_plan(
             conversation,
             **body.model_dump(include={*PlanDraft.model_fields, "goal", "metadata"}),
-            by=person(request).username,
+            by=by,
             beside=body.beside,
         )
         return plan_response(plan, status=201)
-
-
-def request_plan(
-    request: HttpRequest, conversation: Conversation, body: NewPlan
-) -> dict[str, int | None]:
-    """As if the person had typed it; `planner` is a chain other than the agent's."""
-    count_message(conversation.owner_id)
-    result = chat_commands.plan_command(
-        conversation,
-        f"/plan {body.goal}",
-        body.goal,
-        person(request).username,
-        body.planner or "",
-        beside=body.beside,
-    )
-    if result.turn is None:
-        notice = conversation.messages.filter(kind=Message.Kind.NOTICE).order_by("seq").last()
-        raise Conflict(notice.text if notice else "No plan can be asked for here.")
-    return {"conversation": conversation.pk, "turn": result.turn.pk}
 
 
 @router.get("/{id}", response=answers(PlanShape, 404))

@@ -202,10 +202,18 @@ class Rows(Collector):
     def collect(self) -> Iterable[Metric]:
         words = "Whether the database answers."
         try:
-            shared = [*self.turns(), self.count_plans()]
+            shared = list(self.turns())
+            if monotonic() - self.counted_at >= PLANS_KEPT:
+                rows = Plan.objects.order_by().values_list("state", "run").annotate(Count("pk"))
+                self.plans, self.counted_at = list(rows), monotonic()
         except DatabaseError:
             return [gauge("planside_database_up", words, 0)]
-        return [gauge("planside_database_up", words, 1), *shared]
+        plans = GaugeMetricFamily(
+            "planside_plans", f"Plans; counted every {PLANS_KEPT:.0f} s.", labels=["state", "run"]
+        )
+        for state, run, count in self.plans:
+            plans.add_metric([state, run], count)
+        return [gauge("planside_database_up", words, 1), *shared, plans]
 
     def turns(self) -> Iterable[Metric]:
         now = backlog()
@@ -220,17 +228,6 @@ class Rows(Collector):
         yield gauge("planside_oldest_due_turn_seconds", age, now.oldest_due)
         lost = "Running turns whose worker has let the lease run out."
         yield gauge("planside_abandoned_turns", lost, now.abandoned)
-
-    def count_plans(self) -> Metric:
-        if monotonic() - self.counted_at >= PLANS_KEPT:
-            rows = Plan.objects.order_by().values_list("state", "run").annotate(Count("pk"))
-            self.plans, self.counted_at = list(rows), monotonic()
-        plans = GaugeMetricFamily(
-            "planside_plans", f"Plans; counted every {PLANS_KEPT:.0f} s.", labels=["state", "run"]
-        )
-        for state, run, count in self.plans:
-            plans.add_metric([state, run], count)
-        return plans
 
 
 def gauge(name: str, words: str, value: float) -> Metric:

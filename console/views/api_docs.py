@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -13,14 +11,11 @@ from django.views.decorators.http import require_GET
 
 from console.api.urls import api
 
-Document = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
 class Operation:
     """`takes` are what it reads besides the address, `gives` the statuses it answers."""
 
-    tag: str
     method: str
     path: str
     does: str
@@ -35,32 +30,24 @@ def api_docs(request: HttpRequest) -> HttpResponse:
         return redirect(f"{reverse('signin')}?next={request.path}")
     document = api.get_openapi_schema()
     groups: dict[str, list[Operation]] = {}
-    for operation in operations_of(document):
-        groups.setdefault(operation.tag, []).append(operation)
-    context = {"about": document["info"]["description"], "groups": sorted(groups.items())}
-    return render(request, "api_docs.html", context)
-
-
-def operations_of(document: Document) -> Iterator[Operation]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             takes = [
                 each["name"] for each in operation.get("parameters", ()) if each["in"] != "path"
             ]
             for content in operation.get("requestBody", {}).get("content", {}).values():
-                takes += fields_of(content["schema"], document)
-            yield Operation(
-                tag=(operation.get("tags") or ["other"])[0],
+                schema = content["schema"]  # it is named in another place and may be left out
+                for each in (schema, *schema.get("anyOf", ())):
+                    name = each.get("$ref", "").rpartition("/")[2]
+                    body = document["components"]["schemas"].get(name, each)
+                    takes += body.get("properties", ())
+            row = Operation(
                 method=method.upper(),
                 path=path,
                 does=operation.get("description") or operation.get("summary", ""),
                 takes=", ".join(takes),
                 gives=", ".join(str(status) for status in operation["responses"]),
             )
-
-
-def fields_of(schema: Document, document: Document) -> Iterator[str]:
-    """The fields of a body, which is named in another place and may be left out."""
-    for each in (schema, *schema.get("anyOf", ())):
-        name = each.get("$ref", "").rpartition("/")[2]
-        yield from document["components"]["schemas"].get(name, each).get("properties", ())
+            groups.setdefault((operation.get("tags") or ["other"])[0], []).append(row)
+    context = {"about": document["info"]["description"], "groups": sorted(groups.items())}
+    return render(request, "api_docs.html", context)

@@ -60,7 +60,33 @@ def plans(request: HttpRequest) -> HttpResponse:
 def plan(request: HttpRequest, pk: int) -> HttpResponse:
     """The plan's page stands beside the list it was chosen from."""
     chosen = plan_of(request, pk)
-    context = {"chosen": chosen, **plan_context(request, chosen)}
+    works = subtask_timings(chosen)
+    span = span_of(works)
+    draw(works)
+    turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
+    below = plans_below(turns)
+    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
+    lines = Timeline(chosen, person(request).username).lines()
+    is_all = request.GET.get("lines") == "all" or len(lines) <= MOST_LINES
+    context = {
+        "chosen": chosen,
+        "plan": snapshot(chosen),
+        "times": times_of_plan(chosen, attempts_of(chosen)),
+        "works": works,
+        "attempts": [
+            (work, [(each, shape_of(each), attempt_words(each)) for each in work.attempts])
+            for work in works
+            if work.attempts
+        ],
+        # By subtask: how far the plan of the agent that works for it is.
+        "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
+        "span": span,
+        "lines": lines if is_all else lines[:MOST_LINES],
+        "lines_count": len(lines),
+        "versions": list(chosen.versions.order_by("-version")),
+        "root": root_of(chosen.conversation),
+        "viewer": person(request).username,
+    }
     if is_htmx(request) and request.GET.get("part") == "plan":
         html = render_to_string("plans/_page.html", context, request)
         return HttpResponse(replace("plan-page", html))
@@ -134,35 +160,6 @@ def plan_of(request: HttpRequest, pk: int) -> Plan:
     """The person's own; what is someone else's does not exist."""
     rows = Plan.objects.select_related("conversation__owner", "conversation__parent_call__turn")
     return get_object_or_404(rows, pk=pk, conversation__owner_id=request.user.pk)
-
-
-def plan_context(request: HttpRequest, chosen: Plan) -> dict[str, object]:
-    works = subtask_timings(chosen)
-    span = span_of(works)
-    draw(works)
-    turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
-    below = plans_below(turns)
-    rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
-    lines = Timeline(chosen, person(request).username).lines()
-    is_all = request.GET.get("lines") == "all" or len(lines) <= MOST_LINES
-    return {
-        "plan": snapshot(chosen),
-        "times": times_of_plan(chosen, attempts_of(chosen)),
-        "works": works,
-        "attempts": [
-            (work, [(each, shape_of(each), attempt_words(each)) for each in work.attempts])
-            for work in works
-            if work.attempts
-        ],
-        # By subtask: how far the plan of the agent that works for it is.
-        "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
-        "span": span,
-        "lines": lines if is_all else lines[:MOST_LINES],
-        "lines_count": len(lines),
-        "versions": list(chosen.versions.order_by("-version")),
-        "root": root_of(chosen.conversation),
-        "viewer": person(request).username,
-    }
 
 
 def root_of(conversation: Conversation) -> int:

@@ -70,7 +70,16 @@ def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[
 
 
 def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
-    keeps_approval = plan.is_confirmed and needs_no_new_yes(plan, by)
+    """The approval moves on to it where plan.confirm of agent.json lets it, and there was one.
+
+    `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's.
+    """
+    try:
+        confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
+    except NotFound:
+        confirm = "always"
+    is_trusted = confirm == "never" or (confirm == "create" and by is AGENT)
+    keeps_approval = plan.is_confirmed and is_trusted
     plan.version += 1
     if keeps_approval:
         plan.approved_version = plan.version
@@ -84,19 +93,6 @@ def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
     record_event(plan, "plan.updated", by, version=plan.version, explanation=explanation[:500])
     if keeps_approval:
         record_event(plan, "plan.approved", SYSTEM, version=plan.version, because="plan.confirm")
-
-
-def needs_no_new_yes(plan: Plan, by: Actor) -> bool:
-    """Whether plan.confirm of agent.json lets the approval move on to the new version.
-
-    `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's.
-    The first version always needs an approval.
-    """
-    try:
-        confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
-    except NotFound:
-        return False
-    return confirm == "never" or (confirm == "create" and by is AGENT)
 
 
 # The checklist
