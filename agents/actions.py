@@ -17,14 +17,13 @@ from agents.chains.store import load_chain
 from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
 from agents.config.store import delete_agent as delete_file
-from agents.db import lock_conversation
 from agents.engine import persistence
 from agents.engine.available_tools import same_json
 from agents.engine.handlers import OPTIONS
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
-from agents.events import wake_after_commit
+from agents.events import lock_conversation, wake_after_commit
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.db import (
@@ -19,6 +19,8 @@ from django.db import (
     connection,
     connections,
 )
+
+from agents.statements import DATABASE_CLOCK, fetch_one
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -102,10 +104,9 @@ def clock() -> datetime:
 
     if not is_postgresql():
         return timezone.now()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        now: datetime = cursor.fetchone()[0]
-    return now
+    row = fetch_one(DATABASE_CLOCK)
+    assert row is not None, "it always answers"
+    return cast("datetime", row[0])
 
 
 async def session() -> AsyncConnection[tuple[object, ...]]:
@@ -116,21 +117,6 @@ async def session() -> AsyncConnection[tuple[object, ...]]:
     params = connection.get_connection_params()
     kept = {name: value for name, value in params.items() if name not in django_only}
     return await AsyncConnection.connect(**kept, autocommit=True)
-
-
-# The one order in which PostgreSQL's row locks are taken, so that no two wait for each other.
-#
-# Whatever writes to a conversation locks its row first, verbs and running turns alike: their
-# events are numbered there anyway. On SQLite there is one writer at a time.
-
-
-def lock_conversation(pk: int) -> None:
-    """Until the transaction ends; rows that point to it may still be added by others."""
-    if connection.features.has_select_for_update:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT 1 FROM agents_conversation WHERE id = %s FOR NO KEY UPDATE", [pk]
-            )
 
 
 class Outage:

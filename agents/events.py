@@ -13,12 +13,11 @@ import threading
 from datetime import datetime
 from functools import partial
 from typing import cast
-from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from asgiref.sync import SyncToAsync, async_to_sync
 from channels.layers import get_channel_layer
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -26,34 +25,24 @@ from agents.actors import Actor, kind_of, name_of
 from agents.db import is_postgresql
 from agents.models import Conversation, Event
 from agents.sanitize import sanitize, sanitize_text
-from agents.statements import execute, fetch_one, moment, prepared, stored
+from agents.statements import (
+    INSERT_EVENT,
+    NEXT_EVENT_NUMBER,
+    NOTIFY,
+    NUMBERED_EVENT,
+    execute,
+    fetch_one,
+    moment,
+    prepared,
+    stored,
+)
 from agents.timestamps import timestamp
 
 log = logging.getLogger(__name__)
 
-# One statement, so that two writers never get the same number.
-NEXT_SEQ = (
-    "UPDATE agents_conversation SET seq = seq + 1, updated_at = %s WHERE id = %s RETURNING seq"
-)
-INSERT = (
-    "INSERT INTO agents_event"
-    " (conversation_id, seq, type, subject, actor, actor_kind, data, created_at)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
-)
-# Both in one, where each statement is a journey; SQLite knows no writing inside a WITH.
-NUMBERED_INSERT = f"""
-WITH numbered AS ({NEXT_SEQ})
-INSERT INTO agents_event
-(conversation_id, seq, type, subject, actor, actor_kind, data, created_at)
-SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
-"""
 MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
 ABOUT_THE_QUEUE = ("turn.queued", "turn.stopping", "turn.ended")  # workers are woken
-
-CHANNEL = "planside_turns"
-OWN_NOTICE = uuid4().hex  # tells this process's notices from those of others
-NOTIFY = f"pg_notify('{CHANNEL}', '{OWN_NOTICE}')"
 
 Document = dict[str, object]
 
@@ -91,10 +80,10 @@ def record(
     who, kind, wakes = sanitize_text(name_of(actor)), kind_of(actor), type in ABOUT_THE_QUEUE
     with transaction.atomic(savepoint=False):
         if is_postgresql():
-            sql = f"{NUMBERED_INSERT}, {NOTIFY}" if wakes else NUMBERED_INSERT
+            sql = f"{NUMBERED_EVENT}, {NOTIFY}" if wakes else NUMBERED_EVENT
             row = fetch_one(sql, [now, pk, pk, type, subject, who, kind, written, now])
-        elif row := fetch_one(NEXT_SEQ, [now, pk]):
-            execute(INSERT, [pk, row[0], type, subject, who, kind, written, now])
+        elif row := fetch_one(NEXT_EVENT_NUMBER, [now, pk]):
+            execute(INSERT_EVENT, [pk, row[0], type, subject, who, kind, written, now])
     if row is None:
         raise Conversation.DoesNotExist(f"There is no conversation {pk}.")
     seq = int(row[0])
@@ -128,6 +117,24 @@ def document_of(event: Event) -> Document:
 def as_read(data: Document) -> object:
     """What the column gives back for it: plain JSON."""
     return json.loads(json.dumps(sanitize(data))) if data else {}
+
+
+# The one order in which PostgreSQL's row locks are taken, so that no two wait for each other.
+#
+# Whatever writes to a conversation locks its row first, verbs and running turns alike: their
+# events are numbered there anyway. On SQLite there is one writer at a time.
+
+
+def lock_conversation(pk: int) -> None:
+    """Until the transaction ends; rows that point to it may still be added by others."""
+    if is_postgresql():
+        row_lock.rows(conversation=pk)
+
+
+@prepared
+def row_lock(conversation: int) -> QuerySet[Conversation, tuple[int]]:
+    rows = Conversation.objects.select_for_update(no_key=True)
+    return rows.filter(pk=conversation).values_list("pk")
 
 
 @prepared
@@ -217,6 +224,5 @@ def wake() -> None:
 def wake_after_commit() -> None:
     """For a change that no event tells of; those about the queue wake the workers themselves."""
     if is_postgresql():
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {NOTIFY}")
+        fetch_one(f"SELECT {NOTIFY}")
     transaction.on_commit(wake, robust=True)

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache, cached_property
 from inspect import signature
 from typing import Any, Generic, ParamSpec, TypeVar, cast
+from uuid import uuid4
 
 from django.db import connection, models, transaction
 from django.db.backends.utils import CursorWrapper
@@ -29,14 +30,14 @@ Result = TypeVar("Result")
 P = ParamSpec("P")
 
 
-def execute(sql: str, values: Sequence[Value]) -> int:
+def execute(sql: str, values: Sequence[Value] = ()) -> int:
     """How many rows it touched."""
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return int(cursor.rowcount)
 
 
-def fetch_one(sql: str, values: Sequence[Value]) -> Row | None:
+def fetch_one(sql: str, values: Sequence[Value] = ()) -> Row | None:
     """The first row, or None."""
     with connection.cursor() as cursor:
         cursor.execute(sql, [fit(value) for value in values])
@@ -252,3 +253,54 @@ def stored(model: type[models.Model], field: str, value: object) -> Value:
     """A value as the model's field writes it."""
     column = cast("models.Field[Any, Any]", model._meta.get_field(field))
     return cast(Value, column.get_db_prep_save(value, connection))
+
+
+# Written by hand, since the ORM has no word for it or takes one journey more. There are no others.
+
+NEXT_EVENT_NUMBER = (  # one statement, so that two writers never get the same number
+    "UPDATE agents_conversation SET seq = seq + 1, updated_at = %s WHERE id = %s RETURNING seq"
+)
+INSERT_EVENT = (  # at the very time that its announcement says
+    "INSERT INTO agents_event"
+    " (conversation_id, seq, type, subject, actor, actor_kind, data, created_at)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+)
+# Both in one: four journeys fewer in a turn that answers "hello". SQLite cannot write in a WITH.
+NUMBERED_EVENT = f"""
+WITH numbered AS ({NEXT_EVENT_NUMBER})
+INSERT INTO agents_event
+(conversation_id, seq, type, subject, actor, actor_kind, data, created_at)
+SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
+"""
+# A heartbeat waits for nobody: a row that is being written to is as good as renewed, and waiting
+# for it while holding others could end in a deadlock. It runs beside Django's connection.
+RENEW_LEASES = """
+WITH mine AS (
+    SELECT turn.id, turn.epoch, turn.stop_requested
+    FROM agents_turn turn JOIN unnest(%s::bigint[], %s::int[]) AS own(id, epoch)
+        ON turn.id = own.id AND turn.epoch = own.epoch
+    WHERE turn.state = 'running'
+), free AS (
+    SELECT id FROM agents_turn WHERE id IN (SELECT id FROM mine) FOR NO KEY UPDATE SKIP LOCKED
+), renewed AS (
+    UPDATE agents_turn turn SET lease_until = now() + %s, counted_at = now(),
+        worked = worked + GREATEST(interval '0', LEAST(now(), turn.lease_until) - turn.counted_at)
+    FROM mine, free
+    WHERE turn.id = mine.id AND turn.id = free.id
+        AND turn.epoch = mine.epoch AND turn.state = 'running'
+)
+SELECT id AS pk, stop_requested FROM mine
+"""
+# What other processes change in the queue is heard at once, not at the next look a second later.
+LISTEN = "LISTEN planside_turns"
+OWN_NOTICE = uuid4().hex  # tells this process's notices from those of others
+NOTIFY = f"pg_notify('planside_turns', '{OWN_NOTICE}')"  # with an event, or selected alone
+LISTENERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = %s"
+)
+DATABASE_CLOCK = "SELECT clock_timestamp()"  # of no table; Now() is when the transaction began
+# Servers that start together migrate one after the other. The key is any number of our own.
+LOCK_MIGRATIONS = "SELECT pg_advisory_lock(7526743)"
+UNLOCK_MIGRATIONS = "SELECT pg_advisory_unlock(7526743)"
+MAY_IDLE = "SET idle_in_transaction_session_timeout = 0"  # migrating may take long
+MAY_NOT_IDLE = "RESET idle_in_transaction_session_timeout"

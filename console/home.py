@@ -19,6 +19,7 @@ from filelock import FileLock
 
 from agents.config.workspaces import agent_ids, prepare_home, write_atomically
 from agents.errors import Conflict
+from agents.statements import LOCK_MIGRATIONS, MAY_IDLE, MAY_NOT_IDLE, UNLOCK_MIGRATIONS, execute
 from console import env
 
 OTHERS = 0o077
@@ -125,9 +126,6 @@ def address_file() -> Path:
 
 # What a server or worker does before its first request: the database and the static files.
 
-# The key of PostgreSQL's advisory lock: any number, as long as nobody else locks by it.
-MIGRATING = 7_526_743
-
 
 def is_behind() -> bool:
     executor = MigrationExecutor(connection)
@@ -140,14 +138,13 @@ def one_migration_at_a_time() -> Iterator[None]:
     if connection.vendor != "postgresql":
         yield
         return
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
-        cursor.execute("SET idle_in_transaction_session_timeout = 0")  # migrating may take long
-        try:
-            yield
-        finally:
-            cursor.execute("RESET idle_in_transaction_session_timeout")
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [MIGRATING])
+    execute(LOCK_MIGRATIONS)
+    execute(MAY_IDLE)
+    try:
+        yield
+    finally:
+        execute(MAY_NOT_IDLE)
+        execute(UNLOCK_MIGRATIONS)
 
 
 def collect_static_files() -> None:

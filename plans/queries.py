@@ -13,9 +13,10 @@ from agents import events
 from agents.actors import AGENT as AGENT
 from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
-from agents.db import clock, lock_conversation
+from agents.db import clock
 from agents.engine.persistence import change_of_message
 from agents.errors import Conflict, Invalid, NotFound
+from agents.events import lock_conversation
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import by_key, one_of, prepared
 from plans.expected_version import VersionConflict

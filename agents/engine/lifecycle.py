@@ -12,13 +12,13 @@ from django.utils import timezone
 
 from agents import events
 from agents.actors import Actor
-from agents.db import clock, lock_conversation
+from agents.db import clock
 from agents.engine import persistence
 from agents.engine.handlers import handler_of
 from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.engine.usage import count_time, rest
 from agents.errors import TurnFailed, TurnWaits
-from agents.events import wake_after_commit
+from agents.events import lock_conversation, wake_after_commit
 from agents.llm.errors import ModelError
 from agents.models import Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from agents import events
 from agents.config.ownership import may_call
 from agents.config.store import read_agent
-from agents.db import in_db, lock_conversation
+from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.handlers import TurnHandler, chain_of, handler_of, handlers, register_handler
 from agents.engine.lifecycle import requeue
@@ -22,6 +22,7 @@ from agents.engine.prompt import opening_of_chat
 from agents.engine.steps import Work, result_of
 from agents.engine.usage import reached, used_by
 from agents.errors import Refused, TurnFailed, TurnWaits
+from agents.events import lock_conversation
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 

@@ -29,10 +29,9 @@ from django.db.models.sql import UpdateQuery
 from agents import events
 from agents.db import clock, is_postgresql
 from agents.engine.lifecycle import LONGEST_WAIT
-from agents.events import CHANNEL
 from agents.models import Conversation, Event, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import Prepared, by_key, prepared, updating
+from agents.statements import LISTEN, LISTENERS, Prepared, by_key, fetch_one, prepared, updating
 
 SLOTS = 50  # turns at once in one worker
 
@@ -175,10 +174,5 @@ def runners() -> int | None:
     """Processes that run turns: each listens to the queue. Unknown on SQLite."""
     if not is_postgresql():
         return None
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND query = %s",
-            [f"LISTEN {CHANNEL}"],
-        )
-        return int(cursor.fetchone()[0])
+    row = fetch_one(LISTENERS, [LISTEN])
+    return int(row[0]) if row else 0

@@ -25,7 +25,7 @@ from agents.engine.lifecycle import request_stop
 from agents.engine.usage import worked_by_now
 from agents.errors import Conflict
 from agents.models import Turn, TurnState
-from agents.statements import one_of, prepared
+from agents.statements import RENEW_LEASES, one_of, prepared
 
 
 @prepared
@@ -104,26 +104,6 @@ def put_back_orphans(*, all_of_them: bool, but: frozenset[int] = frozenset()) ->
 
 # Keeps the leases of running turns alive, whatever else the process is busy with.
 
-# Renews what is free at once and waits for nobody: a row that is being written to is as good as
-# renewed, and waiting for it while holding others could end in a deadlock.
-BEAT = """
-WITH mine AS (
-    SELECT turn.id, turn.epoch, turn.stop_requested
-    FROM agents_turn turn JOIN unnest(%s::bigint[], %s::int[]) AS own(id, epoch)
-        ON turn.id = own.id AND turn.epoch = own.epoch
-    WHERE turn.state = 'running'
-), free AS (
-    SELECT id FROM agents_turn WHERE id IN (SELECT id FROM mine) FOR NO KEY UPDATE SKIP LOCKED
-), renewed AS (
-    UPDATE agents_turn turn SET lease_until = now() + %s, counted_at = now(),
-        worked = worked + GREATEST(interval '0', LEAST(now(), turn.lease_until) - turn.counted_at)
-    FROM mine, free
-    WHERE turn.id = mine.id AND turn.id = free.id
-        AND turn.epoch = mine.epoch AND turn.state = 'running'
-)
-SELECT id AS pk, stop_requested FROM mine
-"""
-
 Own = Callable[[], list[Turn]]
 Report = Callable[[list[Turn], list[Held]], None]
 
@@ -158,7 +138,7 @@ async def beat_on_a_session(own: Own, report: Report) -> None:
                     async with asyncio.timeout(interval()):
                         ids, epochs = [t.pk for t in turns], [t.epoch for t in turns]
                         rows = connection.cursor(row_factory=class_row(Held))
-                        await rows.execute(BEAT, [ids, epochs, lease_length()])
+                        await rows.execute(RENEW_LEASES, [ids, epochs, lease_length()])
                         held = await rows.fetchall()
                     report(turns, held)
                     await asyncio.sleep(interval())

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from agents.db import AWAY, Outage, in_db, is_postgresql, session
 from agents.engine.loop import run_turn
-from agents.events import CHANNEL, OWN_NOTICE, new_wakeup_event, wake
+from agents.events import new_wakeup_event, wake
 from agents.models import Turn
 from agents.queue.claims import SLOTS, claim
 from agents.queue.leases import (
@@ -19,6 +19,7 @@ from agents.queue.leases import (
     send_heartbeats,
     to_be_stopped,
 )
+from agents.statements import LISTEN, OWN_NOTICE
 
 log = logging.getLogger(__name__)
 
@@ -166,7 +167,7 @@ async def listen() -> None:
     while True:
         try:
             async with await session() as connection:
-                await connection.execute(f"LISTEN {CHANNEL}")
+                await connection.execute(LISTEN)
                 outage.over()
                 wake()  # changes before the LISTEN went unheard
                 async for notice in connection.notifies():

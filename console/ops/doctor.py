@@ -113,9 +113,9 @@ def database() -> Iterator[Finding]:
     try:
         behind, engine = is_behind(), f"SQLite in the home folder ({sqlite3.sqlite_version})"
         if is_postgresql():
-            with connection.cursor() as cursor:
-                cursor.execute("SHOW server_version")
-                engine = f"PostgreSQL ({str(cursor.fetchone()[0]).partition(' ')[0]})"
+            connection.ensure_connection()
+            version = str(connection.connection.info.parameter_status("server_version"))
+            engine = f"PostgreSQL ({version.partition(' ')[0]})"
     except Exception:  # whatever the driver raises, this sentence says it plainly
         yield Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
         return

@@ -8,9 +8,9 @@ from django.utils import timezone
 from agents import events
 from agents.actions import add_message, drop_queued, keep_unsent, open_turns
 from agents.actors import Actor
-from agents.db import lock_conversation
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict
+from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, TurnState
 from plans.actions.run import stop_plan
 from plans.models import OPEN, ActivePlan, Plan, Run, State
