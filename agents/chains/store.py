@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from dataclasses import dataclass
@@ -90,11 +89,6 @@ def text_in(path: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise Invalid(f"{path} cannot be read: {why}.") from None
-
-
-def schema_text() -> str:
-    """The JSON Schema of a chain file, for editors."""
-    return json.dumps(Chain.model_json_schema(), indent=2) + "\n"
 
 
 def list_chains() -> list[Listed]:
