@@ -206,24 +206,23 @@ def span(first: int | None, last: int | None) -> str:
 
 
 def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
-    return [(LABELS[each.field], shortened(each.runs)) for each in fields]
-
-
-def shortened(runs: tuple[TextRun, ...]) -> list[TextRun]:
     """Without what nobody reads in long texts: cut between words."""
-    short, last = [], len(runs) - 1
-    for place, run in enumerate(runs):
-        text = run.text
-        if run.op == Op.KEPT and last and len(text) > LONGEST_KEPT:
-            head = fitting(words(text[: 2 * KEPT_END]), KEPT_END) if place else []
-            after = reversed(words(text[-2 * KEPT_END :]))
-            tail = fitting(after, KEPT_END) if place < last else []
-            text = f"{''.join(head)} … {''.join(reversed(tail))}"
-        elif len(text) > LONGEST_CHANGED:
-            start = "".join(fitting(words(text[: 2 * LONGEST_CHANGED]), LONGEST_CHANGED))
-            text = f"{start}… and {len(text) - len(start):,} more characters"
-        short.append(TextRun(run.op, text))
-    return short
+    found = []
+    for field in fields:
+        short, last = [], len(field.runs) - 1
+        for place, run in enumerate(field.runs):
+            text = run.text
+            if run.op == Op.KEPT and last and len(text) > LONGEST_KEPT:
+                head = fitting(words(text[: 2 * KEPT_END]), KEPT_END) if place else []
+                after = reversed(words(text[-2 * KEPT_END :]))
+                tail = fitting(after, KEPT_END) if place < last else []
+                text = f"{''.join(head)} … {''.join(reversed(tail))}"
+            elif len(text) > LONGEST_CHANGED:
+                start = "".join(fitting(words(text[: 2 * LONGEST_CHANGED]), LONGEST_CHANGED))
+                text = f"{start}… and {len(text) - len(start):,} more characters"
+            short.append(TextRun(run.op, text))
+        found.append((LABELS[field.field], short))
+    return found
 
 
 def fitting(pieces: Iterable[str], length: int) -> list[str]:

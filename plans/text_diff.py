@@ -136,7 +136,11 @@ def aligned(old: Items, new: Items) -> list[Pair]:
         work -= len(before) + len(after)
         if not before or not after:
             continue
-        if anchors := unique_pairs(before, after):
+        # What occurs once in both, as far as it is in the same order.
+        olds, news = Counter(before), Counter(after)
+        place_of = {item: place for place, item in enumerate(after) if news[item] == 1}
+        once = [(i, place_of[x]) for i, x in enumerate(before) if olds[x] == 1 and x in place_of]
+        if anchors := [once[place] for place in longest_increasing([j for _, j in once])]:
             fixed = [(a + i, c + j) for i, j in anchors]
             pairs += fixed
             edges = pairwise([(a - 1, c - 1), *fixed, (b, d)])
@@ -158,15 +162,6 @@ def trim(old: Items, new: Items, start: Pair, end: Pair, pairs: list[Pair]) -> t
         b, d = b - 1, d - 1
         pairs.append((b, d))
     return (a, c), (b, d)
-
-
-def unique_pairs(old: Items, new: Items) -> list[Pair]:
-    """What occurs once in both, as far as it is in the same order."""
-    counts = Counter(new)
-    place_of = {item: place for place, item in enumerate(new) if counts[item] == 1}
-    counts = Counter(old)
-    pairs = [(i, place_of[x]) for i, x in enumerate(old) if counts[x] == 1 and x in place_of]
-    return [pairs[place] for place in longest_increasing([j for _, j in pairs])]
 
 
 def longest_increasing(numbers: Sequence[int]) -> list[int]:
