@@ -1,6 +1,7 @@
 """An executor hands work to another agent, which works by a plan of its own."""
 
 import pytest
+from django.db import transaction
 
 from agents import actions as talk
 from agents.actors import AGENT, SYSTEM
@@ -217,7 +218,8 @@ def test_only_the_plan_that_the_planning_turn_made_is_approved(by):
     child = waiting_child()
     planning = Turn.objects.get(conversation=child, kind="plan")
     actions.create_plan(child, PlanDraft(title="Mine", subtasks=["Delete all"]), by)
-    settle_planning(planning)
+    with transaction.atomic():  # as whoever ends a turn settles it
+        settle_planning(planning)
     planted = Plan.objects.get(title="Mine")
     assert planted.approved_version is None
     assert planted.run == Run.IDLE
