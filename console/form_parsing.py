@@ -70,19 +70,30 @@ def pairs(text: str, signs: str, what: str) -> dict[str, str]:
 
 
 def prices(text: str) -> dict[str, dict[str, float]]:
-    """`model input output` on each line: US dollars per million tokens."""
+    """`model input output` on each line, `cached` and a price behind it if that is another.
+
+    In US dollars per million tokens.
+    """
     found: dict[str, dict[str, float]] = {}
     for number, line in lines(text):
-        parts = line.replace("$", "").rsplit(None, 2)
+        paid, _, cached = line.replace("$", "").partition(" cached ")
         try:
-            model, paid_in, paid_out = parts
+            model, paid_in, paid_out = paid.rsplit(None, 2)
             found[model] = {"input": float(paid_in), "output": float(paid_out)}
+            if cached:
+                found[model]["cached_input"] = float(cached)
         except ValueError:
             raise Invalid(
-                f"Line {number} of the prices is not written as in: gpt-4.1-mini 0.40 1.60"
+                f"Line {number} of the prices is not written as in: gpt-4.1-mini 0.40 1.60, or "
+                "gpt-4.1-mini 0.40 1.60 cached 0.10"
             ) from None
     return found
 
 
 def price_lines(known: dict[str, dict[str, float]]) -> str:
-    return "\n".join(f"{m} {each['input']:g} {each['output']:g}" for m, each in known.items())
+    return "\n".join(price_line(model, price) for model, price in known.items())
+
+
+def price_line(model: str, price: dict[str, float]) -> str:
+    cached = f" cached {price['cached_input']:g}" if "cached_input" in price else ""
+    return f"{model} {price['input']:g} {price['output']:g}{cached}"

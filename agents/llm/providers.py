@@ -314,17 +314,23 @@ def checked_address(text: str) -> str:
 
 
 def checked_prices(prices: Prices) -> dict[str, dict[str, float]]:
-    """US dollars per million tokens, input and output, for each model named."""
+    """US dollars per million tokens, input and output, for each model named.
+
+    `cached_input` may be given besides.
+    """
     if len(prices) > MOST_PRICES:
         raise Invalid(f"Prices of up to {MOST_PRICES} models are kept.")
     for model, price in prices.items():
         if not 0 < len(model) <= 200 or not model.isprintable():
             raise Invalid("A price is for a model: name it in up to 200 characters.")
-        if set(price) != {"input", "output"}:
-            raise Invalid(f"The price of {model[:100]} has two parts, input and output.")
+        if set(price) - {"cached_input"} != {"input", "output"}:
+            raise Invalid(
+                f"The price of {model[:100]} has two parts, input and output, and may have "
+                "cached_input besides."
+            )
         if not all(math.isfinite(value) and 0 <= value <= DEAREST for value in price.values()):
             raise Invalid(f"A price of {model[:100]} is not between 0 and {DEAREST:,.0f} dollars.")
     return {
-        model: {part: float(price[part]) for part in ("input", "output")}
+        model: {part: float(value) for part, value in price.items()}
         for model, price in prices.items()
     }

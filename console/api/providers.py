@@ -20,10 +20,11 @@ router = Router(tags=["providers"])
 
 
 class Price(Body):
-    """US dollars per million tokens."""
+    """US dollars per million tokens; cached ones cost what others do where nothing is said."""
 
     input: float
     output: float
+    cached_input: float | None = None
 
 
 class ProviderShape(Schema):
@@ -136,7 +137,9 @@ def known(name: str) -> str:
 def edit_of(body: ProviderChange) -> ProviderEdit:
     prices = None
     if body.prices is not None:
-        prices = {model: price.model_dump() for model, price in body.prices.items()}
+        prices = {
+            model: price.model_dump(exclude_none=True) for model, price in body.prices.items()
+        }
     return ProviderEdit(body.base_url, body.key, body.headers, prices, body.flags)
 
 

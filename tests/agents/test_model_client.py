@@ -548,3 +548,41 @@ async def test_a_list_of_models_that_is_too_large_is_an_error(body: str) -> None
     large = httpx.MockTransport(lambda _: httpx.Response(200, text=f'{{"data": {body}}}'))
     with http.use(large), pytest.raises(ModelError, match="is too large: 4 MB and 100,000"):
         await list_models(OPENAI)
+
+
+async def test_a_refusal_under_a_name_of_its_own_is_what_the_model_says() -> None:
+    script = raw(
+        chunk({"refusal": "I will not "}), chunk({"refusal": "do that."}), chunk({}, "stop")
+    )
+    assert (await reply_of(script)).text == "I will not do that."
+
+
+class Dropping(httpx.AsyncBaseTransport):
+    """Drops the first connections, as one that was kept too long is."""
+
+    def __init__(self, drops: int, error: type[httpx.TransportError]) -> None:
+        self.drops, self.error, self.asked = drops, error, 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked += 1
+        if self.asked <= self.drops:
+            raise self.error("Server disconnected without sending a response.")
+        return httpx.Response(200, text=raw(chunk({"content": "Hi"}, "stop"))[0]["raw"])
+
+
+@pytest.mark.parametrize("error", [httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError])
+async def test_a_connection_dropped_before_anything_came_is_tried_once_more(
+    error: type[httpx.TransportError],
+) -> None:
+    transport = Dropping(1, error)
+    assert (await reply_of(transport)).text == "Hi"
+    assert transport.asked == 2
+    transport = Dropping(2, error)
+    assert (await error_of(transport)).kind == "unreachable"
+    assert transport.asked == 2
+
+
+async def test_a_connection_dropped_in_the_midst_is_not_tried_again() -> None:
+    transport = ScriptedTransport([cut("Half a sentence", cut="hard"), say("Again")])
+    assert (await error_of(transport)).kind == "cut"
+    assert len(transport.requests) == 1
