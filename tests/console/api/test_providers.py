@@ -41,7 +41,7 @@ def test_a_key_goes_in_and_never_comes_out(groq):
     shown = groq.get("/providers/router").json()
     assert shown["key_set"] is True
     assert shown["headers"] == ["X-Team"]
-    assert shown["prices"] == PRICES
+    assert shown["prices"] == {m: {**each, "cached_input": None} for m, each in PRICES.items()}
     assert Provider.objects.get().key == "gsk-secret-1"
 
 
