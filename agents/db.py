@@ -57,8 +57,9 @@ async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
 def kept_connection() -> Iterator[None]:
     """Work on a thread that lives on: with a connection that works, kept for what comes next.
 
-    One that broke meanwhile is thrown away, also if its error has become an answer already. To
-    take one from the pool and to give it back for each request costs 2 ms of processor time a turn.
+    One that broke meanwhile is thrown away, also if its error has become an answer already. Taking
+    one from the pool and giving it back each time costs a journey to the database and as much of
+    Django's code as two further queries.
     """
     if time.monotonic() - getattr(_used, "at", 0.0) > IDLE:
         give_back()

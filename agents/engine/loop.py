@@ -168,7 +168,10 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
         done = StepDone("", {})
         try:
             with hooks.step(task):
-                async with aclosing(timed(run_task(turn, work, task), task)) as events:
+                events = run_task(turn, work, task)
+                if (seconds := seconds_of(task.timeout)) is not None:
+                    events = timed(events, seconds)
+                async with aclosing(events):
                     async for event in events:
                         yield event
                         if isinstance(event, StepDone):
@@ -187,14 +190,12 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
 
 
 async def timed(
-    events: AsyncGenerator[ChainEvent, None], task: Task
+    events: AsyncGenerator[ChainEvent, None], seconds: float
 ) -> AsyncGenerator[ChainEvent, None]:
-    """The task's events, until its timeout. Only waiting for the next one is cut short, so that
-
-    the time-out never hits whoever reads them.
+    """A task's events, until its timeout. Only waiting for the next one is cut short, so that the
+    timeout never hits whoever reads them.
     """
-    seconds = seconds_of(task.timeout)
-    end = None if seconds is None else asyncio.get_running_loop().time() + seconds
+    end = asyncio.get_running_loop().time() + seconds
     async with aclosing(events):
         while True:
             async with asyncio.timeout_at(end):
