@@ -13,6 +13,7 @@ import httpx
 import pytest
 import yaml
 
+from agents.llm.known_providers import KNOWN_PROVIDERS
 from tests.console.serving import DEADLINE, READY, surroundings
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +29,15 @@ def known_names():
     """Every environment variable that the code reads."""
     read = (ROOT / "console").rglob("*.py")
     text = "".join(path.read_text() for path in read)
-    return set(re.findall(r'"((?:PLANSIDE|OPENAI|OTEL|DATABASE|REDIS)_[A-Z_]+)"', text))
+    named = {name for known in KNOWN_PROVIDERS for name in (*known.keys, known.address_variable)}
+    return named | set(re.findall(r'"((?:PLANSIDE|OTEL|DATABASE|REDIS)_[A-Z_]+)"', text))
+
+
+def test_every_variable_of_a_provider_is_in_the_manual():
+    manual = (ROOT / "docs" / "operations.md").read_text()
+    for known in KNOWN_PROVIDERS:
+        for name in filter(None, (*known.keys, known.address_variable)):
+            assert f"`{name}`" in manual
 
 
 def copied():

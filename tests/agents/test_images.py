@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.utils import timezone
 
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents import http
 from agents.llm import adaptation
 from agents.llm.client import stream
+from agents.llm.providers import resolve
 from agents.llm.request import Endpoint, ModelRequest
-from agents.models import Attachment
+from agents.models import Attachment, ProviderListing
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import add_source, register
@@ -122,6 +124,22 @@ async def test_a_model_that_does_not_see_is_asked_without_images_from_then_on(re
     assert sees == [True, False, False, True]
     assert model.requests[1]["messages"][2]["content"] == "Here:"
     assert len(model.requests[1]["messages"]) == 3
+
+
+def test_a_model_whose_server_says_that_it_does_not_see_is_sent_no_image(shown):
+    listing = ProviderListing.objects.create(
+        provider="openai",
+        address=resolve("openai").base_url,
+        seconds=0.1,
+        asked_at=timezone.now(),
+    )
+    listing.models.create(name="scripted", is_chat=True, sees_images=False)
+    model = scripted(call("small__picture"), say("I see none."))
+    talk(shown, "What is there?")
+    assert Attachment.objects.exists()
+    sent = str(model.requests[-1]["messages"])
+    assert "[image: image/png, 70 bytes]" in sent
+    assert "image_url" not in sent and "stored_image" not in sent
 
 
 async def test_an_image_counts_as_a_thousand_tokens_whatever_its_size():
