@@ -62,23 +62,30 @@ def agents(request: HttpRequest) -> HttpResponse:
     opened = next((agent for agent in own if agent.id == wanted), own[0] if own else None)
     context: dict[str, object] = {
         "page": "agents",
-        "cards": [card_context(each) for each in own],
+        "cards": [(each, model_problem(each.file.provider, each.file.model)) for each in own],
         "asks_for_models": not all(is_fresh(each.file.provider) for each in own),
     }
     if opened:
-        context |= {"opened": opened.id, **file_context(opened)}
+        context |= {"opened": opened.id, **card_context(opened), **file_context(opened)}
     return render(request, "agents/settings.html", context)
 
 
 @require_GET
 def file(request: HttpRequest, agent_id: str) -> HttpResponse:
-    """The third column for one agent: to read, or to edit. With `since`, what an open page gets
-    when the file was changed by hand; text that is being typed stays."""
+    """The third column for one agent: to read, or to edit; and its `card`, opened just now.
+
+    With `since`, what an open page gets when the file was changed by hand; text that is being typed
+    stays.
+    """
     agent = own_agent(request, agent_id)
     is_edited, since = "edit" in request.GET, request.GET.get("since")
     if since is None:
         template = "agents/_edit.html" if is_edited else "agents/_file.html"
-        return HttpResponse(replace("file", render_to_string(template, file_context(agent))))
+        html = replace("file", render_to_string(template, file_context(agent)))
+        if "card" in request.GET:
+            settings = render_to_string("agents/_settings.html", card_context(agent))
+            html += replace_content(f"agent-{agent.id}-settings", settings)
+        return HttpResponse(html)
     if agent.digest == since:
         return HttpResponse(status=204)
     pieces = [draw_card(agent, is_news=True)]

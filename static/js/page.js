@@ -151,14 +151,17 @@ function filter(text) {
 
 // Settings: one card open at a time, with its file beside it
 
-on("click", "[data-unfold]", (button) => {
+on("click", "[data-unfold]", (button, event) => {
+  event.preventDefault();
   const opens = button.getAttribute("aria-expanded") === "false";
   for (const other of document.querySelectorAll("[data-unfold]")) {
     const isThis = other === button && opens;
     other.setAttribute("aria-expanded", String(isThis));
     byId(other.dataset.unfold).hidden = !isThis;
   }
-  if (opens && button.dataset.fileUrl) htmx.ajax("GET", button.dataset.fileUrl, { source: button, swap: "none" });
+  if (!opens || !button.dataset.fileUrl) return;
+  const isLoaded = !byId(button.dataset.unfold).querySelector("[data-loading]");
+  htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });
 });
 
 // The tab says that something waits, when nobody looks at it

@@ -103,6 +103,39 @@ def test_a_service_is_granted_as_a_whole_and_by_operation(product, service, open
     assert violations(tab) == []
 
 
+def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(product, open_tab):
+    tab = open_tab("/settings/agents/?agent=docs-writer")
+    card = tab.page.get_by_role("article", name="Scripted", exact=True)
+    expect(card.get_by_label("Model")).to_have_count(0)
+    fold = tab.button("Scripted settings")
+    fold.press("Enter")
+    field = card.get_by_role("textbox", name="Model")
+    expect(field).to_have_value("scripted")
+    expect(tab.page.get_by_role("complementary", name="agent.json")).to_contain_text("scripted")
+    expect(fold).to_be_focused()
+    assert violations(tab) == []
+    field.fill("not saved yet")
+    fold.click()
+    expect(field).to_be_hidden()
+    fold.click()
+    expect(field).to_have_value("not saved yet")
+    card.get_by_role("button", name="Delete agent").click()
+    expect(tab.page.get_by_role("dialog", name="Delete Scripted?")).to_be_visible()
+
+
+def test_a_card_is_opened_without_scripts(product, chromium, open_tab):
+    tab = open_tab("/settings/agents/?agent=docs-writer")
+    cookies = tab.page.context.cookies()
+    context = chromium.new_context(java_script_enabled=False)
+    context.add_cookies(cookies)
+    page = context.new_page()
+    page.goto(f"{product.address}/settings/agents/?agent=docs-writer")
+    page.get_by_role("button", name="Scripted settings").click()
+    card = page.get_by_role("article", name="Scripted", exact=True)
+    expect(card.get_by_role("textbox", name="Model")).to_be_visible()
+    context.close()
+
+
 def test_a_model_at_hand_is_offered_on_the_empty_page(product, open_tab):
     tab = open_tab().chat(product.conversation())
     before = product.agent_file("docs-writer").read_text()

@@ -1,6 +1,7 @@
 """Settings > Models, Tools and the tools of an agent, as an admin and as anybody meets them."""
 
 import json
+import re
 
 import httpx
 import pytest
@@ -448,7 +449,7 @@ def test_a_call_allowed_for_always_is_taken_back_and_asks_again(owner):
     post(owner, f"/c/{c.pk}/calls/{asked.pk}/decide", decision="always")
     [always] = in_file(c.agent_id)["always_allow"]
     assert always == {"tool": "shell", "arguments": {"command": "echo hi"}}
-    assert "echo hi" in html(owner.get("/settings/agents/"))
+    assert "echo hi" in html(owner.get(f"/settings/agents/?agent={c.agent_id}"))
     address = f"/settings/agents/{c.agent_id}/always"
     post(owner, address, call=json.dumps(always, sort_keys=True))
     assert in_file(c.agent_id)["always_allow"] == []
@@ -528,7 +529,7 @@ def test_what_has_run_is_drawn_without_hidden_characters_too(owner):
 def test_the_list_of_what_is_always_allowed_hides_nothing(owner):
     c, row = asked(command="echo \u202e hi\u200b")
     post(owner, f"/c/{c.pk}/calls/{row.pk}/decide", decision="always")
-    page = html(owner.get("/settings/agents/"))
+    page = html(owner.get(f"/settings/agents/?agent={c.agent_id}"))
     assert "\u202e" not in page.replace("\\u202e", "")
     assert "U+202E" in page
 
@@ -552,3 +553,27 @@ def test_someone_else_decides_nothing(bob):
     assert response.status_code == 404
     row.refresh_from_db()
     assert row.decision == ""
+
+
+# Settings > Agents: what is under a card is drawn when it is opened
+
+
+def test_only_the_card_that_is_opened_is_drawn_whole(owner, writer):
+    other = agent(tools={"read_file": "allow"})
+    set_owner(person("alice"), other)
+    page = owner.get(f"/settings/agents/?agent={other}").content.decode()
+    assert f'id="model-{other}"' in page
+    assert f'id="agent-{writer}"' in page
+    assert f'id="model-{writer}"' not in page
+    assert f'id="delete-{writer}"' not in page
+    opened = owner.get(f"/settings/agents/{writer}/file?card", headers=HTMX).content.decode()
+    assert f'hx-target="#agent-{writer}-settings"' in opened
+    assert f'id="model-{writer}"' in opened
+    assert f'id="delete-{writer}"' in opened
+    assert 'hx-target="#file"' in opened
+
+
+def test_without_scripts_a_card_is_opened_by_loading_the_page(owner, writer):
+    page = owner.get("/settings/agents/").content.decode()
+    assert '<form id="unfold" method="get">' in page
+    assert re.search(rf'form="unfold"\s+name="agent"\s+value="{writer}"', page)
