@@ -5,15 +5,18 @@ import { headers, reached, signedOut, swap } from "./requests.js";
 const EVERY = 5000; // ms between two polls
 const AWAY = 2000; // the same while nothing answers
 const SIGN_IN = 4401;
+const GONE = 4404;
 const STATES = {
   live: ["Live", "live", "Updates arrive as they happen"],
   polling: ["Checking every 5 s", "poll", "Live updates dropped. Checking every 5 seconds."],
   offline: ["Offline", "off", "No connection"],
+  gone: ["Deleted", "off", "This conversation was deleted"],
 };
 const NOTES = {
   live: "",
   polling: ["Live updates dropped. Checking every 5 seconds until they are back.", "Reconnect"],
   offline: ["What you type stays here. What is shown is as it was.", "Try now"],
+  gone: ["This conversation was deleted. What is shown is all that is left of it.", "Leave"],
 };
 
 const status = byId("connection");
@@ -21,6 +24,7 @@ const tags = new Map();
 let socket = null;
 let isUp = false;
 let isOnline = true;
+let isGone = false;
 let shown = "live";
 let hiddenStatus = null; // what the status line said before the page was offline
 
@@ -51,6 +55,7 @@ function setNextUrl() {
 
 function onClose(event) {
   if (event.detail.code === SIGN_IN) return location.reload();
+  isGone = event.detail.code === GONE;
   if (isUp || shown === "live") settle(false);
 }
 
@@ -70,6 +75,7 @@ function goOffline() {
 }
 
 function reconnect() {
+  if (isGone) return location.assign("/");
   say(); // a short gap has not closed the socket
   connect();
   check();
@@ -87,14 +93,14 @@ function connect() {
 
 function say() {
   const reaches = navigator.onLine && (isUp || isOnline);
-  const state = !reaches ? "offline" : isUp ? "live" : "polling";
+  const state = isGone ? "gone" : !reaches ? "offline" : isUp ? "live" : "polling";
   if (state === shown) return;
   shown = state;
   const [words, icon, title] = STATES[state];
   status.querySelector(".wide-text").textContent = words;
   status.querySelector("use").setAttribute("href", `#i-${icon}`);
   status.title = title;
-  status.dataset.status = { live: "", polling: "waiting", offline: "failed" }[state];
+  status.dataset.status = { live: "", polling: "waiting", offline: "failed", gone: "failed" }[state];
   status.toggleAttribute("data-quiet", state === "live");
   byId("app").toggleAttribute("data-stale", state === "offline");
   blankStatus(state === "offline");
@@ -131,6 +137,7 @@ function note(state) {
 // Polls
 
 async function check() {
+  if (isGone) return;
   if (isDrawerOpen()) await ask(status.dataset.drawerUrl);
   if (!isUp) await ask(`${status.dataset.url}?after=${cursor()}`, status.dataset.url);
 }

@@ -114,6 +114,7 @@ def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(product, open_tab
     expect(tab.page.get_by_role("complementary", name="agent.json")).to_contain_text("scripted")
     expect(fold).to_be_focused()
     assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
     field.fill("not saved yet")
     fold.click()
     expect(field).to_be_hidden()

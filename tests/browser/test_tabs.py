@@ -34,6 +34,16 @@ def test_two_tabs_show_the_same_rows_live(product, open_tab):
     assert said(one) == said(other)
 
 
+def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(product, open_tab):
+    chat = product.conversation("scripted")
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    httpx.delete(f"{product.address}/api/conversations/{chat}", headers=product.script.headers)
+    tab.sees_connection("Deleted")
+    tab.button("Leave").click()
+    expect(tab.page).not_to_have_url(re.compile(f"/c/{chat}/"))
+
+
 def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
     chat = product.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
