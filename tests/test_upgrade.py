@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.models import Event, ToolCall
-from console.home import one_at_a_time
+from console.home import one_migration_at_a_time
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Plan
 
@@ -297,6 +297,6 @@ def test_a_migration_may_think_for_longer_than_other_transactions():
             return cursor.fetchone()[0]
 
     before = patience()
-    with one_at_a_time():
+    with one_migration_at_a_time():
         assert patience() == "0"
     assert patience() == before != "0"
