@@ -5,12 +5,13 @@ import codecs
 import httpx
 import httpx2
 import pytest
-from agents.tools.integrations.mcp.transports import BoundedClient
 
 from agents import http
 from agents.llm.client import list_models
 from agents.llm.request import Endpoint
 from agents.tools.fetch import fetch
+from agents.tools.integrations.mcp import Server
+from agents.tools.integrations.mcp.remote import Remote
 from agents.tools.integrations.openapi import http as openapi_wire
 from agents.tools.integrations.openapi.documents import read_operations
 from agents.tools.integrations.openapi.http import call_operation
@@ -51,7 +52,8 @@ async def called(parameter, text):
 
 async def streamed_by_mcp(parameter, text):
     transport = answering(f"text/event-stream; {parameter}", f"data: {text}\n\n".encode(), httpx2)
-    async with BoundedClient(transport=transport) as client:
+    hooks = {"response": [Remote(Server("s", url=URL)).bound]}
+    async with httpx2.AsyncClient(transport=transport, event_hooks=hooks) as client:
         response = await client.send(client.build_request("POST", URL), stream=True)
         (event,) = [event async for event in httpx2.EventSource(response)]
     return event.data
