@@ -44,6 +44,9 @@ Name = Annotated[str, Field(max_length=LONGEST_NAME), cleaner(one_line)]
 Title = Annotated[str, Field(max_length=LONGEST_TITLE), cleaner(one_line)]
 Text = Annotated[str, Field(max_length=LONGEST_TEXT), cleaner(plain)]
 Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
+# Something besides spaces and control characters; for readers of the API's document.
+VISIBLE = r"[^\s\x00-\x1f\x7f-\x9f]"
+GivenName = Annotated[Name, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
 
 
 class Shape(BaseModel):
@@ -53,7 +56,7 @@ class Shape(BaseModel):
 class SubtaskText(Shape):
     """The text of a subtask, whole; the fields of SUBTASK_TEXT."""
 
-    name: Annotated[Name, Field(min_length=1)]
+    name: GivenName
     description: Text = ""
     expected_outcome: Text = ""
 
@@ -61,7 +64,7 @@ class SubtaskText(Shape):
 class SubtaskTextChange(Shape):
     """Another text for some of its fields: None leaves one as it is."""
 
-    name: Annotated[Name, Field(min_length=1)] | None = None
+    name: GivenName | None = None
     description: Text | None = None
     expected_outcome: Text | None = None
 

@@ -21,6 +21,7 @@ Operator = Literal[
 
 MOST_TASKS = 500
 
+WRITTEN_DURATION = r"^$|^(?=.)(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}(\.\d+)?s)?(\d{1,9}ms)?$"
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?\Z")
 
 
@@ -99,10 +100,10 @@ class Task(Shape):
     system_instruction: str = ""
     prompt_template: str = ""
     output_template: str = ""
-    execute_config: ExecuteConfig = ExecuteConfig()
+    execute_config: ExecuteConfig = Field(default_factory=ExecuteConfig)
     tools: ToolsCall | None = None
     input_var: str = ""
-    timeout: str = ""
+    timeout: str = Field(default="", json_schema_extra={"pattern": WRITTEN_DURATION})
     retry_on_failure: int = Field(default=0, ge=0, le=20)
     transition: Transition = Field(default_factory=Transition)
 

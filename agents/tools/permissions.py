@@ -117,8 +117,8 @@ def access(agent_id: str, person_id: int) -> bool:
 def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list[str]:
     """The tools that a person lifts for one run, each once.
 
-    Raises Invalid for unknown names and for what agent.json switches off, Forbidden for what only
-    an admin's agent may use.
+    Raises NotFound for unknown names, Invalid for what agent.json switches off, Forbidden for what
+    only an admin's agent may use.
     """
     for name in (wanted := check_known(names, person_id)):
         members = {member for member, group in GROUPS.items() if group == name}
@@ -130,11 +130,11 @@ def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list
 
 
 def check_known(names: Iterable[str], person_id: int) -> list[str]:
-    """Each once. Raises Invalid naming those that do not exist for this person."""
+    """Each once. Raises NotFound naming those that do not exist for this person."""
     wanted = list(dict.fromkeys(names))
     if unknown := [name for name in wanted if not exists(name, person_id)]:
         listed = ", ".join(f"“{name[:64]}”" for name in unknown[:10])
-        raise Invalid(f"allow: there is no tool or service {listed}.")
+        raise NotFound(f"allow: there is no tool or service {listed}.")
     return wanted
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Body, Header, Router
 from ninja.responses import Status
-from pydantic import JsonValue
+from pydantic import JsonValue, WithJsonSchema
 
 from agents.actions import delete_agent as delete
 from agents.config import store as agent_file
@@ -21,6 +21,13 @@ from console.api.shapes import AgentShape, Page, answers
 router = Router(tags=["agents"])
 Document = dict[str, JsonValue]
 Written = Annotated[Document, Body(description="agent.json, or a part of it")]
+A_NAMED_ONE: Document = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}},
+    "additionalProperties": True,
+}
+New = Annotated[Document, WithJsonSchema(A_NAMED_ONE), Body(description="agent.json")]
 Digest = Annotated[str | None, Header(alias="If-Match", description="ETag of the file as read")]
 
 # About the file, not in it: what GET answers can be sent back by PUT as it is.
@@ -34,7 +41,7 @@ def list_agents(request: HttpRequest) -> HttpResponse:
 
 
 @router.post("", response=answers(AgentShape, 409, status=201))
-def create_agent(request: HttpRequest, body: Written) -> HttpResponse:
+def create_agent(request: HttpRequest, body: New) -> HttpResponse:
     """`id` names its folder; everything else has a default."""
     agent_id = body.get("id")
     if not isinstance(agent_id, str):

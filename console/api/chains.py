@@ -14,6 +14,7 @@ from agents.db import in_db
 from agents.errors import Conflict, NotFound
 from agents.models import Turn
 from console.api.auth import person
+from console.api.fields import NotBlank
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 from console.throttling import count_message
@@ -45,7 +46,7 @@ class Saved(Schema):
 class NewRun(Body):
     """`agent` may be left out where the person has only one."""
 
-    input: str
+    input: NotBlank
     agent: str | None = None
 
 

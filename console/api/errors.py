@@ -64,6 +64,8 @@ class Json(Parser):
             raise Invalid(f"The body is not valid JSON: {error}.") from None
         if fault := fault_of(document):
             raise Invalid(fault)
+        if document is None:  # where every field may be left out
+            return {}
         if not isinstance(document, dict):
             raise Invalid("The body must be a JSON object.")
         return document

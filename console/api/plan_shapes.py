@@ -6,15 +6,18 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Literal, Self
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import AliasChoices, ConfigDict, Field, JsonValue, model_validator
 
 from agents.engine.usage import times_of
 from agents.models import TurnState
+from console.api.fields import Amount, Count
 from console.api.shapes import Body
 from plans.models import Attempt, State
 from plans.schemas import (
     LONGEST_TEXT,
+    VISIBLE,
     Content,
+    GivenName,
     SubtaskDraft,
     SubtaskText,
     SubtaskTextChange,
@@ -210,6 +213,30 @@ class PlansWanted(Schema):
         )
 
 
+class FirstSubtask(SubtaskDraft):
+    name: GivenName = Field(validation_alias=AliasChoices("name", "title"))
+
+
+def has(field: str, kind: str, **more: JsonValue) -> Json:
+    return {"required": [field], "properties": {field: {"type": kind, **more}}}
+
+
+# What no single field tells; generators of clients pass over `if`.
+ASKED_OR_MADE: Json = {
+    "if": has("title", "string", pattern=VISIBLE),
+    "then": {
+        "anyOf": [has("content", "string", pattern=VISIBLE), has("subtasks", "array", minItems=1)]
+    },
+    "else": has("goal", "string", pattern=VISIBLE),
+}
+SOMEWHERE: Json = {
+    "if": has("agent", "string"),
+    "then": {"properties": {"conversation": {"type": "null"}}},
+    "else": has("conversation", "integer"),
+}
+NEW_ONES_HAVE_A_NAME: Json = {"if": {"not": has("key", "string")}, "then": has("name", "string")}
+
+
 class NewPlan(Body):
     """Either a goal, for which the agent's planner makes the plan, or the plan itself: a title,
     and content or subtasks.
@@ -219,6 +246,8 @@ class NewPlan(Body):
     is superseded, one that was is paused and stays open, inactive.
     """
 
+    model_config = ConfigDict(json_schema_extra={"allOf": [ASKED_OR_MADE, SOMEWHERE]})
+
     agent: str | None = None
     conversation: int | None = None
     goal: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
@@ -227,7 +256,7 @@ class NewPlan(Body):
     title: Title = ""
     content: Content = ""
     expected_outcome: Text = ""
-    subtasks: list[SubtaskDraft] = []
+    subtasks: list[FirstSubtask] = []
     metadata: Json = {}
 
     @model_validator(mode="after")
@@ -242,6 +271,8 @@ class NewPlan(Body):
 class SubtaskWanted(SubtaskTextChange, WithKey, Body):
     """With a key one that is there (what is not named stays), without one a new one."""
 
+    model_config = ConfigDict(json_schema_extra=NEW_ONES_HAVE_A_NAME)
+
     @model_validator(mode="after")
     def new_ones_have_a_name(self) -> Self:
         if self.key is None and self.name is None:
@@ -253,7 +284,9 @@ class PlanPatch(Body):
     """`subtasks` is the whole list of those not started: in this order, and missing ones are
     removed. `metadata` is a merge-patch and makes no version."""
 
-    title: Annotated[Title, Field(min_length=1)] | None = None
+    title: Annotated[Title, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})] | None = (
+        None
+    )
     content: Content | None = None
     expected_outcome: Text | None = None
     metadata: Json | None = None
@@ -271,7 +304,7 @@ class Approval(Body):
 
 
 class Feedback(Body):
-    feedback: Text
+    feedback: Annotated[Text, Field(json_schema_extra={"pattern": VISIBLE})]
 
 
 class Reason(Body):
@@ -308,7 +341,7 @@ class Anew(Body):
 class Limits(Body):
     """New limits; what is not named stays, null takes a limit away."""
 
-    tokens: int | None = None
-    cost_usd: float | None = None
-    seconds: float | None = None
-    model_calls: int | None = None
+    tokens: Count | None = None
+    cost_usd: Amount | None = None
+    seconds: Amount | None = None
+    model_calls: Count | None = None

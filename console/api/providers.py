@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
+from pydantic import ConfigDict, Field, JsonValue
 
 from agents.db import in_db
 from agents.errors import NotFound
 from agents.llm import catalog, providers
 from agents.llm.catalog import Listing
+from agents.llm.known_providers import KNOWN_PROVIDERS
 from agents.llm.providers import ProviderEdit, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
+from console.api.fields import Headers, Json, Secret, ShortName, WebAddress
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 
 router = Router(tags=["providers"])
 
 
+Dollars = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": 100_000})]
+NAMES_OF_MODELS: Json = {"type": "string", "pattern": "^[ -~]{1,200}$"}
+NAMES_OF_FLAGS: Json = {"type": "string", "enum": [*sorted(providers.FLAGS)]}
+WITH_OWN_ADDRESS: list[JsonValue] = [each.name for each in KNOWN_PROVIDERS if each.address]
+UNKNOWN_ONES_HAVE_AN_ADDRESS: Json = {
+    "if": {"not": {"properties": {"name": {"enum": WITH_OWN_ADDRESS}}}},
+    "then": {"properties": {"base_url": {"type": "string"}}, "required": ["base_url"]},
+}
+
+
 class Price(Body):
     """US dollars per million tokens; cached ones cost what others do where nothing is said."""
 
-    input: float
-    output: float
-    cached_input: float | None = None
+    input: Dollars
+    output: Dollars
+    cached_input: Dollars | None = None
 
 
 class ProviderShape(Schema):
@@ -43,17 +58,25 @@ class ProviderShape(Schema):
 class ProviderChange(Body):
     """What is left out stays as it is; an empty key, or {}, takes away what was set."""
 
-    base_url: str | None = None
-    key: str | None = None
-    headers: dict[str, str] | None = None
-    prices: dict[str, Price] | None = None
-    flags: dict[str, bool] | None = None
+    base_url: WebAddress | None = None
+    key: Secret | None = None
+    headers: Headers | None = None
+    prices: (
+        Annotated[dict[str, Price], Field(json_schema_extra={"propertyNames": NAMES_OF_MODELS})]
+        | None
+    ) = None
+    flags: (
+        Annotated[dict[str, bool], Field(json_schema_extra={"propertyNames": NAMES_OF_FLAGS})]
+        | None
+    ) = None
 
 
 class NewProvider(ProviderChange):
     """A provider known by name needs no address: its own is taken."""
 
-    name: str
+    model_config = ConfigDict(json_schema_extra=UNKNOWN_ONES_HAVE_AN_ADDRESS)
+
+    name: ShortName
 
 
 class TestedShape(Schema):

@@ -15,6 +15,7 @@ from ninja import Query, Schema
 from pydantic import ConfigDict, Field, JsonValue
 
 from agents.models import Conversation, Message, ToolCall
+from console.api.fields import NotBlank
 from plans.queries import active_plan_id
 
 PER_PAGE = 50
@@ -86,7 +87,7 @@ class NewConversation(Body):
 
 
 class ConversationPatch(Body):
-    title: Annotated[str, Field(min_length=1, max_length=200)]
+    title: Annotated[NotBlank, Field(min_length=1, max_length=200)]
 
 
 class ToolCallShape(Schema):
@@ -117,7 +118,7 @@ class MessageShape(Schema):
 class NewMessage(Body):
     """`plan` and `plan_version` are what was read: words approve only together with both."""
 
-    text: str
+    text: NotBlank
     plan: int | None = None
     plan_version: int | None = None
 

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Router
 from ninja.responses import Status
-from pydantic import JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from agents.models import ToolSource
 from agents.tools.integrations import actions
 from console.api.auth import person
+from console.api.fields import Headers, Json, ShortName, WebAddress
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 from console.integration_schemas import SourceShape, shape
 
 router = Router(tags=["tools"])
+
+
+AN_ADDRESS: Json = {"type": "string", "pattern": r"^https?://[A-Za-z0-9]", "maxLength": 2000}
+NOTHING: Json = {"type": "string", "maxLength": 0}
+IS_OPENAPI: Json = {"properties": {"kind": {"const": "openapi"}}}
+HAS_COMMAND: Json = {
+    "properties": {"command": {"type": "string", "minLength": 1}},
+    "required": ["command"],
+}
+# A service has an address, or an MCP server a command instead; only OpenAPI has a document.
+ONE_WAY: Json = {
+    "if": HAS_COMMAND,
+    "then": {"properties": {"url": NOTHING, "kind": {"const": "mcp"}}},
+    "else": {"properties": {"url": AN_ADDRESS}, "required": ["url"]},
+    "anyOf": [IS_OPENAPI, {"properties": {"spec": {"type": "null"}}}],
+}
 
 
 class NewSource(Body):
@@ -27,14 +46,18 @@ class NewSource(Body):
     not at `<url>/openapi.json`.
     """
 
-    name: str
+    model_config = ConfigDict(json_schema_extra=ONE_WAY)
+
+    name: ShortName
     kind: ToolSource.Kind
     url: str = ""
     command: str = ""
-    spec: str | dict[str, JsonValue] | None = None
-    headers: dict[str, str] = {}
+    spec: WebAddress | dict[str, JsonValue] | None = None
+    headers: Headers = {}
     inject: dict[str, JsonValue] = {}
-    timeout_s: int = 60
+    timeout_s: Annotated[
+        int, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})
+    ] = 60
     trusts_hints: bool = False
 
 

@@ -22,7 +22,7 @@ api = NinjaAPI(
     title="Planside",
     version="1",
     description="Conversations with agents, and the plans a person approves. "
-    'Every error is {"detail": "one sentence"}.',
+    'Every error is {"detail": "one sentence"}. No text holds a null character.',
     docs_url=None,
     auth=[Token(), Session()],
     parser=errors.Json(),

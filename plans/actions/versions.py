@@ -99,10 +99,10 @@ def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
 
 
 def find(plan: Plan, key: str) -> Subtask:
-    """A subtask of the checklist. Raises Invalid where there is none of that key."""
+    """A subtask of the checklist. Raises NotFound where there is none of that key."""
     subtask = checklist(plan).filter(key=key).first()
     if subtask is None:
-        raise Invalid(f"There is no subtask {key[:20]} in this plan.")
+        raise NotFound(f"There is no subtask {key[:20]} in this plan.")
     return subtask
 
 

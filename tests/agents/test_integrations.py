@@ -117,7 +117,7 @@ def test_a_source_that_cannot_be_asked_keeps_what_was_known_and_says_why():
 def test_a_new_source_that_cannot_be_asked_is_not_kept():
     http.use(httpx.MockTransport(lambda request: httpx.Response(404)))
     source = add_source("pets", kind="openapi", url=URL, by="alice")
-    with pytest.raises(Invalid):
+    with pytest.raises(Conflict):
         async_to_sync(register)(source, "alice")
     assert not ToolSource.objects.exists()
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from agents.tools.integrations.openapi.http import call_operation
 from tests.agents.petstore import many, petstore
@@ -81,9 +82,9 @@ def test_a_service_is_added_from_a_file(home, tmp_path):
     assert done.stdout.startswith(
         "pets  openapi  http://127.0.0.1:9  6 tools\n  pets__get_pet  (reads)\n"
     )
-    spec.write_text(json.dumps(many(300)))
+    spec.write_text(yaml.safe_dump(many(300)).replace("get:", "get: 3\n    put:", 1))
     told = tools(home, "add", "many", *where).stdout
-    assert told.count("many__thing") == 300 and "the first 200 are offered" in told
+    assert told.count("many__thing") == 300 and "300 of 301 operations" in told
 
 
 def test_what_cannot_be_added_is_one_sentence_and_leaves_nothing(home, tmp_path):
@@ -92,6 +93,8 @@ def test_what_cannot_be_added_is_one_sentence_and_leaves_nothing(home, tmp_path)
     spec.write_text("openapi: 3.0.0\n")
     pets = ("--openapi", "http://127.0.0.1:9")
     assert "the connection failed" in refused(home, "add", "gone", *pets)
+    assert "paths" in refused(home, "add", "yaml", *pets, "--spec", str(spec))
+    spec.write_text("openapi: {]\n")
     assert "YAML" in refused(home, "add", "yaml", *pets, "--spec", str(spec))
     assert "No such file" in refused(home, "add", "yaml", *pets, "--spec", "nothing.json")
     assert "built in" in refused(home, "add", "shell", *pets)

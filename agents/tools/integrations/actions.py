@@ -128,14 +128,14 @@ def remove_source(name: str, by: str) -> None:
 
 
 async def register(source: ToolSource, by: str) -> ToolSource:
-    """The first look at a new source: one that cannot be asked is not kept. Raises Invalid.
+    """The first look at a new source: one that cannot be asked is not kept. Raises Conflict.
 
     One that wants somebody to sign in is: that is the next step.
     """
     source = await refresh_source(source)
     if source.error and not source.sign_in:
         await in_db(remove_source, source.name, by)
-        raise Invalid(source.error)
+        raise Conflict(source.error)
     return source
 
 

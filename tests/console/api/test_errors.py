@@ -35,7 +35,7 @@ def test_a_method_the_address_does_not_take_is_a_sentence(alice, said):
         (b"", "body is missing"),
         (b"{", "not valid JSON"),
         (b"[]", "must be a JSON object"),
-        (b"null", "must be a JSON object"),
+        (b"null", "agent is missing"),
         (b"\xff", "not JSON in UTF-8"),
         (b'{"agent": "\\ud800"}', "half of a character"),
         (b'{"agent": "a\\u0000b"}', "null character"),

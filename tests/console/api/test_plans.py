@@ -188,7 +188,6 @@ class TestEditing:
         [
             [],
             [{}],
-            [{"key": "s9"}],
             [{"key": "s1"}, {"key": "s1"}],
             [{"name": ""}],
             [{"key": "s1", "state": "done"}],
@@ -197,6 +196,11 @@ class TestEditing:
     )
     def test_a_list_that_cannot_be_changes_nothing(self, alice, plan, said, wanted):
         said(alice.patch(f"/plans/{plan['id']}", {"subtasks": wanted}, If_Match="1"), 422)
+        assert alice.get(f"/plans/{plan['id']}").json()["version"] == 1
+
+    def test_a_subtask_that_is_not_there_is_not_found(self, alice, plan, said):
+        edit = {"subtasks": [{"key": "s9"}]}
+        said(alice.patch(f"/plans/{plan['id']}", edit, If_Match="1"), 404)
         assert alice.get(f"/plans/{plan['id']}").json()["version"] == 1
 
     def test_metadata_is_merged_and_makes_no_version(self, alice, plan):

@@ -56,7 +56,7 @@ def test_a_subtask_there_is_not_is_not_there(alice, path, said):
         said(alice.delete(f"{path}/{key}"), 404)
         said(alice.post(f"{path}/{key}/retry"), 404)
         said(alice.post(f"{path}/{key}/skip"), 404)
-    said(alice.post(path, {"name": "x", "after": "s9"}), 422)
+    said(alice.post(path, {"name": "x", "after": "s9"}), 404)
 
 
 @pytest.mark.parametrize(

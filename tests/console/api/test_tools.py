@@ -52,7 +52,7 @@ def test_everybody_sees_which_tools_there_are_but_not_where_they_live(admin, bob
 
 def test_a_service_that_cannot_be_asked_is_refused_and_not_kept(admin, said):
     http.use(httpx.MockTransport(lambda request: httpx.Response(503)))
-    assert "503" in said(admin.post("/tools", PETS), 422)
+    assert "503" in said(admin.post("/tools", PETS), 409)
     assert admin.get("/tools").json()["count"] == 0
 
 
