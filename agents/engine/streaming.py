@@ -92,7 +92,12 @@ class LiveText:
         if layer is None:
             return
         blocks = list(enumerate(split_blocks("".join(self.parts)), self.first_open))
-        frame = {"type": "text.streamed", "message": self.message_id, "blocks": blocks}
+        frame = {
+            "type": "text.streamed",
+            "message": self.message_id,
+            "at": len(self.head),
+            "blocks": blocks,
+        }
         await layer.group_send(self.group, frame)
 
     async def keep(self) -> None:

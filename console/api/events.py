@@ -13,8 +13,17 @@ from channels.layers import BaseChannelLayer, get_channel_layer
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
-from agents.events import MOST_READ, Document, document_of, group_of, read_after, seq_of
+from agents.events import (
+    MOST_READ,
+    Document,
+    document_of,
+    group_of,
+    read_after,
+    seq_of,
+    text_group_of,
+)
 from console.api.auth import conversation_of, person
+from console.api.live_texts import LiveTexts
 from console.api.shapes import EventShape, Page, answers
 from console.form_parsing import EVENT, number
 from console.live.sessions import Credential, LiveSession, credential_of, live_sessions
@@ -23,19 +32,27 @@ router = Router(tags=["conversations"])
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
 # then sends tells proxies, and us, whether anybody is still there.
 LOOK_EVERY = 15
+TEXT_STREAMED = "text.streamed"
 
 
 @router.get("/{id}/events", response=answers(Page[EventShape], 404))
 def events(
-    request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0
+    request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0, text: bool = False
 ) -> HttpResponseBase:
-    """Events after a seq; with `Accept: text/event-stream` they keep coming, id = seq."""
+    """Events after a seq; with `Accept: text/event-stream` they keep coming, id = seq.
+
+    With `text=1` the stream has the texts of replies too, while they are being written, as events
+    of the type `text` without an id: {message, kind: text or reasoning, from, text, done}. From the
+    code point `from` on, `text` takes the place of what was there; after a lost connection the
+    first piece of a message begins at 0.
+    """
     conversation = conversation_of(request, id)
     if "text/event-stream" in request.headers.get("Accept", ""):
         # A browser that lost the stream names the last id it saw.
         after = max(after, number(request.headers.get("Last-Event-ID", ""), EVENT) or 0)
+        texts = LiveTexts(conversation.pk) if text else None
         return StreamingHttpResponse(
-            tail(conversation.pk, after, credential_of(request, person(request))),
+            tail(conversation.pk, after, credential_of(request, person(request)), texts),
             content_type="text/event-stream; charset=utf-8",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
@@ -44,7 +61,9 @@ def events(
     return JsonResponse({"items": items, "count": rows.count()})
 
 
-async def tail(conversation_id: int, after: int, credential: Credential) -> AsyncIterator[str]:
+async def tail(
+    conversation_id: int, after: int, credential: Credential, texts: LiveTexts | None = None
+) -> AsyncIterator[str]:
     """Listen, send what is there, then what comes, until the reader leaves or may not read on.
 
     What comes is told with its announcement; where one is missing, the rows are read. The reader's
@@ -54,7 +73,11 @@ async def tail(conversation_id: int, after: int, credential: Credential) -> Asyn
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
     channel = await layer.new_channel()
-    await layer.group_add(group_of(conversation_id), channel)
+    groups = [group_of(conversation_id)]
+    if texts is not None:
+        groups.append(text_group_of(conversation_id))
+    for group in groups:
+        await layer.group_add(group, channel)
     is_over = False
     waiting: asyncio.Timeout | None = None
 
@@ -69,24 +92,41 @@ async def tail(conversation_id: int, after: int, credential: Credential) -> Asyn
     live_sessions().add(session)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
-        told: list[Document] = []
+        if texts is not None and (piece := await texts.being_written()):
+            yield piece
+        news: Document = {}
         while not is_over:
-            events = told if follow(told, after) else await read_events(conversation_id, after)
-            if events:
-                after = seq_of(events[-1])
-                yield "".join(map(frame_of, events))
-            told = []
-            if len(events) == MOST_READ:  # there may be more
+            piece, after, is_all = await piece_after(news, conversation_id, after, texts)
+            if piece:
+                yield piece
+            news = {}
+            if not is_all:
                 continue
             try:
                 async with asyncio.timeout(0 if is_over else LOOK_EVERY) as waiting:
-                    told = await newer(layer, channel, after)
+                    news = await newer(layer, channel, after)
             except TimeoutError:
                 if not is_over:
                     yield ": still here\n\n"
     finally:
         live_sessions().remove(session)
-        await layer.group_discard(group_of(conversation_id), channel)
+        for group in groups:
+            await layer.group_discard(group, channel)
+
+
+async def piece_after(
+    news: Document, conversation_id: int, after: int, texts: LiveTexts | None
+) -> tuple[str, int, bool]:
+    """What to send upon news, the seq that the reader then has, and whether that is all for now."""
+    if texts is not None and news.get("type") == TEXT_STREAMED:
+        return await texts.after_frame(news), after, True
+    told = events_in(news, after)
+    events = told if follow(told, after) else await read_events(conversation_id, after)
+    if not events:
+        return "", after, True
+    texts_too = await texts.after_events(events) if texts is not None else ""
+    piece = "".join(map(frame_of, events)) + texts_too
+    return piece, seq_of(events[-1]), len(events) < MOST_READ
 
 
 @database_sync_to_async
@@ -94,12 +134,18 @@ def read_events(conversation_id: int, after: int) -> list[Document]:
     return [document_of(event) for event in read_after(conversation_id, after)]
 
 
-async def newer(layer: BaseChannelLayer, channel: str, after: int) -> list[Document]:
-    """What the next announcement of something newer tells; nothing if it only says that."""
+async def newer(layer: BaseChannelLayer, channel: str, after: int) -> Document:
+    """The next frame of text, or announcement of something newer."""
     while True:
-        message = await layer.receive(channel)
-        if message.get("seq", 0) > after:
-            return [event for event in message.get("events", ()) if seq_of(event) > after]
+        message: Document = await layer.receive(channel)
+        if message["type"] == TEXT_STREAMED or seq_of(message) > after:
+            return message
+
+
+def events_in(news: Document, after: int) -> list[Document]:
+    """What an announcement tells; nothing if it only says that there is something."""
+    told = news.get("events")
+    return [event for event in told if seq_of(event) > after] if isinstance(told, list) else []
 
 
 def follow(events: list[Document], after: int) -> bool:
