@@ -8,7 +8,7 @@ INSTALL = $(UV) pip install --quiet --require-hashes --python $(BIN)/python
 LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml
 
-.PHONY: run test lint bench bench-drawing bench-real shape trace chaos lock telemetry clean compare-pages
+.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock telemetry clean compare-pages
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -18,6 +18,11 @@ test: .venv/.dev
 
 lint: .venv/.dev
 	@.ci/lint
+
+# Against software of others: MCP servers from PyPI and npm. Needs uvx or .tools/bin/uvx, node with npx,
+# git, both registries (UV_* and npm_config_* are passed on) and, for one test, CHROMIUM.
+real: .venv/.dev
+	@PLANSIDE_REAL=1 CHROMIUM=$$(.ci/chromium) $(BIN)/python -m pytest -q -n 1 tests/real
 
 # Speed, memory and weight of the live server; how pages grow with plans and conversations.
 bench: .venv/.dev

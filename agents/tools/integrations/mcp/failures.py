@@ -27,6 +27,8 @@ UNREADABLE = (
     "Failed to parse SSE message: ",
     "SSE stream failed: ",
 )
+# How the SDK refuses a result that does not fit the tool's own description of it.
+ODD_RESULT = re.compile("structured content|Invalid schema for tool")
 ADDRESS = re.compile(r"https?://[^ ]+")
 # What the SDK says for a status, which it does not name.
 STAND_INS = ("Server returned an error response", "Not Found", "Session terminated")
@@ -78,6 +80,8 @@ def reason(error: BaseException) -> str:
         return (
             f"its sign-in failed: {one_line(re.sub(r'https?://[^ ]+', 'an address', str(error)))}"
         )
+    if isinstance(error, RuntimeError) and ODD_RESULT.search(str(error)):
+        return "what it gave is not what it says that the tool gives"
     if not isinstance(error, MCPError):
         return "the connection broke"
     if error.message.startswith(UNREADABLE):

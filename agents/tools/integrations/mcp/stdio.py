@@ -39,7 +39,10 @@ MOST_NOISE = 256 * 1024  # bytes of other text between two messages
 # Seconds a server has after its stdin was closed, and again after SIGTERM.
 GRACE = 0.4
 KEPT_OF_STDERR = 8000
-INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ")
+INHERITED = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
 
 Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
@@ -149,6 +152,7 @@ class Child:
                     return "what it prints is not MCP"
                 continue
             noise = 0
+            mend_schemas(message)
             await session.send(SessionMessage(message))
 
     async def write_messages(self, session: Outgoing) -> None:
@@ -193,6 +197,19 @@ class Child:
         code = self.process.returncode
         ending = "it ended" if code is None else f"it ended with exit code {code}"
         return self.fault or ending + (f": {line}" if line else "")
+
+
+def mend_schemas(message: object) -> None:
+    """Some servers do not say that a tool's arguments are an object.
+
+    The SDK refuses the whole list for it.
+    """
+    result = getattr(message, "result", None)
+    tools = result.get("tools") if isinstance(result, dict) else None
+    for tool in tools if isinstance(tools, list) else []:
+        schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+        if isinstance(schema, dict):
+            schema.setdefault("type", "object")
 
 
 def folder_of(name: str) -> Path:
