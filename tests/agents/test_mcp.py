@@ -297,6 +297,9 @@ UV = """  × No solution found when resolving tool dependencies:
   ╰─▶ Because nope was not found in the package registry and you require nope,
       we can conclude that your requirements are unsatisfiable.
 """
+UV_TO_A_PIPE = """error: No solution found when resolving tool dependencies
+  cause: Because nope depends on mcp==2.3.0 and only mcp==2.2.0 is available, it cannot be used.
+"""
 NODE = """node:internal/modules/cjs/loader:1228
   throw err;
   ^
@@ -318,6 +321,7 @@ KeyError: 'TOKEN'
         (NPM, "404 Not Found - GET https://registry.npmjs.org/nope - Not found"),
         (NPM.replace("npm error", "npm ERR!"), "404 Not Found - GET"),
         (UV, "Because nope was not found in the package registry and you require nope, we can"),
+        (UV_TO_A_PIPE, "Because nope depends on mcp==2.3.0 and only"),
         (NODE, "Error: Cannot find module '/x/server.js'"),
         (PYTHON, "KeyError: 'TOKEN'"),
         ("starting\nno more power\n", "no more power"),

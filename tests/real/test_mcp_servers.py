@@ -50,7 +50,9 @@ async def test_git(server, tmp_path):
 
 
 async def test_sqlite_keeps_its_file_in_the_folder_of_the_server(server, settings):
-    sqlite, tools = await server("sqlite", f"{UVX} mcp-server-sqlite --db-path notes.db")
+    sqlite, tools = await server(
+        "sqlite", f"{UVX} --with 'mcp<2' mcp-server-sqlite --db-path notes.db"
+    )
     assert "write_query" in tools
     await call(sqlite, "create_table", query="CREATE TABLE notes (text TEXT)")
     await call(sqlite, "write_query", query="INSERT INTO notes VALUES ('tidy up')")

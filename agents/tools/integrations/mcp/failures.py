@@ -139,6 +139,7 @@ def refusal_of(status: int, has_key: bool) -> str:
 # What a program wrote before it ended.
 
 NPM = re.compile(r"npm (?:error|ERR!)\s?")
+CAUSES = ("╰─▶", "cause: ")
 UNTELLING = re.compile(r"code |errno |syscall |path |A complete log|$")
 ERROR = re.compile(r"\s*(?:Uncaught )?[\w.]*(?:Error|Exception)(?: \[\w+\])?: |(?i:error|fatal): ")
 
@@ -151,7 +152,7 @@ def telling_line(stderr: str) -> str:
         if not UNTELLING.match(line):
             return one_line(line)
     for number, line in enumerate(lines):  # uv draws a tree, and breaks its lines
-        if line.startswith("╰─▶"):
-            return one_line(" ".join(lines[number:]).removeprefix("╰─▶"))
+        if line.startswith(CAUSES):
+            return one_line(" ".join(lines[number:]).removeprefix("╰─▶").removeprefix("cause:"))
     errors = [line for line in lines if ERROR.match(line)]
     return one_line((errors or lines or [""])[-1])
