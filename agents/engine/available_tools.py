@@ -103,7 +103,7 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
         return granted and open_now and allows(names, tool.name)
 
     operations = list(filter(is_open, operations))
-    window = window_for(turn.config)
+    window = window_for(turn.config) if operations else 0
     selection = select(operations, {*now.words, *names}, window)
     by_name = {tool.name: tool for tool in selection.left_out}
     unlocked = [by_name.pop(n) for n in turn.checkpoint.get("unlocked", []) if n in by_name]

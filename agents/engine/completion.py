@@ -15,7 +15,7 @@ from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.handlers import Instruction, handler_of, refresh_config
-from agents.engine.images import images_in, load_images
+from agents.engine.images import load_images
 from agents.engine.prompt import (
     NEVER_DROPPED,
     last_reply_id,
@@ -27,9 +27,10 @@ from agents.engine.prompt import (
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.engine.usage import cost_of
 from agents.errors import TurnFailed
-from agents.llm.catalog import model_info, window_for
+from agents.llm.catalog import model_info, own_window, window_of
 from agents.llm.client import stream
 from agents.llm.images import without_images
+from agents.llm.model_info import ModelInfo
 from agents.llm.providers import resolve
 from agents.llm.reply import ReasoningPart, Reply
 from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage, ModelRequest
@@ -143,25 +144,23 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     offered = available.listed if runs_calls and labels is None else []
     tools = [tool.as_function(described.get(tool.name)) for tool in offered]
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
-    window = window_for(turn.config, provider, model)
+    endpoint = resolve(provider)
+    info = model_info(endpoint, model)
+    window = own_window(turn.config) or window_of(endpoint, info)
     messages = request_messages(step, available, tools, labels, window)
     return ModelRequest(
-        endpoint=resolve(provider),
+        endpoint=endpoint,
         model=model,
-        messages=images_for(provider, model, messages),
+        messages=images_for(info, messages),
         tools=tools,
         temperature=temperature if config.temperature is None else config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
     )
 
 
-def images_for(provider: str, model: str, messages: list[ChatMessage]) -> list[ChatMessage]:
+def images_for(info: ModelInfo | None, messages: list[ChatMessage]) -> list[ChatMessage]:
     """Images for a model that sees; where its server says that it does not, their names."""
-    is_blind = (
-        images_in(messages)
-        and (info := model_info(provider, model)) is not None
-        and info.sees_images is False
-    )
+    is_blind = info is not None and info.sees_images is False
     return without_images(messages) if is_blind else load_images(messages)
 
 

@@ -161,21 +161,22 @@ def history(before: Turn) -> list[ChatMessage]:
 
     Read from its end, and no further than a context window can hold.
     """
-    room = window_for(before.config) * CHARACTERS_PER_TOKEN
     earlier: list[StoredMessage] = []
-    oldest, count = before.pk, 20
-    while room > 0:
+    oldest, count, length, room = before.pk, 20, 0, 1
+    while length < room:
         rows = earlier_turns.rows(conversation=before.conversation_id, before=oldest)
         turns = [pk for (pk,) in rows[:count]]
         if not turns:
             break
-        oldest, count = turns[-1], EARLIER_TURNS
         read = messages_of(turns)
         visible = [each for each in read if each.seq > before.conversation.cleared_seq]
-        room -= sum(len(each.text) for each in visible)
+        length += sum(len(each.text) for each in visible)
         earlier = [*visible, *earlier]
-        if len(visible) < len(read):  # the rest was said before the last /clear
+        # There is no more, or it was said before the last /clear.
+        if len(turns) < count or len(visible) < len(read):
             break
+        oldest, count = turns[-1], EARLIER_TURNS
+        room = window_for(before.config) * CHARACTERS_PER_TOKEN
     return to_messages(earlier)
 
 

@@ -187,11 +187,9 @@ def listed_models(provider: str, address: str, name: str) -> QuerySet[ListedMode
     return ListedModel.objects.filter(at_provider, name=name)
 
 
-def model_info(provider: str, model: str) -> ModelInfo | None:
+def model_info(endpoint: Endpoint, model: str) -> ModelInfo | None:
     """What the provider has said of this model; None while it has said nothing."""
-    try:
-        endpoint = resolve(provider)
-    except Invalid:
+    if endpoint.provider == "demo":
         return None
     where = {"provider": endpoint.provider, "address": endpoint.base_url}
     for name in names_of(endpoint, model):
@@ -200,27 +198,34 @@ def model_info(provider: str, model: str) -> ModelInfo | None:
     return None
 
 
-def window_of(provider: str, model: str) -> int:
+def window_of(endpoint: Endpoint, info: ModelInfo | None) -> int:
     """The tokens a request may have, for an agent that does not say.
 
     A local server may load a model with a smaller window than the model has, and cuts what is
     longer without a word: until it is known with which, the common one counts.
     """
-    if (info := model_info(provider, model)) is None or not info.window:
+    if info is None or not info.window:
         return DEFAULT_WINDOW
-    known = known_provider(provider)
+    known = known_provider(endpoint.provider)
     if known and known.loads_less and not info.loaded_window:
         return min(info.window, DEFAULT_WINDOW)
     return info.window
 
 
-def window_for(config: Mapping[str, object], provider: str = "", model: str = "") -> int:
-    """The same for an agent's settings, which may say it themselves; a task of a chain may name
-    another provider and model."""
-    if said := config.get("context_window"):
-        return int(str(said))
-    named = provider or config.get("provider"), model or config.get("model")
-    return window_of(*(str(name or "") for name in named))
+def own_window(config: Mapping[str, object]) -> int:
+    """The tokens that an agent's settings themselves allow a request; 0 where they do not say."""
+    return int(str(config.get("context_window") or 0))
+
+
+def window_for(config: Mapping[str, object]) -> int:
+    """The tokens a request may have under an agent's settings."""
+    if own := own_window(config):
+        return own
+    try:
+        endpoint = resolve(str(config.get("provider") or ""))
+    except Invalid:
+        return DEFAULT_WINDOW
+    return window_of(endpoint, model_info(endpoint, str(config.get("model") or "")))
 
 
 def model_problem(provider: str, model: str) -> str:

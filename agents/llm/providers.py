@@ -38,18 +38,18 @@ DEMO_LABEL = "Demo model (scripted, offline)"
 
 
 @prepared
-def added(name: str) -> QuerySet[Provider, tuple[int]]:
-    return Provider.objects.filter(name=name).values_list("pk")
+def added(name: str) -> QuerySet[Provider]:
+    return Provider.objects.filter(name=name)
 
 
 def resolve(provider_name: str) -> Endpoint:
     """The endpoint of a provider. One that an admin has added goes before a built-in one."""
     name = provider_name.strip()
-    if added.rows(name=name):
-        # The row alone counts: the key of a built-in provider never goes to another address.
-        return endpoint_of(Provider.objects.get(name=name))
-    if name == "demo":
+    if name == "demo":  # which nobody can add
         return Endpoint("demo", DEMO_URL, label=DEMO_LABEL)
+    if rows := added.models(name=name):
+        # The row alone counts: the key of a built-in provider never goes to another address.
+        return endpoint_of(rows[0])
     if name in BY_NAME:
         return built_in(BY_NAME[name])
     raise Invalid(

@@ -13,8 +13,14 @@ from django.utils import timezone
 
 from agents import http
 from agents.llm import catalog, discovery
-from agents.llm.catalog import listing_of, model_info, model_problem, window_of
-from agents.llm.providers import ProviderEdit, add_provider, change_provider, set_key
+from agents.llm.catalog import listing_of, model_info, model_problem, window_for
+from agents.llm.providers import (
+    ProviderEdit,
+    add_provider,
+    change_provider,
+    resolve,
+    set_key,
+)
 from agents.models import Provider, ProviderListing
 from console.env import ProviderKey
 from tests.fake_model import say
@@ -54,9 +60,9 @@ def test_what_a_provider_lists_is_kept_and_read_without_asking_again(serve: Serv
     asked = serve({"id": "pixtral", "max_context_length": 131072, "capabilities": can})
     ask("mistral")
     count = len(asked)
-    found = model_info("mistral", "pixtral")
+    found = model_info(resolve("mistral"), "pixtral")
     assert found and (found.context_window, found.sees_images) == (131072, True)
-    assert model_info("mistral", "other") is None and model_info("nowhere", "m") is None
+    assert model_info(resolve("mistral"), "other") is None
     assert listing_of("mistral").is_new
     assert len(asked) == count
 
@@ -93,9 +99,9 @@ def test_what_was_said_at_another_address_is_not_read(serve: Serve, settings: An
     settings.PROVIDER_ADDRESSES = {"openai": "http://one.example/v1"}
     serve({"id": "m"})
     ask("openai")
-    assert model_info("openai", "m")
+    assert model_info(resolve("openai"), "m")
     settings.PROVIDER_ADDRESSES = {"openai": "http://two.example/v1"}
-    assert model_info("openai", "m") is None
+    assert model_info(resolve("openai"), "m") is None
     assert model_problem("openai", "other") == ""
 
 
@@ -112,7 +118,6 @@ def test_who_was_asked_lately_is_asked_again_only_if_wanted_anew(serve: Serve) -
 
 def listed(name: str, *models: str) -> None:
     """As if the provider had been asked just now."""
-    from agents.llm.providers import resolve
 
     row = ProviderListing.objects.create(
         provider=name, address=resolve(name).base_url, seconds=0.1, asked_at=timezone.now()
@@ -191,7 +196,7 @@ def test_the_window_is_what_the_server_says(
     settings.PROVIDER_KEYS = {"openai": ProviderKey("OPENAI_API_KEY", "k")}
     listed(provider, "m")
     ProviderListing.objects.get().models.update(**facts)
-    assert window_of(provider, "m") == window
+    assert window_for({"provider": provider, "model": "m"}) == window
 
 
 @pytest.mark.parametrize(("said", "is_kept"), [({}, False), ({"context_window": 32768}, True)])
