@@ -19,8 +19,9 @@ test: .venv/.dev
 lint: .venv/.dev
 	@.ci/lint
 
-# Against software of others: MCP servers from PyPI and npm. Needs uvx or .tools/bin/uvx, node with npx,
-# git, both registries (UV_* and npm_config_* are passed on) and, for one test, CHROMIUM.
+# Against software of others: MCP servers from PyPI and npm, published OpenAPI documents, generators
+# of clients. Needs uvx or .tools/bin/uvx, node with npx, git, both registries (UV_* and npm_config_*
+# are passed on) and, for one test, CHROMIUM.
 real: .venv/.dev
 	@PLANSIDE_REAL=1 CHROMIUM=$$(.ci/chromium) $(BIN)/python -m pytest -q -n 1 tests/real
 

@@ -1,6 +1,9 @@
 """Documents of every version, in JSON and YAML, however they are registered."""
 
+import asyncio
 import json
+import time
+from itertools import pairwise
 
 import httpx
 import pytest
@@ -9,9 +12,10 @@ import yaml
 from agents.errors import Invalid
 from agents.tools.base import ToolFailed
 from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.openapi.documents import parsed, read_operations
 from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.operations import operations_of
+from agents.tools.integrations.openapi.parser import Job
 from tests.agents.petstore import petstore
 
 URL = "https://pets.example"
@@ -234,6 +238,35 @@ async def test_where_there_is_no_document_the_usual_address_is_named():
         await read(f"{URL}/api")
 
 
+# Size
+
+
+async def test_a_large_document_holds_nothing_else_up():
+    example = [{"name": "x" * 200, "tags": ["a", "b"], "size": n} for n in range(42)]
+    paths = {
+        f"/things/{n}": {"get": {"operationId": f"thing{n}", "x-example": example}}
+        for n in range(1300)
+    }
+    document = json.dumps(petstore(paths=paths))
+    assert len(document) > 12_000_000
+    began = time.perf_counter()
+    json.loads(document)
+    parsing = time.perf_counter() - began
+    ticks = [time.perf_counter()]
+
+    async def tick():
+        while True:
+            await asyncio.sleep(0.001)
+            ticks.append(time.perf_counter())
+
+    ticking = asyncio.create_task(tick())
+    found = await parsed(document.encode(), Job("It", URL, "", 50))
+    ticking.cancel()
+    longest = max(later - sooner for sooner, later in pairwise(ticks))
+    assert len(found.operations) == 1300
+    assert longest < parsing / 2, "here is where it would be parsed otherwise"
+
+
 # Files
 
 
@@ -263,8 +296,10 @@ async def test_a_file_part_is_a_path_for_the_model_and_goes_out_as_the_file(fiel
     assert b'name="n"\r\n\r\n3\r\n' in request.content
 
 
-async def test_several_files_are_read_and_their_sizes_add_up():
+@pytest.mark.parametrize("is_optional", [False, True])
+async def test_several_files_are_read_and_their_sizes_add_up(is_optional):
     field = {"type": "array", "items": {"type": "string", "format": "binary"}}
+    field = {"anyOf": [field, {"type": "null"}]} if is_optional else field
     operation = upload({"type": "object", "properties": {"files": field}})
     limits = []
 

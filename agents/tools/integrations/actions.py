@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Mapping
@@ -149,7 +150,7 @@ async def refresh_source(source: ToolSource) -> ToolSource:
         else:
             found = await read_operations(source.url, source.spec, source.headers, longest)
             tools, skipped = found
-        check_inject(source, tools)
+        await asyncio.to_thread(check_inject, source, tools)
         changes: dict[str, object] = {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
         changes = {"error": redact(str(refusal), secrets_of(source))}

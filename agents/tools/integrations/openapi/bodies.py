@@ -60,10 +60,12 @@ def with_files(schema: Json, encoding: Json) -> tuple[Json, list[str]]:
         sent_as = mapping(encoding.get(name) or {}, "encoding")
         described = " ".join(filter(None, [text(field.get("description")), A_FILE]))
         path: Json = {"type": "string", "description": described}
-        if is_file(field, sent_as):
-            fields[name] = path
-        elif is_file(mapping(field.get("items") or {"type": "null"}, name), sent_as):
+        lists = [each for each in choices(field) if each.get("type") == "array"]
+        items = [mapping(each.get("items") or {}, name) for each in lists]
+        if items and is_file(items[0], sent_as):
             fields[name] = {"type": "array", "items": path}
+        elif not items and is_file(field, sent_as):
+            fields[name] = path
         else:
             continue
         files.append(name)
@@ -72,9 +74,8 @@ def with_files(schema: Json, encoding: Json) -> tuple[Json, list[str]]:
 
 def is_file(schema: Json, encoding: Json) -> bool:
     """Bytes: 3.0 says so by `format`, 3.1 by `contentMediaType`, or the part's type tells."""
-    choices = [*sequence(schema.get("anyOf"), "anyOf"), *sequence(schema.get("oneOf"), "oneOf")]
-    if choices:
-        return any(is_file(mapping(each, "anyOf"), encoding) for each in choices)
+    if (each := choices(schema)) != [schema]:
+        return any(is_file(one, encoding) for one in each)
     kinds = schema.get("type") or "string"
     if "string" not in (kinds if isinstance(kinds, list) else [kinds]):
         return False
@@ -82,6 +83,12 @@ def is_file(schema: Json, encoding: Json) -> bool:
         return True
     media = text(schema.get("contentMediaType")) or text(encoding.get("contentType"))
     return media.lower().startswith(BINARY) and not schema.get("contentEncoding")
+
+
+def choices(schema: Json) -> list[Json]:
+    """What a value may be: an optional one is something or null."""
+    several = [*sequence(schema.get("anyOf"), "anyOf"), *sequence(schema.get("oneOf"), "oneOf")]
+    return [mapping(each, "anyOf") for each in several] or [schema]
 
 
 def is_json(kind: str) -> bool:
