@@ -105,8 +105,9 @@ class ScriptedTransport(httpx.AsyncBaseTransport):
         self.script.replies.extend(replies)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if request.url.path.endswith("/models"):
-            return httpx.Response(200, json=MODELS)
+        if request.method == "GET":
+            is_list = request.url.path.endswith("/models")
+            return httpx.Response(200, json=MODELS) if is_list else httpx.Response(404)
         asked = json.loads(await request.aread())
         self.headers.append(request.headers)
         reply = self.script.next(asked)

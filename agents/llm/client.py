@@ -50,10 +50,8 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
         for _ in range(MOST_PAUSES):
             if asked is None:
                 break
-            async with aclosing(_parts(asked, draft)) as parts:
+            async with aclosing(_parts(asked, draft, call)) as parts:
                 async for part in parts:
-                    if not call.answers:
-                        call.first_piece()
                     yield part
             asked = draft.go_on(asked)
         reply = draft.finished(request.estimated_tokens)
@@ -70,7 +68,7 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
 
 
 async def _parts(
-    request: ModelRequest, draft: ReplyDraft
+    request: ModelRequest, draft: ReplyDraft, call: hooks.ModelCall
 ) -> AsyncGenerator[TextPart | ReasoningPart, None]:
     """What one answer adds to the draft. Raises ModelError.
 
@@ -85,6 +83,8 @@ async def _parts(
                 aclosing(_documents(request, response, draft)) as documents,
             ):
                 async for document in documents:
+                    if not call.answers:
+                        call.first_piece()
                     for part in _added(request, draft, document):
                         yield part
             return

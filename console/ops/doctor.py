@@ -37,7 +37,8 @@ from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import note_on, refresh_source
-from agents.tools.ssrf_guard import usual_tls
+from agents.tools.integrations.openapi.http import exchange
+from agents.tools.integrations.openapi.requests import Request
 from console import env
 from console.agent_tools import note_on_large_offers
 from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
@@ -202,9 +203,8 @@ async def silence_of(source: ToolSource) -> str:
     if source.kind != ToolSource.Kind.OPENAPI:
         return ""
     try:
-        async with httpx.AsyncClient(verify=usual_tls(), timeout=SOURCE_PATIENCE) as client:
-            await client.head(source.url)
-    except (httpx.HTTPError, httpx.InvalidURL):
+        await exchange(Request("HEAD", source.url), 0, SOURCE_PATIENCE)
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         return f"{redacted_url(source.url)} does not answer."
     return ""
 

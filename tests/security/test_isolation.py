@@ -48,7 +48,7 @@ SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id"}
 NAMES = {"key", "n", "source"}
-FOR_EVERYBODY = {"settings/models/<slug:name>/test"}
+FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
 API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
