@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.demo.script import SCRIPT
-from agents.errors import Conflict, Invalid
+from agents.errors import Conflict, NotFound
 from plans import actions
 from tests.fake_model import say
 from tests.world import plan_of, proposed, scripted, texts
@@ -32,7 +32,7 @@ def test_the_message_of_a_replan_says_replan_as_its_button_does():
 @pytest.mark.parametrize("key", ["s9"])
 def test_a_replan_that_cannot_be_is_refused_in_the_same_words(key):
     c = proposed("Read")
-    with pytest.raises(Invalid, match="no subtask s9"):
+    with pytest.raises(NotFound, match="no subtask s9"):
         actions.replan_rest(plan_of(c), "alice", key)
     scripted(say("."))
     actions.replan_rest(plan_of(c), "alice")

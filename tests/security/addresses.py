@@ -75,12 +75,12 @@ def least(schema):
     """The smallest document that a schema takes."""
     if "$ref" in schema:
         return least(document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
-    if choices := schema.get("anyOf") or schema.get("allOf"):
-        return least(choices[0])
     if "const" in schema or "enum" in schema:
         return schema.get("const", (schema.get("enum") or [None])[0])
     if schema.get("type") == "object":
         wanted = schema.get("required", [])
         return {name: least(schema["properties"][name]) for name in wanted}
+    if choices := schema.get("anyOf") or schema.get("allOf"):
+        return least(choices[0])
     empty = {"string": "x", "integer": 1, "number": 1, "boolean": True, "array": []}
     return empty[schema["type"]]

@@ -41,7 +41,9 @@ POSING = ("allow", "in_folder", "chain_document", "options", "owner", "user", "i
 # To whom a row belongs, by the way from its table to a person.
 WAYS = ("owner", "user", "conversation__owner", "turn__conversation__owner")
 WAYS += ("plan__conversation__owner", "subtask__plan__conversation__owner")
-SHARED_TABLES = ("ToolSource", "Provider")
+SHARED_TABLES = ("ToolSource", "OAuthLogin", "Provider")
+# What a provider listed when somebody asked it, which everybody may.
+FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel")
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def owned_by(user):
         elif model.__name__ in SHARED_TABLES:
             found[model.__name__] = sorted(map(repr, model.objects.values()))
         else:
-            assert model.__name__ in ("Tally",), f"say to whom a row of {model.__name__} belongs"
+            assert model.__name__ in FOR_EVERYBODY, f"say to whom a row of {model.__name__} belongs"
     return found
 
 

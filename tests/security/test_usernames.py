@@ -128,7 +128,7 @@ def test_a_person_called_agent_is_still_a_person_at_the_gate(name, confirm):
     client = Client()
     client.force_login(person(name))
     page = client.get(f"/plans/{plan.pk}/").content.decode()
-    assert ">Agent<" not in page.split("vlist")[1].split("</ol>")[0].split("v2")[1]
+    assert ">Agent<" not in page.split("version-list")[1].split("</ol>")[0].split("v2")[1]
 
 
 def story(name, confirm):
