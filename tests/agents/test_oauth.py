@@ -216,6 +216,51 @@ async def test_disconnecting_takes_the_tokens_back_there_and_here(guarded):
 
 
 @pytest.fixture
+async def listener():
+    """Some other server: its address, and all that it hears."""
+    heard = bytearray()
+
+    async def answer(reader, writer):
+        heard.extend(await reader.readuntil(b"\r\n\r\n"))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                heard.extend(await reader.read(10_000))
+        writer.write(b"HTTP/1.1 404 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as started:
+        yield f"http://127.0.0.1:{started.sockets[0].getsockname()[1]}", heard
+    await mcp.aclose_all()
+
+
+async def test_no_token_goes_to_a_server_that_had_the_same_name_before(guarded, listener):
+    address, heard = listener
+    await connected(guarded)
+    # As a process has it that has not heard yet that another one was registered in its place.
+    before = mcp.Server("guarded", url=f"{address}/mcp", signed_in=True)
+    with pytest.raises(Invalid):
+        await mcp.list_tools(before)
+    login = await in_db(OAuthLogin.objects.select_related("source").get)
+    assert b"POST /mcp" in heard and login.tokens["access_token"].encode() not in heard
+    assert login.source.sign_in == "connected"
+
+
+async def test_the_headers_of_a_service_do_not_go_to_where_its_tokens_are_taken_back(
+    guarded, listener
+):
+    address, heard = listener
+    source = await connected(guarded)
+    source.headers = {"X-Key": "of-the-service-alone"}
+    await in_db(source.save)
+    login = await in_db(OAuthLogin.objects.get)
+    login.endpoints["server"]["revocation_endpoint"] = f"{address}/revoke"
+    await in_db(login.save)
+    await sign_in.disconnect("guarded", "alice")
+    assert b"POST /revoke" in heard and login.tokens["refresh_token"].encode() in heard
+    assert b"of-the-service-alone" not in heard
+
+
+@pytest.fixture
 async def metadata():
     """An MCP server that names another place for signing in."""
     opened = []

@@ -43,19 +43,24 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ENDED = "its sign-in has ended: press Connect at the service in Settings > Tools"
 
 
-def logins(name: str) -> QuerySet[OAuthLogin]:
-    return OAuthLogin.objects.filter(source__name=name)
+def sources(server: Server) -> QuerySet[ToolSource]:
+    """Its row, if it is still registered: another server may have its name by now."""
+    return ToolSource.objects.filter(name=server.name, url=server.url)
+
+
+def logins(server: Server) -> QuerySet[OAuthLogin]:
+    return OAuthLogin.objects.filter(source__in=sources(server))
 
 
 class Storage:
     """Where the SDK keeps what it has got (its TokenStorage): the row of the source."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, server: Server) -> None:
+        self.server = server
         self.provider: OAuthClientProvider | None = None
 
     async def row(self) -> OAuthLogin | None:
-        return await in_db(logins(self.name).first)
+        return await in_db(logins(self.server).first)
 
     async def get_tokens(self) -> OAuthToken | None:
         row = await self.row()
@@ -95,21 +100,20 @@ class Storage:
         return {**found, "issuer": context.auth_server_url}
 
     async def update(self, **changes: object) -> None:
-        await in_db(logins(self.name).update, **changes)
+        await in_db(logins(self.server).update, **changes)
 
 
 class StoredSignIn(OAuthClientProvider):
     """Shows the stored token, and renews it. Where that fails, somebody has to sign in again."""
 
     def __init__(self, server: Server) -> None:
-        self.row = Storage(server.name)
+        self.row = Storage(server)
         super().__init__(server.url, client_metadata([]), self.row, self.refuse, self.wait)
         self.row.provider = self
 
     async def refuse(self, address: str) -> None:
-        sources = ToolSource.objects.filter(name=self.row.name)
         ended = {"sign_in": ToolSource.SignIn.ENDED, "updated_at": timezone.now()}
-        await in_db(sources.update, **ended)
+        await in_db(sources(self.row.server).update, **ended)
         raise SignInWanted(ENDED)
 
     async def wait(self) -> AuthorizationCodeResult:
@@ -161,7 +165,7 @@ class NewSignIn(OAuthClientProvider):
     """A person signs in: `address` is where the browser goes, and the row brings the answer."""
 
     def __init__(self, server: Server, redirect_uri: str, begun: asyncio.Future[str]) -> None:
-        self.row, self.begun = Storage(server.name), begun
+        self.row, self.begun = Storage(server), begun
         super().__init__(
             server.url, client_metadata([redirect_uri]), self.row, self.hand_out, self.wait
         )
@@ -224,7 +228,7 @@ def claim_renewal(row: OAuthLogin) -> bool:
 
 async def revoke(server: Server) -> None:
     """Tell the server that the tokens are no longer used, if it wants to know that."""
-    row = await in_db(logins(server.name).first)
+    row = await in_db(logins(server).first)
     endpoint = (row.endpoints.get("server") or {}).get("revocation_endpoint") if row else None
     if not row or not endpoint:
         return
@@ -237,5 +241,7 @@ async def revoke(server: Server) -> None:
                     {"token": token, "token_type_hint": kind, "client_id": row.client["client_id"]},
                     {},
                 )
+                # Made apart from the client, whose headers are for the server alone.
+                request = httpx2.Request("POST", endpoint, data=form, headers=headers)
                 with suppress(httpx2.HTTPError, ServerFailed):
-                    await client.post(endpoint, data=form, headers=headers)
+                    await client.send(request)
