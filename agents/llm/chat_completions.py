@@ -24,6 +24,7 @@ from agents.llm.reply import (
     as_text,
     call_of,
     distinct,
+    dollars,
     is_origin_of,
     parsed,
     token_count,
@@ -270,7 +271,6 @@ class ChatDraft:
         cut_short = self.finish_reason == "length"
         named = [draft for draft in self.calls if draft.name]
         calls = distinct([draft.finished(cut_short) for draft in named])
-        cost = usage.get("cost")
         return Reply(
             self.text,
             self.reasoning,
@@ -284,7 +284,7 @@ class ChatDraft:
                 details.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
             ),
             stored_tokens=token_count(details.get("cache_write_tokens")),  # OpenRouter
-            cost=float(cost) if isinstance(cost, int | float) and cost >= 0 else None,
+            cost=dollars(usage.get("cost")),
             wanted_back=self.wanted_back(named, calls),
         )
 

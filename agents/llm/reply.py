@@ -17,6 +17,7 @@ Json = dict[str, object]
 LONGEST_ID = 100_000  # characters; LiteLLM puts Gemini's signatures into ids
 MOST_CALLS = 128  # of one reply
 MOST_TOKENS = 10_000_000  # of one reply; more is a server's mistake
+DEAREST = 100_000.0  # US dollars for one reply; likewise
 
 
 @dataclass(frozen=True)
@@ -160,3 +161,9 @@ def as_texts(parts: object, name: str) -> list[str]:
 
 def token_count(value: object) -> int:
     return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0
+
+
+def dollars(value: object) -> float | None:
+    """None where it is no amount; JSON has numbers too large for a float, and Python reads NaN."""
+    is_amount = isinstance(value, int | float) and 0 <= value <= DEAREST
+    return float(value) if is_amount and isinstance(value, int | float) else None

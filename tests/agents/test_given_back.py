@@ -7,6 +7,7 @@ import pytest
 
 from agents.engine.prompt import BROKE_OFF
 from agents.engine.usage import cost_of
+from agents.llm.api import api_of
 from agents.llm.reply import Reply
 from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Message, Provider, ToolCall, Turn
@@ -135,6 +136,16 @@ def test_anthropic_takes_a_tenth_for_reading_and_a_quarter_more_for_writing():
 def test_openrouter_says_itself_what_a_reply_has_cost():
     assert cost(provider="openrouter", asked=10, cost=0.25) == Decimal("0.25")
     assert cost(provider="mine", asked=10, cost=0.25) is None
+
+
+@pytest.mark.parametrize("amount", [10**400, float("inf"), float("nan"), -1, "much", 10**6])
+def test_a_cost_that_is_no_amount_counts_for_nothing(amount):
+    usage = {"prompt_tokens": 10, "completion_tokens": 1, "cost": amount}
+    draft = api_of(Endpoint("openrouter", "http://models.invalid/v1")).draft()
+    choice = {"delta": {"content": "Hi"}, "finish_reason": "stop"}
+    assert list(draft.add({"choices": [choice], "usage": usage}))
+    reply = draft.finished(lambda: 0)
+    assert (reply.text, reply.tokens_in, reply.cost) == ("Hi", 10, None)
 
 
 # A plan with tools, by every vendor
