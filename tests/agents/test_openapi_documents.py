@@ -267,6 +267,18 @@ async def test_a_large_document_holds_nothing_else_up():
     assert longest < parsing / 2, "here is where it would be parsed otherwise"
 
 
+async def test_a_small_document_that_means_a_huge_one_is_one_sentence():
+    """Each operation refers to the same long list, in hundreds of places."""
+    names = {f"n{n}": {"$ref": "#/components/schemas/Long"} for n in range(400)}
+    body = {"content": {"application/json": {"schema": {"properties": names}}}}
+    paths = {f"/{n}": {"post": {"requestBody": body}} for n in range(8)}
+    long = {"enum": [f"{n:0100}" for n in range(1_000)]}
+    document = petstore(paths=paths, components={"schemas": {"Long": long}})
+    assert len(json.dumps(document)) < 500_000
+    with pytest.raises(Invalid, match="operations that are too large"):
+        await parsed(json.dumps(document).encode(), Job("It", URL, "", 50))
+
+
 # Files
 
 

@@ -23,6 +23,9 @@ from agents.tools.integrations.openapi.schemas import Json
 MOST_VALUES = 600_000  # JSON values of a document; those of GitHub and Stripe have about half
 MOST_MEMORY = 3 * 1024**3  # bytes of addresses: GitHub's document as YAML takes half of them
 MOST_SECONDS = 90  # of processor time
+# Characters of all operations, which stand in the memory of whoever asked: what is referred to is
+# written anew in each place.
+MOST_WRITTEN = 256 * 1024**2
 DEEPEST = 200
 
 
@@ -48,11 +51,21 @@ def main() -> None:
     try:
         root = document_in(sys.stdin.buffer.read(), job.subject)
         found = operations_of(root, job.url, job.read_from, job.longest, job.is_document)
+        lines = written([{"skipped": found.skipped}, *found.operations], job.subject)
     except Invalid as refusal:
-        lines: list[object] = [{"refused": str(refusal)}]
-    else:
-        lines = [{"skipped": found.skipped}, *found.operations]
-    sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
+        lines = [json.dumps({"refused": str(refusal)}) + "\n"]
+    sys.stdout.writelines(lines)
+
+
+def written(values: list[Json], subject: str) -> list[str]:
+    lines: list[str] = []
+    left = MOST_WRITTEN
+    for value in values:
+        lines.append(json.dumps(value) + "\n")
+        left -= len(lines[-1])
+        if left < 0:
+            raise Invalid(f"{subject} describes operations that are too large with all they need.")
+    return lines
 
 
 def document_in(body: bytes, subject: str) -> Json:
