@@ -7,7 +7,7 @@ time one is called.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
@@ -94,8 +94,8 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     operations: list[Tool] = []
     if offer.agent_tools != "none":
         own = [*agent_tools(now), *run_agent_tools(turn, list(now.callable_agents))]
-        operations = source_tools(reader_of_files(now))
-    grants = {tool.name: now.grant(tool.name) for tool in (*own, *operations)}
+        operations = source_tools(reader_of_files(now, names))
+    grants = {tool.name: grant_of_tool(now, tool) for tool in (*own, *operations)}
 
     def is_open(tool: Tool) -> bool:
         granted = grants[tool.name] != "off" or tool.name == "run_agent"
@@ -119,6 +119,13 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     return AvailableTools(offer, tools, grants, unlisted, set(by_name), tuple(always))
 
 
+def grant_of_tool(now: Permissions, tool: Tool) -> Grant:
+    """To send a file is to read it: where reading asks, so does what sends."""
+    grant = now.grant(tool.name)
+    asks = grant == "allow" and tool.sends_files and now.grant("read_file") == "ask"
+    return "ask" if asks else grant
+
+
 def left_out(now: Permissions) -> Counter[str]:
     """How many operations of which services a model finds only by searching."""
     operations = source_tools(reader_of_files(now))
@@ -127,11 +134,12 @@ def left_out(now: Permissions) -> Counter[str]:
     return Counter(service_of(tool) for tool in selection.left_out)
 
 
-def reader_of_files(now: Permissions) -> ReadFile:
+def reader_of_files(now: Permissions, names: Sequence[str] = ()) -> ReadFile:
     """The agent's files, for operations that send some."""
+    is_closed = now.grant("read_file") == "off" or hides(names, "read_file")
 
     def read(path: str, largest: int) -> bytes:
-        if now.grant("read_file") == "off":
+        if is_closed:
             raise ToolFailed("It sends a file of the workspace, and read_file is off here.")
         return Workspace(now.folder).read(path, largest)
 

@@ -61,7 +61,8 @@ class Tool:
     """One callable thing on offer to a model.
 
     `parameters` is a JSON Schema of type object. `read_only` tools may be repeated after a
-    crash and are open to a chat while a plan runs; `idempotent` ones may be repeated too.
+    crash and are open to a chat while a plan runs; `idempotent` ones may be repeated too. One that
+    `sends_files` reads files of the workspace.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Tool:
     run: Callable[[Arguments], Awaitable[ToolResult]]
     read_only: bool = False
     idempotent: bool = False
+    sends_files: bool = False
 
     @property
     def repeatable(self) -> bool:

@@ -6,7 +6,7 @@ for this one run, and what the tool reaches. `of_turn` is the only way to a deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -183,7 +183,7 @@ def allows(words: list[str], name: str) -> bool:
     return not hides(words, name) and ("*" in words or bool(names & set(words)))
 
 
-def hides(words: list[str], name: str) -> bool:
+def hides(words: Sequence[str], name: str) -> bool:
     """Whether the list takes this tool away, by its name, by what it comes from, or with all."""
     return any(f"!{each}" in words for each in (*grant_keys(name), "*"))
 

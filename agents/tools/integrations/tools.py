@@ -120,8 +120,9 @@ def operation_of(source: ToolSource, stored: Json, reader: str = "") -> Operatio
         run=partial(run, no_files),
         read_only=source.trusts_hints and bool(stored["read_only"]),
         idempotent=source.trusts_hints and bool(stored["idempotent"]),
+        sends_files=bool(stored.get("files")),
     )
-    return Operation(tool, run if stored.get("files") else None)
+    return Operation(tool, run if tool.sends_files else None)
 
 
 def secrets_of(source: ToolSource) -> set[str]:
