@@ -34,14 +34,29 @@ UNWANTED = VAGUE + r"|n(o|')t support|not allowed|deprecated|only the default"
 # Anthropic: "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens"
 MOST_OUTPUT = re.compile(r"max_tokens: \d+ > (\d+)|at most (\d+) (?:completion|output) tokens")
 MESSAGE_KEYS = (*REASONING, *LISTS, *OBJECTS)
+# The model takes no images at all: anything else may be the fault of one image.
+NO_IMAGES = re.compile(
+    r"(not|n.t|that) support|not enabled|at most 0 image|must be a (valid )?string|valid string"
+    r"|unknown variant|mmproj",
+    re.IGNORECASE,
+)
+# Anthropic, of thinking that is not what it once signed: an alias has moved to another model.
+UNSIGNED = re.compile(r"signature.*thinking|thinking.*cannot be modified", re.IGNORECASE)
+THOUGHTS = ("thinking", "redacted_thinking")
 # Gemini's own stand-in for calls that it did not make (ai.google.dev/gemini-api/docs/
-# thought-signatures); DeepSeek takes an empty reasoning for them.
+# thought-signatures). DeepSeek V4 takes a blank for reasoning that there is none of, but not an
+# empty text.
 SIGNATURE: Json = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+NO_REASONING = " "
 
 
 @dataclass(frozen=True)
 class Lessons:
-    """`without` are parameters, `bare` keys of messages that are left out."""
+    """`without` are parameters, `bare` keys of messages that are left out.
+
+    What begins with `drops_` is for what this request holds, and not remembered: the fault is in
+    an image or in old thinking, and the next conversation may have none.
+    """
 
     without: frozenset[str] = frozenset()
     bare: frozenset[str] = frozenset()
@@ -51,6 +66,8 @@ class Lessons:
     wants_signatures: bool = False
     folds_system: bool = False
     is_blind: bool = False  # images are left out
+    drops_images: bool = False
+    drops_thinking: bool = False
 
 
 _learnt: OrderedDict[tuple[str, str], Lessons] = OrderedDict()
@@ -62,6 +79,7 @@ def lessons_for(request: ModelRequest) -> Lessons:
 
 def remember(request: ModelRequest, lessons: Lessons) -> None:
     """Once a request that heeds them was accepted."""
+    lessons = replace(lessons, drops_images=False, drops_thinking=False)
     if lessons == lessons_for(request):
         return
     _learnt[key_of(request)] = lessons
@@ -86,7 +104,9 @@ def learn(
     `sent` is what was refused, with `body` as the answer. Images are suspected where it speaks of
     them, and where nothing else can be meant.
     """
-    found, is_blind = known, replace(known, is_blind=True)
+    found, is_blind = known, replace(known, drops_images=True)
+    if NO_IMAGES.search(body):
+        is_blind = replace(known, is_blind=True)
     may_be_blind = count_images(request.messages) > 0 and may_mean_images(status, body)
     if may_be_blind and IMAGES.search(body):
         return is_blind
@@ -101,6 +121,8 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
     words, found = message_in(body), known
     if "reasoning_content" in body and re.search(r"passed back|missing", words, re.I):
         found = replace(known, wants_reasoning=True)
+    elif UNSIGNED.search(words):
+        found = replace(known, drops_thinking=True)
     elif re.search(r"missing a `?thought_?signature", words, re.I):
         found = replace(known, wants_signatures=True)
     elif re.search(r"system message must be at the begin|unexpected role .system", words, re.I):
@@ -174,11 +196,15 @@ def message_heeding(lessons: Lessons, message: Json) -> Json:
     if message.get("role") != "assistant":
         return message
     message = {key: value for key, value in message.items() if key not in lessons.bare}
+    if lessons.wants_reasoning and not as_text(message.get("reasoning_content")):
+        message["reasoning_content"] = NO_REASONING
+    blocks = message.get("content")
+    if lessons.drops_thinking and isinstance(blocks, list):
+        kept = [block for block in map(as_dict, blocks) if block.get("type") not in THOUGHTS]
+        message["content"] = kept or blocks
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return message
-    if lessons.wants_reasoning:
-        message.setdefault("reasoning_content", "")
     first = as_dict(calls[0])
     signature = as_dict(as_dict(first.get("extra_content")).get("google")).get("thought_signature")
     if lessons.wants_signatures and not as_text(signature):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from agents.llm.chat_completions import folded
+from agents.llm.chat_completions import LEFT_OUT, folded
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
@@ -46,8 +46,6 @@ MODELS_A_PAGE = 1000
 HERE: Json = {"type": "ephemeral"}  # a place up to which the prompt is cached, for five minutes
 ID = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 DATA_URL = re.compile(r"data:(?P<type>[\w.+/-]+);base64,(?P<data>.*)", re.DOTALL)
-# What begins a conversation whose beginning was left out: the first message has to be a user's.
-LEFT_OUT = "(What was said before is left out here.)"
 # In words that all APIs' replies are told in. What is not listed is told as it comes.
 STOP_REASONS = {
     "end_turn": "stop",

@@ -30,11 +30,19 @@ from agents.llm.reply import (
     token_count,
 )
 from agents.llm.request import ChatMessage, Endpoint, ModelRequest, estimated_tokens, short_id
-from agents.llm.wanted_back import REASONING, merge_details, reasoning_in, without_duplicates
+from agents.llm.wanted_back import (
+    REASONING,
+    given_back,
+    merge_details,
+    reasoning_in,
+    without_duplicates,
+)
 from agents.sanitize import sanitize
 
 # Servers that take a system message anywhere.
 LENIENT = ("openai", "azure", "xai", "deepseek", "openrouter", "demo")
+# What begins a conversation whose beginning was left out.
+LEFT_OUT = "(What was said before is left out here.)"
 
 
 class ChatCompletions:
@@ -90,7 +98,7 @@ def messages_for(request: ModelRequest) -> list[Json]:
     sent: list[Json] = []
     is_lenient = request.endpoint.provider in LENIENT
     asked = request.messages if is_lenient else folded(request.messages)
-    for message in behind_results(asked):
+    for message in behind_results(begun_by_user(asked)):
         own = {key: value for key, value in message.items() if key != "wanted_back"}
         if message["role"] == "assistant" and "tool_calls" in message:
             is_own = is_origin_of(message, request)
@@ -99,7 +107,8 @@ def messages_for(request: ModelRequest) -> list[Json]:
                 call_for(call, extras, None if is_own else ids) for call in calls_in(message)
             ]
         if message["role"] == "assistant" and is_origin_of(message, request):
-            own |= as_dict(as_dict(message.get("wanted_back")).get("message"))
+            kept = as_dict(as_dict(message.get("wanted_back")).get("message"))
+            own |= given_back(kept, bool(message.get("tool_calls")), bool(request.tools))
         if message["role"] == "tool":
             known = message.get("tool_call_id")
             own["tool_call_id"] = ids.get(known, known)
@@ -129,6 +138,17 @@ def folded(messages: list[ChatMessage]) -> list[ChatMessage]:
         else:
             whole.append(message)
     return [*whole, {"role": "user", "content": waiting}] if waiting else whole
+
+
+def begun_by_user(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Behind the system messages a user's is first, as Gemini and many chat templates want.
+
+    The oldest messages of a long conversation are left out, wherever that cuts it.
+    """
+    first = next((n for n, each in enumerate(messages) if each["role"] != "system"), None)
+    if first is None or messages[first]["role"] != "assistant":
+        return messages
+    return [*messages[:first], {"role": "user", "content": LEFT_OUT}, *messages[first:]]
 
 
 def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:
@@ -268,6 +288,8 @@ class ChatDraft:
             written = "".join(draft.name + draft.arguments for draft in self.calls)
             tokens_in = asked_tokens()
             tokens_out = estimated_tokens(self.text + self.reasoning + written)
+        elif tokens_in:  # xAI and Gemini count thinking, which is billed as output, in it alone
+            tokens_out = max(tokens_out, token_count(usage.get("total_tokens")) - tokens_in)
         cut_short = self.finish_reason == "length"
         named = [draft for draft in self.calls if draft.name]
         calls = distinct([draft.finished(cut_short) for draft in named])

@@ -165,7 +165,7 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
     headers = {**api.headers(endpoint), **PLAIN}
     lessons = adaptation.lessons_for(request)
     for number in range(adaptation.MOST_LESSONS + 1):
-        if lessons.is_blind:
+        if lessons.is_blind or lessons.drops_images:
             request = replace(request, messages=without_images(request.messages))
         sent = adaptation.heeding(lessons, api.body(request))
         message = client.build_request(

@@ -1,7 +1,8 @@
 """What chat-completions servers send along with a reply and want back with the next request.
 
-- `reasoning_content`: DeepSeek refuses calls without it (api-docs.deepseek.com/guides/
-  thinking_mode). vLLM and others take it, or `reasoning`, from models that think between calls.
+- `reasoning_content`: DeepSeek refuses calls without it, and while tools are offered any reply
+  (api-docs.deepseek.com/guides/thinking_mode). vLLM and others take it, or `reasoning`, from
+  models that think between calls.
 - `reasoning_details`: OpenRouter's, with the signatures of whoever is behind it
   (openrouter.ai/docs/guides/best-practices/reasoning-tokens).
 - `thinking_blocks`: LiteLLM's, for Anthropic (docs.litellm.ai/docs/reasoning_content).
@@ -66,9 +67,18 @@ def add_detail(details: list[Json], piece: Json) -> None:
 
 
 def without_duplicates(kept: Json, has_calls: bool) -> Json:
-    """Plain reasoning goes back with calls only, and not beside the same in detail.
+    """Plain reasoning is not kept beside the same in detail; `reasoning` is for calls only."""
+    dropped = {name for name in REASONING if any(each in kept for each in LISTS)}
+    if not has_calls:
+        dropped.add("reasoning")
+    return {name: value for name, value in kept.items() if name not in dropped}
 
-    DeepSeek ignores it where nothing was called, and its first reasoner refused it there.
+
+def given_back(kept: Json, has_calls: bool, offers_tools: bool) -> Json:
+    """What of it goes back with this request.
+
+    DeepSeek wants the reasoning of every reply while tools are offered. Without them it ignores
+    that of a reply without calls, and its first reasoner refused it.
     """
-    plain = has_calls and not any(name in kept for name in LISTS)
+    plain = has_calls or offers_tools
     return {name: value for name, value in kept.items() if plain or name not in REASONING}

@@ -15,7 +15,7 @@ import pytest
 
 from agents import http
 from agents.llm import adaptation
-from agents.llm.anthropic_messages import LEFT_OUT
+from agents.llm.chat_completions import LEFT_OUT
 from agents.llm.client import list_models, stream
 from agents.llm.errors import ModelError
 from agents.llm.images import image_part
@@ -275,6 +275,32 @@ async def test_a_model_that_cannot_think_so_is_asked_without_from_then_on() -> N
     }
     _, (first, second) = await asked([user("Hello")], refusal, HELLO)
     assert "thinking" in first and "thinking" not in second
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
+        "message cannot be modified.",
+    ],
+)
+async def test_thinking_that_is_not_taken_back_is_left_out_of_this_request_alone(
+    words: str,
+) -> None:
+    """Without it the conversation could never go on."""
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+    use = {"type": "tool_use", "id": "a1", "name": "read_file", "input": {"path": "a"}}
+    origin = {"provider": "anthropic", "model": "claude-opus-5"}
+    back = {**origin, "message": {"content": [thought, use]}}
+    messages = [user("Read"), {**called("a1"), "wanted_back": back}, result("a1")]
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+    _, (first, second) = await asked(messages, {"status": 400, "body": error}, HELLO)
+    assert first["messages"][1]["content"] == [thought, use]
+    assert second["messages"][1]["content"] == [use]
+    assert second["thinking"] == first["thinking"]
+    _, (later,) = await asked(messages, HELLO)
+    assert later["messages"][1]["content"] == [thought, use]
 
 
 async def test_models_are_listed_page_by_page() -> None:

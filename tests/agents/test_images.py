@@ -126,6 +126,24 @@ async def test_a_model_that_does_not_see_is_asked_without_images_from_then_on(re
     assert len(model.requests[1]["messages"]) == 3
 
 
+FAULTY = [
+    fails(400, "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum: 6 > 5"),
+    fails(400, "Unable to process input image. Please retry."),
+    fails(400, "Your input image may contain content that is not allowed by our safety system."),
+    fails(400, "Request contains an invalid argument."),
+    fails(500, "vision encoder crashed: out of memory"),
+]
+
+
+@pytest.mark.parametrize("refusal", FAULTY)
+async def test_one_image_that_is_refused_does_not_make_the_model_blind(refusal):
+    model = ScriptedTransport([refusal, say("A text."), say("I see.")])
+    assert (await asked(model)).text == "A text."
+    assert (await asked(model)).text == "I see."
+    sees = [IMAGE["type"] in str(request["messages"]) for request in model.requests]
+    assert sees == [True, False, True]
+
+
 def test_a_model_whose_server_says_that_it_does_not_see_is_sent_no_image(shown):
     listing = ProviderListing.objects.create(
         provider="openai",

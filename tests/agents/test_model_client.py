@@ -256,6 +256,17 @@ async def test_the_request_is_a_streamed_chat_completion() -> None:
     assert transport.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
+async def test_a_user_begins_though_the_beginning_was_left_out() -> None:
+    """Gemini refuses a call that follows no user's words, and so do many chat templates."""
+    transport = ScriptedTransport([say("Hi")])
+    first: dict[str, object] = {"role": "system", "content": "Be brief."}
+    earlier: dict[str, object] = {"role": "assistant", "content": "Earlier."}
+    endpoint = Endpoint("gemini", "http://models.invalid/v1", KEY)
+    await parts_of(transport, ModelRequest(endpoint, "m", [first, earlier, *HELLO]))
+    _, begun, *others = transport.requests[0]["messages"]
+    assert begun["role"] == "user" and others == [earlier, *HELLO]
+
+
 async def test_without_a_key_there_is_no_authorization_header() -> None:
     transport = ScriptedTransport([say("Hi")])
     await parts_of(transport, asking(Endpoint("ollama", "http://127.0.0.1:11434/v1")))

@@ -180,6 +180,17 @@ async def test_thinking_is_apart_and_given_back_as_it_came(name: str) -> None:
         )
 
 
+async def test_thinking_that_gemini_counts_in_the_total_alone_is_output() -> None:
+    """ai.google.dev/gemini-api/docs/thinking: it is billed so."""
+    usage = {"prompt_tokens": 21, "completion_tokens": 8, "total_tokens": 89}
+    vendor = VENDORS["gemini"]
+    *begun, done = vendor["chat"]["stream"]
+    events = [{**each, "usage": usage} if isinstance(each, dict) else each for each in begun]
+    with FakeModelServer([streamed(vendor, [*events, done])]) as server:
+        reply = await reply_to(asking("gemini", server))
+    assert (reply.tokens_in, reply.tokens_out) == (21, 68)
+
+
 # Tools
 
 
@@ -238,6 +249,33 @@ async def test_what_another_model_said_goes_without_what_came_with_it(name: str)
     else:
         (id,) = [each["id"] for each in message["tool_calls"]]
         assert id == answer["tool_call_id"] and len(id) == 9 and id.isalnum()
+
+
+async def test_deepseek_gets_back_what_it_thought_of_its_last_words_too() -> None:
+    """While tools are offered it refuses a conversation in which any reply lacks it."""
+    vendor = VENDORS["deepseek"]
+    events = filled(vendor["call"]["stream"], "call_1", "list_files", {"path": "notes"})
+    script = [streamed(vendor, each) for each in (events, vendor["reasoning"]["stream"])]
+    with FakeModelServer([*script, streamed(vendor, vendor["chat"]["stream"])]) as server:
+        request = asking("deepseek", server, tools=TOOLS)
+        for _ in range(2):
+            messages = answered(request, await reply_to(request))
+            request = asking("deepseek", server, messages=messages, tools=TOOLS)
+        await reply_to(request)
+        sent = server.requests[2]["messages"]
+    thought = [each.get("reasoning_content") for each in sent if each["role"] == "assistant"]
+    assert thought == ["I look.", "Let me see."]
+
+
+async def test_deepseek_is_given_a_blank_for_replies_of_which_no_thinking_is_known() -> None:
+    vendor = VENDORS["deepseek"]
+    (case,) = vendor["parameters"]
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    said = {"role": "assistant", "content": "Good morning."}
+    messages = [ASKED[1], said, ASKED[1]]
+    with FakeModelServer([refusal(case), chat]) as server:
+        await reply_to(asking("deepseek", server, messages=messages, tools=TOOLS))
+        assert said_in(server.requests[1])["reasoning_content"] == " "
 
 
 # Stopping
