@@ -12,6 +12,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.tools.parameters import plain_object
+
 ArgumentsModel = TypeVar("ArgumentsModel", bound=BaseModel)
 
 Arguments = dict[str, object]
@@ -89,7 +91,7 @@ class Tool:
             "function": {
                 "name": self.name,
                 "description": description or self.description,
-                "parameters": self.parameters,
+                "parameters": plain_object(self.parameters),
             },
         }
 
