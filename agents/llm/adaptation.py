@@ -43,6 +43,8 @@ NO_IMAGES = re.compile(
 # Anthropic, of thinking that is not what it once signed: an alias has moved to another model.
 UNSIGNED = re.compile(r"signature.*thinking|thinking.*cannot be modified", re.IGNORECASE)
 THOUGHTS = ("thinking", "redacted_thinking")
+# OpenAI's newest models call tools in this API only where they do not think.
+EFFORTLESS = re.compile(r"tools with reasoning_effort are not supported", re.IGNORECASE)
 # Gemini's own stand-in for calls that it did not make (ai.google.dev/gemini-api/docs/
 # thought-signatures). DeepSeek V4 takes a blank for reasoning that there is none of, but not an
 # empty text.
@@ -64,6 +66,7 @@ class Lessons:
     most_output: int | None = None
     wants_reasoning: bool = False
     wants_signatures: bool = False
+    calls_without_effort: bool = False
     folds_system: bool = False
     is_blind: bool = False  # images are left out
     drops_images: bool = False
@@ -121,6 +124,8 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
     words, found = message_in(body), known
     if "reasoning_content" in body and re.search(r"passed back|missing", words, re.I):
         found = replace(known, wants_reasoning=True)
+    elif EFFORTLESS.search(words):
+        found = replace(known, calls_without_effort=True)
     elif UNSIGNED.search(words):
         found = replace(known, drops_thinking=True)
     elif re.search(r"missing a `?thought_?signature", words, re.I):
@@ -184,6 +189,8 @@ def heeding(lessons: Lessons, body: Json) -> Json:
         body["max_tokens"] = min(most, lessons.most_output)
     if lessons.renames_max_tokens and "max_tokens" in body:
         body["max_completion_tokens"] = body.pop("max_tokens")
+    if lessons.calls_without_effort and "tools" in body:
+        body["reasoning_effort"] = "none"
     messages = body.get("messages")
     if isinstance(messages, list) and lessons.folds_system:
         messages = folded(messages)

@@ -383,6 +383,32 @@ async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json
         assert [each["role"] for each in again["messages"]].count("system") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Function tools with reasoning_effort are not supported for gpt-5.5 in "
+        "/v1/chat/completions. Please use /v1/responses instead.",
+        "Function tools with reasoning_effort are not supported for gpt-5.6-terra in "
+        "/v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort "
+        "to 'none'.",
+    ],
+)
+async def test_openai_models_that_may_not_think_and_call_are_asked_not_to_think(words: str) -> None:
+    """BerriAI/litellm pull 34569: they say so though no effort was asked for."""
+    vendor = VENDORS["openai"]
+    error = {"message": words, "type": "invalid_request_error", "param": "reasoning_effort"}
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    with FakeModelServer(
+        [refusal({"status": 400, "body": {"error": error}}), *[chat] * 3]
+    ) as server:
+        for _ in range(2):
+            await reply_to(asking("openai", server, tools=TOOLS))
+        await reply_to(asking("openai", server))
+        refused, again, next_time, without_tools = server.requests
+    assert again == next_time == {**refused, "reasoning_effort": "none"}
+    assert "reasoning_effort" not in without_tools
+
+
 def test_every_cell_of_the_table_is_there() -> None:
     """Vendor × case; a cell without an answer is one that the vendor does not publish."""
     missing = {
