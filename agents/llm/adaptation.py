@@ -202,7 +202,8 @@ def heeding(lessons: Lessons, body: Json) -> Json:
 def message_heeding(lessons: Lessons, message: Json) -> Json:
     if message.get("role") != "assistant":
         return message
-    message = {key: value for key, value in message.items() if key not in lessons.bare}
+    bare = lessons.bare.union(LISTS) if lessons.drops_thinking else lessons.bare
+    message = {key: value for key, value in message.items() if key not in bare}
     if lessons.wants_reasoning and not as_text(message.get("reasoning_content")):
         message["reasoning_content"] = NO_REASONING
     blocks = message.get("content")

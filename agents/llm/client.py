@@ -59,6 +59,8 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
             raise errors.withheld(request, reply.refusal, draft.began)
         if reply.is_empty and reply.finish_reason == "content_filter":
             raise errors.withheld(request)
+        if reply.is_empty and reply.finish_reason == "length":
+            raise errors.no_room(request)
         if reply.is_empty and (reply.finish_reason or not draft.documents):
             raise errors.nothing(request)
         if not reply.finish_reason:

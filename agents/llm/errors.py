@@ -132,6 +132,15 @@ def nothing(request: ModelRequest) -> ModelError:
     return ModelError("nothing", UNANSWERED, detail, ADVICE["nothing"])
 
 
+def no_room(request: ModelRequest) -> ModelError:
+    """It stopped at a limit before its first word, and would at each further try."""
+    detail = f"{request.model} had no room left for a reply: its context window, or max_tokens, is"
+    advice = ADVICE["too_long"]
+    if request.endpoint.provider == "ollama":
+        advice = "Give it a larger window (OLLAMA_CONTEXT_LENGTH=32768 ollama serve)."
+    return ModelError("too_long", UNANSWERED, f"{detail} used up.", advice)
+
+
 def withheld(request: ModelRequest, reason: str = "", began: bool = False) -> ModelError:
     label = request.endpoint.label or request.endpoint.provider
     detail = f"{label}'s content filter stopped the reply of {request.model}."
@@ -214,7 +223,8 @@ BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
-BAD_CALL = "tool_use_failed"  # Groq: the model wrote a call that is none; the next try is another
+# Groq: the model wrote a call, or an answer, that cannot be read; the next try is another.
+BAD_CALL = re.compile(r"tool_use_failed|output_parse_failed")
 IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 
@@ -327,7 +337,7 @@ def kind_of(status: int, body: str, wait: float | None = None) -> str:
         return "busy"
     if status == 400 and BAD_KEY.search(body):
         return "key"
-    if status == 400 and BAD_CALL in body:
+    if status == 400 and BAD_CALL.search(body):
         return "bad_call"
     if status < 400:
         return "missing"

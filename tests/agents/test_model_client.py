@@ -392,6 +392,16 @@ async def test_an_empty_answer_is_an_error_of_its_own(empty: dict[str, Any]) -> 
     assert (error.kind, error.transient) == ("nothing", True)
 
 
+async def test_a_reply_that_had_no_room_is_not_tried_again_and_says_so() -> None:
+    """Ollama loads most models with 4,096 tokens; each further try would be paid elsewhere."""
+    error = await error_of(raw(chunk({"content": ""}, "length")))
+    assert (error.kind, error.transient) == ("too_long", False)
+    assert "qwen3-max had no room left for a reply" in error.detail
+    local = asking(Endpoint("ollama", "http://models.invalid/v1"))
+    error = await error_of(raw(chunk({"content": ""}, "length")), local)
+    assert "OLLAMA_CONTEXT_LENGTH" in error.advice
+
+
 async def test_a_web_page_instead_of_an_answer_means_a_wrong_address() -> None:
     error = await error_of([{"raw": "<!doctype html>\n<p>Welcome</p>"}])
     assert (error.kind, error.transient) == ("missing", False)

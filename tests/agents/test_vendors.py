@@ -383,6 +383,25 @@ async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json
         assert [each["role"] for each in again["messages"]].count("system") == 1
 
 
+async def test_signed_thinking_that_openrouter_cannot_give_back_is_left_out_once() -> None:
+    """can1357/oh-my-pi issue 3399: signed at one host of the model, refused at another."""
+    vendor = VENDORS["openrouter"]
+    words = "messages.1.content.0: Invalid `signature` in `thinking` block"
+    raw = json.dumps(
+        {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
+    )
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    begun, chat = (streamed(vendor, vendor[each]["stream"]) for each in ("reasoning", "chat"))
+    refused = refusal({"status": 400, "body": {"error": error}})
+    with FakeModelServer([begun, refused, chat, chat]) as server:
+        request = asking("openrouter", server)
+        again = asking("openrouter", server, messages=answered(request, await reply_to(request)))
+        await reply_to(again)
+        await reply_to(again)
+        sent = ["reasoning_details" in said_in(each) for each in server.requests[1:]]
+    assert sent == [True, False, True]
+
+
 @pytest.mark.parametrize(
     "words",
     [
