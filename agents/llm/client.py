@@ -59,8 +59,11 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
             raise errors.withheld(request, reply.refusal, draft.began)
         if reply.is_empty and reply.finish_reason == "content_filter":
             raise errors.withheld(request)
-        if reply.is_empty and reply.finish_reason == "length":
+        is_wordless = not (reply.text.strip() or reply.calls)
+        if is_wordless and reply.finish_reason == "length":
             raise errors.no_room(request)
+        if is_wordless and errors.BAD_CALL.search(reply.finish_reason):
+            raise errors.unread_call(request, reply.finish_reason)
         if reply.is_empty and (reply.finish_reason or not draft.documents):
             raise errors.nothing(request)
         if not reply.finish_reason:

@@ -132,6 +132,13 @@ def nothing(request: ModelRequest) -> ModelError:
     return ModelError("nothing", UNANSWERED, detail, ADVICE["nothing"])
 
 
+def unread_call(request: ModelRequest, reason: str) -> ModelError:
+    """The server could not read the call with which the reply was to end, and left it out."""
+    sentence, advice = heading(request, "bad_call", "", "")
+    detail = f"{request.model} stopped: {ended(without_secrets(request, reason))}"
+    return ModelError("bad_call", sentence, detail, advice, began=True)
+
+
 def no_room(request: ModelRequest) -> ModelError:
     """It stopped at a limit before its first word, and would at each further try."""
     detail = f"{request.model} had no room left for a reply: its context window, or max_tokens, is"
@@ -223,8 +230,9 @@ BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
-# Groq: the model wrote a call, or an answer, that cannot be read; the next try is another.
-BAD_CALL = re.compile(r"tool_use_failed|output_parse_failed")
+# Groq, and Gemini as why a reply ended: the model wrote a call, or an answer, that cannot be read.
+# The next try is another.
+BAD_CALL = re.compile(r"tool_use_failed|output_parse_failed|MALFORMED_FUNCTION_CALL")
 IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 

@@ -402,6 +402,19 @@ async def test_a_reply_that_had_no_room_is_not_tried_again_and_says_so() -> None
     assert "OLLAMA_CONTEXT_LENGTH" in error.advice
 
 
+async def test_thinking_up_to_the_limit_is_no_reply() -> None:
+    error = await error_of(raw(chunk({"reasoning": "Hm."}), chunk({"content": ""}, "length")))
+    assert error.kind == "too_long"
+
+
+async def test_a_call_that_gemini_could_not_read_is_tried_once_more() -> None:
+    """coder/coder pull 28470: the stream ends well, and the call is not in it."""
+    reason = "function_call_filter: MALFORMED_FUNCTION_CALL"
+    error = await error_of(raw(chunk({"reasoning": "Hm."}), chunk({"content": ""}, reason)))
+    assert (error.kind, error.transient) == ("bad_call", True)
+    assert error.detail == f"qwen3-max stopped: {reason}."
+
+
 async def test_a_web_page_instead_of_an_answer_means_a_wrong_address() -> None:
     error = await error_of([{"raw": "<!doctype html>\n<p>Welcome</p>"}])
     assert (error.kind, error.transient) == ("missing", False)
