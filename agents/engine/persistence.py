@@ -174,7 +174,9 @@ def finish_reply(
         ]
         if calls:
             ToolCall.objects.bulk_create(calls)
-        close_message(turn, message, reply.text, tokens=reply.tokens_in + reply.tokens_out)
+        at_limit = {"at_limit": True} if reply.finish_reason == "length" and reply.text else {}
+        used = reply.tokens_in + reply.tokens_out
+        close_message(turn, message, reply.text, tokens=used, **at_limit)
         resolve_error(turn)
         turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
         turn.checkpoint.pop("writing", None)

@@ -91,6 +91,18 @@ def test_a_call_that_no_server_could_read_is_tried_once_more_and_no_oftener():
     assert Turn.objects.get().error == "scripted returned 400: Tool call validation failed."
 
 
+@pytest.mark.parametrize(("reason", "is_said"), [("length", True), ("stop", False)])
+def test_a_reply_that_ends_at_the_models_limit_says_so(client, reason, is_said):
+    c = conversation()
+    document = {"choices": [{"delta": {"content": "One, two"}, "finish_reason": reason}]}
+    scripted({"raw": f"data: {json.dumps(document)}\n\ndata: [DONE]\n\n"})
+    tell(c, "Count to a hundred")
+    client.force_login(c.owner)
+    page = client.get(f"/c/{c.pk}/").content.decode()
+    assert "One, two" in page
+    assert ("The model reached its output limit here." in page) == is_said
+
+
 def test_cached_tokens_are_counted_and_said():
     c = conversation()
     usage = {
