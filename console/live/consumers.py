@@ -85,6 +85,7 @@ class Conversation(AsyncWebsocketConsumer):
     streaming: asyncio.Task[None] | None = None
     hurry: asyncio.Event  # set while the page waits for what it has named
     growing: dict[int, dict[int, str]]  # blocks that were streamed and are not sent, by message
+    is_let_in: bool = False
     is_opening: bool = True
     is_stale: bool = False
     is_urgent: bool = True
@@ -95,12 +96,15 @@ class Conversation(AsyncWebsocketConsumer):
     }
 
     async def dispatch(self, message: Frame) -> None:
-        """These messages touch no database here: spare them the hop to its thread."""
+        """These messages touch no database here: spare them the hop to its thread.
+
+        Before its end a socket that was closed still hears: what was sent to it, and its group.
+        """
         name = self.HOT.get(str(message["type"]))
-        if name:
-            await getattr(self, name)(message)
-        else:
+        if name is None:
             await super().dispatch(message)
+        elif self.is_let_in:
+            await getattr(self, name)(message)
 
     async def connect(self) -> None:
         self.growing = {}
@@ -123,6 +127,7 @@ class Conversation(AsyncWebsocketConsumer):
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
+        self.is_let_in = True
         self.read_soon()
 
     async def refuse(self, code: int) -> None:
@@ -131,7 +136,12 @@ class Conversation(AsyncWebsocketConsumer):
         await self.close(code=code)
 
     async def let_go(self, is_signed_in: bool) -> None:
+        self.stop_drawing()
         await self.close(code=NOT_YOURS if is_signed_in else SIGN_IN)
+
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        self.is_let_in = False
+        await super().close(code, reason)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """The event that a POST was answered with: read at once, announced or not."""
@@ -149,6 +159,9 @@ class Conversation(AsyncWebsocketConsumer):
             live_sessions().remove(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_discard(group, self.channel_name)
+        self.stop_drawing()
+
+    def stop_drawing(self) -> None:
         for task in (self.reading, self.streaming):
             if task:
                 task.cancel()

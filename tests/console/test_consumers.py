@@ -47,6 +47,29 @@ async def test_someone_elses_conversation_is_not_there():
     assert await closed_with(socket(c.pk, charlie)) == NOT_YOURS
 
 
+@pytest.mark.parametrize("name", [None, "charlie"])
+async def test_who_was_not_let_in_is_read_nothing_by_naming_an_event(name):
+    c = await in_db(proposed, "Read")
+    refused = socket(c.pk, name and await in_db(person, name))
+    assert await closed_with(refused) in (SIGN_IN, NOT_YOURS)
+    for event in (5, 10**17):
+        await refused.send_to(str(event))
+    assert await refused.receive_nothing(0.5)
+
+
+async def test_who_is_let_go_is_told_nothing_more():
+    c = await in_db(proposed, "Read")
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from(timeout=10)
+    await in_db(Conversation.objects.filter(pk=c.pk).update, owner=await in_db(person, "bob"))
+    assert (await ours.receive_output(timeout=10))["code"] == NOT_YOURS
+    await ours.send_to(str(10**17))
+    await in_db(add_message, c, "notice", "For bob alone.")
+    assert await ours.receive_nothing(0.5)
+    await ours.disconnect()
+
+
 async def test_another_site_cannot_open_a_socket():
     communicator = WebsocketCommunicator(
         application,
