@@ -212,6 +212,8 @@ TOO_LONG = re.compile(
     r"|exceeds? the (available|model)",
     re.IGNORECASE,
 )
+# OpenAI's 429 for one request of more tokens than a minute allows: no wait makes it fit.
+NEVER_FITS = re.compile(r"request too large for", re.IGNORECASE)
 A_MINUTE = re.compile(r"tokens per minute|\bTPM\b")  # what the account allows, not the model
 NO_CREDIT = re.compile(
     r"insufficient_quota|insufficient (credit|balance|fund)|credit balance is too low"
@@ -337,6 +339,8 @@ def may_mean_images(status: int, body: str) -> bool:
 def kind_of(status: int, body: str, wait: float | None = None) -> str:
     """What went wrong; a server that asks for a `wait` is busy and not empty."""
     if status in (400, 413, 422, 500) and TOO_LONG.search(body):
+        return "too_long"
+    if status == 429 and NEVER_FITS.search(body):
         return "too_long"
     if status in (400, 402, 403, 429) and NO_CREDIT.search(body):
         is_limited = wait is not None or LIMITED.search(body)
