@@ -1,5 +1,5 @@
 // What may go onto the page, and how. Fragments come by socket, poll and form, in any order.
-import { byId, cursor } from "./dom.js";
+import { byId } from "./dom.js";
 
 let news = 0;
 
@@ -8,7 +8,9 @@ export const lastNews = () => news;
 
 document.addEventListener("htmx:before:swap", (event) => {
   const { tasks } = event.detail;
-  tasks.splice(0, tasks.length, ...tasks.filter(admit));
+  const comes = tasks.find(({ target }) => target?.id === "cursor");
+  const isLate = comes && isOlder(comes.fragment.firstElementChild, comes.target);
+  tasks.splice(0, tasks.length, ...(isLate ? [] : tasks.filter(admit)));
 });
 
 function admit(task) {
@@ -39,13 +41,14 @@ function isAwaited(task) {
   return "streaming" in task.target.dataset;
 }
 
-/** Nothing on the page goes back to how it was (the thread as a whole is as new as the page). */
+/** Nothing on the page goes back to how it was. What comes with an older cursor is all here already:
+ * a turn group has no number of its own, and one that is to be removed may have begun since. */
 function isOlder(root, target) {
   if (root.classList.contains("block")) {
     news = Date.now();
     return !("streaming" in target.parentElement.dataset);
   }
-  const shown = Number(root.id === "thread" ? cursor() : target.dataset.seq);
+  const shown = Number(target.dataset.seq);
   const comes = Number(root.dataset.seq);
   // The status line is not said twice: it may meanwhile tell what a key has done.
   return root.id === "status" ? comes <= shown : comes < shown;

@@ -1,12 +1,15 @@
 """The rules of docs/rules.md that are about the screen. Most others are in tests/test_rules.py."""
 
 import re
+from threading import Event
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.model import script
 from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_tabs import add_subtask, wait_for
+from tests.fake_model import call, rule
 
 ASIDE = re.compile(r'<aside\s+class="drawer"\s+id="plan".*?</aside>', re.DOTALL)
 SEQ = re.compile(r'(<aside\s[^>]*data-seq=")(\d+)')
@@ -57,6 +60,44 @@ def test_r13_an_older_drawer_is_ignored(product, open_tab, way):
     tab.sees_plan(version=1)
 
 
+@pytest.mark.parametrize("way", ["socket", "poll"])
+def test_r13_an_older_drawing_takes_nothing_out_of_the_log(product, model, open_tab, way):
+    answers = Event()
+    first = call("finish_subtask", outcome="Did that.") | {"wait": answers}
+    held = rule(first, times=1, user=r"s\d+: Read", offered="finish_subtask")
+    model.script.load({"rules": [held, *script()["rules"]]})
+    wire = Wire(open_tab(), product.scripted("quick"))
+    tab, asked = wire.tab, len(model.requests)
+    seq = tab.plan.get_attribute("data-seq")
+    tab.button("Start plan").click()
+    wait_for(tab, lambda: len(model.requests) > asked)
+    before_the_reply = wire.changes(seq)
+    answers.set()
+    tab.sees_plan(within=A_RUN, state="done", run="idle")
+    groups = tab.log.locator("details.turn-group")
+    expect(groups).to_have_count(3)
+    shown = tab.log.evaluate("log => log.textContent")
+    wire.deliver(before_the_reply, way)
+    assert groups.count() == 3
+    assert tab.log.evaluate("log => log.textContent") == shown
+
+
+def test_r13_an_older_drawing_of_a_turn_is_ignored(product, open_tab):
+    wire = Wire(open_tab(), product.conversation("scripted"))
+    tab = wire.tab
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    seq = tab.page.locator("#cursor").get_attribute("data-seq")
+    tab.say("say half of it")
+    expect(tab.log).to_contain_text("Half of an answer")
+    half = wire.changes(seq)
+    tab.button("Stop the reply").click()
+    expect(tab.log).to_contain_text("You stopped this reply.")
+    shown = tab.log.evaluate("log => log.textContent")
+    wire.deliver(half, "socket")
+    assert tab.log.evaluate("log => log.textContent") == shown
+
+
 def test_r13_socket_and_poll_give_the_same_drawer(product, open_tab):
     wire = Wire(open_tab(), product.scripted("quick"))
     tab = wire.tab
@@ -96,6 +137,11 @@ class Wire:
     def drawer(self):
         """What a poll would get now."""
         return self.tab.page.request.get(self.tab.address + self.path).text()
+
+    def changes(self, after):
+        """What a page that has seen this number would get now."""
+        path = self.path.replace("drawer", f"changes?after={after}")
+        return self.tab.page.request.get(self.tab.address + path).text()
 
     def deliver(self, text, way):
         """Let it arrive, and come back when the page has had time to show it."""
