@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.events import read_after
+from agents.events import MOST_READ, read_after
 from agents.models import Message
 from agents.statements import prepared
 from console.components import append, partial, remove, replace
@@ -120,7 +120,8 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
     has_some = after > c.cleared_seq and seen_messages.rows(
         conversation=c.pk, after=c.cleared_seq, until=after
     )
-    if not has_some or len(changed) > MESSAGES_PER_PAGE:
+    is_much = len(changed) > MESSAGES_PER_PAGE or now.seq - after > MOST_READ
+    if not has_some or is_much:
         if after < c.cleared_seq:
             yield remove("cleared")  # it ends with an earlier /clear
         yield replace("thread", thread(now))

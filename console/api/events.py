@@ -88,7 +88,7 @@ async def tail(
             with suppress(RuntimeError):  # the wait is over already
                 waiting.reschedule(0)
 
-    session = LiveSession(credential, conversation_id, end, is_page=False)
+    session = LiveSession(credential, conversation_id, end)
     live_sessions().add(session)
     try:
         yield ": listening\n\n"  # no header goes out before the first piece

@@ -122,7 +122,7 @@ class Conversation(AsyncWebsocketConsumer):
         session = self.scope.get("session")
         key = str(session.session_key or "") if session else ""
         credential = Credential(user.pk, user.password, key)
-        self.session = LiveSession(credential, self.pk, self.let_go)
+        self.session = LiveSession(credential, self.pk, self.let_go, self.hear)
         live_sessions().add(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
@@ -150,8 +150,12 @@ class Conversation(AsyncWebsocketConsumer):
             return
         self.awaited = named
         self.hurry.set()
-        if named > self.latest:
-            self.latest = named
+        self.hear(named)
+
+    def hear(self, seq: int) -> None:
+        """The number of an event that may not have been announced here."""
+        if seq > max(self.latest, self.after):
+            self.latest = seq
             self.read_soon()
 
     async def disconnect(self, code: int) -> None:

@@ -19,7 +19,7 @@ outage = Outage("Redis, which carries the live updates,")
 
 
 class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
-    """While Redis is away nothing is announced, and nothing breaks: pages find it by polling."""
+    """While Redis is away nothing is announced, and nothing breaks: pages find it in the rows."""
 
     silent_until = 0.0
 

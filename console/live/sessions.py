@@ -3,6 +3,7 @@
 A socket or an event stream is let in once and may stay open for days. Whoever signs out, gets a
 new password, is switched off, has a token revoked or whose conversation is deleted is let go
 within SWEEP seconds. Most of that is done by another process, which no message would reach here.
+The same look at the rows tells a page the number of the last event: an announcement can be lost.
 """
 
 from __future__ import annotations
@@ -67,19 +68,21 @@ def still_good(credentials: Iterable[Credential]) -> set[Credential]:
 @dataclass(eq=False)
 class LiveSession:
     """One open socket or event stream. `close` ends it; it is told whether its person is still
-    signed in, and may only not read this conversation any more."""
+    signed in, and may only not read this conversation any more. A page has to `hear` the number
+    of the last event; a stream looks by itself."""
 
     credential: Credential
     conversation: int
     close: Callable[[bool], Awaitable[None]]
-    is_page: bool = True
+    hear: Callable[[int], None] | None = None
 
 
-def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], set[tuple[int, int]]]:
-    """Which credentials are still good, and which of the conversations are whose."""
+def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], dict[tuple[int, int], int]]:
+    """Which credentials are still good, and the last event's number by conversation and owner."""
     credentials = {each.credential for each in sessions}
     asked = Conversation.objects.filter(pk__in={each.conversation for each in sessions})
-    return still_good(credentials), set(asked.values_list("pk", "owner_id"))
+    rows = asked.values_list("pk", "owner_id", "seq")
+    return still_good(credentials), {(pk, owner): seq for pk, owner, seq in rows}
 
 
 class LiveSessions:
@@ -100,20 +103,23 @@ class LiveSessions:
             self.sweeping.cancel()
 
     def pages_of(self, user_id: int) -> int:
-        return sum(each.credential.user_id == user_id for each in self.open if each.is_page)
+        return sum(each.credential.user_id == user_id for each in self.open if each.hear)
 
     async def sweep(self) -> None:
         while self.open:
             await asyncio.sleep(SWEEP)
             asked = list(self.open)
             try:
-                good, owned = await in_db(standing, asked)
+                good, latest = await in_db(standing, asked)
             except DatabaseError:
                 log.warning("who may still listen could not be looked up; again in %d s", SWEEP)
                 continue
             for each in asked:
                 is_signed_in = each.credential in good
-                if is_signed_in and (each.conversation, each.credential.user_id) in owned:
+                seq = latest.get((each.conversation, each.credential.user_id))
+                if is_signed_in and seq is not None:
+                    if each.hear:
+                        each.hear(seq)
                     continue
                 self.open.discard(each)
                 await each.close(is_signed_in)

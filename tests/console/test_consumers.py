@@ -13,7 +13,7 @@ from agents.events import group_of, text_group_of
 from agents.models import Conversation, Message
 from console import fragments
 from console.asgi import application
-from console.live import consumers
+from console.live import consumers, sessions
 from console.live.consumers import NOT_YOURS, SIGN_IN, shared
 from console.live.consumers import Conversation as Consumer
 from plans.actions import update_subtask
@@ -133,7 +133,8 @@ def say_much(c):
         add_message(c, "notice", f"notice {number}.")
 
 
-async def test_what_nobody_announced_is_read_when_the_page_names_it():
+async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch):
+    monkeypatch.setattr(sessions, "SWEEP", 60)
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
@@ -142,6 +143,17 @@ async def test_what_nobody_announced_is_read_when_the_page_names_it():
     await in_db(add_message, c, "notice", "It has happened.")
     assert await ours.receive_nothing(0.2)
     await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
+    assert "It has happened." in await ours.receive_from(timeout=10)
+    await ours.disconnect()
+
+
+async def test_what_nobody_announced_is_shown_soon_all_the_same():
+    c = await in_db(conversation)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    await ours.receive_from(timeout=10)
+    get_channel_layer().groups.clear()
+    await in_db(add_message, c, "notice", "It has happened.")
     assert "It has happened." in await ours.receive_from(timeout=10)
     await ours.disconnect()
 

@@ -6,6 +6,7 @@ import pytest
 
 from agents.actions import add_message, discard_queued
 from agents.engine import persistence
+from agents.events import MOST_READ, record
 from agents.models import Conversation, Message, Turn
 from console.chat_commands import handle_message as person_says
 from console.conversation_state import read_state
@@ -95,6 +96,16 @@ def test_clearing_replaces_everything_by_the_empty_conversation():
     assert "What should" in html
     assert "No open plan here." in html
     assert 'data-plan-id=""' in html
+
+
+def test_after_more_events_than_are_read_at_once_the_whole_thread_is_drawn():
+    c = conversation()
+    add_message(c, "notice", "Before.")
+    after = seq_of(c)
+    for _ in range(MOST_READ + 1):
+        record(c, "turn.started", "turn:1")
+    assert ("thread", "outerMorph") in pieces(changes(c.pk, after)[1])
+    assert ("thread", "outerMorph") not in pieces(changes(c.pk, after + 1)[1])
 
 
 def test_a_message_that_waits_can_be_taken_back_and_is_gone_then():
