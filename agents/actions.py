@@ -24,7 +24,7 @@ from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation, wake_after_commit
-from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
 
@@ -240,8 +240,18 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
     return turn
 
 
-def save_draft(conversation: Conversation, text: str) -> None:
+@transaction.atomic
+def save_draft(conversation: Conversation, text: str, seen: int | None = None) -> bool:
+    """What stands in the message box of a page that has `seen` the events up to this one.
+
+    A stop puts messages back into the draft: who has not seen that does not write over them.
+    """
+    lock_conversation(conversation.pk)
+    given_back = Event.objects.filter(conversation=conversation, type="turn.discarded")
+    if seen is not None and given_back.filter(seq__gt=seen).exists():
+        return False
     Conversation.objects.filter(pk=conversation.pk).update(draft=text[:LONGEST_MESSAGE])
+    return True
 
 
 @transaction.atomic

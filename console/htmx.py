@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from agents.errors import NotFound, Refused
 from agents.models import Conversation
 from console import components
+from console.form_parsing import EVENT, number
 
 Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
@@ -72,6 +73,11 @@ def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
 
 def is_htmx(request: HttpRequest) -> bool:
     return request.headers.get("HX-Request") == "true"
+
+
+def seen_by(request: HttpRequest) -> int | None:
+    """The number of the last event that the page shows."""
+    return number(request.headers.get("Planside-Seen"), EVENT)
 
 
 def invalid_sentence(error: ValidationError) -> str:

@@ -25,7 +25,7 @@ from console import fragments
 from console.components import replace
 from console.conversation_state import asks_a_person, read_state
 from console.form_parsing import EVENT, number
-from console.htmx import own_conversation, verb
+from console.htmx import own_conversation, seen_by, verb
 from console.status_labels import UNANSWERED, WRITING
 from plans.models import ActivePlan
 from plans.standing import Standing, standings_of
@@ -206,8 +206,9 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def draft(request: HttpRequest, pk: int) -> HttpResponse:
-    save_draft(own_conversation(request, pk), request.POST.get("text", ""))
-    return HttpResponse(status=204)
+    text = request.POST.get("text", "")
+    is_saved = save_draft(own_conversation(request, pk), text, seen_by(request))
+    return HttpResponse(status=204 if is_saved else 409)
 
 
 # The list of conversations: by agent, or by the day they last changed.

@@ -13,14 +13,15 @@ from agents.errors import Refused
 from agents.models import Conversation, Message, ToolCall
 from console import chat_commands
 from console.form_parsing import expected, number
-from console.htmx import is_htmx, verb
+from console.htmx import is_htmx, seen_by, verb
 
 
 @verb(alert="say-alert")
 def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpResponse | None:
     """Whatever is typed goes through one door; the page names the plan and version it shows."""
     text = request.POST.get("text", "")
-    actions.save_draft(conversation, "")  # first: with the message, pages draw an empty box
+    # First: with the message, pages draw an empty box.
+    actions.save_draft(conversation, "", seen_by(request))
     seen = expected(request, version="plan_version")
     try:
         result = chat_commands.handle_message(
@@ -33,7 +34,7 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
             question=number(request.POST.get("question")),
         )
     except Refused:
-        actions.save_draft(conversation, text)
+        actions.save_draft(conversation, text, seen_by(request))
         raise
     if result.conversation.pk == conversation.pk:
         return None
@@ -50,7 +51,7 @@ def stop(request: HttpRequest, conversation: Conversation, by: str) -> None:
 def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
     """What stands in the message box now; what a stop gives back is put before it."""
     if "text" in request.POST:
-        actions.save_draft(conversation, request.POST["text"])
+        actions.save_draft(conversation, request.POST["text"], seen_by(request))
 
 
 @verb(alert="say-alert")

@@ -1,7 +1,7 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
-import { always, atStart, byId, csrf, on } from "./dom.js";
+import { always, atStart, byId, on } from "./dom.js";
 import { inTurn } from "./queue.js";
-import { send, show } from "./requests.js";
+import { headers, send, show } from "./requests.js";
 
 const COMMANDS = [
   ["/plan", "<description>", "Make a plan and wait for you to start it"],
@@ -115,18 +115,22 @@ function saveSoon() {
   saving = setTimeout(saveDraft, DRAFT_PAUSE);
 }
 
-/** Never before a message that was sent earlier, which empties the draft. */
+const typed = () => [...lost, box.value].filter(Boolean).join("\n\n");
+
+/** Never before a message that was sent earlier, which empties the draft. What is refused was typed
+ * before a stop gave something back that the page does not show yet: it is saved when it does. */
 function saveDraft(leaving) {
   saving = 0;
-  const text = [...lost, box.value].filter(Boolean).join("\n\n");
+  const text = typed();
+  const seen = headers();
   const keepalive = leaving === true;
-  const store = () =>
-    fetch(box.dataset.draftUrl, {
-      method: "POST",
-      headers: { "X-CSRFToken": csrf() },
-      body: new URLSearchParams({ text }),
-      keepalive,
-    }).catch(() => {});
+  const store = async () => {
+    const body = new URLSearchParams({ text });
+    const address = box.dataset.draftUrl;
+    const answer = await fetch(address, { method: "POST", headers: seen, body, keepalive }).catch(() => null);
+    await answer?.text().catch(() => ""); // what nobody reads the browser aborts
+    if (answer?.status === 409 && text === typed()) saveSoon();
+  };
   saved.add(text);
   return keepalive ? store() : inTurn("composer", store);
 }

@@ -1,5 +1,6 @@
-// Each request carries the CSRF token. A POST is answered with the number of an event, and is over
-// when the page shows that. What fails is said once, where it happened, and what was typed stays.
+// Each request carries the CSRF token and the number of the last event on the page. A POST is
+// answered with the number of an event, and is over when the page shows that. What fails is said
+// once, where it happened, and what was typed stays.
 import { byId, csrf, cursor } from "./dom.js";
 import { inTurn } from "./queue.js";
 
@@ -87,7 +88,7 @@ function errorText(status) {
 }
 
 export function headers() {
-  return { "X-CSRFToken": csrf() };
+  return { "X-CSRFToken": csrf(), "Planside-Seen": cursor() };
 }
 
 /** The session has ended: the page asks for a sign-in by being loaded again. */

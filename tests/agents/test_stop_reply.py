@@ -33,6 +33,27 @@ def test_all_that_was_queued_is_in_the_composer_in_its_order(queued, typed):
     assert texts(c, role="user") == ["first"]
 
 
+@pytest.mark.parametrize("path", ["draft", "stop", "say"])
+def test_a_page_that_has_not_seen_the_stop_leaves_what_it_gave_back(client, path):
+    c = conversation()
+    scripted(silent("thinking"))
+
+    async def story(worker):
+        await in_db(person_says, c, "first", "alice")
+        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        await in_db(person_says, c, "second", "alice")
+        await in_db(c.refresh_from_db, fields=["seq"])
+        await in_db(talk.stop_reply, c, "alice")
+        await in_db(post, client, c, path, "typed late", {"Planside-Seen": str(c.seq)})
+
+    happening(story)
+    c.refresh_from_db()
+    assert c.draft == "second"
+    post(client, c, "draft", "second, typed on", {"Planside-Seen": str(c.seq)})
+    c.refresh_from_db()
+    assert c.draft == "second, typed on"
+
+
 def test_stopping_twice_keeps_what_the_first_stop_gave_back(client):
     c = conversation()
     scripted(silent("thinking"))
@@ -50,5 +71,10 @@ def test_stopping_twice_keeps_what_the_first_stop_gave_back(client):
 
 
 def stop_from_the_page(client, c, text):
+    post(client, c, "stop", text)
+
+
+def post(client, c, path, text, headers=()):
     client.force_login(c.owner)
-    return client.post(f"/c/{c.pk}/stop", {"text": text}, headers={"HX-Request": "true"})
+    headers = {"HX-Request": "true", **dict(headers)}
+    return client.post(f"/c/{c.pk}/{path}", {"text": text}, headers=headers)

@@ -66,6 +66,7 @@ def test_a_refused_message_comes_back_with_the_reason(product, open_tab):
 
 def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("409")
     tab.sees_connection(LIVE)
     tab.say("tell me slowly")
     expect(tab.log).to_contain_text("Paragraph 0")
