@@ -142,6 +142,20 @@ class Tab:
         self.page.route(address, lambda route: held.append(route))
         return held
 
+    def hears_nothing_until_it_asks(self):
+        """Beside a blocked socket: the page learns of no change before it has sent something."""
+        sent = []
+
+        def note(request):
+            if request.method == "POST" and not request.url.endswith("/draft"):
+                sent.append(request)
+
+        self.page.on("request", note)
+        self.page.route(
+            re.compile(r"/c/\d+/(changes|drawer)"),
+            lambda route: route.continue_() if sent else route.abort(),
+        )
+
     # Seeing that it has become so
 
     def sees_connection(self, words, within=A_POLL):

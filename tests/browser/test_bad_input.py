@@ -46,7 +46,7 @@ def stale(product, open_tab):
     chat = product.scripted("hang")
     tab = open_tab(blocked=True)
     tab.expects("WebSocket", "ERR_FAILED", REFUSED)
-    tab.page.route(re.compile(r"/c/\d+/(changes|drawer)"), lambda route: route.abort())
+    tab.hears_nothing_until_it_asks()
     tab.chat(chat)
     add_subtask(product, chat, "Added by another tab")
     tab.sees_plan(version=1)

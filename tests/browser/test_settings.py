@@ -72,7 +72,7 @@ def test_what_does_not_answer_is_said_with_what_to_do(open_tab):
 
 def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     tab = open_tab("/settings/tools/")
-    tab.expects("422")
+    tab.expects("409")
     tab.button("Add service").click()
     dialog = tab.page.get_by_role("dialog", name="Add service")
     dialog.get_by_role("textbox", name="Name", exact=True).fill("pets")
