@@ -18,6 +18,7 @@ from agents.llm.errors import IMAGES, may_mean_images
 from agents.llm.images import count_images
 from agents.llm.reply import Json, as_dict, as_text
 from agents.llm.request import ModelRequest
+from agents.llm.simple_schemas import with_simple_schemas
 from agents.llm.wanted_back import LISTS, OBJECTS, REASONING
 
 MOST_LEARNT = 1000  # addresses and models; who was asked longest ago is forgotten
@@ -43,6 +44,10 @@ NO_IMAGES = re.compile(
 # Anthropic, of thinking that is not what it once signed: an alias has moved to another model.
 UNSIGNED = re.compile(r"signature.*thinking|thinking.*cannot be modified", re.IGNORECASE)
 THOUGHTS = ("thinking", "redacted_thinking")
+# Gemini, OpenAI, Anthropic and llama.cpp, of the schema of some tool.
+SCHEMAS = re.compile(
+    r"function_declarations|invalid schema for function|input_schema|parse grammar", re.IGNORECASE
+)
 # OpenAI's newest models call tools in this API only where they do not think.
 EFFORTLESS = re.compile(r"tools with reasoning_effort are not supported", re.IGNORECASE)
 # Gemini's own stand-in for calls that it did not make (ai.google.dev/gemini-api/docs/
@@ -67,6 +72,7 @@ class Lessons:
     wants_reasoning: bool = False
     wants_signatures: bool = False
     calls_without_effort: bool = False
+    simplifies_schemas: bool = False
     folds_system: bool = False
     is_blind: bool = False  # images are left out
     drops_images: bool = False
@@ -126,6 +132,8 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
         found = replace(known, wants_reasoning=True)
     elif EFFORTLESS.search(words):
         found = replace(known, calls_without_effort=True)
+    elif SCHEMAS.search(words) and sent.get("tools"):
+        found = replace(known, simplifies_schemas=True)
     elif UNSIGNED.search(words):
         found = replace(known, drops_thinking=True)
     elif re.search(r"missing a `?thought_?signature", words, re.I):
@@ -191,7 +199,9 @@ def heeding(lessons: Lessons, body: Json) -> Json:
         body["max_completion_tokens"] = body.pop("max_tokens")
     if lessons.calls_without_effort and "tools" in body:
         body["reasoning_effort"] = "none"
-    messages = body.get("messages")
+    tools, messages = body.get("tools"), body.get("messages")
+    if isinstance(tools, list) and lessons.simplifies_schemas:
+        body["tools"] = with_simple_schemas(tools)
     if isinstance(messages, list) and lessons.folds_system:
         messages = folded(messages)
     if isinstance(messages, list):

@@ -383,6 +383,52 @@ async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json
         assert [each["role"] for each in again["messages"]].count("system") == 1
 
 
+SCHEMAS_REFUSED = [
+    ("gemini", "Invalid JSON payload received. Unknown name \"const\" at 'tools[0]."
+     "function_declarations[0].parameters.properties[0].value': Cannot find field."),
+    ("gemini", "* GenerateContentRequest.tools[0].function_declarations[0].parameters."
+     "properties[tags].items: missing field."),
+    ("openai", "Invalid schema for function 'list_files': array schema missing items."),
+    ("anthropic", "tools.0.custom.input_schema: JSON schema is invalid."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "words"), SCHEMAS_REFUSED)
+async def test_a_schema_that_is_refused_is_sent_with_fewer_words(name: str, words: str) -> None:
+    """Or nothing could be asked of this model while such a tool is offered."""
+    vendor = VENDORS[name]
+    chat = streamed(vendor, vendor["chat"]["stream"])
+    fields = {
+        "kind": {"const": "file", "description": "What."},
+        "tags": {"type": ["array", "null"], "uniqueItems": True},
+        "size": {"anyOf": [{"type": "integer", "enum": [1, 2]}, {"type": "null"}], "default": None},
+        "where": {"properties": {"path": {"type": "string", "pattern": "a"}}, "required": ["path"]},
+    }
+    schema = {"type": "object", "properties": fields, "required": ["kind"], "$schema": "x"}
+    tools = [{"type": "function", "function": {"name": "list_files", "parameters": schema}}]
+    refused = refusal({"status": 400, "body": {"error": {"message": words}}})
+    with FakeModelServer([refused, chat, chat]) as server:
+        for _ in range(2):
+            await reply_to(asking(name, server, tools=tools))
+        first, second, third = [each["tools"][0] for each in server.requests]
+    assert first != second == third
+    sent = second["input_schema"] if is_anthropic(name) else second["function"]["parameters"]
+    assert sent == {
+        "type": "object",
+        "properties": {
+            "kind": {"type": "string", "description": "What.", "enum": ["file"]},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "size": {"type": "integer"},
+            "where": {
+                "type": "object",
+                "properties": {"path": {"type": "string"}},
+                "required": ["path"],
+            },
+        },
+        "required": ["kind"],
+    }
+
+
 async def test_signed_thinking_that_openrouter_cannot_give_back_is_left_out_once() -> None:
     """can1357/oh-my-pi issue 3399: signed at one host of the model, refused at another."""
     vendor = VENDORS["openrouter"]
