@@ -43,13 +43,16 @@ class LiveTexts:
         return self.told(await read(self.conversation_id, Q(pk__in=ids))) if ids else ""
 
     async def after_frame(self, frame: Document) -> str:
-        """A frame has the text from a place up to which it is saved: more may be missing here."""
+        """A frame has the text from a place up to which it is saved: more may be missing here.
+
+        It may also come after the end of its message, or be of one that is written anew.
+        """
         message_id, at, blocks = cast(
             tuple[int, int, list[tuple[int, str]]], (frame["message"], frame["at"], frame["blocks"])
         )
         text = "".join(block for _, block in blocks)
         known = self.known.get(message_id)
-        if known is None or len(known.text) < at:
+        if known is None or not known.streaming or len(known.text) < at:
             found = await read(self.conversation_id, Q(pk=message_id))
             known = found.get(message_id)
             if known is None or len(known.text) < at or not known.streaming:

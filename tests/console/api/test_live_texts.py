@@ -142,6 +142,21 @@ def test_a_row_that_is_behind_what_was_streamed_takes_nothing_back():
     }  # fmt: skip
 
 
+async def test_a_frame_that_comes_after_the_end_takes_nothing_back():
+    c = await sync_to_async(conversation)()
+    message = await Message.objects.acreate(
+        conversation=c, role="assistant", kind="text", text="Hello world", seq=1, changed_seq=1
+    )
+    texts = LiveTexts(c.pk)
+    ended = [{"subject": f"message:{message.pk}"}]
+    assert "Hello world" in await texts.after_events(ended)
+    frame = {"message": message.pk, "at": 0, "blocks": [(0, "Hello")]}
+    assert await texts.after_frame(frame) == ""
+    await Message.objects.filter(pk=message.pk).aupdate(text="", streaming=True)
+    anew = await texts.after_frame(frame | {"blocks": [(0, "Another")]})
+    assert json.loads(anew.partition("data: ")[2])["done"] is False
+
+
 async def test_without_the_word_no_text_is_sent_and_nobody_reads_what_is_not_theirs():
     c = await sync_to_async(conversation)()
     await Message.objects.acreate(
