@@ -73,9 +73,8 @@ async def tail(
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
     channel = await layer.new_channel()
-    groups = [group_of(conversation_id)]
-    if texts is not None:
-        groups.append(text_group_of(conversation_id))
+    of_texts = [] if texts is None else [text_group_of(conversation_id)]
+    groups = [group_of(conversation_id), *of_texts]
     for group in groups:
         await layer.group_add(group, channel)
     is_over = False

@@ -191,13 +191,13 @@ def test_a_paused_run_that_is_started_anew_has_only_its_new_options():
 
 
 REFUSED = {
-    "an unknown tool": (["nope"], 422, "“nope”"),
-    "several": (["read_file", "nope", "nix"], 422, "“nope”, “nix”"),
-    "an unknown service": (["ghost__pay"], 422, "“ghost__pay”"),
-    "an operation the service has not": (["shop__steal"], 422, "“shop__steal”"),
-    "a plan tool": (["create_plan"], 422, "“create_plan”"),
-    "everything": (["*"], 422, "“*”"),
-    "someone else's agent": (["run_agent:bobs"], 422, "“run_agent:bobs”"),
+    "an unknown tool": (["nope"], 404, "“nope”"),
+    "several": (["read_file", "nope", "nix"], 404, "“nope”, “nix”"),
+    "an unknown service": (["ghost__pay"], 404, "“ghost__pay”"),
+    "an operation the service has not": (["shop__steal"], 404, "“shop__steal”"),
+    "a plan tool": (["create_plan"], 404, "“create_plan”"),
+    "everything": (["*"], 404, "“*”"),
+    "someone else's agent": (["run_agent:bobs"], 404, "“run_agent:bobs”"),
     "what is off": (["fetch_url"], 422, "fetch_url is off in agent.json"),
     "a whole group that is off": (["local_fs"], 422, "local_fs is off in agent.json"),
 }
