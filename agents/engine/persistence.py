@@ -114,8 +114,12 @@ def add_message(
     return put(message, turn.conversation_id)
 
 
+@transaction.atomic(savepoint=False)
 def put(message: Message, conversation_id: int, by: Actor = "") -> Message:
-    """Store a new message; the number of the event that adds it is its place."""
+    """Store a new message; the number of the event that adds it is its place.
+
+    Both at once: a reader that has seen the number looks for the message no more.
+    """
     subject = f"turn:{message.turn_id}" if message.turn_id else ""
     seq = events.record(conversation_id, "message.added", subject, by)
     message.conversation_id, message.seq, message.changed_seq = conversation_id, seq, seq
@@ -123,6 +127,7 @@ def put(message: Message, conversation_id: int, by: Actor = "") -> Message:
     return message
 
 
+@transaction.atomic(savepoint=False)
 def touch(message: Message | int, conversation_id: int, type: str = "message.updated") -> None:
     """Tell readers that a message, or what hangs on it, is to be read again."""
     pk = message if isinstance(message, int) else message.pk

@@ -8,7 +8,8 @@ from channels.layers import get_channel_layer
 from django.utils import timezone
 
 from agents import events
-from agents.models import Conversation, Event, TurnState
+from agents.engine import persistence
+from agents.models import Conversation, Event, Message, TurnState
 from tests.world import conversation
 
 
@@ -83,3 +84,16 @@ def test_numbers_have_no_gap_and_no_number_belongs_to_nobody():
     assert Conversation.objects.get(pk=c.pk).seq == 2
     with pytest.raises(Conversation.DoesNotExist):
         events.record(c.pk + 1, "a.b")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_is_there_when_its_number_is_announced(monkeypatch):
+    c, changed = conversation(), []
+
+    def announced(pk, event):
+        changed.append(Message.objects.filter(conversation=pk, changed_seq=event["seq"]).exists())
+
+    monkeypatch.setattr(events, "announce", announced)
+    message = persistence.put(Message(role="assistant", kind="text", text="Here."), c.pk)
+    persistence.touch(message, c.pk)
+    assert changed == [True, True]
