@@ -227,7 +227,7 @@ def test_replan_from_here_keeps_what_comes_before(alice):
     c = failed()
     verb(alice, c, "subtasks/s3/replan")
     assert texts(c, role="user")[-1] == "Replan the rest, from subtask 3 on."
-    assert verb(alice, c, "subtasks/s9/replan").status_code == 422
+    assert verb(alice, c, "subtasks/s9/replan").status_code == 404
 
 
 def test_nothing_left_is_told_in_the_dialog(alice):
