@@ -416,7 +416,7 @@ async def test_ordinary_chat_says_that_it_is_a_demo_and_how_to_leave_it(words: s
     for part in (
         "scripted demo model",
         "/plan Tidy up",
-        "OPENAI_API_KEY",
+        "enter a key",
         "Ollama",
         "Settings > Models",
     ):

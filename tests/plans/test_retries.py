@@ -3,7 +3,7 @@
 import pytest
 
 from agents.actors import AGENT
-from agents.errors import Conflict, Invalid
+from agents.errors import Conflict, NotFound
 from agents.models import Message, Turn
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
@@ -175,7 +175,7 @@ class TestReplanning:
         c = self.started()
         with pytest.raises(Conflict, match="What is done stays"):
             actions.replan_rest(plan_of(c), "alice", from_key="s1")
-        with pytest.raises(Invalid, match="no subtask s9"):
+        with pytest.raises(NotFound, match="no subtask s9"):
             actions.replan_rest(plan_of(c), "alice", from_key="s9")
 
 
