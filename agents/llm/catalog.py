@@ -114,7 +114,13 @@ def refused(endpoint: Endpoint, error: ModelError) -> Listing:
 
 @transaction.atomic
 def store(endpoint: Endpoint, found: Listing, seconds: float) -> Listing:
-    """When it could not be asked, the models it listed before at this address stay."""
+    """When it could not be asked, the models it listed before at this address stay.
+
+    What was answered to a key or an address that has been changed meanwhile is not kept.
+    """
+    with suppress(Invalid):
+        if resolve(endpoint.provider) != endpoint:
+            return found
     before = ProviderListing.objects.filter(provider=endpoint.provider).first()
     row, _ = ProviderListing.objects.update_or_create(
         provider=endpoint.provider,

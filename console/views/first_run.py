@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
@@ -20,6 +20,7 @@ from agents.llm import catalog, discovery
 from agents.llm.discovery import Found, Place
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import resolve
+from agents.models import Conversation
 from console.components import replace
 from console.conversation_state import read_state
 from console.htmx import own_conversation, refusal_response
@@ -143,11 +144,15 @@ async def of_conversation(request: HttpRequest, pk: int) -> HttpResponse:
     now = await in_db(lambda: read_state(own_conversation(request, pk).pk))
     if now.agent:
         await catalog.ask_all(names_of([now.agent]))
-    return HttpResponse(await in_db(draw_notes, pk))
+    return HttpResponse(await in_db(draw_notes, request, pk))
 
 
-def draw_notes(pk: int) -> str:
-    now = read_state(pk)
+def draw_notes(request: HttpRequest, pk: int) -> str:
+    """Nothing for a conversation that was deleted meanwhile: its page is told so by the socket."""
+    try:
+        now = read_state(own_conversation(request, pk).pk)
+    except (Http404, Conversation.DoesNotExist):
+        return ""
     context = {"now": now, "conversation": now.conversation}
     return "".join(
         replace(name, render_to_string(f"conversation/_{file}.html", context))

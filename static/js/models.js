@@ -20,7 +20,18 @@ function swapKey(element, isReplaced) {
   (isReplaced ? form.querySelector("[name=key]") : row.querySelector("[data-replaces]")).focus();
 }
 
+/** What the person has chosen, for a list that is drawn anew. */
+let choice = "";
+
 on("change", "#first-run [name=model]", (radio) => {
+  choice = radio.value;
+  byId("chosen-model").textContent = radio.dataset.name;
+});
+
+always(() => {
+  const radio = choice && document.querySelector(`#first-run [name=model][value="${CSS.escape(choice)}"]`);
+  if (!radio) return;
+  radio.checked = true;
   byId("chosen-model").textContent = radio.dataset.name;
 });
 

@@ -151,14 +151,26 @@ function filter(text) {
 
 // Settings: one card open at a time, with its file beside it
 
+/** The body that is open, "" for none, and nothing while the page is as it was loaded. */
+let unfolded;
+
+function applyUnfolded() {
+  if (unfolded === undefined) return;
+  for (const button of document.querySelectorAll("[data-unfold]")) {
+    const isOpen = button.dataset.unfold === unfolded;
+    button.setAttribute("aria-expanded", String(isOpen));
+    byId(button.dataset.unfold).hidden = !isOpen;
+  }
+}
+
+// A card that was folded while it was being saved is drawn anew, and stays folded.
+always(applyUnfolded);
+
 on("click", "[data-unfold]", (button, event) => {
   event.preventDefault();
   const opens = button.getAttribute("aria-expanded") === "false";
-  for (const other of document.querySelectorAll("[data-unfold]")) {
-    const isThis = other === button && opens;
-    other.setAttribute("aria-expanded", String(isThis));
-    byId(other.dataset.unfold).hidden = !isThis;
-  }
+  unfolded = opens ? button.dataset.unfold : "";
+  applyUnfolded();
   if (!opens || !button.dataset.fileUrl) return;
   const isLoaded = !byId(button.dataset.unfold).querySelector("[data-loading]");
   htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });

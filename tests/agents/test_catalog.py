@@ -267,3 +267,14 @@ def test_a_change_of_its_address_forgets_what_was_listed() -> None:
     listed("mine", "m")
     change_provider("mine", ProviderEdit(base_url="http://two.example/v1"), "alice")
     assert not ProviderListing.objects.exists()
+
+
+def test_what_is_answered_to_a_key_that_was_changed_meanwhile_is_not_kept() -> None:
+    set_key("mistral", "mk-1", "alice")
+    asked_with = resolve("mistral")
+    answer = catalog.Listing("mistral", kind="key", problem="The key was refused.")
+    set_key("mistral", "mk-2", "alice")
+    catalog.store(asked_with, answer, 0.1)
+    assert listing_of("mistral").asked_at is None
+    catalog.store(resolve("mistral"), answer, 0.1)
+    assert listing_of("mistral").kind == "key"

@@ -115,11 +115,13 @@ def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(product, open_tab
     expect(fold).to_be_focused()
     assert violations(tab) == []
     tab.page.set_viewport_size(DESK)
-    field.fill("not saved yet")
+    field.fill("another")
     fold.click()
+    expect(tab.page.get_by_text("Saved. The model is openai/another.")).to_be_visible()
     expect(field).to_be_hidden()
     fold.click()
-    expect(field).to_have_value("not saved yet")
+    expect(field).to_have_value("another")
+    product.change_agent("scripted", model="scripted")
     card.get_by_role("button", name="Delete agent").click()
     expect(tab.page.get_by_role("dialog", name="Delete Scripted?")).to_be_visible()
 

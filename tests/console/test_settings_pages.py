@@ -5,6 +5,7 @@ import re
 
 import httpx
 import pytest
+from django.test import RequestFactory
 
 from agents import http
 from agents.actions import create_conversation
@@ -12,6 +13,7 @@ from agents.config.ownership import set_owner
 from agents.config.store import read_agent
 from agents.models import Provider, ToolSource
 from console.env import ProviderKey
+from console.views import first_run
 from tests.fake_model import call, say
 from tests.markup import html
 from tests.world import HTMX, agent, calls_of, conversation, person, scripted, tell
@@ -577,3 +579,13 @@ def test_without_scripts_a_card_is_opened_by_loading_the_page(owner, writer):
     page = owner.get("/settings/agents/").content.decode()
     assert '<form id="unfold" method="get">' in page
     assert re.search(rf'form="unfold"\s+name="agent"\s+value="{writer}"', page)
+
+
+def test_a_conversation_that_is_deleted_while_its_model_is_looked_for_gets_no_note():
+    request = RequestFactory().get("/c/1/model")
+    request.user = person("alice")
+    c = conversation("alice")
+    pk = c.pk
+    assert "agent-note" in first_run.draw_notes(request, pk)
+    c.delete()
+    assert first_run.draw_notes(request, pk) == ""
