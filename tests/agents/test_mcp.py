@@ -291,7 +291,7 @@ NPM = """npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found
 npm error 404
 npm error 404  'nope@*' is not in this registry.
-npm error A complete log of this run can be found in: /root/.npm/_logs/x-debug-0.log
+npm error A complete log of this run can be found in: ~/.npm/_logs/x-debug-0.log
 """
 UV = """  × No solution found when resolving tool dependencies:
   ╰─▶ Because nope was not found in the package registry and you require nope,
