@@ -288,7 +288,7 @@ async def test_a_little_noise_on_stdout_is_passed_over_and_much_of_it_is_not():
 
 
 NPM = """npm error code E404
-npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found
+npm error 404 Not Found - GET https://registry.example/nope - Not found
 npm error 404
 npm error 404  'nope@*' is not in this registry.
 npm error A complete log of this run can be found in: ~/.npm/_logs/x-debug-0.log
@@ -318,7 +318,7 @@ KeyError: 'TOKEN'
 @pytest.mark.parametrize(
     ("stderr", "line"),
     [
-        (NPM, "404 Not Found - GET https://registry.npmjs.org/nope - Not found"),
+        (NPM, "404 Not Found - GET https://registry.example/nope - Not found"),
         (NPM.replace("npm error", "npm ERR!"), "404 Not Found - GET"),
         (UV, "Because nope was not found in the package registry and you require nope, we can"),
         (UV_TO_A_PIPE, "Because nope depends on mcp==2.3.0 and only"),
