@@ -69,7 +69,7 @@ async def after_many(console, _):
 async def weights(console, _):
     yield "JS and CSS, compressed kB", f"{weight.of_page(console.server):.0f}"
     console.end()
-    took = weight.second_start(console.home, **console.env)
+    took = weight.second_start(console.home, **console.environment)
     yield "second start, s", f"{took:.2f}"
 
 
