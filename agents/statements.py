@@ -193,14 +193,18 @@ class Prepared(Generic[P, Row_of, Result]):
         ]
 
     def models(self, *_: P.args, **named: P.kwargs) -> list[Row_of]:
-        """With the rows that `select_related` names, one level deep and none of them missing.
+        """With annotations, and the rows that `select_related` names, if they are one level deep
+        and none of them is missing.
 
         Fields that the query leaves out are read when asked for.
         """
         (model, names, places, _own), *related = self.parts
+        annotations = self.compiled[2].annotation_col_map.items()
         found = []
         for row in cast("list[Row]", self.rows(*_, **named)):
             made = model.from_db(connection.alias, names, [row[i] for i in places])
+            for name, place in annotations:
+                setattr(made, name, row[place])
             for other, its_names, its_places, hand_over in related:
                 values = [row[i] for i in its_places]
                 hand_over(made, other.from_db(connection.alias, its_names, values))

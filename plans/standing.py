@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from agents.models import Lane, ToolCall, Turn, TurnState
+from agents.statements import one_of, prepared
 from plans.models import LIVE, Attempt, Plan, Run, State, Subtask
 
 
@@ -121,9 +122,11 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
 # Of many plans at once, in one query
 
 
-def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
+@prepared
+def judged(plans: list[int]) -> QuerySet[Plan]:
+    """Plans with all that their standing follows from."""
     turns = Turn.objects.filter(conversation=OuterRef("conversation"), lane=Lane.RUN)
-    plans = Plan.objects.filter(pk__in=list(plan_ids)).annotate(
+    return Plan.objects.filter(one_of("pk", plans)).annotate(
         has_failed=Exists(failed_subtasks()),
         asks_leave=Exists(asked_calls()),
         asks=Exists(questions()) | Exists(questions_below()),
@@ -131,9 +134,13 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
     )
+
+
+def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
+    plans = list(plan_ids)
     found: dict[int, Standing] = {}
     plan: Any  # with the annotations
-    for plan in plans:
+    for plan in judged.models(plans=plans) if plans else ():
         waits = plan.run in (*LIVE, Run.PAUSED)
         attention = attention_of(
             plan,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, Sum, When
+from django.db.models import Case, Count, Exists, Max, OuterRef, QuerySet, Sum, When
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
@@ -20,14 +21,14 @@ from agents.config.ownership import agent_of, agents_of
 from agents.config.store import AgentRecord
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
-from agents.models import Conversation, Lane, Message, Turn, TurnState
+from agents.models import Conversation, Lane, Message, Turn
+from agents.statements import prepared
 from console import fragments
 from console.components import replace
 from console.conversation_state import asks_a_person, read_state
 from console.form_parsing import EVENT, number
 from console.htmx import own_conversation, seen_by, verb
 from console.status_labels import UNANSWERED, WRITING
-from plans.models import ActivePlan
 from plans.standing import Standing, standings_of
 
 
@@ -83,15 +84,22 @@ def group_of(wanted: str | None) -> str:
     return "date" if wanted == "date" else "agent"
 
 
+@prepared
+def newest_but(owner: int, current: int) -> QuerySet[Conversation, tuple[int, datetime]]:
+    """How many there are besides this one, and when the last of them changed; no row for none."""
+    others = Conversation.objects.filter(owner=owner, parent_call=None).exclude(pk=current)
+    of_owner = others.values("owner").annotate(count=Count("pk"), last=Max("updated_at"))
+    return of_owner.values_list("count", "last")
+
+
 def sidebar_tag(user: User, group: str, current: int | None) -> str:
     """Another one when a conversation has come, gone or changed, or a day has ended; one query.
 
     The conversation on the page does not count: its socket brings its row.
     """
-    others = Conversation.objects.filter(owner=user, parent_call=None).exclude(pk=current or 0)
-    newest = others.aggregate(count=Count("pk"), last=Max("updated_at"))
-    last = newest["last"].isoformat() if newest["last"] else ""
-    return f'"{group}-{newest["count"]}-{last}-{timezone.now().date()}"'
+    count, last = newest_but.first(owner=user.pk, current=current or 0) or (0, None)
+    changed = last.isoformat() if last else ""
+    return f'"{group}-{count}-{changed}-{timezone.now().date()}"'
 
 
 @require_GET
@@ -143,6 +151,13 @@ def drawer(request: HttpRequest, pk: int) -> HttpResponse:
     return unless_known(request, tag, lambda: fragments.drawer(pk))
 
 
+@prepared
+def text_growing(conversation: int) -> QuerySet[Message, tuple[int]]:
+    """How long the texts are that are being written now; no row while none is."""
+    growing = Message.objects.filter(conversation=conversation, streaming=True)
+    return growing.values("conversation").annotate(length=Sum(Length("text"))).values_list("length")
+
+
 @require_GET
 def changes(request: HttpRequest, pk: int) -> HttpResponse:
     """What the socket does not bring, every five seconds while it is down and after a POST.
@@ -150,23 +165,27 @@ def changes(request: HttpRequest, pk: int) -> HttpResponse:
     Text that is being written counts as news.
     """
     seq = seq_of(request, pk)
-    growing = Message.objects.filter(conversation=pk, streaming=True)
-    written = growing.aggregate(length=Sum(Length("text")))["length"]
+    (written,) = text_growing.first(conversation=pk) or (0,)
     after = number(request.GET.get("after"), EVENT) or 0
     return unless_known(
         request,
-        f'"{pk}-{seq}-{written or 0}"',
+        f'"{pk}-{seq}-{written}"',
         lambda: fragments.changes(pk, after, growing=True)[1],
     )
 
 
+@prepared
+def last_event(conversation: int, owner: int) -> QuerySet[Conversation, tuple[int]]:
+    own = Conversation.objects.filter(pk=conversation, owner=owner, parent_call=None)
+    return own.values_list("seq")
+
+
 def seq_of(request: HttpRequest, pk: int) -> int:
     """The number of the conversation's last event; 404 when it is not this person's."""
-    own = Conversation.objects.filter(pk=pk, owner_id=request.user.pk, parent_call=None)
-    seq = own.values_list("seq", flat=True).first()
-    if seq is None:
+    found = last_event.first(conversation=pk, owner=person(request).pk)
+    if found is None:
         raise Http404
-    return seq
+    return found[0]
 
 
 def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> HttpResponse:
@@ -237,55 +256,82 @@ class Group:
     rows: list[Row]
 
 
+class Listed(NamedTuple):
+    """A conversation as the list reads it."""
+
+    pk: int
+    title: str
+    seq: int
+    updated_at: datetime
+    agent_id: str
+    plan: int | None  # the active one
+    goal: str | None  # that a plan was asked for
+    asking_message: int | None  # gone when it was taken back
+    asks: bool  # for a person's leave or answer
+    answers: bool
+
+    @property
+    def wants_plan(self) -> bool:
+        return bool(self.goal and self.asking_message)
+
+
+@prepared
+def listed_of(owner: int) -> QuerySet[Conversation, Any]:
+    """Those of a person that changed last; the columns are those of `Listed`."""
+    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    own = Conversation.objects.filter(owner=owner, parent_call=None)
+    rows = own.order_by("-updated_at", "-pk").values_list(
+        "pk",
+        "title",
+        "seq",
+        "updated_at",
+        "agent_id",
+        "active_plan__plan",
+        "active_plan__asked_goal",
+        "active_plan__asked_message",
+        Case(When(asks_a_person(), then=True), default=False),
+        Exists(chat.filter(state__in=Turn.OPEN_STATES)),
+    )
+    return rows[:MOST]
+
+
 def grouped(
     user: User, agents: list[AgentRecord], *, by_date: bool, current: int | None
 ) -> list[Group]:
     names = {agent.id: agent.file.name for agent in agents}
     groups: dict[str, Group] = {}
-    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
-    ended = [TurnState.DONE, TurnState.FAILED, TurnState.STOPPED]
-    own = Conversation.objects.filter(owner=user, parent_call=None).select_related("active_plan")
-    own = own.annotate(asks=Case(When(asks_a_person(), then=True), default=False))
-    own = own.annotate(answers=Exists(chat.exclude(state__in=ended)))
-    conversations = list(own.order_by("-updated_at", "-pk")[:MOST])
-    plans = [pointer.plan_id for c in conversations if (pointer := pointer_of(c)) is not None]
-    standings = standings_of(plan for plan in plans if plan)
-    for conversation in conversations:
-        name = names.get(conversation.agent_id, conversation.agent_id)
+    listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
+    standings = standings_of(each.plan for each in listed if each.plan)
+    for each in listed:
+        name = names.get(each.agent_id, each.agent_id)
         if by_date:
-            name = day_of(conversation.updated_at.date())
-        shape, word = mark_of(conversation, standings)
+            name = day_of(each.updated_at.date())
+        shape, word = mark_of(each, standings.get(each.plan or 0))
         row = Row(
-            pk=conversation.pk,
-            title=conversation.title,
-            seq=conversation.seq,
-            updated_at=conversation.updated_at,
-            agent_id=conversation.agent_id,
+            pk=each.pk,
+            title=each.title,
+            seq=each.seq,
+            updated_at=each.updated_at,
+            agent_id=each.agent_id,
             shape=shape,
             word=word,
-            is_current=conversation.pk == current,
+            is_current=each.pk == current,
         )
         groups.setdefault(name, Group(name, "" if by_date else "agent", [])).rows.append(row)
     return list(groups.values())
 
 
-def pointer_of(conversation: Conversation) -> ActivePlan | None:
-    return getattr(conversation, "active_plan", None)
-
-
-def mark_of(conversation: Conversation, standings: dict[int, Standing]) -> tuple[str, str]:
+def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
     """The mark of its plan and the word for it; a plan that was given up has none.
 
     What a call or a helper asks in an ordinary reply waits too.
     """
-    pointer = pointer_of(conversation)
-    standing = standings.get(pointer.plan_id or 0) if pointer else None
-    if pointer and pointer.asked and not conversation.asks:  # type: ignore[attr-defined]
-        mark = WRITING if conversation.answers else UNANSWERED  # type: ignore[attr-defined]
+    if conversation.wants_plan and not conversation.asks:
+        mark = WRITING if conversation.answers else UNANSWERED
         return mark.shape, mark.word
     if standing is not None and standing.shape in ("failed", "waiting"):
         return standing.shape, standing.word
-    if conversation.asks:  # type: ignore[attr-defined]  # annotated
+    if conversation.asks:
         return "waiting", "Waiting for you"
     if standing is None or standing.shape == "abandoned":
         return "", ""
