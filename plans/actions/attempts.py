@@ -196,23 +196,35 @@ def continue_run(plan: Plan, turn: Turn, attempt: Attempt | None) -> None:
     elif plan.run == Run.STOPPING:
         halt(plan, "run.stopped")
     elif not plan.is_confirmed:
-        settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
-        record_event(plan, "run.paused", SYSTEM, reason="confirm")
+        pause_for_a_yes(plan)
     elif plan.run == Run.PAUSING and stopped:
         pause_before_next(plan)  # set aside for another plan
+    elif attempt is not None and goes_on_after_stop(plan, turn):
+        queue_next(plan, after=turn)
     elif stopped or (attempt is None and has_work_left(plan)):
         halt(plan, "run.stopped")  # stopped, or nothing could begin though there is work
     elif failed and not may_try_again(plan, turn, failed):
         halt(plan, "run.failed")
-    elif plan.run == Run.PAUSING:
-        pause_before_next(plan)
-    elif failed:
+    elif failed and plan.run != Run.PAUSING:
         reset_retries(turn)  # it is tried again: one failure is one card, the last
         queue_next(plan, backoff(failed), after=turn)
+    else:
+        go_on(plan, turn)
+
+
+def go_on(plan: Plan, turn: Turn) -> None:
+    """To the next turn of the run, unless a person wants it to rest before that."""
+    if plan.run == Run.PAUSING:
+        pause_before_next(plan)
     elif plan.run_options.get("mode") == "next" and has_work_left(plan):
         halt(plan, "run.halted")
     else:
         queue_next(plan, after=turn)
+
+
+def goes_on_after_stop(plan: Plan, turn: Turn) -> bool:
+    """Only the attempt was stopped, or a person has started the run again meanwhile."""
+    return turn.state == TurnState.STOPPED and turn.stop_requested and plan.run == Run.QUEUED
 
 
 def backoff(failed: Attempt) -> float:
@@ -240,6 +252,11 @@ def halt(plan: Plan, type: str) -> None:
     plan.run_options = {**plan.run_options, "halted": type == "run.halted"}
     settle_run(plan)
     record_event(plan, type, SYSTEM)
+
+
+def pause_for_a_yes(plan: Plan) -> None:
+    settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
+    record_event(plan, "run.paused", SYSTEM, reason="confirm")
 
 
 def pause_before_next(plan: Plan) -> None:
@@ -276,8 +293,10 @@ def settle_closing(turn: Turn) -> None:
         settle_run(plan)  # cancelled meanwhile, or finished by the model
     elif turn.state == TurnState.STOPPED:
         halt(plan, "run.stopped")
-    elif has_work_left(plan):  # a revision came meanwhile
-        settle_run(plan, Run.PAUSED, Plan.PauseReason.CONFIRM)
+    elif has_work_left(plan) and plan.is_confirmed:  # a revision came meanwhile
+        go_on(plan, turn)
+    elif has_work_left(plan):
+        pause_for_a_yes(plan)
     else:
         outcome = last_text(turn)
         is_in_chat = bool(outcome)

@@ -22,8 +22,16 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.expected_version import demand_active, demand_version
-from plans.models import OPEN, SUBTASK_TEXT, Plan, State, Subtask
-from plans.queries import checklist, demand_no_child, demand_open, lock_plan, record_event
+from plans.models import OPEN, SUBTASK_TEXT, Plan, Run, State, Subtask
+from plans.queries import (
+    checklist,
+    demand_no_child,
+    demand_open,
+    lock_plan,
+    record_event,
+    reload,
+    save_run,
+)
 from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
 from plans.tracing import operation
 
@@ -85,6 +93,9 @@ def give_up_attempt(subtask: Subtask, by: Actor) -> None:
     """The running subtask is another one now: its attempt ends here and does not count."""
     for turn in Turn.objects.filter(attempt__subtask=subtask, state__in=Turn.OPEN_STATES):
         request_stop(turn, by)
+    plan = reload(subtask.plan)
+    if plan.run == Run.RUNNING:
+        save_run(plan, Run.QUEUED)  # it goes on when the attempt has ended, if the yes still holds
     subtask.state, subtask.started_at = State.TODO, None
     subtask.save(update_fields=["state", "started_at"])
 

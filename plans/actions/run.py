@@ -113,7 +113,8 @@ def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = N
             save_run(plan, Run.QUEUED)
         elif is_at_work(turn):
             Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
-            save_run(plan, Run.RUNNING)
+            # One that is being stopped still has to end: the next one is queued when it has.
+            save_run(plan, Run.QUEUED if turn.stop_requested else Run.RUNNING)
         elif turn.state == TurnState.QUEUED:
             Turn.objects.filter(pk=turn.pk).update(pause_requested=False, not_before=None)
             save_run(plan, Run.QUEUED)

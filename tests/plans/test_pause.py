@@ -2,7 +2,9 @@
 
 import pytest
 
-from agents.engine.lifecycle import interrupt, model_failed, requeue, suspend
+from agents.actors import AGENT
+from agents.engine.handlers import handler_of
+from agents.engine.lifecycle import end, interrupt, model_failed, requeue, suspend
 from agents.errors import TurnWaits
 from agents.llm.errors import ModelError
 from agents.models import Turn, TurnState
@@ -10,6 +12,7 @@ from agents.queue.claims import claim
 from agents.queue.leases import release
 from plans import actions
 from plans.models import Run, State
+from plans.schemas import PlanDraft, Revision, SubtaskDraft
 from tests.fake_model import say
 from tests.world import done, drive, plan_of, proposed, scripted
 
@@ -18,10 +21,17 @@ pytestmark = pytest.mark.django_db(transaction=True)
 BUSY = ModelError("busy", "The server is busy", "Try again.", retry_after=60.0)
 
 
+REWORDED = Revision.model_validate({"subtasks": [{"key": "s1", "name": "Read twice"}]})
+
+
 @pytest.fixture
-def running():
-    """A conversation whose plan is at its first subtask, and the turn that a worker has."""
-    c = proposed("Read", "Write")
+def running(request):
+    """A conversation whose plan is at its first subtask, and the turn that a worker has.
+
+    `request.param` is what agent.json says of plans.
+    """
+    own = getattr(request, "param", {})
+    c = proposed("Read", "Write", plan={"enabled": True, "max_attempts": 1, **own})
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(5)
     actions.begin_attempt(turn)
@@ -111,4 +121,65 @@ def test_a_resume_while_another_agent_works_lets_the_run_go_on(running):
     actions.resume_plan(plan_of(c), "alice")
     assert plan_of(c).run == Run.RUNNING
     requeue(row_of(turn))
+    assert finish(c) == State.DONE
+
+
+def stopped_and_run_again(c):
+    actions.stop_plan(plan_of(c), "alice")
+    actions.run_plan(plan_of(c), "alice")
+
+
+def set_aside_and_resumed(c):
+    old = plan_of(c)
+    actions.create_plan(c, PlanDraft(title="Other", subtasks=["Look"]), "alice")
+    actions.activate_plan(old, "alice")
+    actions.resume_plan(old, "alice")
+
+
+def reworded_and_approved(c):
+    actions.revise_plan(plan_of(c), REWORDED, AGENT)
+    actions.approve_plan(plan_of(c), 2, "alice")
+
+
+@pytest.mark.parametrize(
+    "going_on", [stopped_and_run_again, set_aside_and_resumed, reworded_and_approved]
+)
+def test_a_start_while_the_last_attempt_is_being_stopped_goes_on_when_it_has(running, going_on):
+    c, turn = running
+    going_on(c)
+    interrupt(turn)
+    assert (row_of(turn).state, plan_of(c).run) == (TurnState.STOPPED, Run.QUEUED)
+    assert finish(c) == State.DONE
+
+
+def test_a_stop_after_such_a_start_holds(running):
+    c, turn = running
+    stopped_and_run_again(c)
+    actions.stop_plan(plan_of(c), "alice")
+    interrupt(turn)
+    assert plan_of(c).run == Run.IDLE
+
+
+@pytest.mark.parametrize("running", [{"confirm": "create"}], indirect=True)
+def test_a_run_that_needs_no_new_yes_goes_on_with_the_reworded_subtask(running):
+    c, turn = running
+    actions.revise_plan(plan_of(c), REWORDED, AGENT)
+    interrupt(turn)
+    assert plan_of(c).run == Run.QUEUED
+    assert finish(c) == State.DONE
+
+
+@pytest.mark.parametrize(("confirm", "run"), [("always", Run.PAUSED), ("never", Run.QUEUED)])
+def test_work_that_is_added_while_the_plan_is_closed_waits_only_for_a_yes(confirm, run):
+    c = proposed("Read", plan={"enabled": True, "confirm": confirm})
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    actions.skip_subtask(plan_of(c), "s1", "alice")
+    [closing] = claim(5)
+    handler_of(closing).prepare(closing)
+    actions.add_subtask(plan_of(c), SubtaskDraft(name="Write"), "alice")
+    end(closing, TurnState.DONE)
+    assert plan_of(c).run == run
+    if run == Run.PAUSED:
+        assert plan_of(c).pause_reason == "confirm"
+        actions.approve_plan(plan_of(c), 2, "alice")
     assert finish(c) == State.DONE
