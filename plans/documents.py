@@ -52,8 +52,8 @@ def create_plan(
 ) -> Plan:
     """A plan at version 1, in the drawer of its conversation. Content or subtasks may be empty.
 
-    A subtask is its name, or {name, description, expected_outcome}. `beside` leaves other plans
-    of the conversation alone; a running one keeps the drawer.
+    A subtask is its name, or a mapping of SUBTASK_TEXT. `beside` leaves other plans of the
+    conversation alone; a running one keeps the drawer.
     """
     text = {"title": title, "content": content, "expected_outcome": expected_outcome}
     draft = valid(PlanDraft, {**text, "subtasks": list(subtasks)})

@@ -96,7 +96,7 @@ def instructions(
     replanning = prompts.REPLAN_AS_TEXT if by_output else prompts.REPLAN
     behaviour = {
         Row.PLAN_FIRST: prompts.PLAN_AS_TEXT if by_output else prompts.PLAN_FIRST,
-        Row.UNCONFIRMED: replanning.format(key=anew) if anew else prompts.WAIT,
+        Row.UNCONFIRMED: replanning.format(key=anew, steps=prompts.STEPS) if anew else prompts.WAIT,
         Row.ATTEMPT: prompts.REMINDER_OF_OUTPUT if by_output else prompts.REMINDER,
         Row.BESIDE_A_RUN: prompts.BESIDE,
         Row.CONFIRMED: prompts.AFTER_START,

@@ -39,15 +39,18 @@ subtasks by key, leave out what stays as it is, and give "remove": true for one 
 they want to throw it away, use finish_plan with state abandoned. Then say in a sentence or two \
 what the plan is now, and stop."""
 
-PLAN_AS_TEXT = """\
+# How a planner that calls no tools writes subtasks.
+STEP = ", ".join(f'"{field}": "…"' for field in SUBTASK_TEXT)
+STEPS = f"[{{{STEP}}}, …]"
+
+PLAN_AS_TEXT = f"""\
 A plan is asked for. Nothing is carried out now. Answer with nothing but its steps, in order, as a \
-JSON list: [{"name": "…", "description": "…", "expected_outcome": "…"}, …]. If something vital is \
-unclear, ask one short question instead."""
+JSON list: {STEPS}. If something vital is unclear, ask one short question instead."""
 
 REPLAN_AS_TEXT = """\
 The rest of the plan below is to be planned anew, from {key} on; what is done stays. Answer with \
 nothing but the steps that take the place of the open ones from {key} on, as a JSON list: \
-[{{"name": "…", "description": "…", "expected_outcome": "…"}}, …]."""
+{steps}."""
 
 REPLAN = """\
 The rest of the plan below is to be planned anew, from {key} on; what is done stays. Call \

@@ -68,7 +68,7 @@ class AddSubtask(SubtaskDraft, Arguments):
 
 
 class UpdateSubtask(SubtaskRevision, Arguments):
-    """Change a subtask's name, description or expected outcome."""
+    """Change the text of a subtask; what is left out stays as it is."""
 
     key: str
 

@@ -1,4 +1,4 @@
-"""The tools for the files of a workspace: list, read, write, edit, search."""
+"""The tools for the files of a workspace: to list, read, write, edit and search them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class SearchFiles(BaseModel):
 
 
 def file_tools(root: Path) -> list[Tool]:
-    """The five tools, confined to the folder `root`."""
+    """The tools of this module, confined to the folder `root`."""
 
     def tool(
         name: str,

@@ -11,6 +11,7 @@ from django.test import Client
 from agents.actions import decide_call
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
+from agents.config.workspaces import SAMPLE
 from agents.engine.available_tools import available_tools, same_json
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, Message, ToolSource, Turn
@@ -18,7 +19,7 @@ from agents.tools import permissions
 from agents.tools.base import FILE_TOOLS
 from agents.tools.files import file_tools
 from agents.tools.integrations.actions import BUILT_IN
-from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS
+from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS, RISKY
 from plans import actions
 from tests.fake_model import call, say
 from tests.world import (
@@ -384,10 +385,26 @@ def test_a_call_allowed_for_always_is_no_other_call(allowed, called):
     assert calls_of(c)[0].state == "asked"
 
 
-def test_every_built_in_tool_has_its_place_in_grants_settings_and_reserved_names():
-    made = [tool.name for tool in file_tools(Path())]
-    assert sorted(made) == sorted(FILE_TOOLS)
-    own = {*FILE_TOOLS, "shell", "fetch_url"}
-    assert own <= BUILT_IN, "no service may take its name"
-    assert own <= set(DESCRIPTIONS), "Settings say what it does"
-    assert set(DEFAULT_GRANTS) == set(FILE_TOOLS), "what a new agent may do is decided"
+# Who adds a tool finds here what is still missing.
+
+OF_FILES = file_tools(Path())
+INTERFACE = (Path(__file__).parents[2] / "docs" / "interface.md").read_text()
+
+
+def test_the_tools_of_files_are_those_that_are_named():
+    assert sorted(tool.name for tool in OF_FILES) == sorted(FILE_TOOLS)
+
+
+@pytest.mark.parametrize("name", [*FILE_TOOLS, "shell", "fetch_url"])
+def test_each_built_in_tool_is_reserved_described_and_documented(name):
+    assert name in BUILT_IN, "no service may take its name"
+    assert name in DESCRIPTIONS, "Settings say what it does"
+    assert f"`{name}`" in INTERFACE, "docs/interface.md"
+
+
+@pytest.mark.parametrize("tool", OF_FILES, ids=lambda tool: tool.name)
+def test_what_a_new_agent_may_do_with_each_tool_of_files_is_decided(tool):
+    sample = json.loads((SAMPLE / "agent.json").read_text())["tools"]
+    assert sample.get(tool.name) == "allow", "the sample works on its own copy"
+    assert DEFAULT_GRANTS.get(tool.name) == ("allow" if tool.read_only else "ask")
+    assert tool.read_only or tool.name in RISKY, "its card warns where it acts unasked"

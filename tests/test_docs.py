@@ -1,0 +1,101 @@
+"""What the documents name is there: files and what is in them, tests, variables, addresses, events."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from agents.llm.known_providers import KNOWN_PROVIDERS
+from console.api.urls import api
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "deploy" / "README.md"]
+NAMED = re.compile(
+    r"`((?:agents|plans|console|templates|static|tests|deploy|docs)/[\w./-]+)(?:: (\w+))?`"
+)
+LINK = re.compile(r"\]\(([^()#]*)(?:#([^()]+))?\)")
+INTERFACE = (ROOT / "docs" / "interface.md").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+EVENT = r"(?:conversation|message|tool|turn|plan|run)\.[a-z_]+"
+
+
+def sources(*folders):
+    return "\n".join(path.read_text() for name in folders for path in (ROOT / name).rglob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def code():
+    return sources("agents", "plans", "console")
+
+
+@pytest.fixture(params=DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def document(request):
+    return request.param
+
+
+def test_files_and_what_is_said_to_be_in_them_are_there(document):
+    if document.name == "CHANGELOG.md":  # it names what was there once
+        return
+    for name, within in NAMED.findall(document.read_text()):
+        path = next((each for each in (ROOT / name, ROOT / f"{name}.py") if each.exists()), None)
+        assert path, name
+        assert not within or re.search(rf"\b{within}\b", path.read_text()), f"{name}: {within}"
+
+
+def test_links_lead_somewhere(document):
+    for target, anchor in LINK.findall(document.read_text()):
+        if target.startswith(("http:", "https:")):
+            continue
+        path = (document.parent / target) if target else document
+        assert path.exists(), target
+        if anchor and path.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+            assert anchor in [re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in headings]
+
+
+def test_tests_that_are_named_exist(document):
+    known = set(re.findall(r"def (test_\w+)", sources("tests")))
+    assert set(re.findall(r"`(test_\w+)`", document.read_text())) <= known
+
+
+def test_the_api_is_documented_whole_and_no_more():
+    """By method and path; what a parameter is called does not matter."""
+    written = re.findall(r"^(GET|POST|PUT|PATCH|DELETE) +(/[^\s?]*)", INTERFACE, re.MULTILINE)
+    paths = api.get_openapi_schema(path_prefix="")["paths"]
+    offered = {(verb.upper(), path) for path, verbs in paths.items() for verb in verbs}
+
+    def plain(operations):
+        return {(verb, re.sub(r"\{\w+\}", "{}", path)) for verb, path in operations}
+
+    assert plain(written) == plain(offered)
+
+
+def test_every_variable_that_is_read_is_documented_and_no_other(code):
+    read = set(
+        re.findall(r'\.(?:text|secret|number|limit|port|names|one_of|yes)\(\s*"([A-Z_]+)"', code)
+    )
+    read |= set(re.findall(r'(?<!\.)\b(?:text|limit)\("([A-Z_]+)"', code))
+    read |= {name for known in KNOWN_PROVIDERS for name in (*known.keys, known.address_variable)}
+    table = OPERATIONS.partition("## Environment")[2]
+    written = {
+        name
+        for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", row)
+    }
+    assert {name for name in written if not name.startswith("OTEL_EXPORTER")} == read - {""}
+
+
+def test_every_type_of_event_is_documented_and_no_other(code):
+    table = INTERFACE.partition("| about | types |")[2].partition("\n\n")[0]
+    written = set(re.findall(EVENT, table))
+    assert written <= set(re.findall(rf'"({EVENT})"', code))
+    recorded = re.findall(rf'record(?:_event)?\([^()]*?"({EVENT})"', code)
+    assert set(recorded) <= written
+
+
+def test_every_metric_is_documented_and_no_other(code):
+    made = set(re.findall(r'"(planside_[a-z_]+)"', code))
+    written = set(re.findall(r"planside_[a-z_]+", OPERATIONS.partition("## Metrics")[2]))
+    assert {name.removesuffix("_total") for name in written} == {
+        name.removesuffix("_total") for name in made
+    }
