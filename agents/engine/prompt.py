@@ -211,24 +211,24 @@ def to_messages(messages: Iterable[StoredMessage]) -> list[ChatMessage]:
     wire: list[ChatMessage] = []
     for message in stored:
         calls = calls_of.get(message.pk, []) if message.role == "assistant" else []
-        wire += [*as_said(message, calls), *map(result_of, calls)]
+        wire += [*chat_messages(message, calls), *map(result_of, calls)]
     return wire
 
 
-def as_said(message: StoredMessage, calls: list[ToolCall]) -> list[ChatMessage]:
+def chat_messages(message: StoredMessage, calls: list[ToolCall]) -> list[ChatMessage]:
     """The message itself; nothing where there is nothing in it."""
     text = str(message.meta.get("wire", message.text))
     if message.role == "user":
         return [{"role": "user", "content": text}]
-    said: ChatMessage = {"role": "assistant", "content": text or None}
+    entry: ChatMessage = {"role": "assistant", "content": text or None}
     if calls:
-        said["tool_calls"] = [as_made(call) for call in calls]
+        entry["tool_calls"] = [function_call(call) for call in calls]
     if message.wanted_back:
-        said["wanted_back"] = message.wanted_back
-    return [said] if text or calls else []
+        entry["wanted_back"] = message.wanted_back
+    return [entry] if text or calls else []
 
 
-def as_made(call: ToolCall) -> dict[str, object]:
+def function_call(call: ToolCall) -> dict[str, object]:
     arguments = dumps(call.arguments, ensure_ascii=False)
     function = {"name": call.tool, "arguments": arguments}
     return {"id": call.call_id, "type": "function", "function": function}

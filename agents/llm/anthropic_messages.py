@@ -125,7 +125,7 @@ def turns_of(messages: list[ChatMessage], request: ModelRequest) -> list[Json]:
     for message in folded(messages):
         is_model = message["role"] == "assistant"
         role = "assistant" if is_model else "user"
-        blocks = said(message, request, ids) if is_model else heard(message, ids)
+        blocks = assistant_blocks(message, request, ids) if is_model else user_blocks(message, ids)
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] = [*blocks_of(turns[-1]), *blocks]
         elif blocks:
@@ -135,7 +135,9 @@ def turns_of(messages: list[ChatMessage], request: ModelRequest) -> list[Json]:
     return turns
 
 
-def said(message: ChatMessage, request: ModelRequest, ids: dict[object, str]) -> list[Json]:
+def assistant_blocks(
+    message: ChatMessage, request: ModelRequest, ids: dict[object, str]
+) -> list[Json]:
     """What the model said: as it came if it is this one's, else its text and calls."""
     if is_origin_of(message, request):
         kept = as_dict(as_dict(message.get("wanted_back")).get("message")).get("content")
@@ -158,7 +160,7 @@ def said(message: ChatMessage, request: ModelRequest, ids: dict[object, str]) ->
     return blocks
 
 
-def heard(message: ChatMessage, ids: dict[object, str]) -> list[Json]:
+def user_blocks(message: ChatMessage, ids: dict[object, str]) -> list[Json]:
     blocks = text_blocks(message.get("content"))
     if message["role"] != "tool":
         return blocks

@@ -84,7 +84,7 @@ def is_local(name: str) -> bool:
     return name in BY_NAME and BY_NAME[name].is_local
 
 
-async def look(*, anew: bool = False) -> Found:
+async def discover(*, anew: bool = False) -> Found:
     """Ask everyone at hand, three seconds at most; `anew` also those that were asked lately."""
     names = await in_db(at_hand)
     listings = await catalog.ask_all(names, anew=anew)

@@ -119,8 +119,8 @@ async def piece_after(
     """What to send upon news, the seq that the reader then has, and whether that is all for now."""
     if texts is not None and news.get("type") == TEXT_STREAMED:
         return await texts.after_frame(news), after, True
-    told = events_in(news, after)
-    events = told if follow(told, after) else await read_events(conversation_id, after)
+    brought = events_in(news, after)
+    events = brought if follow(brought, after) else await read_events(conversation_id, after)
     if not events:
         return "", after, True
     texts_too = await texts.after_events(events) if texts is not None else ""
@@ -143,8 +143,10 @@ async def newer(layer: BaseChannelLayer, channel: str, after: int) -> Document:
 
 def events_in(news: Document, after: int) -> list[Document]:
     """What an announcement tells; nothing if it only says that there is something."""
-    told = news.get("events")
-    return [event for event in told if seq_of(event) > after] if isinstance(told, list) else []
+    brought = news.get("events")
+    return (
+        [event for event in brought if seq_of(event) > after] if isinstance(brought, list) else []
+    )
 
 
 def follow(events: list[Document], after: int) -> bool:

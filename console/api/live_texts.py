@@ -34,13 +34,13 @@ class LiveTexts:
 
     async def being_written(self) -> str:
         """The texts that are growing now, as far as they are saved."""
-        return self.told(await read(self.conversation_id, Q(streaming=True)))
+        return self.frames_of(await read(self.conversation_id, Q(streaming=True)))
 
     async def after_events(self, events: Iterable[Document]) -> str:
         """The texts of the messages that these are about, as they are now."""
         subjects = [str(event["subject"]).partition(":") for event in events]
         ids = {int(id) for noun, _, id in subjects if noun == "message" and id.isdecimal()}
-        return self.told(await read(self.conversation_id, Q(pk__in=ids))) if ids else ""
+        return self.frames_of(await read(self.conversation_id, Q(pk__in=ids))) if ids else ""
 
     async def after_frame(self, frame: Document) -> str:
         """A frame has the text from a place up to which it is saved: more may be missing here.
@@ -56,10 +56,10 @@ class LiveTexts:
             found = await read(self.conversation_id, Q(pk=message_id))
             known = found.get(message_id)
             if known is None or len(known.text) < at or not known.streaming:
-                return self.told(found)
-        return self.told({message_id: known._replace(text=known.text[:at] + text)})
+                return self.frames_of(found)
+        return self.frames_of({message_id: known._replace(text=known.text[:at] + text)})
 
-    def told(self, found: dict[int, Text]) -> str:
+    def frames_of(self, found: dict[int, Text]) -> str:
         """What is new in these, as frames of the stream."""
         frames = []
         for id, now in found.items():

@@ -51,10 +51,10 @@ class Offer:
     more: int
 
 
-async def look(request: HttpRequest, agent_id: str) -> HttpResponse:
+async def found_models(request: HttpRequest, agent_id: str) -> HttpResponse:
     """What is at hand; with `anew`, asked again. With `find`, more of one place's models."""
     agent = await in_db(own_agent, request, agent_id)
-    found = await discovery.look(anew="anew" in request.GET)
+    found = await discovery.discover(anew="anew" in request.GET)
     wanted, words = request.GET.get("place"), request.GET.get("find", "")
     for place in found.places if wanted else ():
         if place.provider == wanted:
@@ -75,7 +75,7 @@ async def offers(request: HttpRequest, agent_id: str) -> HttpResponse:
     agent = await in_db(own_agent, request, agent_id)
     shown: list[Offer] = []
     if agent.file.provider == "demo" and not agent.problem:
-        found = await discovery.look()
+        found = await discovery.discover()
         shown = [offer_of(place, found) for place in found.places[: found.has_own and MOST_OFFERS]]
         shown = [offer for offer in shown if offer.place.provider != "demo"]
     html = render_to_string("settings/_found_models.html", {"offers": shown, "agent": agent})

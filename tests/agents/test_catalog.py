@@ -217,8 +217,8 @@ def test_a_small_window_of_the_model_shortens_the_request_of_an_agent_that_says_
 # What is at hand
 
 
-def look(**how: bool) -> discovery.Found:
-    return async_to_sync(discovery.look)(**how)
+def discover(**how: bool) -> discovery.Found:
+    return async_to_sync(discovery.discover)(**how)
 
 
 def test_what_runs_here_and_whose_key_is_set_is_at_hand_and_the_demo_last(
@@ -227,7 +227,7 @@ def test_what_runs_here_and_whose_key_is_set_is_at_hand_and_the_demo_last(
     settings.PROVIDER_ADDRESSES = {}
     settings.PROVIDER_KEYS = {"groq": ProviderKey("GROQ_API_KEY", "gsk-1")}
     serve({"id": "gpt-oss-20b"}, {"id": "whisper-large"})
-    found = look()
+    found = discover()
     assert [place.provider for place in found.places] == [
         "ollama", "lmstudio", "llamacpp", "groq", "demo",
     ]  # fmt: skip
@@ -251,7 +251,7 @@ def test_without_anything_else_the_demo_is_suggested_and_silence_is_said(serve: 
         raise httpx.ConnectError("nobody is there")
 
     http.use(httpx.MockTransport(refuse))
-    found = look(anew=True)
+    found = discover(anew=True)
     assert found.suggested == ("demo", "docs") and not found.has_own
     assert found.silent == ("Ollama", "LM Studio")
 
@@ -259,7 +259,7 @@ def test_without_anything_else_the_demo_is_suggested_and_silence_is_said(serve: 
 def test_a_key_that_is_refused_is_said(serve: Serve) -> None:
     set_key("openai", "sk-wrong", "alice")
     serve(status=401)
-    assert "OpenAI refused the key." in look(anew=True).problems
+    assert "OpenAI refused the key." in discover(anew=True).problems
 
 
 def test_a_change_of_its_address_forgets_what_was_listed() -> None:

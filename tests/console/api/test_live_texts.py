@@ -135,9 +135,9 @@ async def test_a_reply_that_begins_anew_takes_the_place_of_its_beginning():
 
 def test_a_row_that_is_behind_what_was_streamed_takes_nothing_back():
     texts = LiveTexts(1)
-    assert "Hello wor" in texts.told({7: Text("text", "Hello wor", True)})
-    assert texts.told({7: Text("text", "Hello", True)}) == ""
-    assert json.loads(texts.told({7: Text("text", "Hello", False)}).partition("data: ")[2]) == {
+    assert "Hello wor" in texts.frames_of({7: Text("text", "Hello wor", True)})
+    assert texts.frames_of({7: Text("text", "Hello", True)}) == ""
+    assert json.loads(texts.frames_of({7: Text("text", "Hello", False)}).partition("data: ")[2]) == {
         "message": 7, "kind": "text", "from": 5, "text": "", "done": True,
     }  # fmt: skip
 
