@@ -30,7 +30,8 @@ def attempted_turns(plan: int) -> QuerySet[Turn]:
     """What their times and cost are made of."""
     return Turn.objects.filter(attempt__subtask__plan=plan).only(
         *("state", "waiting_for", "started_at", "finished_at", "lease_until", "counted_at"),
-        *("worked", "waited", "paused", "tokens_in", "tokens_out", "cost"),
+        *("worked", "waited", "paused", "tokens_in", "tokens_out", "tokens_cached"),
+        *("usage_estimated", "cost"),
     )
 
 
@@ -40,6 +41,8 @@ class Cost:
 
     times: Times = field(default_factory=Times)
     tokens: int = 0
+    tokens_cached: int = 0  # of these, those that came from the server's cache
+    usage_estimated: bool = False
     cost: Decimal | None = None
     worked: timedelta = timedelta()  # by all turns, as far as it is counted in their rows
     counted_at: datetime | None = None  # when that of the turn at work was counted last
@@ -51,6 +54,8 @@ class Cost:
         if counts_from(turn):
             self.counted_at = turn.counted_at
         self.tokens += turn.tokens
+        self.tokens_cached += turn.tokens_cached
+        self.usage_estimated = self.usage_estimated or turn.usage_estimated
         if turn.cost is not None:
             self.cost = (self.cost or Decimal(0)) + turn.cost
 
@@ -63,7 +68,14 @@ class Cost:
         cost = None if self.cost is None else float(self.cost)
         began = timestamp(self.counted_at - self.worked) if self.counted_at else None
         seconds = round(self.times.worked, 3)
-        return {"seconds": seconds, "counts_from": began, "tokens": self.tokens, "cost": cost}
+        return {
+            "seconds": seconds,
+            "counts_from": began,
+            "tokens": self.tokens,
+            "tokens_cached": self.tokens_cached,
+            "usage_estimated": self.usage_estimated,
+            "cost": cost,
+        }
 
 
 @dataclass

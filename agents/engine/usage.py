@@ -236,19 +236,22 @@ CACHE_RATES = {"anthropic_messages": (Decimal("0.1"), Decimal("1.25"))}
 
 
 def cost_of(request: ModelRequest, reply: Reply) -> Decimal | None:
-    """US dollars by the provider's prices per million tokens; None where there are none.
+    """US dollars: by the prices that an admin has entered, else as the server says itself, else by
+    the prices it lists; None where there are none.
 
-    Prices are {model: {"input": 0.4, "cached_input": 0.1, "output": 1.6}}; without `cached_input`
-    cached tokens cost what others do. OpenRouter says itself what a reply has cost.
+    Prices are {"input": 0.4, "cached_input": 0.1, "stored_input": 0.5, "output": 1.6} per million
+    tokens; without the two of the cache its tokens cost what others do.
     """
-    prices = request.endpoint.prices.get(request.model)
+    own = request.endpoint.prices.get(request.model)
+    if not own and reply.cost is not None and request.endpoint.provider == "openrouter":
+        return Decimal(str(reply.cost))
+    prices = {name: Decimal(str(each)) for name, each in (own or request.prices).items()}
     if not prices:
-        is_told = request.endpoint.provider == "openrouter" and reply.cost is not None
-        return Decimal(str(reply.cost)) if is_told else None
-    full = Decimal(str(prices.get("input", 0)))
+        return None
+    full = prices.get("input", Decimal(0))
     read, write = CACHE_RATES.get(request.endpoint.api, (Decimal(1), Decimal(1)))
-    cached = Decimal(str(prices.get("cached_input", full * read)))
-    plain = max(0, reply.tokens_in - reply.cached_tokens - reply.stored_tokens)
-    paid = full * plain + cached * reply.cached_tokens + full * write * reply.stored_tokens
-    paid += Decimal(str(prices.get("output", 0))) * reply.tokens_out
+    paid = full * max(0, reply.tokens_in - reply.cached_tokens - reply.stored_tokens)
+    paid += prices.get("cached_input", full * read) * reply.cached_tokens
+    paid += prices.get("stored_input", full * write) * reply.stored_tokens
+    paid += prices.get("output", Decimal(0)) * reply.tokens_out
     return paid / MILLION

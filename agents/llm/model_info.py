@@ -27,6 +27,7 @@ NOT_FOR_CHAT = (
     *("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "image", "audio", "sora"),
     *("transcribe", "realtime", "davinci", "babbage", "aqa", "imagen", "veo-"),
 )
+PRICES = ("price_in", "price_out", "price_cached", "price_stored")
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class ModelInfo:
     """None where the server does not say. `size` in bytes, prices in US dollars per million tokens.
 
     `loaded_window` is what the model was loaded with, where that may be less than it could hold.
+    `price_cached` is for input that is read from the server's cache, `price_stored` for input that
+    is written to it.
     """
 
     id: str
@@ -45,6 +48,17 @@ class ModelInfo:
     size: int | None = None
     price_in: float | None = None
     price_out: float | None = None
+    price_cached: float | None = None
+    price_stored: float | None = None
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """As an admin's own are written; nothing while those of input and output are not known."""
+        if self.price_in is None or self.price_out is None:
+            return {}
+        cache = {"cached_input": self.price_cached, "stored_input": self.price_stored}
+        known = {name: price for name, price in cache.items() if price is not None}
+        return {"input": self.price_in, "output": self.price_out, **known}
 
     @property
     def window(self) -> int | None:
@@ -72,7 +86,6 @@ def read_model(entry: Json) -> ModelInfo | None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         return None
     meta, can = mapping(entry.get("meta")), set(abilities(entry))
-    price_in, price_out = prices(entry)
     return ModelInfo(
         id=name,
         context_window=first_count(entry, WINDOWS) or count(meta.get("n_ctx_train")),
@@ -81,8 +94,7 @@ def read_model(entry: Json) -> ModelInfo | None:
         calls_tools=calls_tools(entry, can),
         is_chat=is_chat(entry, can),
         size=count(meta.get("size")),
-        price_in=price_in,
-        price_out=price_out,
+        **prices(entry),
     )
 
 
@@ -130,13 +142,16 @@ def is_chat(entry: Json, can: set[str]) -> bool:
     return not any(word in str(entry["id"]).lower() for word in NOT_FOR_CHAT)
 
 
-def prices(entry: Json) -> tuple[float | None, float | None]:
+def prices(entry: Json) -> dict[str, float | None]:
     """OpenRouter has dollars per token, xAI cents per hundred million tokens."""
-    pricing = mapping(entry.get("pricing"))
-    if pricing:
-        return dollars(pricing.get("prompt"), MILLION), dollars(pricing.get("completion"), MILLION)
-    paid_in, paid_out = (entry.get(f"{part}_text_token_price") for part in ("prompt", "completion"))
-    return dollars(paid_in, 1 / 10_000), dollars(paid_out, 1 / 10_000)
+    if pricing := mapping(entry.get("pricing")):
+        names = ["prompt", "completion", "input_cache_read", "input_cache_write"]
+        listed, times = [pricing.get(name) for name in names], float(MILLION)
+    else:
+        names = ["prompt", "completion", "cached_prompt", "stored_prompt"]
+        listed = [entry.get(f"{name}_text_token_price") for name in names]
+        times = 1 / 10_000
+    return dict(zip(PRICES, (dollars(price, times) for price in listed), strict=True))
 
 
 def dollars(value: object, times: float) -> float | None:

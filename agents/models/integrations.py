@@ -123,6 +123,8 @@ class ListedModel(models.Model):
     size = models.PositiveBigIntegerField(null=True)
     price_in = models.FloatField(null=True)
     price_out = models.FloatField(null=True)
+    price_cached = models.FloatField(null=True)
+    price_stored = models.FloatField(null=True)
 
     class Meta:
         constraints = [

@@ -84,6 +84,8 @@ class SubtaskShape(ExactShape):
     seconds: float
     counts_from: datetime | None
     tokens: int
+    tokens_cached: int
+    usage_estimated: bool
     cost: float | None
 
 
@@ -127,6 +129,8 @@ class PlanShape(ExactShape):
     seconds: SecondsShape
     counts_from: datetime | None
     tokens: int
+    tokens_cached: int
+    usage_estimated: bool
     cost: float | None
     budget: Json
     metadata: Json
@@ -162,6 +166,8 @@ class AttemptShape(Schema):
     finished_at: datetime | None = Field(alias="turn.finished_at")
     seconds: SecondsShape
     tokens: int = Field(alias="turn.tokens")
+    tokens_cached: int = Field(alias="turn.tokens_cached")
+    usage_estimated: bool = Field(alias="turn.usage_estimated")
     cost: float | None = Field(alias="turn.cost")
 
     @staticmethod

@@ -91,7 +91,8 @@ class ModelShape(Schema):
     """As its provider describes it; null where it does not say.
 
     `loaded_window` is the context a local server has loaded it with, `size` is in bytes, prices
-    are in US dollars per million tokens.
+    are in US dollars per million tokens; `price_cached` is for input read from the server's cache,
+    `price_stored` for input written to it.
     """
 
     id: str

@@ -124,12 +124,19 @@ class NewMessage(Body):
 
 
 class TurnShape(Schema):
+    """What it has used so far: `tokens_cached` are those of its `tokens` that came from the
+    server's cache, `usage_estimated` says that not all were counted by the server."""
+
     id: int
     lane: str
     kind: str
     state: str
     waiting_for: str
     error: str
+    tokens: int
+    tokens_cached: int
+    usage_estimated: bool
+    cost: float | None
 
 
 class AcceptedMessage(Schema):

@@ -3,13 +3,16 @@ that hides nothing and does nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from django import template
 from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString
 
 from agents.engine import usage
+from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
 
@@ -60,6 +63,18 @@ def thousands(count: int | None) -> str:
     if count < 1000:
         return str(count)
     return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+@register.filter
+def tokens_used(row: Turn | Mapping[str, object]) -> str:
+    """about 6.1k tokens, 5.0k of them from the cache; empty where none were used."""
+    read = row.get if isinstance(row, Mapping) else partial(getattr, row)
+    used, cached = int(str(read("tokens"))), int(str(read("tokens_cached")))
+    if not used:
+        return ""
+    about = "about " if read("usage_estimated") else ""
+    of_cache = f", {thousands(cached)} of them from the cache" if cached else ""
+    return f"{about}{thousands(used)} tokens{of_cache}"
 
 
 @register.filter

@@ -29,7 +29,7 @@ MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more c
 # Of a row that rests: its template gets these and no others.
 AT_REST = (
     *("key", "state", *SUBTASK_TEXT, "reason", "outcome"),
-    *("started_at", "counts_from", "seconds", "tokens"),
+    *("started_at", "counts_from", "seconds", "tokens", "tokens_cached", "usage_estimated"),
 )
 
 register = template.Library()

@@ -3,18 +3,34 @@
 import json
 from decimal import Decimal
 
+import httpx
 import pytest
+from asgiref.sync import async_to_sync
 
+from agents import http
 from agents.engine.prompt import BROKE_OFF
 from agents.engine.usage import cost_of
+from agents.llm import catalog
 from agents.llm.api import api_of
+from agents.llm.model_info import read_model
+from agents.llm.providers import ProviderEdit, add_provider
 from agents.llm.reply import Reply
 from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Message, Provider, ToolCall, Turn
 from plans import actions
 from tests.agents.test_vendors import VENDORS, filled, streamed
 from tests.fake_model import FakeModelServer, call, fails, say
-from tests.world import agent, conversation, drive, plan_of, scripted, states, tell
+from tests.world import (
+    agent,
+    conversation,
+    drive,
+    plan_of,
+    proposed,
+    scripted,
+    shown,
+    states,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LONG_ID = f"call_{'x' * 3_000}"
@@ -103,7 +119,7 @@ def test_a_reply_that_ends_at_the_models_limit_says_so(client, reason, is_said):
     assert ("The model reached its output limit here." in page) == is_said
 
 
-def test_cached_tokens_are_counted_and_said():
+def test_cached_tokens_are_counted_and_said(client):
     c = conversation()
     usage = {
         "prompt_tokens": 1000,
@@ -115,16 +131,46 @@ def test_cached_tokens_are_counted_and_said():
     tell(c, "Hello")
     turn = Turn.objects.get()
     assert (turn.tokens_in, turn.tokens_cached) == (1000, 800)
+    client.force_login(c.owner)
+    assert "1.0k tokens, 800 of them from the cache" in client.get(f"/c/{c.pk}/").content.decode()
+
+
+def test_a_plan_says_how_many_of_its_tokens_came_from_the_cache(client):
+    def answer(tool, **arguments):
+        function = {"name": tool, "arguments": json.dumps(arguments)}
+        usage = {
+            "prompt_tokens": 3000,
+            "completion_tokens": 50,
+            "prompt_tokens_details": {"cached_tokens": 2500},
+        }
+        delta = {"tool_calls": [{"index": 0, "id": tool, "function": function}]}
+        document = {"choices": [{"delta": delta, "finish_reason": "tool_calls"}], "usage": usage}
+        return {"raw": f"data: {json.dumps(document)}\n\ndata: [DONE]\n\n"}
+
+    c = proposed("Read", "Write")
+    done = [answer("finish_subtask", outcome="Done.")] * 2
+    scripted(*done, answer("finish_plan", outcome="All done."))
+    tell(c, "go")
+    plan = shown(c)
+    assert (plan["tokens"], plan["tokens_cached"], plan["usage_estimated"]) == (6100, 5000, False)
+    assert [each["tokens_cached"] for each in plan["subtasks"]] == [2500, 2500]
+    client.force_login(c.owner)
+    words = "6.1k tokens, 5.0k of them from the cache"
+    assert client.get(f"/c/{c.pk}/").content.decode().count(words) >= 2, "drawer and closing card"
+    page = client.get(f"/plans/{plan['id']}/").content.decode()
+    assert words in page and "3.0k tokens, 2.5k of them from the cache" in page
+    attempts = client.get(f"/api/plans/{plan['id']}/attempts").json()["items"]
+    assert [each["tokens_cached"] for each in attempts] == [2500, 2500]
 
 
 # What it costs
 
 
-def cost(api="chat_completions", provider="openai", prices=None, **counts):
+def cost(api="chat_completions", provider="openai", prices=None, listed=None, **counts):
     known = {"m": prices} if prices else {}
     endpoint = Endpoint(provider, "http://models.invalid/v1", prices=known, api=api)
     reply = Reply("", "", [], counts.pop("asked"), 1_000_000, False, "stop", **counts)
-    return cost_of(ModelRequest(endpoint, "m", []), reply)
+    return cost_of(ModelRequest(endpoint, "m", [], prices=listed or {}), reply)
 
 
 def test_cached_tokens_cost_what_their_price_says():
@@ -143,6 +189,58 @@ def test_anthropic_takes_a_tenth_for_reading_and_a_quarter_more_for_writing():
     counts = {"asked": 1_000_000, "cached_tokens": 600_000, "stored_tokens": 200_000}
     paid = cost("anthropic_messages", "anthropic", prices, **counts)
     assert paid == Decimal("25") + Decimal("1") + Decimal("0.3") + Decimal("1.25")
+
+
+def test_the_prices_that_a_provider_lists_count_where_a_person_has_given_none():
+    listed = {"input": 1.0, "cached_input": 0.5, "stored_input": 2.0, "output": 4.0}
+    counts = {"asked": 1_000_000, "cached_tokens": 200_000, "stored_tokens": 200_000}
+    by_list = Decimal("0.6") + Decimal("0.1") + Decimal("0.4") + 4
+    assert cost(listed=listed, **counts) == by_list
+    own = {"input": 10.0, "output": 0.0}
+    assert cost(listed=listed, prices=own, **counts) == Decimal("10")
+    assert cost(provider="openrouter", listed=listed, cost=0.25, **counts) == Decimal("0.25")
+    assert cost(provider="openrouter", listed=listed, prices=own, cost=0.25, **counts) == 10
+    assert cost(provider="openrouter", listed=listed, **counts) == by_list
+
+
+@pytest.mark.parametrize(
+    ("entry", "paid"),
+    [
+        (
+            {"pricing": {"prompt": "0.000003", "completion": "0.000015",
+                         "input_cache_read": "0.0000003", "input_cache_write": "0.00000375"}},
+            {"input": 3.0, "output": 15.0, "cached_input": 0.3, "stored_input": 3.75},
+        ),
+        ({"pricing": {"prompt": "-1", "completion": "-1"}}, {}),
+        ({"pricing": {"prompt": "0", "completion": "0"}}, {"input": 0.0, "output": 0.0}),
+        (
+            {"prompt_text_token_price": 2000, "cached_prompt_text_token_price": 500,
+             "completion_text_token_price": 10000},
+            {"input": 0.2, "output": 1.0, "cached_input": 0.05},
+        ),
+        ({}, {}),
+    ],
+    ids=["OpenRouter", "it differs", "free", "xAI", "not said"],
+)  # fmt: skip
+def test_listed_prices_have_the_cache_in_them(entry, paid):
+    assert read_model({"id": "m", **entry}).prices == paid
+
+
+def test_a_turn_costs_what_its_provider_lists():
+    listed = {"id": "m", "pricing": {"prompt": "0.000002", "completion": "0.000008"}}
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.path)
+        return httpx.Response(200, json={"data": [listed]})
+
+    add_provider("mine", ProviderEdit(base_url="http://mine.invalid/v1"), "alice")
+    with http.use(httpx.MockTransport(answer)):
+        async_to_sync(catalog.ask)("mine")
+    c = conversation(provider="mine", model="m")
+    scripted({**say("Hi"), "usage": [1000, 100]})
+    tell(c, "Hello")
+    assert Turn.objects.get().cost == Decimal("0.0028")
 
 
 def test_openrouter_says_itself_what_a_reply_has_cost():
