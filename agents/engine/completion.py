@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from django.db.models import F
 from django.db.models.sql import UpdateQuery
 
 from agents.chains.schema import labels_of, normalize_label
 from agents.chains.template import Output
-from agents.db import in_db
+from agents.db import AWAY, in_db
 from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.handlers import Instruction, handler_of, refresh_config
@@ -49,7 +49,7 @@ async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
     request = await in_db(prepare_request, step)
     writing: dict[str, Message] = {}
     reply: Reply | None = None
-    async with aclosing(stream(request)) as parts:
+    async with aclosing(answer(turn, request)) as parts:
         async for part in parts:
             if isinstance(part, Reply):
                 reply = part
@@ -62,6 +62,22 @@ async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
         yield TextEnded(message.pk)
     assert reply is not None, "a stream ends with its reply or an error"
     yield await in_db(finish_completion, step, request, writing, reply)
+
+
+async def answer(turn: Turn, request: ModelRequest) -> AsyncGenerator[Part, None]:
+    """The model's answer in parts. Where it breaks off, by a stop, a timeout or an error, what it
+    has used until then is counted too.
+    """
+    draft = api_of(request.endpoint).draft()
+    try:
+        async with aclosing(stream(request, draft)) as parts:
+            async for part in parts:
+                yield part
+    except BaseException:
+        if reply := spent(request, draft):
+            with suppress(TurnLost, *AWAY):  # then nothing can be written any more
+                await in_db(persistence.count_lost_reply, turn, reply, cost_of(request, reply))
+        raise
 
 
 def finish_completion(
@@ -94,7 +110,7 @@ async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
     labels = labels_of(step.task)
     request = await in_db(prepare_request, step, labels)
     reply: Reply | None = None
-    async with aclosing(stream(request)) as parts:
+    async with aclosing(answer(step.turn, request)) as parts:
         async for part in parts:
             reply = part if isinstance(part, Reply) else reply
     assert reply is not None, "a stream ends with its reply or an error"

@@ -195,6 +195,12 @@ def count_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
         count_usage(turn, reply, cost)
 
 
+def count_lost_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
+    """A reply that broke off: what it used until then is paid for, and counts for budgets."""
+    with fenced(turn):
+        count_usage(turn, reply, cost)
+
+
 def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     """Written together with the checkpoint, so that no reply is counted twice or not at all."""
     if cost is not None:

@@ -216,6 +216,7 @@ class MessageDraft:
     finish_reason: str = ""
     refusal: str = ""
     documents: int = 0
+    accepted: bool = False
     length: int = 0
 
     @property
@@ -318,8 +319,10 @@ class MessageDraft:
         cached, stored = sum_of("cache_read_input_tokens"), sum_of("cache_creation_input_tokens")
         tokens_in = sum_of("input_tokens") + cached + stored
         tokens_out = sum_of("output_tokens")
-        if estimated := not (tokens_in or tokens_out):
-            tokens_in, tokens_out = asked_tokens(), estimated_tokens("x" * self.length)
+        # The input is counted at the beginning of a reply, the output at its end.
+        if estimated := not (self.finish_reason and (tokens_in or tokens_out)):
+            tokens_in = tokens_in or asked_tokens()
+            tokens_out = max(tokens_out, estimated_tokens("x" * self.length))
         calls = [
             self.call_at(place, block)
             for place, block in enumerate(self.blocks)

@@ -220,6 +220,7 @@ class ChatDraft:
     usage: Json = field(default_factory=dict)
     finish_reason: str = ""
     documents: int = 0
+    accepted: bool = False
     kept: Json = field(default_factory=dict)  # of the message, by its key
     rest: int = 0  # characters of all calls, and of what came with them
 

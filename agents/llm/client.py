@@ -7,11 +7,13 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 import httpx
 from django.conf import settings
 
 from agents import http
+from agents.db import AWAY, in_db
 from agents.http_bodies import PLAIN, pieces
 from agents.json_size import has_more_values
 from agents.llm import adaptation, errors
@@ -39,13 +41,16 @@ GATHER = 0.03
 GATHERED_BELOW = 0.001  # a piece that took less to come was there already
 
 
-async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
+async def stream(
+    request: ModelRequest, draft: ReplyDraft | None = None
+) -> AsyncGenerator[Part, None]:
     """Text and reasoning as they come, then the Reply. Raises ModelError.
 
-    Closing the generator closes the connection, and with it the model's work.
+    Closing the generator closes the connection, and with it the model's work. Whoever gives the
+    `draft` can ask afterwards what a reply that broke off has `spent`.
     """
-    draft = api_of(request.endpoint).draft()
-    with hooks.model_call(request) as call:
+    draft = draft or api_of(request.endpoint).draft()
+    with hooks.model_call(request, partial(spent, request, draft)) as call:
         asked: ModelRequest | None = request
         for _ in range(MOST_PAUSES):
             if asked is None:
@@ -72,6 +77,13 @@ async def stream(request: ModelRequest) -> AsyncGenerator[Part, None]:
     yield reply
 
 
+def spent(request: ModelRequest, draft: ReplyDraft) -> Reply | None:
+    """What there was of a reply that broke off, with its tokens: those the server has counted, the
+    others by estimate. None where the server had not begun, so that there is nothing to pay.
+    """
+    return draft.finished(request.estimated_tokens) if draft.accepted else None
+
+
 async def _parts(
     request: ModelRequest, draft: ReplyDraft, call: hooks.ModelCall
 ) -> AsyncGenerator[TextPart | ReasoningPart, None]:
@@ -87,6 +99,7 @@ async def _parts(
                 _answer(request) as response,
                 aclosing(_documents(request, response, draft)) as documents,
             ):
+                draft.accepted = True
                 async for document in documents:
                     if not call.answers:
                         call.first_piece()
@@ -107,6 +120,7 @@ def _added(
 ) -> Iterator[TextPart | ReasoningPart]:
     """What a document adds to the draft, within bounds."""
     if failed := api_of(request.endpoint).error_in(document):
+        draft.accepted = draft.documents > 0
         raise errors.from_stream(request, failed, draft.began)
     yield from draft.add(document)
     if draft.length > LONGEST_REPLY:

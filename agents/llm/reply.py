@@ -76,10 +76,14 @@ class ModelPage:
 
 
 class ReplyDraft(Protocol):
-    """The reply so far. Feed it each document of the stream; it yields what is new."""
+    """The reply so far. Feed it each document of the stream; it yields what is new.
+
+    `accepted` is whether the server has begun to answer: from then on the request costs something.
+    """
 
     finish_reason: str
     documents: int
+    accepted: bool
 
     @property
     def began(self) -> bool: ...
@@ -95,7 +99,10 @@ class ReplyDraft(Protocol):
     def add(self, document: Json) -> Iterator[TextPart | ReasoningPart]: ...
 
     def finished(self, asked_tokens: Callable[[], int]) -> Reply:
-        """`asked_tokens` estimates the request's, for a server that does not count."""
+        """`asked_tokens` estimates the request's, for a server that does not count.
+
+        Of a reply that broke off it has what came, and counts what the server would have counted.
+        """
         ...
 
     def go_on(self, request: ModelRequest) -> ModelRequest | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -92,6 +92,12 @@ class ModelCall:
 
     def answered(self, reply: Reply) -> None:
         self.outcome = "done"
+        self.used(reply)
+        finish = [reply.finish_reason] if reply.finish_reason else None
+        facts: tracing.Facts = {"gen_ai.response.finish_reasons": finish}
+        self.span.note({**facts, **exchange(self.request, reply)})
+
+    def used(self, reply: Reply) -> None:
         metrics.tokens.labels(self.provider, "in").inc(reply.tokens_in)
         metrics.tokens.labels(self.provider, "out").inc(reply.tokens_out)
         metrics.cached_tokens.labels(self.provider).inc(reply.cached_tokens)
@@ -101,16 +107,15 @@ class ModelCall:
             "gen_ai.usage.cache_read.input_tokens": reply.cached_tokens or None,
             "gen_ai.usage.cache_creation.input_tokens": reply.stored_tokens or None,
             "planside.usage.estimated": reply.estimated,
-            "gen_ai.response.finish_reasons": [reply.finish_reason]
-            if reply.finish_reason
-            else None,
         }
-        self.span.note({**facts, **exchange(self.request, reply)})
+        self.span.note(facts)
 
 
 @contextmanager
-def model_call(request: ModelRequest) -> Iterator[ModelCall]:
-    """One request until its reply is whole; who stops reading breaks it off."""
+def model_call(
+    request: ModelRequest, spent: Callable[[], Reply | None] = lambda: None
+) -> Iterator[ModelCall]:
+    """One request until its reply is whole; who stops reading breaks it off, which has `spent`."""
     facts: tracing.Facts = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": request.endpoint.provider,
@@ -133,6 +138,8 @@ def model_call(request: ModelRequest) -> Iterator[ModelCall]:
             call.outcome = tracing.error_type_of(error)
             raise
         finally:
+            if call.outcome != "done" and (reply := spent()):
+                call.used(reply)
             seconds = monotonic() - call.began
             metrics.model_seconds.labels(call.provider, call.outcome).observe(seconds)
 
