@@ -12,6 +12,7 @@ from agents.config.store import AgentRecord
 from agents.llm import catalog, providers
 from agents.llm.catalog import Listing
 from agents.llm.known_providers import BY_NAME
+from agents.llm.lessons import Lesson, lessons_about
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import lacks, provider_names, resolve
 from agents.llm.request import Endpoint
@@ -44,6 +45,7 @@ class ProviderCard:
     lacks: str
     row: Provider | None = None
     users: dict[str, list[str]] = field(default_factory=dict)
+    lessons: list[Lesson] = field(default_factory=list)
     find: str = ""
 
     @property
@@ -183,4 +185,5 @@ def provider_card(
             users.setdefault(agent.file.model, []).append(agent.file.name)
     missing = lacks(endpoint)
     listing = Listing(name) if name == "demo" else catalog.listing_of(name)
-    return ProviderCard(endpoint, listing, missing, row, users, find)
+    lessons = lessons_about(endpoint)
+    return ProviderCard(endpoint, listing, missing, row, users, lessons, find)

@@ -110,6 +110,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(MODEL + "change", models.change, name="model-change"),
     path(MODEL + "remove", models.remove, name="model-remove"),
     path(MODEL + "test", models.test, name="model-test"),
+    path(MODEL + "lessons/<int:lesson>/forget", models.forget_lesson, name="model-lesson-forget"),
     path("settings/tools/", tools.tools, name="tools"),
     path("settings/tools/add", tools.add, name="tool-add"),
     path("settings/tools/signed-in", tools.signed_in, name="tool-signed-in"),

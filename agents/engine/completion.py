@@ -30,6 +30,7 @@ from agents.errors import TurnFailed
 from agents.llm.catalog import model_info, own_window, window_of
 from agents.llm.client import stream
 from agents.llm.images import without_images
+from agents.llm.lessons import lessons_for
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import resolve
 from agents.llm.reply import ReasoningPart, Reply
@@ -171,6 +172,8 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         tools=tools,
         temperature=temperature if config.temperature is None else config.temperature,
         extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
+        prices=info.prices if info else {},
+        lessons=lessons_for(endpoint, model),
     )
 
 

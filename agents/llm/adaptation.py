@@ -3,25 +3,24 @@
 Compatible servers differ in the parameters they take, and so do the models of one server: GPT-5
 wants `max_completion_tokens` and no temperature, Mistral knows no `stream_options`, models of
 Claude have each their own limit of output. A refusal says so; what it says is learnt by address
-and model, so that it costs one request and not one each time.
+and model (agents.llm.lessons), so that it costs one request and not one each time.
 """
 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agents.llm.chat_completions import folded
 from agents.llm.error_bodies import message_in
 from agents.llm.errors import IMAGES, may_mean_images
 from agents.llm.images import count_images
+from agents.llm.lessons import Lessons
 from agents.llm.reply import Json, as_dict, as_text
 from agents.llm.request import ModelRequest
 from agents.llm.simple_schemas import with_simple_schemas
 from agents.llm.wanted_back import LISTS, OBJECTS, REASONING
 
-MOST_LEARNT = 1000  # addresses and models; who was asked longest ago is forgotten
 MOST_LESSONS = 5  # of one request
 # Without these there is no request.
 NEEDED = ("model", "messages", "stream", "tools", "system")
@@ -55,54 +54,6 @@ EFFORTLESS = re.compile(r"tools with reasoning_effort are not supported", re.IGN
 # empty text.
 SIGNATURE: Json = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 NO_REASONING = " "
-
-
-@dataclass(frozen=True)
-class Lessons:
-    """`without` are parameters, `bare` keys of messages that are left out.
-
-    What begins with `drops_` is for what this request holds, and not remembered: the fault is in
-    an image or in old thinking, and the next conversation may have none.
-    """
-
-    without: frozenset[str] = frozenset()
-    bare: frozenset[str] = frozenset()
-    renames_max_tokens: bool = False
-    most_output: int | None = None
-    wants_reasoning: bool = False
-    wants_signatures: bool = False
-    calls_without_effort: bool = False
-    simplifies_schemas: bool = False
-    folds_system: bool = False
-    is_blind: bool = False  # images are left out
-    drops_images: bool = False
-    drops_thinking: bool = False
-
-
-_learnt: OrderedDict[tuple[str, str], Lessons] = OrderedDict()
-
-
-def lessons_for(request: ModelRequest) -> Lessons:
-    return _learnt.get(key_of(request), Lessons())
-
-
-def remember(request: ModelRequest, lessons: Lessons) -> None:
-    """Once a request that heeds them was accepted."""
-    lessons = replace(lessons, drops_images=False, drops_thinking=False)
-    if lessons == lessons_for(request):
-        return
-    _learnt[key_of(request)] = lessons
-    _learnt.move_to_end(key_of(request))
-    while len(_learnt) > MOST_LEARNT:
-        _learnt.popitem(last=False)
-
-
-def forget_lessons() -> None:
-    _learnt.clear()
-
-
-def key_of(request: ModelRequest) -> tuple[str, str]:
-    return request.endpoint.base_url, request.model
 
 
 def learn(

@@ -20,6 +20,7 @@ from agents.llm import adaptation, errors
 from agents.llm.api import api_of
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
 from agents.llm.images import without_images
+from agents.llm.lessons import Row, remember
 from agents.llm.model_info import ModelInfo
 from agents.llm.reply import MOST_CALLS, Json, ReasoningPart, Reply, ReplyDraft, TextPart
 from agents.llm.request import Endpoint, ModelRequest
@@ -182,7 +183,8 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
     """The response to a request that was accepted; what is refused of it is left out at once."""
     client, endpoint, api = http.client(), request.endpoint, api_of(request.endpoint)
     headers = {**api.headers(endpoint), **PLAIN}
-    lessons = adaptation.lessons_for(request)
+    lessons = request.lessons
+    learnt: dict[Row, str] = {}  # by this request, with the words of the refusal
     for number in range(adaptation.MOST_LESSONS + 1):
         if lessons.is_blind or lessons.drops_images:
             request = replace(request, messages=without_images(request.messages))
@@ -195,7 +197,7 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
             response = await client.send(message, stream=True)
         try:
             if response.status_code == 200:
-                adaptation.remember(request, lessons)
+                await _remember(request, learnt)
                 yield response
                 return
             beginning = bytearray()
@@ -206,12 +208,19 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
             await response.aclose()
         text = beginning[:LONGEST_ERROR].decode(errors="replace")
         error = errors.from_status(request, response.status_code, text, response.headers)
-        learnt = None
+        more = None
         if error.kind in ("bad_request", "server", "missing") and number < adaptation.MOST_LESSONS:
-            learnt = adaptation.learn(request, lessons, sent, response.status_code, text)
-        if learnt is None:
+            more = adaptation.learn(request, lessons, sent, response.status_code, text)
+        if more is None:
             raise error
-        lessons = learnt
+        learnt |= dict.fromkeys(more.rows - lessons.rows, error.words)
+        lessons = more
+
+
+async def _remember(request: ModelRequest, learnt: dict[Row, str]) -> None:
+    if learnt:
+        with suppress(*AWAY):  # then the next request learns it again
+            await in_db(remember, request.endpoint, request.model, learnt)
 
 
 async def _read_into(body: bytearray, response: httpx.Response, most: int) -> None:

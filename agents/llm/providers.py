@@ -27,6 +27,7 @@ from agents.llm.known_providers import (
     known_provider,
     whole_address,
 )
+from agents.llm.lessons import forget_lessons
 from agents.llm.request import Endpoint
 from agents.models import Provider, ProviderListing
 from agents.statements import prepared
@@ -191,7 +192,7 @@ def add_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
             row.save(force_insert=True)
     except IntegrityError:
         raise Conflict(f"There is a provider {name!r} already; change that one.") from None
-    forget_listing(name)
+    forget_answers(name)
     log.debug("provider %s added by %s", name, by)
     return row
 
@@ -201,7 +202,7 @@ def change_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
     row = provider_named(name)
     apply(row, edit)
     row.save()
-    forget_listing(name)
+    forget_answers(name)
     log.debug("provider %s changed by %s", name, by)
     return row
 
@@ -241,13 +242,14 @@ def remove_key(name: str, by: str) -> None:
 def remove_provider(name: str, by: str) -> None:
     """Agents that name it are refused with one sentence until they name another."""
     provider_named(name).delete()
-    forget_listing(name)
+    forget_answers(name)
     log.debug("provider %s removed by %s", name, by)
 
 
-def forget_listing(name: str) -> None:
+def forget_answers(name: str) -> None:
     """What was said to another key, or at another address, counts no more."""
     ProviderListing.objects.filter(provider=name).delete()
+    forget_lessons(name)
 
 
 def apply(row: Provider, edit: ProviderEdit) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from agents.llm.images import IMAGE_TOKENS, count_images, without_images
+from agents.llm.lessons import NOTHING_LEARNT, Lessons
 from agents.telemetry.redaction import redacted_url
 
 # A message as the chat-completions API has it. An assistant's may have `wanted_back` besides: what
@@ -47,7 +48,11 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """`messages` and `tools` are written as chat completions have them; `extra` goes along."""
+    """`messages` and `tools` are written as chat completions have them; `extra` goes along.
+
+    `prices` are those of the model, in US dollars per million tokens; empty where none is known.
+    `lessons` are what it is known to refuse.
+    """
 
     endpoint: Endpoint
     model: str
@@ -55,6 +60,8 @@ class ModelRequest:
     tools: list[dict[str, object]] = field(default_factory=list)
     temperature: float | None = None
     extra: dict[str, object] = field(default_factory=dict)
+    prices: dict[str, float] = field(default_factory=dict)
+    lessons: Lessons = NOTHING_LEARNT
 
     def estimated_tokens(self) -> int:
         texts = without_images(self.messages)

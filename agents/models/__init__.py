@@ -4,6 +4,7 @@ from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
 from agents.models.conversation import Attachment, Conversation, Event, Message
 from agents.models.integrations import (
     ListedModel,
+    ModelLesson,
     OAuthLogin,
     Provider,
     ProviderListing,
@@ -20,6 +21,7 @@ __all__ = [
     "Lane",
     "ListedModel",
     "Message",
+    "ModelLesson",
     "OAuthLogin",
     "Provider",
     "ProviderListing",

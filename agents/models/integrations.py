@@ -133,3 +133,28 @@ class ListedModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ModelLesson(models.Model):
+    """One thing that a server has refused of requests to a model: see agents.llm.lessons.
+
+    Of another address than the provider's present one it says nothing. `words` are the server's.
+    """
+
+    provider = fields.CharField(max_length=64)
+    address = fields.CharField(max_length=2000)
+    model = fields.CharField(max_length=200)
+    kind = fields.CharField(max_length=32)
+    value = fields.CharField(max_length=200, blank=True)
+    words = fields.TextField(blank=True)
+    learnt_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "address", "model", "kind", "value"], name="one_row_a_lesson"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model}: {self.kind} {self.value}".strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from django.http import HttpRequest
@@ -11,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from agents.db import in_db
 from agents.errors import NotFound
-from agents.llm import catalog, providers
+from agents.llm import catalog, lessons, providers
 from agents.llm.catalog import Listing
 from agents.llm.known_providers import KNOWN_PROVIDERS
 from agents.llm.providers import ProviderEdit, provider_names, resolve
@@ -104,6 +105,19 @@ class ModelShape(Schema):
     size: int | None
     price_in: float | None
     price_out: float | None
+    price_cached: float | None
+    price_stored: float | None
+
+
+class LessonShape(Schema):
+    """What a model refused and is not sent again until it expires; `words` are the server's."""
+
+    id: int
+    model: str
+    sentence: str
+    words: str
+    learnt_at: datetime
+    expires_at: datetime
 
 
 @router.get("", response=answers(Page[ProviderShape]))
@@ -150,6 +164,21 @@ def list_models(request: HttpRequest, name: str) -> dict[str, object]:
     """What it listed when it was last asked: a test asks it anew."""
     listing: Listing = catalog.listing_of(known(name))
     return {"items": list(listing.models), "count": len(listing.models)}
+
+
+@router.get("/{name}/lessons", response=answers(Page[LessonShape], 404))
+def list_lessons(request: HttpRequest, name: str) -> dict[str, object]:
+    """What its models refused and are not sent again, each for seven days."""
+    items = lessons.lessons_about(resolve(known(name)))
+    return {"items": items, "count": len(items)}
+
+
+@router.delete("/{name}/lessons/{id}", response=answers(None, 404, status=204))
+def forget_lesson(request: HttpRequest, name: str, id: int) -> Status[None]:
+    """The next request tries it again."""
+    demand_admin(person(request), "providers")
+    lessons.forget_lesson(known(name), id)
+    return Status(204, None)
 
 
 def known(name: str) -> str:

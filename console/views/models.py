@@ -14,8 +14,9 @@ from django_htmx.http import HttpResponseClientRedirect
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord, list_agents
 from agents.db import in_db
-from agents.errors import Invalid
-from agents.llm import catalog, providers
+from agents.errors import Invalid, RateLimited
+from agents.llm import catalog, lessons, providers
+from agents.llm.known_providers import PROTOCOLS
 from agents.llm.providers import ProviderEdit, default_model
 from agents.models import Provider
 from console.auth.admins import for_admins
@@ -82,8 +83,15 @@ def remove_key(request: HttpRequest, by: str, name: str) -> HttpResponse:
     return HttpResponse(draw_card(request, name))
 
 
-def edit_of(form: QueryDict) -> ProviderEdit:
-    """An empty secret stays as it is, unless it is to be forgotten."""
+@for_admins("provider-{name}-lessons-alert")
+def forget_lesson(request: HttpRequest, by: str, name: str, lesson: int) -> HttpResponse:
+    lessons.forget_lesson(name, lesson)
+    html = render_to_string("settings/_provider_lessons.html", card_context(request, name))
+    return HttpResponse(replace(f"provider-{name}-lessons", html))
+
+
+def edit_of(form: QueryDict, speaks: str) -> ProviderEdit:
+    """An empty secret stays as it is, unless it is to be forgotten; so does what it `speaks`."""
     forget = form.getlist("forget")
     key, headers = form.get("key", "").strip(), pairs(form.get("headers", ""), ":", "the headers")
     return ProviderEdit(

@@ -14,7 +14,6 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm import adaptation
 from agents.llm.chat_completions import LEFT_OUT
 from agents.llm.client import list_models, stream
 from agents.llm.errors import ModelError
@@ -32,7 +31,6 @@ PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "req
 async def clean() -> AsyncIterator[None]:
     yield
     await http.aclose_all()
-    adaptation.forget_lessons()
 
 
 def events(*each: Json) -> Json:
@@ -264,6 +262,7 @@ async def test_pieces_of_blocks_that_never_began_do_no_harm() -> None:
     assert reply.text == "Hi"
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_a_model_that_cannot_think_so_is_asked_without_from_then_on() -> None:
     error = {"type": "invalid_request_error", "message": "adaptive thinking is not supported"}
     refusal = {

@@ -11,8 +11,9 @@ from django.utils import timezone
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents import http
-from agents.llm import adaptation
+from agents.db import in_db
 from agents.llm.client import stream
+from agents.llm.lessons import lessons_for
 from agents.llm.providers import resolve
 from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Attachment, ProviderListing
@@ -30,12 +31,6 @@ SCRIPT = Path(__file__).with_name("mcp_server.py")
 URL = {"url": f"data:image/png;base64,{DOT}"}
 IMAGE = {"type": "image_url", "image_url": URL}
 ATTACHED = {"type": "text", "text": "[the images of the tool results above, in order]"}
-
-
-@pytest.fixture(autouse=True)
-def _clean():
-    yield
-    adaptation.forget_lessons()
 
 
 def talk(c, *words):
@@ -107,7 +102,9 @@ BLIND = [
 
 
 async def asked(transport, model="small-3"):
-    request = ModelRequest(Endpoint("openai", "http://models.invalid/v1"), model, list(SEEN))
+    endpoint = Endpoint("openai", "http://models.invalid/v1")
+    known = await in_db(lessons_for, endpoint, model)
+    request = ModelRequest(endpoint, model, list(SEEN), lessons=known)
     with http.use(transport):
         parts = [part async for part in stream(request)]
         await http.aclose_all()

@@ -12,15 +12,17 @@ import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents import http
-from agents.llm import adaptation
+from agents.db import in_db
 from agents.llm.client import stream
 from agents.llm.errors import ModelError
+from agents.llm.lessons import lessons_for
 from agents.llm.reply import Reply, RequestedCall
 from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import FakeModelServer
@@ -28,6 +30,7 @@ from tests.fake_model import FakeModelServer
 FILES = sorted((Path(__file__).parent / "vendors").glob("*.json"))
 VENDORS = {path.stem: json.loads(path.read_text()) for path in FILES}
 ALL = pytest.mark.parametrize("name", VENDORS)
+LEARNS = pytest.mark.django_db(transaction=True)  # what a server refuses is kept
 CASES = ("busy", "no credit", "broken", "bad key", "too long", "other")
 TOOLS: list[dict[str, object]] = [
     {
@@ -50,7 +53,6 @@ Json = dict[str, Any]
 async def clean() -> AsyncIterator[None]:
     yield
     await http.aclose_all()
-    adaptation.forget_lessons()
 
 
 def streamed(vendor: Json, events: list[Any], **more: Any) -> Json:
@@ -98,6 +100,12 @@ def endpoint_of(name: str, server: FakeModelServer) -> Endpoint:
 def asking(name: str, server: FakeModelServer, **more: Any) -> ModelRequest:
     messages = more.pop("messages", ASKED)
     return ModelRequest(endpoint_of(name, server), VENDORS[name]["model"], messages, **more)
+
+
+async def next_reply_to(request: ModelRequest) -> Reply:
+    """With what was learnt of the model before, as the engine asks."""
+    known = await in_db(lessons_for, request.endpoint, request.model)
+    return await reply_to(replace(request, lessons=known))
 
 
 async def reply_to(request: ModelRequest) -> Reply:
@@ -267,6 +275,7 @@ async def test_deepseek_gets_back_what_it_thought_of_its_last_words_too() -> Non
     assert thought == ["I look.", "Let me see."]
 
 
+@LEARNS
 async def test_deepseek_is_given_a_blank_for_replies_of_which_no_thinking_is_known() -> None:
     vendor = VENDORS["deepseek"]
     (case,) = vendor["parameters"]
@@ -342,6 +351,7 @@ PARAMETERS = [
 ]
 
 
+@LEARNS
 @pytest.mark.parametrize(("name", "case"), PARAMETERS)
 async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json) -> None:
     vendor = VENDORS[name]
@@ -362,9 +372,9 @@ async def test_a_refused_parameter_is_learnt_for_the_model(name: str, case: Json
             back["message"] = {}
         extra = {"max_tokens": 900, **case.get("extra", {})}
         request = asking(name, server, messages=messages, temperature=0.3, extra=extra)
-        assert (await reply_to(request)).text == vendor["chat"]["text"]
-        await reply_to(request)
-        await reply_to(ModelRequest(request.endpoint, "another", messages, [], 0.3, extra))
+        assert (await next_reply_to(request)).text == vendor["chat"]["text"]
+        await next_reply_to(request)
+        await next_reply_to(ModelRequest(request.endpoint, "another", messages, [], 0.3, extra))
         refused, again, next_time, of_another = server.requests
     assert again == next_time, "the second request knows it"
     assert again != refused
@@ -393,6 +403,7 @@ SCHEMAS_REFUSED = [
 ]  # fmt: skip
 
 
+@LEARNS
 @pytest.mark.parametrize(("name", "words"), SCHEMAS_REFUSED)
 async def test_a_schema_that_is_refused_is_sent_with_fewer_words(name: str, words: str) -> None:
     """Or nothing could be asked of this model while such a tool is offered."""
@@ -409,7 +420,7 @@ async def test_a_schema_that_is_refused_is_sent_with_fewer_words(name: str, word
     refused = refusal({"status": 400, "body": {"error": {"message": words}}})
     with FakeModelServer([refused, chat, chat]) as server:
         for _ in range(2):
-            await reply_to(asking(name, server, tools=tools))
+            await next_reply_to(asking(name, server, tools=tools))
         first, second, third = [each["tools"][0] for each in server.requests]
     assert first != second == third
     sent = second["input_schema"] if is_anthropic(name) else second["function"]["parameters"]
@@ -429,6 +440,7 @@ async def test_a_schema_that_is_refused_is_sent_with_fewer_words(name: str, word
     }
 
 
+@LEARNS
 async def test_signed_thinking_that_openrouter_cannot_give_back_is_left_out_once() -> None:
     """can1357/oh-my-pi issue 3399: signed at one host of the model, refused at another."""
     vendor = VENDORS["openrouter"]
@@ -442,12 +454,13 @@ async def test_signed_thinking_that_openrouter_cannot_give_back_is_left_out_once
     with FakeModelServer([begun, refused, chat, chat]) as server:
         request = asking("openrouter", server)
         again = asking("openrouter", server, messages=answered(request, await reply_to(request)))
-        await reply_to(again)
-        await reply_to(again)
+        await next_reply_to(again)
+        await next_reply_to(again)
         sent = ["reasoning_details" in said_in(each) for each in server.requests[1:]]
     assert sent == [True, False, True]
 
 
+@LEARNS
 @pytest.mark.parametrize(
     "words",
     [
@@ -467,8 +480,8 @@ async def test_openai_models_that_may_not_think_and_call_are_asked_not_to_think(
         [refusal({"status": 400, "body": {"error": error}}), *[chat] * 3]
     ) as server:
         for _ in range(2):
-            await reply_to(asking("openai", server, tools=TOOLS))
-        await reply_to(asking("openai", server))
+            await next_reply_to(asking("openai", server, tools=TOOLS))
+        await next_reply_to(asking("openai", server))
         refused, again, next_time, without_tools = server.requests
     assert again == next_time == {**refused, "reasoning_effort": "none"}
     assert "reasoning_effort" not in without_tools
