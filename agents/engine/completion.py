@@ -47,7 +47,7 @@ async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
     if replied := turn.checkpoint.get("replied"):  # it had answered when the turn broke off
         yield await in_db(reply_of, replied)
         return
-    request = await in_db(prepare_request, step)
+    request = await ready_request(step)
     writing: dict[str, Message] = {}
     reply: Reply | None = None
     async with aclosing(answer(turn, request)) as parts:
@@ -109,7 +109,7 @@ async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
     The choice is no message: nobody has to read it.
     """
     labels = labels_of(step.task)
-    request = await in_db(prepare_request, step, labels)
+    request = await ready_request(step, labels)
     reply: Reply | None = None
     async with aclosing(answer(step.turn, request)) as parts:
         async for part in parts:
@@ -139,6 +139,23 @@ def names(text: str, label: str) -> bool:
     return bool(re.search(rf"(?<!\w){re.escape(label)}(?!\w)", text))
 
 
+async def ready_request(step: Step, labels: list[str] | None = None) -> ModelRequest:
+    """What to ask now; the prompt is cut to the window, so that is known first."""
+    config = step.task.execute_config
+    has_macros = "{{" in config.provider + config.model  # which read rows
+    named = await in_db(model_of, step) if has_macros else model_of(step)
+    if not own_window(step.turn.config):
+        await learn_loaded_window(*named)
+    return await in_db(prepare_request, step, labels)
+
+
+def model_of(step: Step) -> tuple[str, str]:
+    """Provider and model, of the task or else of the agent."""
+    config, agent = step.task.execute_config, step.turn.config
+    provider = step.expanded(config.provider) or str(agent.get("provider") or "")
+    return provider, step.expanded(config.model) or str(agent.get("model") or "")
+
+
 def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest:
     """The request from the rows and the agent's file as they are now; counted before it is sent.
 
@@ -153,8 +170,7 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
         count_of_calls.update(turn=turn.pk)
         names = [*config.tools, *(f"!{name}" for name in config.hide_tools)]
         available = available_tools(turn, names)
-    provider = step.expanded(config.provider) or str(turn.config.get("provider") or "")
-    model = step.expanded(config.model) or str(turn.config.get("model") or "")
+    provider, model = model_of(step)
     targets = [step.work.chain.find(branch.goto) for branch in branches]
     runs_calls = any(task and task.handler == "execute_tool_calls" for task in targets)
     described = turn.config.get("tool_descriptions") or {}

@@ -22,7 +22,7 @@ from agents.errors import Invalid, Refused
 from agents.llm.errors import ModelError
 from agents.llm.known_providers import KnownProvider, known_provider
 from agents.llm.model_info import ModelInfo
-from agents.llm.model_lists import models_of
+from agents.llm.model_lists import loaded_window, models_of
 from agents.llm.providers import lacks, resolve
 from agents.llm.request import Endpoint
 from agents.models import ListedModel, ProviderListing
@@ -216,6 +216,32 @@ def window_of(endpoint: Endpoint, info: ModelInfo | None) -> int:
     if known and known.loads_less and not info.loaded_window:
         return min(info.window, DEFAULT_WINDOW)
     return info.window
+
+
+async def learn_loaded_window(provider: str, model: str) -> None:
+    """Before a local server is asked: with which window it has loaded the model, or will for this.
+
+    A server that does not say changes nothing.
+    """
+    known = known_provider(provider)
+    if not known or not known.loads_less:
+        return
+    with suppress(ModelError):
+        endpoint = await in_db(resolve, provider)
+        window = await loaded_window(endpoint, model)
+        if window and not await in_db(store_window, endpoint, model, window):
+            await ask(provider, PATIENCE)
+
+
+def store_window(endpoint: Endpoint, model: str, window: int) -> bool:
+    """Whether it is known by now: the model is listed, or was not a moment ago."""
+    where = {"provider": endpoint.provider, "address": endpoint.base_url}
+    for name in names_of(endpoint, model):
+        for row in listed_models.models(**where, name=name):
+            if row.loaded_window != window:
+                ListedModel.objects.filter(pk=row.pk).update(loaded_window=window)
+            return True
+    return is_fresh(endpoint.provider)
 
 
 def own_window(config: Mapping[str, object]) -> int:

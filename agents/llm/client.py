@@ -152,15 +152,20 @@ def _for_errors(endpoint: Endpoint) -> ModelRequest:
     return ModelRequest(endpoint, "The server", [])
 
 
-async def fetch_json(endpoint: Endpoint, url: str, sent: Json | None = None) -> Json:
-    """A short answer to a GET, or to a POST of what is `sent`. Raises ModelError."""
+async def fetch_json(
+    endpoint: Endpoint, url: str, sent: Json | None = None, seconds: float = 0.0
+) -> Json:
+    """A short answer to a GET, or to a POST of what is `sent`. Raises ModelError.
+
+    It may take twice as long as reaching the server, or that many `seconds`.
+    """
     request = _for_errors(endpoint)
     headers = {**api_of(endpoint).headers(endpoint), **PLAIN}
     method = "GET" if sent is None else "POST"
     body = bytearray()
     try:
         async with (
-            asyncio.timeout(settings.MODEL_CONNECT_TIMEOUT * 2),
+            asyncio.timeout(seconds or settings.MODEL_CONNECT_TIMEOUT * 2),
             http.client().stream(method, url, headers=headers, json=sent) as response,
         ):
             await _read_into(body, response, LONGEST_DOCUMENT)

@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import quote
+
+from django.conf import settings
 
 from agents.llm.client import fetch_json, list_models
 from agents.llm.errors import ModelError
@@ -53,14 +56,8 @@ async def of_ollama(endpoint: Endpoint) -> list[ModelInfo]:
     if not tags:
         return await list_models(endpoint)
     loaded: dict[object, int | None] = {}
-    try:
-        running = await fetch_json(endpoint, f"{root}/api/ps")
-        loaded = {
-            each.get("name"): count(each.get("context_length"))
-            for each in entries(running, "models")
-        }
-    except ModelError:
-        pass  # an older one does not say
+    with suppress(ModelError):  # an older one does not say
+        loaded = await windows_in_ollama(endpoint)
     limit = asyncio.Semaphore(AT_ONCE)
 
     async def described(tag: Json) -> ModelInfo:
@@ -83,6 +80,32 @@ async def of_ollama(endpoint: Endpoint) -> list[ModelInfo]:
 
     few = await asyncio.gather(*(described(tag) for tag in tags[:MOST_SHOWN]))
     return [*few, *(ModelInfo(str(tag["name"])) for tag in tags[MOST_SHOWN:])]
+
+
+async def windows_in_ollama(endpoint: Endpoint) -> dict[object, int | None]:
+    """With which window each model is loaded, of those that are (docs.ollama.com/api/ps)."""
+    running = await fetch_json(endpoint, f"{root_of(endpoint)}/api/ps")
+    listed = entries(running, "models")
+    return {each.get("name"): count(each.get("context_length")) for each in listed}
+
+
+async def loaded_window(endpoint: Endpoint, model: str) -> int | None:
+    """With which window a local server has loaded the model; None where it does not say.
+
+    Where Ollama has not, it does so now, as it would for the request that follows: an empty prompt
+    loads a model (docs.ollama.com/faq). Raises ModelError.
+    """
+    known = known_provider(endpoint.provider)
+    if known and known.listing == "lmstudio":
+        listed = {each.id: each for each in await of_lmstudio(endpoint)}
+        return listed[model].loaded_window if model in listed else None
+    names = {model, f"{model}:latest"}
+    loaded = await windows_in_ollama(endpoint)
+    if not names & loaded.keys():
+        url, asked = f"{root_of(endpoint)}/api/generate", {"model": model, "stream": False}
+        await fetch_json(endpoint, url, asked, settings.MODEL_IDLE_TIMEOUT)
+        loaded = await windows_in_ollama(endpoint)
+    return next((loaded[name] for name in names if name in loaded), None)
 
 
 async def of_lmstudio(endpoint: Endpoint) -> list[ModelInfo]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -23,7 +24,7 @@ from agents.llm.providers import (
 )
 from agents.models import Provider, ProviderListing
 from console.env import ProviderKey
-from tests.fake_model import say
+from tests.fake_model import ScriptedTransport, say
 from tests.world import conversation, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -278,3 +279,85 @@ def test_what_is_answered_to_a_key_that_was_changed_meanwhile_is_not_kept() -> N
     assert listing_of("mistral").asked_at is None
     catalog.store(resolve("mistral"), answer, 0.1)
     assert listing_of("mistral").kind == "key"
+
+
+# The window that a local server has loaded a model with.
+
+
+class Ollama:
+    """Loads a model when it is asked for something, with the window of its settings."""
+
+    def __init__(self, window: int, *loaded: str) -> None:
+        self.window, self.loaded, self.asked = window, list(loaded), []  # type: ignore[var-annotated]
+        self.prompts: list[Any] = []
+        self.model = ScriptedTransport([say("Hi.")] * 5)
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        self.asked.append(path)
+        if path == "/v1/chat/completions":
+            return await self.model.handle_async_request(request)
+        running = [{"name": name, "context_length": self.window} for name in self.loaded]
+        if path == "/api/generate":
+            self.prompts.append(json.loads(request.content))
+            self.loaded.append("qwen3:8b")
+        facts = {"model_info": {"qwen3.context_length": 40960}, "capabilities": ["completion"]}
+        answers = {
+            "/api/tags": {"models": [{"name": "qwen3:8b", "size": 5}]},
+            "/api/ps": {"models": running},
+            "/api/show": facts,
+            "/api/generate": {"model": "qwen3:8b", "response": "", "done": True},
+        }
+        found = path in answers
+        return httpx.Response(200 if found else 404, json=answers.get(path, {}))
+
+
+@pytest.fixture
+def ollama() -> Callable[..., Ollama]:
+    def serve(window: int, *loaded: str) -> Ollama:
+        server = Ollama(window, *loaded)
+        http.use(httpx.MockTransport(server))
+        return server
+
+    return serve
+
+
+def long_conversation(**values: Any) -> Any:
+    return conversation(provider="ollama", model="qwen3:8b", **values)
+
+
+def test_the_first_prompt_is_cut_to_the_window_with_which_ollama_loads_the_model(
+    ollama: Callable[..., Ollama],
+) -> None:
+    server = ollama(4096)
+    c = long_conversation()
+    tell(c, "one " * 3000)
+    tell(c, "two " * 2000)
+    assert server.prompts == [{"model": "qwen3:8b", "stream": False}], "it is loaded once"
+    asked = server.asked
+    assert asked.index("/api/generate") < asked.index("/v1/chat/completions")
+    sent = json.dumps(server.model.requests[-1]["messages"])
+    assert len(sent) < 4096 * 4 and "one one" not in sent and "two two" in sent
+    assert window_for({"provider": "ollama", "model": "qwen3:8b"}) == 4096
+
+
+def test_a_model_that_is_loaded_is_only_asked_about(ollama: Callable[..., Ollama]) -> None:
+    server = ollama(8192, "qwen3:8b")
+    tell(long_conversation(), "Hello")
+    assert not server.prompts
+    server.window = 16384  # loaded anew, with another window
+    tell(long_conversation(), "Hello")
+    assert window_for({"provider": "ollama", "model": "qwen3:8b"}) == 16384
+    assert server.asked.count("/api/tags") == 1, "the models are listed once"
+
+
+def test_an_agent_that_names_its_window_asks_nobody(ollama: Callable[..., Ollama]) -> None:
+    server = ollama(4096)
+    tell(long_conversation(context_window=8192), "Hello")
+    assert server.asked == ["/v1/chat/completions"]
+
+
+def test_a_server_that_says_nothing_of_windows_answers_all_the_same() -> None:
+    model = scripted(say("Hi."))
+    tell(long_conversation(), "Hello")
+    assert len(model.requests) == 1
