@@ -26,9 +26,10 @@ from agents.engine.prompt import (
 )
 from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
 from agents.engine.usage import cost_of
-from agents.errors import TurnFailed
-from agents.llm.catalog import model_info, own_window, window_of
-from agents.llm.client import stream
+from agents.errors import TurnFailed, TurnLost
+from agents.llm.api import api_of
+from agents.llm.catalog import learn_loaded_window, model_info, own_window, window_of
+from agents.llm.client import Part, spent, stream
 from agents.llm.images import without_images
 from agents.llm.lessons import lessons_for
 from agents.llm.model_info import ModelInfo

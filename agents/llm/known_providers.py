@@ -6,11 +6,16 @@ under `sources`; whoever changes an address or a rule reads them again.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
 Api = Literal["chat_completions", "anthropic_messages"]
+PROTOCOLS: dict[Api, str] = {
+    "chat_completions": "OpenAI chat completions",
+    "anthropic_messages": "Anthropic Messages",
+}
 # Who has a list of its own beside the one of the API, GET {address}/models.
 Listing = Literal["openai", "gemini", "openrouter", "ollama", "lmstudio", "llamacpp"]
 
@@ -182,6 +187,7 @@ KNOWN_PROVIDERS = (
 )
 BY_NAME = {known.name: known for known in KNOWN_PROVIDERS}
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+VERSIONED = re.compile(r"/v\d+$")
 AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
 
 
@@ -196,15 +202,24 @@ def known_provider(name: str, address: str = "") -> KnownProvider | None:
     return next((known for known in hosted if host_of(known.address) == host), None)
 
 
-def whole_address(name: str, address: str) -> str:
+def api_at(name: str, address: str) -> Api:
+    """What is spoken where nobody says otherwise."""
+    known = known_provider(name, address)
+    return known.api if known else "chat_completions"
+
+
+def whole_address(name: str, address: str, api: str = "") -> str:
     """The address that requests go to: of an Azure resource, the v1 API below it.
 
-    ANTHROPIC_BASE_URL is written without /v1, as Anthropic's own clients have it.
+    Where `api` says that a server speaks Anthropic's Messages, its address is written as for
+    Anthropic's own clients, which add /v1 to it; so is ANTHROPIC_BASE_URL.
     """
     url, host = address.rstrip("/"), host_of(address)
     if not host:
         return url
     has_path = url.partition("//")[2].count("/") > 0
+    if api == "anthropic_messages":
+        return url if VERSIONED.search(url) else f"{url}/v1"
     if (name == "azure" or host.endswith(AZURE_HOSTS)) and not has_path:
         return f"{url}/openai/v1"
     if (name == "anthropic" or host == "api.anthropic.com") and not has_path:

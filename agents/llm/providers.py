@@ -22,7 +22,9 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.llm.known_providers import (
     BY_NAME,
     LOOPBACK,
+    PROTOCOLS,
     KnownProvider,
+    api_at,
     host_of,
     known_provider,
     whole_address,
@@ -63,16 +65,15 @@ def endpoint_of(row: Provider) -> Endpoint:
     headers = {str(name): str(value) for name, value in row.headers.items()}
     key = row.key.strip()
     register_secrets((key, *headers.values()))
-    known = known_provider(row.name, row.base_url)
     return Endpoint(
         row.name,
-        whole_address(row.name, row.base_url.strip()),
+        whole_address(row.name, row.base_url.strip(), row.api),
         key,
         headers,
         BY_NAME[row.name].label if row.name in BY_NAME else row.name,
         row.flags,
         row.prices,
-        known.api if known else "chat_completions",
+        row.api or api_at(row.name, row.base_url),
     )
 
 
@@ -156,7 +157,8 @@ Prices = Mapping[str, Mapping[str, float]]
 class ProviderEdit:
     """What is to change; None leaves it as it is. An empty key or no headers takes them away.
 
-    `prices` are US dollars per million tokens: {"model": {"input": 0.4, "output": 1.6}}.
+    `prices` are US dollars per million tokens: {"model": {"input": 0.4, "output": 1.6}}. `api` is
+    the protocol its server speaks; an empty one is that of its name or address.
     """
 
     base_url: str | None = None
@@ -164,6 +166,7 @@ class ProviderEdit:
     headers: Mapping[str, str] | None = field(default=None, repr=False)
     prices: Prices | None = None
     flags: Mapping[str, bool] | None = None
+    api: str | None = None
 
 
 def own_providers() -> list[Provider]:
@@ -232,8 +235,9 @@ def remove_key(name: str, by: str) -> None:
     """The one that was entered. One in the environment counts again where nothing else was."""
     row = provider_named(name)
     home = BY_NAME[name].address if name in BY_NAME else ""
-    has_more = row.headers or row.prices or row.flags or whole_address(name, row.base_url) != home
-    if has_more:
+    moved = whole_address(name, row.base_url) != home
+    speaks = row.api not in ("", api_at(name, home))
+    if row.headers or row.prices or row.flags or moved or speaks:
         change_provider(name, ProviderEdit(key=""), by)
     else:
         remove_provider(name, by)
@@ -281,6 +285,11 @@ def apply(row: Provider, edit: ProviderEdit) -> None:
         row.headers = dict(edit.headers)
     if edit.prices is not None:
         row.prices = checked_prices(edit.prices)
+    if edit.api is not None:
+        if edit.api and edit.api not in PROTOCOLS:
+            known = " or ".join(PROTOCOLS)
+            raise Invalid(f"There is no protocol {edit.api[:64]!r}: it is {known}.")
+        row.api = edit.api
     if edit.flags is not None:
         if unknown := sorted(set(edit.flags) - FLAGS):
             known = ", ".join(sorted(FLAGS))
@@ -311,7 +320,7 @@ def checked_address(text: str) -> str:
         raise Invalid(f"{wanted}.")
     if parts.username is not None or parts.query or parts.fragment:
         raise Invalid(f"{wanted}, without a password, ? or #; a secret goes into key or headers.")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/messages")
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 

@@ -75,7 +75,10 @@ class OAuthLogin(models.Model):
 
 
 class Provider(models.Model):
-    """An OpenAI-compatible server the admin has added. The key is written, never shown."""
+    """A server that an admin has added. The key is written, never shown.
+
+    `api` is the protocol it speaks; an empty one is that of its name or address.
+    """
 
     name = models.SlugField(max_length=64, unique=True)
     base_url = fields.CharField(max_length=2000)
@@ -83,6 +86,7 @@ class Provider(models.Model):
     headers = fields.JSONField(default=dict)
     prices = fields.JSONField(default=dict)
     flags = fields.JSONField(default=dict)
+    api = fields.CharField(max_length=32, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return self.name

@@ -14,7 +14,7 @@ from agents.db import in_db
 from agents.errors import NotFound
 from agents.llm import catalog, lessons, providers
 from agents.llm.catalog import Listing
-from agents.llm.known_providers import KNOWN_PROVIDERS
+from agents.llm.known_providers import KNOWN_PROVIDERS, Api
 from agents.llm.providers import ProviderEdit, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
@@ -44,11 +44,15 @@ class Price(Body):
 
 
 class ProviderShape(Schema):
-    """The key is never given out, of headers the names alone. `own`: an admin has added it."""
+    """The key is never given out, of headers the names alone. `own`: an admin has added it.
+
+    `api` is the protocol it speaks: OpenAI chat completions, or Anthropic Messages.
+    """
 
     name: str
     label: str
     base_url: str
+    api: Api
     own: bool
     key_set: bool
     headers: list[str]
@@ -60,6 +64,7 @@ class ProviderChange(Body):
     """What is left out stays as it is; an empty key, or {}, takes away what was set."""
 
     base_url: WebAddress | None = None
+    api: Api | None = None
     key: Secret | None = None
     headers: Headers | None = None
     prices: (
@@ -193,7 +198,7 @@ def edit_of(body: ProviderChange) -> ProviderEdit:
         prices = {
             model: price.model_dump(exclude_none=True) for model, price in body.prices.items()
         }
-    return ProviderEdit(body.base_url, body.key, body.headers, prices, body.flags)
+    return ProviderEdit(body.base_url, body.key, body.headers, prices, body.flags, body.api)
 
 
 def provider_document(name: str) -> dict[str, object]:
@@ -203,6 +208,7 @@ def provider_document(name: str) -> dict[str, object]:
         "name": name,
         "label": endpoint.label,
         "base_url": "" if name == "demo" else endpoint.address,
+        "api": endpoint.api,
         "own": row is not None,
         "key_set": bool(endpoint.key),
         "headers": sorted(endpoint.headers),

@@ -40,6 +40,7 @@ def models(request: HttpRequest) -> HttpResponse:
         "default": "/".join(default_model()),
         "is_admin": person(request).is_superuser,
         "opened": request.GET.get("provider") or next(iter(used), ""),
+        "protocols": PROTOCOLS,
     }
     return render(request, "settings/models.html", context)
 
@@ -55,12 +56,15 @@ def listed(request: HttpRequest, name: str) -> HttpResponse:
 @for_admins("provider-new-alert")
 def add(request: HttpRequest, by: str) -> HttpResponse:
     name = request.POST.get("name", "").strip()
-    return open_card(providers.add_provider(name, edit_of(request.POST), by).name)
+    # As the form begins, what is spoken at a known address goes before it.
+    edit = edit_of(request.POST, speaks="chat_completions")
+    return open_card(providers.add_provider(name, edit, by).name)
 
 
 @for_admins("provider-{name}-alert")
 def change(request: HttpRequest, by: str, name: str) -> HttpResponse:
-    return open_card(providers.put_provider(name, edit_of(request.POST), by).name)
+    edit = edit_of(request.POST, speaks=providers.resolve(name).api)
+    return open_card(providers.put_provider(name, edit, by).name)
 
 
 @for_admins("provider-{name}-alert")
@@ -100,6 +104,7 @@ def edit_of(form: QueryDict, speaks: str) -> ProviderEdit:
         headers=headers or ({} if "headers" in forget else None),
         prices=prices(form.get("prices", "")),
         flags={"stream_options": "stream_options" in form},
+        api=form.get("api") if form.get("api") != speaks else None,
     )
 
 
@@ -136,7 +141,8 @@ def draw_card(request: HttpRequest, name: str, *, is_new: bool = False) -> str:
 
 
 def card_context(request: HttpRequest, name: str) -> dict[str, object]:
-    return {"card": card_of(request, name), "is_admin": person(request).is_superuser}
+    is_admin = person(request).is_superuser
+    return {"card": card_of(request, name), "is_admin": is_admin, "protocols": PROTOCOLS}
 
 
 def card_of(request: HttpRequest, name: str, find: str = "") -> ProviderCard:

@@ -24,8 +24,11 @@ from agents.llm.providers import (
 from agents.models import Provider
 from console import env
 from console.env import ProviderKey
+from tests.agents.test_vendors import VENDORS, streamed
+from tests.fake_model import FakeModelServer
+from tests.world import conversation, tell, texts
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_built_in_providers_are_there_without_any_setting() -> None:
@@ -210,3 +213,54 @@ def test_a_default_model_without_a_provider_is_refused(settings: Any) -> None:
     settings.PLANSIDE_MODEL = "gpt-5"
     with pytest.raises(Invalid, match="PLANSIDE_MODEL is “gpt-5”"):
         default_model()
+
+
+# The protocol of a server that has a name of one's own
+
+
+CLAUDE = [
+    ("https://api.example.com/anthropic", "https://api.example.com/anthropic/v1"),
+    ("https://api.example.com/anthropic/v1", "https://api.example.com/anthropic/v1"),
+    ("https://api.example.com", "https://api.example.com/v1"),
+    ("https://api.example.com/v1/messages", "https://api.example.com/v1"),
+]
+
+
+@pytest.mark.parametrize(("typed", "address"), CLAUDE)
+def test_a_server_with_a_name_of_its_own_may_speak_anthropics_messages(typed, address):
+    """Its address is written as for Anthropic's own clients, which add /v1."""
+    add_provider("mine", ProviderEdit(base_url=typed, api="anthropic_messages"), "alice")
+    assert (resolve("mine").api, resolve("mine").base_url) == ("anthropic_messages", address)
+
+
+def test_an_agent_is_answered_over_the_protocol_of_its_provider():
+    vendor = VENDORS["anthropic"]
+    with FakeModelServer([streamed(vendor, vendor["chat"]["stream"])] * 2) as server:
+        root = server.url.removesuffix("/v1")
+        add_provider(
+            "mine", ProviderEdit(base_url=root, key="k", api="anthropic_messages"), "alice"
+        )
+        c = conversation(provider="mine", model="m")
+        tell(c, "Hello")
+        assert texts(c, role="assistant") == [vendor["chat"]["text"]]
+        assert "max_tokens" in server.requests[0] and server.requests[0]["system"]
+
+
+def test_a_protocol_that_nobody_speaks_is_refused():
+    with pytest.raises(Invalid, match="There is no protocol 'carrier pigeon'"):
+        add_provider(
+            "mine", ProviderEdit(base_url="http://x.example", api="carrier pigeon"), "alice"
+        )
+
+
+def test_without_a_word_it_is_that_of_the_name_or_the_address():
+    add_provider("claude", ProviderEdit(base_url="https://api.anthropic.com"), "alice")
+    add_provider("other", ProviderEdit(base_url="https://other.example/v1"), "alice")
+    assert (resolve("claude").api, resolve("other").api) == (
+        "anthropic_messages",
+        "chat_completions",
+    )
+    change_provider("claude", ProviderEdit(api="chat_completions"), "alice")
+    assert resolve("claude").api == "chat_completions"
+    change_provider("claude", ProviderEdit(key="k"), "alice")
+    assert resolve("claude").api == "chat_completions", "a change leaves what it does not name"

@@ -144,7 +144,7 @@ def test_adding_and_removing_a_provider(product, open_tab):
     tab.page.wait_for_url("**provider=nearby")
     focused(tab, r"^provider-nearby ")
     card = tab.page.locator("#provider-nearby-settings")
-    card.get_by_text("Address, headers and prices").click()
+    card.get_by_text("Address, protocol, headers and prices").click()
     press(tab, "Remove provider", card)
     press(tab, "Remove provider", dialog(tab))
     expect(tab.page.locator("#provider-nearby")).to_have_count(0)

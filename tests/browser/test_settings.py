@@ -55,7 +55,7 @@ def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
     expect(card.get_by_label("Key", exact=True)).to_have_value("•••• •••• •••• once")
     assert "sk-typed-once" not in tab.page.content()
     assert violations(tab) == []
-    card.get_by_text("Address, headers and prices").click()
+    card.get_by_text("Address, protocol, headers and prices").click()
     card.get_by_role("button", name="Remove provider").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Remove provider").click()
     expect(card).to_have_count(0)

@@ -3,6 +3,8 @@ import pytest
 
 from agents import http
 from agents.llm.known_providers import BY_NAME
+from agents.llm.lessons import remember
+from agents.llm.providers import resolve
 from agents.models import Provider
 
 GROQ = {"name": "router", "base_url": "https://api.router.invalid/openai/v1", "key": "gsk-secret-1"}
@@ -132,3 +134,37 @@ def test_testing_says_in_plain_words_what_is_wrong_and_what_to_do(groq):
 
 def test_a_provider_there_is_not_cannot_be_tested(alice, said):
     said(alice.post("/providers/nowhere/test"), 404)
+
+
+def test_the_protocol_is_named_and_changed(groq):
+    assert groq.get("/providers/router").json()["api"] == "chat_completions"
+    changed = groq.patch("/providers/router", {"api": "anthropic_messages"}).json()
+    assert changed["api"] == "anthropic_messages"
+    assert groq.patch("/providers/router", {"api": "telegrams"}).status_code == 422
+    assert groq.get("/providers/anthropic").json()["api"] == "anthropic_messages"
+
+
+def test_what_models_refused_is_listed_and_forgotten(groq, bob, said):
+    remember(resolve("router"), "m", {("without", "temperature"): "Unsupported parameter."})
+    (lesson,) = bob.get("/providers/router/lessons").json()["items"]
+    assert lesson["model"] == "m" and lesson["words"] == "Unsupported parameter."
+    assert lesson["sentence"] == "Leaves out temperature: the server refused it"
+    path = f"/providers/router/lessons/{lesson['id']}"
+    said(bob.delete(path), 403)
+    assert groq.delete(path).status_code == 204
+    said(groq.delete(path), 404)
+    assert groq.get("/providers/router/lessons").json()["count"] == 0
+    said(bob.get("/providers/nowhere/lessons"), 404)
+
+
+def test_a_person_may_have_servers_tested_so_often_a_minute(groq, bob, said, settings):
+    settings.TESTS_PER_MINUTE = 2
+    asked = served(data=[])
+    for _ in range(2):
+        assert bob.post("/providers/router/test").status_code == 200
+    answer = bob.post("/providers/router/test")
+    told = said(answer, 429)
+    assert told.startswith("You have had 2 servers asked within a minute: wait ")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert len(asked) == 2
+    assert groq.post("/providers/router/test").status_code == 200, "each person has a limit"
