@@ -68,7 +68,8 @@ def verb(alert: str) -> Callable[[Verb], View]:
 
 def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
     """Why nothing was changed, in the element `alert`."""
-    return HttpResponse(components.alert(alert, str(refusal)), status=refusal.status)
+    html = components.alert(alert, str(refusal))
+    return HttpResponse(html, status=refusal.status, headers=refusal.headers)
 
 
 def is_htmx(request: HttpRequest) -> bool:

@@ -1,7 +1,8 @@
-"""How often somebody may try to sign in, send messages and call the API.
+"""How often somebody may try to sign in, send messages, have servers tested and call the API.
 
-Sign-ins and messages are counted in the database, so every process counts the same. Calls of the
-API cost no write: each web process counts those it answers, and n processes allow n times as many.
+Sign-ins, messages and tests are counted in the database, so every process counts the same. Calls
+of the API cost no write: each web process counts those it answers, and n processes allow n times
+as many.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ MOST_CALLERS = 10_000  # of the API whose calls are remembered
 
 GUESSING = "Too many wrong passwords: wait {}, then try again."
 TALKING = "You have sent {} messages within a minute: wait {}, then go on."
+TESTING = "You have had {} servers asked within a minute: wait {}, then go on."
 CALLING = "You have called the API too often: wait {}, then go on."
 
 
@@ -90,13 +92,21 @@ def wait_of(row: Tally, free: int, now: datetime) -> int:
     return max(0, ceil(wait - (now - row.since).total_seconds()))
 
 
-# Messages: one more write beside those that a message makes anyway.
+# Messages and tests: one more write beside those that a message makes anyway.
 
 
 def count_message(user_id: int) -> None:
     """One message, command or goal of a person's. Raises RateLimited."""
-    now, most = timezone.now(), settings.MESSAGES_PER_MINUTE
-    key = f"messages:{user_id}"
+    count_one(f"messages:{user_id}", settings.MESSAGES_PER_MINUTE, TALKING)
+
+
+def count_test(user_id: int) -> None:
+    """Once that a model's server is asked for its models for a person. Raises RateLimited."""
+    count_one(f"tests:{user_id}", settings.TESTS_PER_MINUTE, TESTING)
+
+
+def count_one(key: str, most: int, refusal: str) -> None:
+    now = timezone.now()
     # Further ahead than a minute: before the clock was set back.
     minute = {"after": now - MINUTE, "before": now + MINUTE}
     if one_more_below.update(key=key, most=most, **minute):
@@ -105,11 +115,11 @@ def count_message(user_id: int) -> None:
     rows = Tally.objects.filter(key=key)
     Tally.objects.get_or_create(key=key, defaults={"since": now})
     rows.exclude(is_this_minute).update(count=0, since=now)
-    # Meanwhile another message may have begun the minute; that is no reason to refuse this one.
+    # Meanwhile another one may have begun the minute; that is no reason to refuse this one.
     if not one_more_below.update(key=key, most=most, **minute):
         since = rows.filter(is_this_minute).values_list("since", flat=True).get()
         wait = ceil((since + MINUTE - now).total_seconds())
-        raise RateLimited(TALKING.format(most, in_words(wait)), wait)
+        raise RateLimited(refusal.format(most, in_words(wait)), wait)
 
 
 @prepared

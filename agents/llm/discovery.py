@@ -84,10 +84,16 @@ def is_local(name: str) -> bool:
     return name in BY_NAME and BY_NAME[name].is_local
 
 
-async def discover(*, anew: bool = False) -> Found:
-    """Ask everyone at hand, three seconds at most; `anew` also those that were asked lately."""
+async def discover(*, anew: bool = False, asks: bool = True) -> Found:
+    """Ask everyone at hand, three seconds at most; `anew` also those that were asked lately.
+
+    Without `asks` nobody is asked: it goes by what they said last.
+    """
     names = await in_db(at_hand)
-    listings = await catalog.ask_all(names, anew=anew)
+    if asks:
+        listings = await catalog.ask_all(names, anew=anew)
+    else:
+        listings = {name: await in_db(catalog.listing_of, name) for name in names}
     return await in_db(found_in, [listings[name] for name in names if name in listings])
 
 

@@ -10,9 +10,11 @@ from typing import Annotated
 
 from channels.db import database_sync_to_async
 from channels.layers import BaseChannelLayer, get_channel_layer
+from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
+from agents.errors import RateLimited
 from agents.events import (
     MOST_READ,
     Document,
@@ -26,13 +28,21 @@ from console.api.auth import conversation_of, person
 from console.api.live_texts import LiveTexts
 from console.api.shapes import EventShape, Page, answers
 from console.form_parsing import EVENT, number
-from console.live.sessions import Credential, LiveSession, credential_of, live_sessions
+from console.live.sessions import (
+    Credential,
+    LiveSession,
+    credential_of,
+    live_sessions,
+    streams_of,
+)
 
 router = Router(tags=["conversations"])
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
 # then sends tells proxies, and us, whether anybody is still there.
 LOOK_EVERY = 15
 TEXT_STREAMED = "text.streamed"
+TOO_MANY = "You have {:,} event streams open: close one, then open another."
+RETRY_AFTER = 5  # seconds
 
 
 @router.get("/{id}/events", response=answers(Page[EventShape], 404))
@@ -51,8 +61,11 @@ def events(
         # A browser that lost the stream names the last id it saw.
         after = max(after, number(request.headers.get("Last-Event-ID", ""), EVENT) or 0)
         texts = LiveTexts(conversation.pk) if text else None
+        credential = credential_of(request, person(request))
+        if streams_of(credential.user_id) >= settings.SOCKETS_PER_PERSON:
+            raise RateLimited(TOO_MANY.format(settings.SOCKETS_PER_PERSON), RETRY_AFTER)
         return StreamingHttpResponse(
-            tail(conversation.pk, after, credential_of(request, person(request)), texts),
+            tail(conversation.pk, after, credential, texts),
             content_type="text/event-stream; charset=utf-8",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
@@ -89,6 +102,8 @@ async def tail(
 
     session = LiveSession(credential, conversation_id, end)
     live_sessions().add(session)
+    # Several that were asked for at once may all have been let in.
+    is_over = streams_of(credential.user_id) > settings.SOCKETS_PER_PERSON
     try:
         yield ": listening\n\n"  # no header goes out before the first piece
         if texts is not None and (piece := await texts.being_written()):

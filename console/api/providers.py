@@ -21,6 +21,7 @@ from console.api.auth import person
 from console.api.fields import Headers, Json, Secret, ShortName, WebAddress
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
+from console.throttling import count_test
 
 router = Router(tags=["providers"])
 
@@ -158,7 +159,8 @@ def remove_provider(request: HttpRequest, name: str) -> Status[None]:
 
 @router.post("/{name}/test", response=answers(TestedShape, 404))
 async def test_provider(request: HttpRequest, name: str) -> dict[str, object]:
-    """Ask it for its models. Everybody may: what comes back is no secret."""
+    """Ask it for its models. Everybody may, so often: what comes back is no secret."""
+    await in_db(count_test, person(request).pk)
     listing = await catalog.ask(await in_db(lambda: known(name)))
     names = [] if listing.kind else [model.id for model in listing.models]
     return {"models": names, "problem": listing.problem, "advice": listing.advice}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
@@ -90,17 +91,28 @@ class LiveSessions:
 
     def __init__(self) -> None:
         self.open: set[LiveSession] = set()
+        self.streams: Counter[int] = Counter()  # by person; pages are not among them
         self.sweeping: asyncio.Task[None] | None = None
 
     def add(self, session: LiveSession) -> None:
         self.open.add(session)
+        self.streams[session.credential.user_id] += not session.hear
         if self.sweeping is None or self.sweeping.done():
             self.sweeping = asyncio.create_task(self.sweep())
 
     def remove(self, session: LiveSession) -> None:
-        self.open.discard(session)
+        self.drop(session)
         if not self.open and self.sweeping:
             self.sweeping.cancel()
+
+    def drop(self, session: LiveSession) -> None:
+        if session not in self.open:
+            return
+        self.open.remove(session)
+        user = session.credential.user_id
+        self.streams[user] -= not session.hear
+        if not self.streams[user]:
+            del self.streams[user]
 
     def pages_of(self, user_id: int) -> int:
         return sum(each.credential.user_id == user_id for each in self.open if each.hear)
@@ -121,11 +133,16 @@ class LiveSessions:
                     if each.hear:
                         each.hear(seq)
                     continue
-                self.open.discard(each)
+                self.drop(each)
                 await each.close(is_signed_in)
 
 
 _by_loop: MutableMapping[asyncio.AbstractEventLoop, LiveSessions] = WeakKeyDictionary()
+
+
+def streams_of(user_id: int) -> int:
+    """How many event streams a person has open in this process; any thread may ask."""
+    return sum(each.streams[user_id] for each in list(_by_loop.values()))
 
 
 def live_sessions() -> LiveSessions:

@@ -15,7 +15,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord, change_agent
 from agents.db import in_db
-from agents.errors import Invalid, Refused
+from agents.errors import Invalid, RateLimited, Refused
 from agents.llm import catalog, discovery
 from agents.llm.discovery import Found, Place
 from agents.llm.model_info import ModelInfo
@@ -24,6 +24,7 @@ from agents.models import Conversation
 from console.components import replace
 from console.conversation_state import read_state
 from console.htmx import own_conversation, refusal_response
+from console.throttling import count_test
 from console.views.agents import own_agent
 from console.views.conversations import person
 
@@ -54,12 +55,34 @@ class Offer:
 async def found_models(request: HttpRequest, agent_id: str) -> HttpResponse:
     """What is at hand; with `anew`, asked again. With `find`, more of one place's models."""
     agent = await in_db(own_agent, request, agent_id)
-    found = await discovery.discover(anew="anew" in request.GET)
+    if anew := "anew" in request.GET:
+        try:
+            await in_db(count_test, person(request).pk)
+        except RateLimited as refusal:
+            return refusal_response("found-alert", refusal)
+    found = await discovery.discover(anew=anew, asks=anew or await in_db(may_discover, request))
     wanted, words = request.GET.get("place"), request.GET.get("find", "")
     for place in found.places if wanted else ():
         if place.provider == wanted:
             return HttpResponse(draw_choices(offer_of(place, found, words)))
     return HttpResponse(replace("first-run", draw(agent, found)))
+
+
+def may_discover(request: HttpRequest) -> bool:
+    return may_ask(request, discovery.at_hand())
+
+
+def may_ask(request: HttpRequest, names: Iterable[str]) -> bool:
+    """Whether servers are asked for a page that was just drawn. Not if all were lately, nor more
+    often than a person may have them asked: then it goes by what they said last.
+    """
+    if all(map(catalog.is_fresh, names)):
+        return False
+    try:
+        count_test(person(request).pk)
+    except RateLimited:
+        return False
+    return True
 
 
 def draw_choices(offer: Offer) -> str:
@@ -75,7 +98,7 @@ async def offers(request: HttpRequest, agent_id: str) -> HttpResponse:
     agent = await in_db(own_agent, request, agent_id)
     shown: list[Offer] = []
     if agent.file.provider == "demo" and not agent.problem:
-        found = await discovery.discover()
+        found = await discovery.discover(asks=await in_db(may_discover, request))
         shown = [offer_of(place, found) for place in found.places[: found.has_own and MOST_OFFERS]]
         shown = [offer for offer in shown if offer.place.provider != "demo"]
     html = render_to_string("settings/_found_models.html", {"offers": shown, "agent": agent})
@@ -128,7 +151,9 @@ def use(request: HttpRequest, agent_id: str) -> HttpResponse:
 async def of_agents(request: HttpRequest) -> HttpResponse:
     """The line on each agent's card that says whether its model exists."""
     agents = await in_db(lambda: agents_of(person(request)))
-    await catalog.ask_all(names_of(agents))
+    names = names_of(agents)
+    if await in_db(may_ask, request, names):
+        await catalog.ask_all(names)
     return HttpResponse(await in_db(lambda: "".join(map(draw_problem, agents))))
 
 
@@ -142,8 +167,9 @@ def draw_problem(agent: AgentRecord) -> str:
 async def of_conversation(request: HttpRequest, pk: int) -> HttpResponse:
     """The note above the message box, and the name of the model in the heading."""
     now = await in_db(lambda: read_state(own_conversation(request, pk).pk))
-    if now.agent:
-        await catalog.ask_all(names_of([now.agent]))
+    names = names_of([now.agent]) if now.agent else []
+    if await in_db(may_ask, request, names):
+        await catalog.ask_all(names)
     return HttpResponse(await in_db(draw_notes, request, pk))
 
 

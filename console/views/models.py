@@ -22,7 +22,9 @@ from agents.models import Provider
 from console.auth.admins import for_admins
 from console.components import alert, replace
 from console.form_parsing import pairs, prices
+from console.htmx import refusal_response
 from console.provider_cards import ProviderCard, provider_card, provider_cards
+from console.throttling import count_test
 from console.views.conversations import person
 
 # The parts of a card that an answer of its server changes; the key's field is drawn anew only for
@@ -119,6 +121,10 @@ async def test(request: HttpRequest, name: str) -> HttpResponse:
     is_auto = "auto" in request.GET
     card = await in_db(card_of, request, name)
     if card.can_be_asked and not (is_auto and card.listing.is_new):
+        try:
+            await in_db(count_test, person(request).pk)
+        except RateLimited as refusal:
+            return refusal_response(f"provider-{name}-key-alert", refusal)
         await catalog.ask(name)
     return HttpResponse(await in_db(draw_answer, request, name, is_auto=is_auto))
 

@@ -589,3 +589,58 @@ def test_a_conversation_that_is_deleted_while_its_model_is_looked_for_gets_no_no
     assert "agent-note" in first_run.draw_notes(request, pk)
     c.delete()
     assert first_run.draw_notes(request, pk) == ""
+
+
+def test_the_protocol_is_chosen_in_the_form_and_shown_on_the_card(owner):
+    page = html(owner.get("/settings/models/"))
+    assert '<option value="anthropic_messages">Anthropic Messages</option>' in page
+    post(owner, "/settings/models/add", **{**FIELDS, "api": "anthropic_messages"})
+    assert Provider.objects.get().api == "anthropic_messages"
+    shown = card(html(owner.get("/settings/models/?provider=router")), "router")
+    assert '<option value="anthropic_messages" selected>' in shown
+    post(owner, "/settings/models/router/change", **{**FIELDS, "api": "chat_completions"})
+    assert Provider.objects.get().api == "chat_completions"
+    told = html(post(owner, "/settings/models/router/change", **{**FIELDS, "api": "x"}))
+    assert "There is no protocol &#x27;x&#x27;" in told
+
+
+def test_as_the_form_begins_a_known_address_says_what_is_spoken(owner):
+    claude = {**FIELDS, "base_url": "https://api.anthropic.com", "api": "chat_completions"}
+    post(owner, "/settings/models/add", **claude)
+    assert Provider.objects.get().api == ""
+
+
+def test_saving_the_rest_leaves_what_its_address_says(owner):
+    """An address for Anthropic with a path of its own is kept as it was written."""
+    typed = {**FIELDS, "base_url": "https://proxy.example/claude", "api": "anthropic_messages"}
+    post(owner, "/settings/models/anthropic/change", **typed)
+    row = Provider.objects.get()
+    assert (row.base_url, row.api) == ("https://proxy.example/claude", "")
+
+
+def test_too_many_tests_a_minute_are_refused_in_one_sentence(bob, served, settings):
+    settings.TESTS_PER_MINUTE = 1
+    asked = served("qwen3:8b")
+    assert bob.get("/settings/models/ollama/test").status_code == 200
+    count = len(asked)
+    for again in ("", "?auto"):
+        answer = bob.get(f"/settings/models/lmstudio/test{again}")
+        assert answer.status_code == 429 and int(answer.headers["Retry-After"]) > 0
+        assert "You have had 1 servers asked within a minute" in html(answer)
+    assert bob.get("/settings/models/ollama/test?auto").status_code == 200, "nobody is asked"
+    assert len(asked) == count
+
+
+def test_pages_beyond_that_show_what_is_known(owner, served, settings):
+    settings.TESTS_PER_MINUTE = 1
+    asked = served("qwen3:8b")
+    id = agent(provider="demo", model="docs")
+    set_owner(person("alice"), id)
+    owner.get("/settings/models/ollama/test")
+    count = len(asked)
+    assert "qwen3:8b" in html(owner.get(f"/settings/agents/{id}/offers"))
+    assert "qwen3:8b" in html(owner.get(f"/settings/agents/{id}/found-models"))
+    assert owner.get("/settings/agents/models").status_code == 200
+    answer = owner.get(f"/settings/agents/{id}/found-models?anew")
+    assert answer.status_code == 429 and "servers asked within a minute" in html(answer)
+    assert len(asked) == count

@@ -210,3 +210,37 @@ async def test_with_the_accept_header_the_answer_is_a_stream_that_goes_on_from_t
     first = (await anext(stream)).decode()
     assert [row[0] for row in read(first)] == [3]
     await stream.aclose()
+
+
+async def test_a_persons_open_streams_are_limited(live, alice, bob, said, settings):
+    settings.SOCKETS_PER_PERSON = 2
+    streams = [await listening(live) for _ in range(2)]
+    path = f"/conversations/{live}/events"
+    answer = await sync_to_async(alice.get)(path, Accept="text/event-stream")
+    assert said(answer, 429) == "You have 2 event streams open: close one, then open another."
+    assert int(answer.headers["Retry-After"]) > 0
+    theirs = await sync_to_async(bob.talk)()
+    answer = await sync_to_async(bob.get)(
+        f"/conversations/{theirs}/events", Accept="text/event-stream"
+    )
+    assert answer.status_code == 200, "each person has a limit"
+    listed = await sync_to_async(alice.get)(path)
+    assert listed.status_code == 200, "a list is no stream"
+    await streams[0].aclose()
+    await (await listening(live)).aclose()
+    await streams[1].aclose()
+
+
+async def test_of_streams_that_were_let_in_at_once_those_too_many_end(live, settings):
+    settings.SOCKETS_PER_PERSON = 1
+    first = await listening(live)
+    second = await listening(live)
+    with pytest.raises(StopAsyncIteration):
+        await asyncio.wait_for(anext(second), 2)
+    await record(live, "turn.queued")
+    assert [row[0] for row in await next_of(first)] == [1]
+    await first.aclose()
+    third = await listening(live)
+    await record(live, "turn.ended")
+    assert await next_of(third)
+    await third.aclose()
