@@ -33,7 +33,7 @@ RULE:
     A list of replies is used up in order, its last one again and again.
 
 Server:  python -m tests.fake_model --port N [--script FILE.json]   (port 0: any; it prints its URL)
-    GET /v1/models, POST /v1/chat/completions or /v1/messages; GET /requests: what was asked;
+    GET /v1/models, POST /v1/chat/completions, /v1/messages or /v1/responses; GET /requests: what was asked;
     PUT /script: another script.   In a thread:  with FakeModelServer(script) as server: server.url
 """
 
@@ -215,7 +215,7 @@ class FakeModelServer:
                 await writer.wait_closed()
 
     def reply_to(self, method: str, path: str, body: Any) -> Reply:
-        if path.endswith(("/chat/completions", "/messages")):
+        if path.endswith(("/chat/completions", "/messages", "/responses")):
             return self.script.next(body)
         if path == "/script" and method == "PUT":
             self.script.load(body)

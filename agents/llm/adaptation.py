@@ -23,7 +23,7 @@ from agents.llm.wanted_back import LISTS, OBJECTS, REASONING
 
 MOST_LESSONS = 5  # of one request
 # Without these there is no request.
-NEEDED = ("model", "messages", "stream", "tools", "system")
+NEEDED = ("model", "messages", "stream", "tools", "system", "input")
 # Something was not known, and nobody says what.
 VAGUE = (
     r"^bad request\W*$|unknown|unrecogni[sz]ed|unexpected (?!role)|not permitted"
@@ -40,8 +40,12 @@ NO_IMAGES = re.compile(
     r"|unknown variant|mmproj",
     re.IGNORECASE,
 )
-# Anthropic, of thinking that is not what it once signed: an alias has moved to another model.
-UNSIGNED = re.compile(r"signature.*thinking|thinking.*cannot be modified", re.IGNORECASE)
+# Anthropic, of thinking that is not what it once signed: an alias has moved to another model. And
+# OpenAI, of reasoning that it encrypted for another account.
+UNSIGNED = re.compile(
+    r"signature.*thinking|thinking.*cannot be modified|encrypted content.*could not be verified",
+    re.IGNORECASE,
+)
 THOUGHTS = ("thinking", "redacted_thinking")
 # Gemini, OpenAI, Anthropic and llama.cpp, of the schema of some tool.
 SCHEMAS = re.compile(
@@ -155,6 +159,9 @@ def heeding(lessons: Lessons, body: Json) -> Json:
         body["tools"] = with_simple_schemas(tools)
     if isinstance(messages, list) and lessons.folds_system:
         messages = folded(messages)
+    items = body.get("input")
+    if isinstance(items, list) and lessons.drops_thinking:
+        body["input"] = [item for item in items if as_dict(item).get("type") != "reasoning"]
     if isinstance(messages, list):
         body["messages"] = [message_heeding(lessons, as_dict(each)) for each in messages]
     return body

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from agents.llm.anthropic_messages import AnthropicMessages
 from agents.llm.chat_completions import ChatCompletions
+from agents.llm.openai_responses import OpenAIResponses
 from agents.llm.reply import Json, ModelPage, ReplyDraft
 from agents.llm.request import Endpoint, ModelRequest
 
@@ -39,6 +40,7 @@ class Api(Protocol):
 ADAPTERS: dict[str, Api] = {
     "chat_completions": ChatCompletions(),
     "anthropic_messages": AnthropicMessages(),
+    "openai_responses": OpenAIResponses(),
 }
 
 

@@ -18,6 +18,7 @@ from agents.llm.reply import (
     ModelPage,
     ReasoningPart,
     Reply,
+    ReplyDraft,
     RequestedCall,
     TextPart,
     as_dict,
@@ -66,7 +67,7 @@ class ChatCompletions:
             body["temperature"] = request.temperature
         return body | request.extra
 
-    def draft(self) -> ChatDraft:
+    def draft(self) -> ReplyDraft:
         return ChatDraft()
 
     def error_in(self, document: Json) -> Json | None:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-Api = Literal["chat_completions", "anthropic_messages"]
+Api = Literal["chat_completions", "anthropic_messages", "openai_responses"]
 PROTOCOLS: dict[Api, str] = {
     "chat_completions": "OpenAI chat completions",
     "anthropic_messages": "Anthropic Messages",
+    "openai_responses": "OpenAI Responses",
 }
 # Who has a list of its own beside the one of the API, GET {address}/models.
 Listing = Literal["openai", "gemini", "openrouter", "ollama", "lmstudio", "llamacpp"]
@@ -100,7 +101,11 @@ KNOWN_PROVIDERS = (
         "openai",
         "OpenAI",
         "https://api.openai.com/v1",
-        (f"{OPENAI_REFERENCE}/chat", f"{OPENAI_REFERENCE}/models/list"),
+        (
+            f"{OPENAI_REFERENCE}/chat",
+            f"{OPENAI_REFERENCE}/responses",
+            f"{OPENAI_REFERENCE}/models/list",
+        ),
         keys=("OPENAI_API_KEY",),
         address_variable="OPENAI_BASE_URL",
     ),

@@ -38,7 +38,7 @@ SENTENCES = {
     "wants_signatures": ("Fills in missing signatures", "the server refused calls without them"),
     "calls_without_effort": (
         "Turns reasoning off where tools are offered",
-        "the server refused both together",
+        "the server refused both together, and takes them by the protocol OpenAI Responses",
     ),
     "simplifies_schemas": ("Describes tools with simpler schemas", "the server refused one"),
     "folds_system": ("Puts system messages first", "the server refused them elsewhere"),

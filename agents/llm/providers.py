@@ -320,7 +320,8 @@ def checked_address(text: str) -> str:
         raise Invalid(f"{wanted}.")
     if parts.username is not None or parts.query or parts.fragment:
         raise Invalid(f"{wanted}, without a password, ? or #; a secret goes into key or headers.")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/messages")
+    path = parts.path.rstrip("/").removesuffix("/chat/completions")
+    path = path.removesuffix("/messages").removesuffix("/responses")
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 

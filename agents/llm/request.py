@@ -21,8 +21,8 @@ CHARACTERS_PER_TOKEN = 4
 class Endpoint:
     """A server that speaks one of the APIs we know. What is secret stays out of its repr.
 
-    `api` names the adapter (agents.llm.api): "chat_completions" or "anthropic_messages". `prices`
-    are {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
+    `api` names the adapter (agents.llm.api), as in known_providers.PROTOCOLS. `prices` are
+    {model: {"input": 0.4, "output": 1.6}}, in US dollars per million tokens.
     """
 
     provider: str

@@ -20,6 +20,8 @@ def with_simple_schemas(tools: list[Json]) -> list[Json]:
 def with_simple_schema(tool: Json) -> Json:
     if "input_schema" in tool:
         return {**tool, "input_schema": simple(as_dict(tool["input_schema"]))}
+    if "function" not in tool:  # of the Responses API
+        return {**tool, "parameters": simple(as_dict(tool.get("parameters")))}
     function = as_dict(tool.get("function"))
     parameters = simple(as_dict(function.get("parameters")))
     return {**tool, "function": {**function, "parameters": parameters}}

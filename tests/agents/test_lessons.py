@@ -130,7 +130,8 @@ LESSONS = [
     (("most_output", "8192"), "Asks for at most 8,192 tokens of output: the server refused more."),
     (
         ("calls_without_effort", ""),
-        "Turns reasoning off where tools are offered: the server refused both together.",
+        "Turns reasoning off where tools are offered: the server refused both together, and takes "
+        "them by the protocol OpenAI Responses.",
     ),
 ]
 
