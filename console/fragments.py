@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.events import MOST_READ, read_after
 from agents.models import Message
 from agents.statements import prepared
+from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
 from console.markdown import block, is_long
@@ -75,6 +76,8 @@ def changes(conversation_id: int, after: int, *, growing: bool = False) -> tuple
     """
     now = read_state(conversation_id)
     pieces = [*thread_pieces(now, after, growing), *state_pieces(now, STATE), row_piece(now)]
+    if growing:
+        pieces += [progress(*told) for told in running_calls(conversation_id).items()]
     return now.seq, "".join(pieces)
 
 
@@ -265,6 +268,14 @@ def streamed(message_id: int, blocks: Sequence[tuple[int, str]]) -> str:
         )
         for place, (i, text) in enumerate(blocks)
     )
+
+
+def progress(call: int, words: str) -> str:
+    """How far a call is, in its row and in the drawer's activity line."""
+    context = {"call": {"pk": call}, "words": words}
+    row = render_to_string("conversation/messages/_progress.html", context)
+    line = render_to_string("plans/_activity_progress.html", {"call": call, "words": words})
+    return replace(f"progress-{call}", row) + replace(f"activity-progress-{call}", line)
 
 
 def show(template: str, now: ConversationState, **extra: object) -> SafeString:

@@ -10,7 +10,7 @@ Like all of Django's database access they are synchronous. A refusal is agents.e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
 from typing import TypeVar
@@ -126,7 +126,12 @@ BOXES = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]", "abandoned": "[-]"}
 STATES = {"todo": "to do", "in_progress": "in progress"}
 
 
-def as_markdown(plan: Plan) -> str:
+def no_notes(subtask: Subtask) -> str:
+    return ""
+
+
+def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
+    """`images` names those that a subtask's tools have brought."""
     approval = f"Version {plan.version}, not approved."
     if plan.is_confirmed and plan.approved_at:
         day = plan.approved_at.date().isoformat()
@@ -140,13 +145,13 @@ def as_markdown(plan: Plan) -> str:
         labelled("Expected outcome", plan.expected_outcome),
         plan.content,
         "## Subtasks",
-        "\n".join(item(subtask) for subtask in checklist(plan)),
+        "\n".join(item(subtask, images(subtask)) for subtask in checklist(plan)),
         f"## Outcome\n\n{plan.outcome}" if plan.outcome else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def item(subtask: Subtask) -> str:
+def item(subtask: Subtask, images: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
     state = STATES.get(subtask.state, subtask.state)
     state = f"{state}: {subtask.reason}" if subtask.reason else state
@@ -155,6 +160,7 @@ def item(subtask: Subtask) -> str:
         subtask.description,
         labelled("Expected", subtask.expected_outcome),
         labelled("Outcome", subtask.outcome),
+        images and f"*Images:*\n\n{images}",
     ]
     below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)
     return f"{head}{'' if subtask.state == 'done' else f' ({state})'}{below}"

@@ -158,10 +158,15 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     moments = [turn.started_at, *(last_message.first(turn=turn.pk) or ())]
     if last is not None:
         moments += [last.started_at, last.finished_at]
+    told = last.progress if last and running else None
+    if told:
+        moments.append(datetime.fromisoformat(told["at"]))
     last_at = max((moment for moment in moments if moment), default=timezone.now())
     return {
         "tool": last.tool if last and running else None,
+        "call": last.pk if last and running else None,
         "arguments": last.arguments if last and running else None,
+        "progress": told["words"] if told else "",
         "since": timestamp(last.started_at if last and running else last_at),
         "last_at": timestamp(last_at),
     }

@@ -19,6 +19,7 @@ from agents.models import (
     Attachment,
     Conversation,
     Message,
+    Progress,
     StoredImage,
     ToolCall,
     Turn,
@@ -26,11 +27,12 @@ from agents.models import (
 )
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, store, updating
+from agents.timestamps import timestamp
 
 if TYPE_CHECKING:
     from agents.llm.reply import Reply
     from agents.llm.request import ModelRequest
-    from agents.tools.base import Image
+    from agents.tools.images import Image
 
 
 UNSETTLED = ["", ToolCall.State.ASKED, ToolCall.State.RUNNING]
@@ -230,15 +232,26 @@ def begin_call(turn: Turn, call: ToolCall) -> None:
     with fenced(turn):
         check_stop_requested(turn)
         call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
-        store(call, "state", "started_at")
+        call.progress = None
+        store(call, "state", "started_at", "progress")
         touch(call.message_id, turn.conversation_id, "tool.started")
 
 
-def ask_for_call(turn: Turn, call: ToolCall) -> None:
-    """Stop at a call that a person has to allow."""
+def save_progress(turn: Turn, call_id: int, words: str) -> None:
+    """How far a call is, in place of what it said before. Open pages hear of it without an event,
+    and with the end of the call it is gone."""
+    progress: Progress = {"words": words, "at": timestamp(timezone.now())}
+    with fenced(turn):
+        running = ToolCall.objects.filter(pk=call_id, state=ToolCall.State.RUNNING)
+        running.update(progress=progress)
+
+
+def ask_for_call(turn: Turn, call: ToolCall, identity: str) -> None:
+    """Stop at a call that a person has to allow; `identity` is that of the tool."""
     with fenced(turn):
         call.state, call.asked_at = ToolCall.State.ASKED, timezone.now()
-        call.save(update_fields=["state", "asked_at"])
+        call.asked_as = identity
+        call.save(update_fields=["state", "asked_at", "asked_as"])
         touch(call.message_id, turn.conversation_id, "tool.asked")
 
 
@@ -264,12 +277,19 @@ def stored_image(conversation_id: int, image: Image) -> StoredImage:
     kept = Attachment.objects.create(
         conversation_id=conversation_id, media_type=image.media_type, data=image.data
     )
-    return {"attachment": kept.pk, "media_type": image.media_type, "size": len(image.data)}
+    return {
+        "attachment": kept.pk,
+        "media_type": image.media_type,
+        "size": len(image.data),
+        "width": image.width,
+        "height": image.height,
+    }
 
 
 def close_call(call: ToolCall, state: str, result: str) -> None:
     call.state, call.result, call.finished_at = state, result, timezone.now()
-    store(call, "state", "result", "finished_at")
+    call.progress = None
+    store(call, "state", "result", "finished_at", "progress")
     touch(call.message_id, call.turn.conversation_id, "tool.finished")
 
 

@@ -1,20 +1,25 @@
-"""Text while it is being written: cut into blocks, sent at most 25 times a second."""
+"""What open pages see before there is an event: text while it is being written, cut into blocks and
+sent at most 25 times a second, and how far a tool call is, twice a second.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
 from channels.layers import get_channel_layer
 
+from agents.db import AWAY
 from agents.errors import TurnLost
 from agents.events import text_group_of
+from agents.tools import progress
 
 FRAME_SECONDS = 0.04
 FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same
 SAVE_SECONDS = 1.0
+PROGRESS_SECONDS = 0.5
 
 FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
@@ -125,3 +130,55 @@ class LiveText:
         await asyncio.sleep(seconds)
         with suppress(TurnLost):  # whoever lost the turn learns it at its next step
             await action()
+
+
+class LiveProgress:
+    """Shows what a call said last of how far it is. What it says meanwhile is passed over."""
+
+    def __init__(
+        self, conversation_id: int, call_id: int, save: Callable[[str], Awaitable[None]]
+    ) -> None:
+        self.group = text_group_of(conversation_id)
+        self.call_id = call_id
+        self.save = save
+        self.words = ""
+        self.is_news = False
+        self.telling: asyncio.Task[None] | None = None
+
+    def hear(self, words: str) -> None:
+        self.words, self.is_news = words, True
+        if self.telling is None or self.telling.done():
+            self.telling = asyncio.create_task(self.tell())
+
+    async def tell(self) -> None:
+        """Saved first: who reads the row after this has nothing older than the pages show."""
+        while self.is_news:
+            self.is_news = False
+            with suppress(TurnLost, *AWAY):
+                await self.save(self.words)
+                await self.send()
+            await asyncio.sleep(PROGRESS_SECONDS)
+
+    async def send(self) -> None:
+        if (layer := get_channel_layer()) is not None:
+            frame = {"type": "call.progress", "call": self.call_id, "words": self.words}
+            await layer.group_send(self.group, frame)
+
+    async def close(self) -> None:
+        """Nothing is shown of it after this."""
+        if self.telling is not None:
+            self.telling.cancel()
+            await asyncio.wait([self.telling])
+
+
+@asynccontextmanager
+async def live_progress(
+    conversation_id: int, call_id: int, save: Callable[[str], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """What is called in here may say how far it is."""
+    live = LiveProgress(conversation_id, call_id, save)
+    try:
+        with progress.listening(live.hear):
+            yield
+    finally:
+        await live.close()

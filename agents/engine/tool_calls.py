@@ -13,6 +13,7 @@ from agents.engine import persistence
 from agents.engine.available_tools import available_tools
 from agents.engine.prompt import NO_RESULT
 from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
+from agents.engine.streaming import live_progress
 from agents.engine.subagents import add_message_at_top
 from agents.errors import TaskFailed, TurnFailed, TurnWaits
 from agents.models import ToolCall, Turn
@@ -24,6 +25,10 @@ log = logging.getLogger(__name__)
 
 RESULT_LIMIT = 60_000  # characters of a tool result that are kept and sent
 OVER = "This turn is already over: the call was not carried out."
+ANOTHER_TOOL = (
+    "{tool} was not carried out: it is not the tool any more that the person was asked about. "
+    "Call it again, and they are asked again."
+)
 EXIT_CODE = {".exit_code", ".facts.exit_code"}  # macros by which a template looks at it
 
 
@@ -146,7 +151,12 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
         return
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
-    state, result = await hooks.tool_call(call, outcome_of(tool, call))
+
+    async def save(words: str) -> None:
+        await in_db(persistence.save_progress, turn, call.pk, words)
+
+    async with live_progress(turn.conversation_id, call.pk, save):
+        state, result = await hooks.tool_call(call, outcome_of(tool, call))
     changes: Checkpoint = {"ended": True} if result.ends_turn else {}
     if result.unlocks:
         changes["unlocked"] = unlocked(turn, result)
@@ -184,11 +194,15 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
         why = call.reason or "no reason was given"
         sentence = f"The person did not allow this call: {why}."
         return settle(turn, call, ToolCall.State.DENIED, sentence)
+    tool = offer.tools[call.tool]
+    if call.decision and call.asked_as and call.asked_as != tool.identity:
+        sentence = ANOTHER_TOOL.format(tool=call.tool)
+        return settle(turn, call, ToolCall.State.REFUSED, sentence)
     if offer.must_ask(call):
-        persistence.ask_for_call(turn, call)
+        persistence.ask_for_call(turn, call, tool.identity)
         add_message_at_top(turn, "approval", f"Run {call.tool}?", call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
-    return offer.tools[call.tool]
+    return tool
 
 
 def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:

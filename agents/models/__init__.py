@@ -10,7 +10,7 @@ from agents.models.integrations import (
     ProviderListing,
     ToolSource,
 )
-from agents.models.turn import Lane, StoredImage, ToolCall, Turn, TurnState
+from agents.models.turn import Lane, Progress, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
     "AgentOwner",
@@ -23,6 +23,7 @@ __all__ = [
     "Message",
     "ModelLesson",
     "OAuthLogin",
+    "Progress",
     "Provider",
     "ProviderListing",
     "SigninToken",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from django.db import models
 from django.db.models import Q
@@ -160,6 +160,15 @@ class StoredImage(TypedDict):
     attachment: int
     media_type: str
     size: int  # bytes
+    width: NotRequired[int]  # pixels
+    height: NotRequired[int]
+
+
+class Progress(TypedDict):
+    """What a tool said last of how far it is, and when, as ISO 8601."""
+
+    words: str
+    at: str
 
 
 class ToolCall(models.Model):
@@ -189,6 +198,12 @@ class ToolCall(models.Model):
     images: models.Field[list[StoredImage] | None, list[StoredImage] | None] = fields.JSONField(
         null=True, blank=True
     )
+    # While it runs, and only if its tool says so. No event tells of it.
+    progress: models.Field[Progress | None, Progress | None] = fields.JSONField(
+        null=True, blank=True
+    )
+    # Which tool a person was asked about, as Tool.identity has it.
+    asked_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     asked_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)

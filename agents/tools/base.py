@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.tools.images import Image
 from agents.tools.parameters import plain_object
 
 ArgumentsModel = TypeVar("ArgumentsModel", bound=BaseModel)
@@ -28,14 +29,6 @@ class ToolFailed(Exception):
     def __init__(self, text: str, facts: dict[str, object] | None = None) -> None:
         super().__init__(text)
         self.facts = facts or {}
-
-
-@dataclass(frozen=True)
-class Image:
-    """A picture in a result, of one of the types that models take: PNG, JPEG, GIF or WebP."""
-
-    media_type: str
-    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +57,8 @@ class Tool:
 
     `parameters` is a JSON Schema of type object. `read_only` tools may be repeated after a
     crash and are open to a chat while a plan runs; `idempotent` ones may be repeated too. One that
-    `sends_files` reads files of the workspace.
+    `sends_files` reads files of the workspace. `origin` is all, as JSON, that makes a tool of a
+    service the one it is.
     """
 
     name: str
@@ -74,10 +68,19 @@ class Tool:
     read_only: bool = False
     idempotent: bool = False
     sends_files: bool = False
+    origin: object = None
 
     @property
     def repeatable(self) -> bool:
         return self.read_only or self.idempotent
+
+    @cached_property
+    def identity(self) -> str:
+        """Another one when the tool is no longer what somebody was asked about; nothing for tools
+        that are built in."""
+        if self.origin is None:
+            return ""
+        return hashlib.sha256(json.dumps(self.origin, sort_keys=True).encode()).hexdigest()
 
     @cached_property
     def tokens(self) -> int:

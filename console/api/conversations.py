@@ -12,6 +12,7 @@ from ninja.responses import Status
 from agents import actions
 from agents.config.ownership import agent_of
 from agents.models import Conversation, ToolCall, Turn
+from agents.tools.images import SIZES
 from console import chat_commands
 from console.api.auth import call_of, conversation_of, person
 from console.api.plan_shapes import PlanShape
@@ -30,6 +31,8 @@ from console.api.shapes import (
     answers,
     page_of,
 )
+from console.call_images import image_response
+from console.call_progress import progress_tag
 from plans import actions as plan_actions
 from plans.expected_version import Expected, VersionConflict
 from plans.snapshot import conversation_snapshot
@@ -37,6 +40,7 @@ from plans.snapshot import conversation_snapshot
 router = Router(tags=["conversations"])
 tool_calls = Router(tags=["conversations"])
 Document = dict[str, object]
+BINARY = {"type": "string", "format": "binary"}
 # What one answer brings at most; the next one goes on after its last seq.
 MOST_MESSAGES = 500
 
@@ -128,9 +132,11 @@ def stop(request: HttpRequest, id: int) -> Status[Turn | None]:
 
 @router.get("/{id}/plan", response=answers(PlanShape | None, 404) | {304: None})
 def get_plan(request: HttpRequest, id: int) -> HttpResponse:
-    """The active plan or null. Its ETag is the conversation's seq: nothing is read for a 304."""
+    """The active plan or null. Its ETag is the conversation's seq, and how far a running call is:
+    nothing else is read for a 304."""
     conversation = conversation_of(request, id)
-    tag = f'W/"{conversation.seq}"'
+    told = progress_tag(conversation.pk)
+    tag = f'W/"{conversation.seq}-{told}"' if told else f'W/"{conversation.seq}"'
     if tag in request.headers.get("If-None-Match", ""):
         response: HttpResponse = HttpResponseNotModified()
     else:
@@ -148,6 +154,17 @@ def cancel_asking(request: HttpRequest, id: int, asking: int | None = None) -> S
     """
     plan_actions.cancel_request(conversation_of(request, id), person(request).username, asking)
     return Status(204, None)
+
+
+@tool_calls.get(
+    "/{id}/images/{number}",
+    response=answers(None, 404),
+    url_name="tool_call_image",
+    openapi_extra={"responses": {200: {"content": {kind: {"schema": BINARY} for kind in SIZES}}}},
+)
+def get_image(request: HttpRequest, id: int, number: int) -> HttpResponse:
+    """An image that the result of the call brought, counted from 1, as it came."""
+    return image_response(call_of(request, id), number)
 
 
 @tool_calls.post(

@@ -40,7 +40,7 @@ router = Router(tags=["conversations"])
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
 # then sends tells proxies, and us, whether anybody is still there.
 LOOK_EVERY = 15
-TEXT_STREAMED = "text.streamed"
+TEXT_STREAMED, CALL_PROGRESS = "text.streamed", "call.progress"
 TOO_MANY = "You have {:,} event streams open: close one, then open another."
 RETRY_AFTER = 5  # seconds
 
@@ -54,7 +54,8 @@ def events(
     With `text=1` the stream has the texts of replies too, while they are being written, as events
     of the type `text` without an id: {message, kind: text or reasoning, from, text, done}. From the
     code point `from` on, `text` takes the place of what was there; after a lost connection the
-    first piece of a message begins at 0.
+    first piece of a message begins at 0. Those of the type `progress` say how far a tool call is,
+    at most twice a second: {call, progress}.
     """
     conversation = conversation_of(request, id)
     if "text/event-stream" in request.headers.get("Accept", ""):
@@ -134,6 +135,9 @@ async def piece_after(
     """What to send upon news, the seq that the reader then has, and whether that is all for now."""
     if texts is not None and news.get("type") == TEXT_STREAMED:
         return await texts.after_frame(news), after, True
+    if news.get("type") == CALL_PROGRESS:
+        data = json.dumps({"call": news["call"], "progress": news["words"]})
+        return f"event: progress\ndata: {data}\n\n", after, True
     brought = events_in(news, after)
     events = brought if follow(brought, after) else await read_events(conversation_id, after)
     if not events:
@@ -149,10 +153,10 @@ def read_events(conversation_id: int, after: int) -> list[Document]:
 
 
 async def newer(layer: BaseChannelLayer, channel: str, after: int) -> Document:
-    """The next frame of text, or announcement of something newer."""
+    """The next frame of text or of progress, or announcement of something newer."""
     while True:
         message: Document = await layer.receive(channel)
-        if message["type"] == TEXT_STREAMED or seq_of(message) > after:
+        if message["type"] in (TEXT_STREAMED, CALL_PROGRESS) or seq_of(message) > after:
             return message
 
 

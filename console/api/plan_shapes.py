@@ -49,10 +49,15 @@ class ApprovalShape(ExactShape):
 
 
 class ActivityShape(ExactShape):
-    """The tool that runs now, since when, and when anything was last heard."""
+    """The tool that runs now, since when, and when anything was last heard.
+
+    `progress` is what the tool said last of how far it is, if it says so.
+    """
 
     tool: str | None
+    call: int | None
     arguments: JsonValue
+    progress: str
     since: datetime | None
     last_at: datetime | None
 

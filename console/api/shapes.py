@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from agents.models import Conversation, Message, ToolCall
 from console.api.fields import NotBlank
+from console.call_images import CallImage, images_of
 from plans.queries import active_plan_id
 
 PER_PAGE = 50
@@ -90,12 +91,34 @@ class ConversationPatch(Body):
     title: Annotated[NotBlank, Field(min_length=1, max_length=200)]
 
 
+class ImageShape(Schema):
+    """`url` is a path of this server; `width` and `height` are pixels, where they are known."""
+
+    url: str = Field(alias="address")
+    media_type: str
+    size: int
+    width: int | None
+    height: int | None
+
+
 class ToolCallShape(Schema):
+    """`progress` is what the tool said last of how far it is, while it runs."""
+
     id: int
     tool: str
     arguments: JsonValue
     state: str
     result: str
+    progress: str
+    images: list[ImageShape]
+
+    @staticmethod
+    def resolve_progress(row: ToolCall) -> str:
+        return row.progress["words"] if row.progress else ""
+
+    @staticmethod
+    def resolve_images(row: ToolCall) -> list[CallImage]:
+        return images_of(row)
 
 
 class MessageShape(Schema):

@@ -15,9 +15,9 @@ from console.api.auth import person, plan_of
 from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
+from console.call_images import plan_markdown
 from plans import actions
 from plans.diff import Change, SubtaskDiff, diff
-from plans.documents import as_markdown
 from plans.models import Attempt, Plan, PlanVersion
 from plans.text_diff import Op, TextRun
 
@@ -165,7 +165,8 @@ def attempts(request: HttpRequest, id: int) -> dict[str, object]:
 )
 def export(request: HttpRequest, id: int) -> HttpResponse:
     """The plan as a document to keep or to send."""
-    text = as_markdown(plan_of(request, id))
+    site = request.build_absolute_uri("/").rstrip("/")
+    text = plan_markdown(plan_of(request, id), site)
     response = HttpResponse(text, content_type="text/markdown; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="plan-{id}.md"'
     return response

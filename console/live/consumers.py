@@ -85,12 +85,14 @@ class Conversation(AsyncWebsocketConsumer):
     streaming: asyncio.Task[None] | None = None
     hurry: asyncio.Event  # set while the page waits for what it has named
     growing: dict[int, dict[int, str]]  # blocks that were streamed and are not sent, by message
+    heard: dict[int, str]  # how far calls are, not sent yet
     is_let_in: bool = False
     is_opening: bool = True
     is_stale: bool = False
     is_urgent: bool = True
     HOT = {
         "text.streamed": "text_streamed",
+        "call.progress": "call_progress",
         "conversation.event": "conversation_event",
         "websocket.receive": "websocket_receive",
     }
@@ -107,7 +109,7 @@ class Conversation(AsyncWebsocketConsumer):
             await getattr(self, name)(message)
 
     async def connect(self) -> None:
-        self.growing = {}
+        self.growing, self.heard = {}, {}
         self.hurry = asyncio.Event()
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
         self.after = after_of(self.scope["query_string"])
@@ -173,16 +175,27 @@ class Conversation(AsyncWebsocketConsumer):
     async def text_streamed(self, frame: Frame) -> None:
         """While one frame is drawn, the next ones become one."""
         self.growing.setdefault(frame["message"], {}).update(frame["blocks"])
+        self.stream_soon()
+
+    async def call_progress(self, frame: Frame) -> None:
+        self.heard[frame["call"]] = frame["words"]
+        self.stream_soon()
+
+    def stream_soon(self) -> None:
         if self.streaming is None or self.streaming.done():
             self.streaming = asyncio.create_task(self.stream())
 
     async def stream(self) -> None:
         """Drawn beside the event loop, once for all pages that show the message."""
-        while self.growing:
-            message, growing = self.growing.popitem()
-            blocks = tuple(growing.items())
-            key = ("text", message, blocks)
-            await self.send(text_data=await shared(key, fragments.streamed, message, blocks))
+        while self.growing or self.heard:
+            if self.growing:
+                message, growing = self.growing.popitem()
+                blocks = tuple(growing.items())
+                html = await shared(("text", message, blocks), fragments.streamed, message, blocks)
+            else:
+                call, words = self.heard.popitem()
+                html = await shared(("progress", call, words), fragments.progress, call, words)
+            await self.send(text_data=html)
 
     async def conversation_event(self, event: Frame) -> None:
         self.latest = max(self.latest, event["seq"])

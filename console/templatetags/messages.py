@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 
 from agents.models import Message, ToolCall
 from console.call_display import CallDrawing, call_status, draw_call, is_shell
+from console.call_images import images_of
 from console.components import component
 from console.conversation_state import agent_name
 from console.thread import visible_calls
@@ -29,6 +30,7 @@ COMMAND = re.compile(r"\s*(/[a-zA-Z]+)(.*)", re.DOTALL)
 register = template.Library()
 register.filter("call_status", call_status)
 register.filter("calls", visible_calls)
+register.filter("images", images_of)
 
 
 @dataclass(frozen=True)

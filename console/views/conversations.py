@@ -24,6 +24,7 @@ from agents.llm.catalog import is_fresh
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import prepared
 from console import fragments
+from console.call_progress import progress_tag
 from console.components import replace
 from console.conversation_state import asks_a_person, read_state
 from console.form_parsing import EVENT, number
@@ -141,13 +142,13 @@ def show_earlier(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(fragments.earlier(now, before, cleared=is_cleared))
 
 
-# The polls beside the socket. Each answers 304 from one indexed column when nothing is new.
+# The polls beside the socket. Each answers 304 from a few indexed columns when nothing is new.
 
 
 @require_GET
 def drawer(request: HttpRequest, pk: int) -> HttpResponse:
     """Every five seconds while the drawer is open, whatever the socket says."""
-    tag = f'"{pk}-{seq_of(request, pk)}"'
+    tag = f'"{pk}-{seq_of(request, pk)}-{progress_tag(pk)}"'
     return unless_known(request, tag, lambda: fragments.drawer(pk))
 
 
@@ -162,14 +163,14 @@ def text_growing(conversation: int) -> QuerySet[Message, tuple[int]]:
 def changes(request: HttpRequest, pk: int) -> HttpResponse:
     """What the socket does not bring, every five seconds while it is down and after a POST.
 
-    Text that is being written counts as news.
+    Text that is being written counts as news, and how far calls are.
     """
     seq = seq_of(request, pk)
     (written,) = text_growing.first(conversation=pk) or (0,)
     after = number(request.GET.get("after"), EVENT) or 0
     return unless_known(
         request,
-        f'"{pk}-{seq}-{written}"',
+        f'"{pk}-{seq}-{written}-{progress_tag(pk)}"',
         lambda: fragments.changes(pk, after, growing=True)[1],
     )
 

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
 from agents.models import Conversation, Message
+from console.call_images import plan_markdown
 from console.components import replace, replace_content
 from console.htmx import is_htmx
 from console.plan_page import (
@@ -32,7 +33,6 @@ from console.status_labels import label_of_standing
 from console.views.conversations import person, sidebar_context
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
-from plans.documents import as_markdown
 from plans.models import Attempt, Plan
 from plans.queries import plans_below
 from plans.search import NEEDS_ME, NEWEST, OPEN, ORDERS, Query
@@ -200,7 +200,9 @@ def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
 @require_GET
 def export(request: HttpRequest, pk: int) -> HttpResponse:
     """The plan as a document to keep or to send."""
-    response = HttpResponse(as_markdown(plan_of(request, pk)), "text/markdown; charset=utf-8")
+    site = request.build_absolute_uri("/").rstrip("/")
+    text = plan_markdown(plan_of(request, pk), site)
+    response = HttpResponse(text, "text/markdown; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="plan-{pk}.md"'
     return response
 

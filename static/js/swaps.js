@@ -19,6 +19,7 @@ function admit(task) {
   if (!task.target) return false;
   if (root && task.swapSpec.style === "beforeend") replaceWhatIsThere(task, root);
   if (task.swapSpec.style !== "outerMorph") return isAwaited(task);
+  if (root?.classList.contains("call-progress")) news = Date.now();
   if (!root || isOlder(root, task.target)) return false;
   if (root.id === "plan") document.dispatchEvent(new CustomEvent("planside:drawer", { detail: root }));
   foldSettled(root, task.target);

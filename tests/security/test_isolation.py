@@ -17,12 +17,13 @@ from agents.config import ownership
 from agents.config.store import change_agent, read_agent
 from agents.db import in_db
 from agents.errors import Forbidden
-from agents.models import Conversation, Message, Provider, ToolCall, ToolSource
+from agents.models import Attachment, Conversation, Message, Provider, ToolCall, ToolSource
 from console import asgi
 from console.auth.tokens import create_token
 from console.live.consumers import NOT_YOURS, SIGN_IN
 from plans.models import Attempt, Plan
 from tests.fake_model import call, say
+from tests.images import png
 from tests.security.addresses import METHODS, least, operations, pages
 from tests.world import (
     HTMX,
@@ -71,14 +72,17 @@ def things_of(name, secret):
     scripted_agents(replies_with(secret, helper))
     tell(own, f"/plan {secret}", by=name)
     tell(own, "go", by=name)
-    plan = plan_of(own)
+    plan, made = plan_of(own), calls_of(own)[-1]
+    shot = Attachment.objects.create(conversation=own, media_type="image/png", data=png(3, 2))
+    made.images = [{"attachment": shot.pk, "media_type": "image/png", "size": len(shot.data)}]
+    made.save()
     return SimpleNamespace(
         user=user,
         conversation=own.pk,
         plan=plan.pk,
         agent=own.agent_id,
         message=Message.objects.filter(conversation=own, role="user").first().pk,
-        call=calls_of(own)[-1].pk,
+        call=made.pk,
         attempt_id=Attempt.objects.filter(subtask__plan=plan).first().pk,
         child=Conversation.objects.get(parent_call__isnull=False, owner=user).pk,
         child_plan=Plan.objects.get(
@@ -87,6 +91,7 @@ def things_of(name, secret):
         child_call=ToolCall.objects.filter(turn__conversation__parent_call__isnull=False).last().pk,
         key="s1",
         n=1,
+        number=1,
         source="shared",
     )
 
@@ -251,7 +256,7 @@ def api_path(operation, things):
         (start, word) for start, word in API_OWNED.items() if operation.path.startswith(start)
     )
     path = operation.path.replace(start, start.partition("{")[0] + str(getattr(things, word)))
-    for name in ("key", "n"):
+    for name in ("key", "n", "number"):
         path = path.replace(f"{{{name}}}", str(getattr(things, name)))
     assert "{" not in path, f"say in this test what the parameters of {operation} are"
     return path
@@ -267,7 +272,9 @@ def ask(client, operation, path, body=None, **headers):
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
-    none = SimpleNamespace(conversation=10**9, plan=10**9, call=10**9, agent="none", key="s1", n=1)
+    none = SimpleNamespace(
+        conversation=10**9, plan=10**9, call=10**9, agent="none", key="s1", n=1, number=1
+    )
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))
         assert answer.status_code == 404, (str(operation), answer.content)

@@ -18,11 +18,12 @@ from agents.errors import Conflict, NotFound
 from agents.models import Turn
 from console import chat_commands
 from console.auth.users import local_owner
+from console.call_images import plan_markdown
+from console.home import public_address
 from console.management.base import Ended, PlainCommand
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.documents import as_markdown
 from plans.models import LIVE, OPEN, SETTLED, ActivePlan, Plan
 from plans.queries import checklist, reload
 from plans.search import rows_of
@@ -118,7 +119,7 @@ class Command(PlainCommand):
         wanted = plan.version if version is None else version
         if id is None or version is None:
             if not json:
-                self.stdout.write(as_markdown(plan))
+                self.stdout.write(plan_markdown(plan, public_address()))
             question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
             if sys.stdin.isatty() and input(question).strip().casefold() not in ("y", "yes"):
                 raise Conflict("Nothing was approved.")
@@ -224,7 +225,7 @@ class Command(PlainCommand):
             self.stdout.write(f"{id}  {plan.title}  (deleted)")
 
     def export_plan(self, *, id: int | None, **_: object) -> None:
-        self.stdout.write(as_markdown(plan_named(id, to_read=True)))
+        self.stdout.write(plan_markdown(plan_named(id, to_read=True), public_address()))
 
     def show(self, plan: Plan, json: bool) -> None:
         now = snapshot(plan)

@@ -19,18 +19,13 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from agents.tools.base import Image, ToolFailed, ToolResult, truncated
+from agents.tools.base import ToolFailed, ToolResult, truncated
+from agents.tools.images import Image, NotShown, image_of, image_type
 
 MOST_CHARACTERS = 60_000
 MOST_OF_AN_ERROR = 2_000
 MOST_IMAGES = 8  # of one result
 LONGEST_NOTE = 300  # characters of a link's description
-SIGNS = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF87a": "image/gif",
-    b"GIF89a": "image/gif",
-}
 # A blob of these kinds is text, whatever way it came.
 TEXTS = ("text/", "application/json", "application/xml", "application/yaml", "image/svg+xml")
 
@@ -77,7 +72,7 @@ class Draft:
         if isinstance(block, TextContent):
             self.texts.append(block.text)
         elif isinstance(block, ImageContent):
-            self.add_bytes(f"image: {block.mime_type}", decoded(block.data))
+            self.add_bytes(f"image: {block.mime_type}", decoded(block.data), is_image=True)
         elif isinstance(block, AudioContent):
             self.add_bytes(f"audio: {block.mime_type}", decoded(block.data))
         elif isinstance(block, EmbeddedResource):
@@ -94,26 +89,29 @@ class Draft:
         elif kind.startswith(TEXTS):
             self.texts.append(f"[{head}]\n{decoded(contents.blob).decode(errors='replace')}")
         else:
-            self.add_bytes(head, decoded(contents.blob))
+            is_image = kind.startswith("image/")
+            self.add_bytes(head, decoded(contents.blob), is_image=is_image)
 
-    def add_bytes(self, what: str, data: bytes) -> None:
-        """Named in the text, whether or not somebody can look at it."""
-        self.texts.append(f"[{what}, {len(data):,} bytes]")
-        if (media_type := image_type(data)) and len(self.images) < MOST_IMAGES:
-            self.images.append(Image(media_type, data))
+    def add_bytes(self, what: str, data: bytes, *, is_image: bool = False) -> None:
+        """Named in the text; an image that nobody gets to see says why."""
+        why = ""
+        if is_image or image_type(data):
+            try:
+                self.add_image(image_of(data))
+            except NotShown as reason:
+                why = f". {reason}"
+        self.texts.append(f"[{what}, {len(data):,} bytes{why}]")
+
+    def add_image(self, image: Image) -> None:
+        if len(self.images) == MOST_IMAGES:
+            raise NotShown(f"It is not shown: only the first {MOST_IMAGES} of a result are.")
+        self.images.append(image)
 
     def add_link(self, link: ResourceLink) -> None:
         facts = [link.title or link.name, link.mime_type, link.description]
         about = "; ".join(fact[:LONGEST_NOTE] for fact in facts if fact)
         how = f"; {self.reader} reads it" if self.reader else ""
         self.texts.append(f"[resource: {link.uri} ({about}{how})]")
-
-
-def image_type(data: bytes) -> str:
-    """What a picture is by its first bytes, if models take it: one that is none ends their call."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for sign, kind in SIGNS.items() if data.startswith(sign)), "")
 
 
 def decoded(data: str) -> bytes:

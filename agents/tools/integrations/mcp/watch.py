@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from agents.tools import progress
 from agents.tools.integrations.mcp import LONGEST
+
+MOST_WORDS = 200  # characters
+LARGEST = 10**15  # beyond it a number is not written out
 
 
 class Watch:
@@ -13,6 +17,7 @@ class Watch:
     def __init__(self, seconds: float) -> None:
         self.seconds, self.longest = seconds, seconds * LONGEST
         self.words = ""
+        self.hear = progress.listener()
         self.begin()
 
     def begin(self) -> None:
@@ -23,14 +28,23 @@ class Watch:
     def saw(self, words: str) -> None:
         """A sign of life."""
         self.deadline = min(asyncio.get_running_loop().time() + self.seconds, self.end)
-        self.words = words.strip() or self.words
+        self.words = " ".join(words[: 5 * MOST_WORDS].split())[:MOST_WORDS] or self.words
+        if self.words:
+            self.hear(self.words)
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
         """As the SDK calls it."""
-        share = f"{progress:g} of {total:g}" if total else ""
-        self.saw(" ".join(filter(None, (message, share))))
+        share = f"{written(progress)} of {written(total)}" if total else ""
+        self.saw(" · ".join(filter(None, (share, message))))
 
     @property
     def left(self) -> float:
         """Seconds."""
         return self.deadline - asyncio.get_running_loop().time()
+
+
+def written(number: float) -> str:
+    """12, 1,500 or 0.25; a server may say anything."""
+    if not abs(number) < LARGEST:  # and NaN
+        return "?"
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.2f}"

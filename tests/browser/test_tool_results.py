@@ -1,0 +1,62 @@
+"""What tools give while they run and when they are done: how far they are, and images."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.fake_model import FakeModelServer, call, rule, say
+
+SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
+RULES = [
+    rule(call("small__steps", count=100, seconds=0.2), user="^sweep", results=0),
+    rule(say("Swept."), user="^sweep", results=1),
+    rule(call("small__picture"), user="^show", results=0),
+    rule(say("A dot."), results=1),
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    with FakeModelServer({"rules": RULES}) as server:
+        yield server
+
+
+@pytest.fixture
+def chat(product):
+    pytest.importorskip("mcp")
+    product.post("/tools", name="small", kind="mcp", command=f"{sys.executable} {SERVER}")
+    plan = {"enabled": False}
+    product.change_agent("scripted", tools={"small": "allow"}, plan=plan)
+    return product.conversation("scripted")
+
+
+def send(page, words):
+    page.get_by_role("textbox", name="Message").fill(words)
+    page.keyboard.press("Enter")
+
+
+def test_progress_is_live_survives_a_reload_and_images_open_at_full_size(product, chat, open_tab):
+    page = open_tab(f"/c/{chat}/").page
+    send(page, "sweep the floor")
+    row = page.locator("p.call-progress")
+    expect(row).to_contain_text("of 100 · Sweeping")
+    first = row.text_content()
+    expect(row).not_to_have_text(first)
+    page.reload()
+    expect(row).to_contain_text("of 100 · Sweeping")
+    assert row.get_attribute("aria-live") == "off"
+    page.get_by_role("button", name="Stop the reply").click()
+    expect(row).to_have_count(0)
+
+    send(page, "show me")
+    image = page.get_by_role("img", name="Image 1 of 1 from small__picture, 1 × 1 pixels")
+    expect(image).to_be_visible()
+    assert image.evaluate("each => each.naturalWidth") == 1
+    with page.context.expect_page() as opened:
+        image.click()
+    opened.value.wait_for_load_state()
+    assert opened.value.url.endswith("/images/1")
+    assert opened.value.evaluate("document.contentType") == "image/png"
+    opened.value.close()
