@@ -17,6 +17,7 @@ from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
 from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS
 from agents.tools.integrations.actions import BUILT_IN, list_sources
+from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
 
 # Shell and network are off until somebody grants them; writing asks.
@@ -91,7 +92,7 @@ def grant_rows(agent: AgentRecord) -> list[GrantRow]:
     names = [name for name in names if name != "shell" or is_admins(agent.id)]
     rows = [grant_row(agent, name, DESCRIPTIONS.get(name, "")) for name in names]
     for source in list_sources():
-        count = len(source.tools)
+        count = len(allowed_tools(source))
         where = redacted_url(source.url) if source.url else "an MCP server on this computer"
         does = f"{count:,} {'operation' if count == 1 else 'operations'} of {where}"
         rows.append(grant_row(agent, source.name, does, source.name))
@@ -120,7 +121,7 @@ def note_on_large_offers(agent: AgentRecord) -> str:
 def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:
     """Each operation with its first sentence, and the grant of its own it may have."""
     rows = []
-    for tool in source.tools:
+    for tool in allowed_tools(source):
         name = f"{source.name}{BETWEEN}{tool['name']}"
         lines = str(tool["description"]).strip().split(". ")[0].splitlines()
         does = lines[0].rstrip(".") if lines else ""

@@ -118,6 +118,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(TOOL + "disconnect", tools.disconnect, name="tool-disconnect"),
     path(TOOL + "refresh", tools.refresh, name="tool-refresh"),
     path(TOOL + "trust", tools.trust, name="tool-trust"),
+    path(TOOL + "change", tools.change, name="tool-change"),
     path(TOOL + "remove", tools.remove, name="tool-remove"),
     path("", include("console.auth.signin")),
     path("", include("console.ops.health")),

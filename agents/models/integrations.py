@@ -13,7 +13,10 @@ class ToolSource(models.Model):
     `tools` is what it offered when it was last asked, `skipped` which operations of its document
     could not be understood and why, `error` why it could not be asked.
     `headers` are secrets; `inject` are arguments the model never sees. For a command, `headers`
-    are its environment variables. `timeout_s` is how long one call may take.
+    are its environment variables. `timeout_s` is how long one call may take. `allowed` are the
+    names of the operations that are tools here, with * for any characters; None means all of them.
+    `client_id` and `client_secret` are what somebody registered for us where a server has people
+    sign in, if it registers nobody by itself.
     """
 
     class Kind(models.TextChoices):
@@ -43,6 +46,11 @@ class ToolSource(models.Model):
     sign_in = fields.CharField(
         max_length=9, choices=SignIn.choices, blank=True, default="", db_default=""
     )
+    allowed: models.Field[list[str] | None, list[str] | None] = fields.JSONField(
+        null=True, blank=True
+    )
+    client_id = fields.CharField(max_length=500, blank=True, default="", db_default="")
+    client_secret = fields.CharField(max_length=500, blank=True, default="", db_default="")
     updated_at = models.DateTimeField(auto_now=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -23,6 +24,8 @@ LOOKS_SECRET = re.compile(
 )
 
 _registered: set[str] = set()
+# Tokens that are replaced again and again: the last ones that this process has got.
+_passing: deque[str] = deque(maxlen=40)
 
 
 def register_secrets(secrets: Iterable[str]) -> None:
@@ -30,9 +33,18 @@ def register_secrets(secrets: Iterable[str]) -> None:
     _registered.update(secret for secret in secrets if len(secret) >= SHORTEST_SETTING)
 
 
+def register_passing_secrets(secrets: Iterable[str]) -> None:
+    """The same for secrets that will be others soon."""
+    _passing.extend(secret for secret in secrets if secret and secret not in _passing)
+
+
+def passing_secrets() -> set[str]:
+    return set(_passing)
+
+
 def redact_log(text: str) -> str:
     """A log line without the registered secrets and without what looks like one."""
-    text = redact(text, _registered)
+    text = redact(text, _registered | passing_secrets())
     return LOOKS_SECRET.sub(lambda match: (match[1] or match[2] or "") + HIDDEN, text)
 
 

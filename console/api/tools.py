@@ -10,10 +10,12 @@ from ninja import Router
 from ninja.responses import Status
 from pydantic import ConfigDict, Field, JsonValue
 
+from agents.errors import Invalid
 from agents.models import ToolSource
 from agents.tools.integrations import actions
+from agents.tools.integrations.changes import MOST_PATTERNS, SourceEdit, change_source
 from console.api.auth import person
-from console.api.fields import Headers, Json, ShortName, WebAddress
+from console.api.fields import Headers, Json, NotBlank, ShortName, WebAddress
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 from console.integration_schemas import SourceShape, shape
@@ -37,13 +39,19 @@ ONE_WAY: Json = {
 }
 
 
+ClientText = Annotated[
+    str, Field(json_schema_extra={"pattern": "^[ -~]*$", "maxLength": actions.LONGEST_CLIENT})
+]
+
+
 class NewSource(Body):
     """`url` for an OpenAPI service or an MCP server over HTTP, `command` for one over stdio.
 
     `headers` are written, never shown; for a command they are its environment variables.
     With `trusts_hints` its tools that it says only read count as such: they are offered beside a
     running plan and repeated after a crash. `spec` is the OpenAPI document or its URL, where it is
-    not at `<url>/openapi.json`.
+    not at `<url>/openapi.json`. `client_id` and `client_secret` are for an MCP server that has
+    people sign in and registers no program by itself.
     """
 
     model_config = ConfigDict(json_schema_extra=ONE_WAY)
@@ -59,12 +67,29 @@ class NewSource(Body):
         int, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})
     ] = 60
     trusts_hints: bool = False
+    client_id: ClientText = ""
+    client_secret: ClientText = ""
 
 
 class SourceChange(Body):
-    """`trusts_hints`: whether it may say itself which of its tools only read."""
+    """What is not named stays. `headers` and `inject` are the whole list; of another server they,
+    and `client_secret`, have to be given again. `url` and `command` take each other's place.
+    `allowed` are the operations that may be used, with * for any characters; empty means all.
+    """
 
-    trusts_hints: bool
+    url: WebAddress | None = None
+    command: NotBlank | None = None
+    spec: WebAddress | dict[str, JsonValue] | None = None
+    headers: Headers | None = None
+    inject: dict[str, JsonValue] | None = None
+    timeout_s: (
+        Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})]
+        | None
+    ) = None
+    trusts_hints: bool | None = None
+    allowed: Annotated[list[str], Field(max_length=MOST_PATTERNS)] | None = None
+    client_id: ClientText | None = None
+    client_secret: ClientText | None = None
 
 
 @router.get("", response=answers(Page[SourceShape]))
@@ -90,10 +115,16 @@ async def test_tools(request: HttpRequest, name: str) -> HttpResponse:
     return response_of(await actions.refresh_source(source))
 
 
-@router.patch("/{name}", response=answers(SourceShape, 404))
-def change_tools(request: HttpRequest, name: str, body: SourceChange) -> HttpResponse:
+@router.patch("/{name}", response=answers(SourceShape, 404, 409))
+async def change_tools(request: HttpRequest, name: str, body: SourceChange) -> HttpResponse:
+    """Another address, other headers: it is asked at once, and changed only if it answers."""
     by = demand_admin(person(request), "services")
-    return response_of(actions.trust_hints(name, body.trusts_hints, by))
+    fields = body.model_dump()
+    url, command = fields.pop("url"), fields.pop("command")
+    if url and command:
+        raise Invalid("Name a URL, or for an MCP server a command instead.")
+    edit = SourceEdit(where=url or command, **fields)
+    return response_of(await change_source(name, edit, by))
 
 
 @router.delete("/{name}", response=answers(None, 404, status=204))

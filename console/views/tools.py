@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from asgiref.sync import sync_to_async
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -15,9 +15,10 @@ from django_htmx.http import HttpResponseClientRedirect
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import ToolSource
 from agents.tools.integrations import actions, sign_in
+from agents.tools.integrations.changes import SourceEdit, change_source
 from console.auth.admins import demand_admin, for_admins
 from console.components import replace
-from console.form_parsing import pairs
+from console.form_parsing import lines, pairs
 from console.htmx import refusal_response
 from console.integration_schemas import shape
 from console.views.conversations import person
@@ -39,6 +40,7 @@ def tools_page(request: HttpRequest, sentence: str = "", status: int = 200) -> H
         "sentence": sentence,
         "sources": [shape(source, for_admin=is_admin) for source in actions.list_sources()],
         "is_admin": is_admin,
+        "sign_in_address": request.build_absolute_uri(reverse("tool-signed-in")),
         "opened": request.GET.get("source", ""),
     }
     return render(request, "settings/tools.html", context, status=status)
@@ -62,9 +64,6 @@ def source_from(request: HttpRequest) -> ToolSource:
     if kind not in KINDS:
         raise Invalid("A service is an OpenAPI service or an MCP server.")
     is_command = kind == "mcp" and not where.startswith(WEB)
-    seconds = form.get("timeout_s", "").strip() or "60"
-    if not seconds.isdecimal():
-        raise Invalid("A call may take a whole number of seconds.")
     return actions.add_source(
         form.get("name", "").strip(),
         kind=KINDS[kind],
@@ -73,10 +72,53 @@ def source_from(request: HttpRequest) -> ToolSource:
         spec=(form.get("spec", "").strip() or None) if kind == "openapi" else None,
         headers=pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers"),
         inject=pairs(form.get("inject", ""), "=:", "the fixed arguments"),
-        timeout_s=int(seconds[:9]),
+        timeout_s=seconds_in(form),
         trusts_hints="trusts_hints" in form,
+        client_id=form.get("client_id", "").strip(),
+        client_secret=form.get("client_secret", "").strip(),
         by=by,
     )
+
+
+@require_POST
+async def change(request: HttpRequest, name: str) -> HttpResponse:
+    """What was registered, in other words; kept only when it can be asked so."""
+    try:
+        by = demand_admin(await request.auser())
+        edit = edit_of(await sync_to_async(actions.source_named)(name), request.POST)
+        await change_source(name, edit, by)
+    except NotFound as error:
+        raise Http404 from error
+    except Refused as refusal:
+        return refusal_response(f"source-{name}-change-alert", refusal)
+    return HttpResponseClientRedirect(place_of(name))
+
+
+def edit_of(source: ToolSource, form: QueryDict) -> SourceEdit:
+    """An empty secret stays as it is, unless it is to be forgotten."""
+    forget = form.getlist("forget")
+    where = form.get("where", "").strip()
+    is_command = source.kind == ToolSource.Kind.MCP and not where.startswith(WEB)
+    headers = pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers")
+    inject = pairs(form.get("inject", ""), "=:", "the fixed arguments")
+    secret = form.get("client_secret", "").strip()
+    return SourceEdit(
+        where=where or None,
+        spec=form.get("spec", "").strip() or None,
+        headers=headers or ({} if "headers" in forget else None),
+        inject=inject or ({} if "inject" in forget else None),
+        timeout_s=seconds_in(form),
+        allowed=[line for _, line in lines(form.get("allowed", ""))],
+        client_id=form.get("client_id", "").strip(),
+        client_secret=secret or ("" if "client_secret" in forget else None),
+    )
+
+
+def seconds_in(form: QueryDict) -> int:
+    seconds = form.get("timeout_s", "").strip() or "60"
+    if not seconds.isdecimal():
+        raise Invalid("A call may take a whole number of seconds.")
+    return int(seconds[:9])
 
 
 @require_POST
@@ -89,9 +131,7 @@ async def refresh(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404 from error
     except Refused as refusal:
         return refusal_response(f"source-{name}-alert", refusal)
-    context = {"source": shape(source), "is_admin": bool(by), "opened": name, "asked": True}
-    html = await sync_to_async(render_to_string)("settings/_source.html", context)
-    return HttpResponse(replace(f"source-{name}", html))
+    return HttpResponse(await sync_to_async(draw_card)(request, source, asked=bool(by)))
 
 
 @require_POST
@@ -134,9 +174,19 @@ async def disconnect(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404 from error
     except Refused as refusal:
         return refusal_response(f"source-{name}-alert", refusal)
-    context = {"source": shape(source), "is_admin": True, "opened": name}
-    html = await sync_to_async(render_to_string)("settings/_source.html", context)
-    return HttpResponse(replace(f"source-{name}", html))
+    return HttpResponse(await sync_to_async(draw_card)(request, source))
+
+
+def draw_card(request: HttpRequest, source: ToolSource, *, asked: bool = False) -> str:
+    """For an admin, unfolded."""
+    context = {
+        "source": shape(source),
+        "is_admin": True,
+        "sign_in_address": request.build_absolute_uri(reverse("tool-signed-in")),
+        "opened": source.name,
+        "asked": asked,
+    }
+    return replace(f"source-{source.name}", render_to_string("settings/_source.html", context))
 
 
 def place_of(name: str) -> str:
@@ -148,9 +198,7 @@ def place_of(name: str) -> str:
 def trust(request: HttpRequest, by: str, name: str) -> HttpResponse:
     """Believe what it says of itself, or no longer."""
     source = actions.trust_hints(name, "trusts_hints" in request.POST, by)
-    context = {"source": shape(source), "is_admin": True, "opened": name}
-    html = render_to_string("settings/_source.html", context)
-    return HttpResponse(replace(f"source-{name}", html))
+    return HttpResponse(draw_card(request, source))
 
 
 @for_admins("source-{name}-alert")

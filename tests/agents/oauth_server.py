@@ -15,10 +15,13 @@ from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
     RefreshToken,
+    RegistrationError,
     construct_redirect_uri,
 )
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
-from mcp.shared.auth import OAuthToken
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from starlette.responses import JSONResponse
 
 PORT, SECONDS = int(sys.argv[1]), 3600
@@ -28,12 +31,14 @@ URL = f"http://127.0.0.1:{PORT}"
 class Provider:
     def __init__(self):
         self.clients, self.codes, self.access, self.refresh = {}, {}, {}, {}
-        self.seen = []
+        self.seen, self.is_closed = [], False
 
     async def get_client(self, client_id):
         return self.clients.get(client_id)
 
     async def register_client(self, client_info):
+        if self.is_closed:
+            raise RegistrationError("invalid_client_metadata", "Ask an administrator.")
         self.seen.append("register")
         self.clients[client_info.client_id] = client_info
 
@@ -110,9 +115,29 @@ async def secret(seconds: float = 0) -> str:
 
 
 @server.tool()
-def leak() -> str:
+async def leak(ctx: Context, fails: bool = False) -> str:
     """Every token that is good."""
+    await ctx.report_progress(1, 1, list(provider.access)[-1])
+    if fails:
+        raise ToolError(" ".join(provider.access))
     return " ".join([*provider.access, *provider.refresh])
+
+
+@server.custom_route("/control/closed", methods=["GET"])
+async def closed(request):
+    """From now on it knows this client alone; without one, it registers everybody again."""
+    wanted = request.query_params
+    provider.is_closed = "id" in wanted
+    provider.clients.clear()
+    provider.seen.append("closed")
+    if provider.is_closed:
+        provider.clients[wanted["id"]] = OAuthClientInformationFull(
+            client_id=wanted["id"],
+            client_secret=wanted["secret"],
+            redirect_uris=[wanted["back"]],
+            token_endpoint_auth_method="client_secret_post",
+        )
+    return JSONResponse([])
 
 
 @server.custom_route("/control/seen", methods=["GET"])

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import httpx
 import pytest
@@ -20,6 +20,8 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.db import in_db
 from agents.errors import Invalid
 from agents.models import OAuthLogin, ToolSource
+from agents.telemetry.redaction import redact_log
+from agents.tools import progress
 from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp, sign_in
 from agents.tools.integrations.actions import add_source, refresh_source, register
@@ -308,6 +310,80 @@ async def test_no_server_leads_us_to_other_private_addresses(metadata, issuer):
     with pytest.raises(Invalid, match="neither public nor on its own host"):
         await led_to()
     assert not (await in_db(OAuthLogin.objects.get)).tokens
+
+
+# A server that registers nobody by itself
+
+
+@pytest.fixture
+async def closed(guarded):
+    """It knows one client, which somebody has registered there, and registers no other."""
+    await guarded.asked("/control/closed?id=planside-1&secret=hush-hush-1&back=" + quote(BACK))
+    yield guarded
+    await guarded.asked("/control/closed")
+
+
+async def with_client(server, id="planside-1", secret="hush-hush-1"):
+    def add():
+        known = {"client_id": id, "client_secret": secret}
+        return add_source("guarded", kind="mcp", url=f"{server.url}/mcp", by="alice", **known)
+
+    return await register(await in_db(add), "alice")
+
+
+async def test_a_server_that_registers_nobody_says_to_enter_a_client_id(closed):
+    await added(closed)
+    with pytest.raises(Invalid, match="register Planside there, and enter the client ID"):
+        await led_to()
+
+
+async def test_a_client_that_was_registered_by_hand_signs_in_and_stays_signed_in(closed):
+    await with_client(closed)
+    address = await led_to()
+    assert parse_qs(urlsplit(address).query)["client_id"] == ["planside-1"]
+    source = await brought(await sent_back(address))
+    assert (source.sign_in, source.error) == ("connected", "")
+    assert await call(source) == "The cake is in the oven."
+    await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
+    await mcp.aclose_all()
+    assert await call(source) == "The cake is in the oven."
+    assert (await closed.seen())[-1] == "refresh"
+    assert "register" not in (await closed.seen())[(await closed.seen()).index("closed") :]
+
+
+async def test_a_wrong_client_secret_is_said_and_not_shown(closed):
+    await with_client(closed, secret="not-the-secret")
+    source = await brought(await sent_back(await led_to()))
+    assert "its sign-in failed" in source.error and "not-the-secret" not in source.error
+
+
+async def test_the_client_secret_goes_to_no_other_server_than_the_first_time(closed, metadata):
+    source = await with_client(closed)
+    await brought(await sent_back(await led_to()))
+    login = await in_db(OAuthLogin.objects.get)
+    assert login.client["issuer"].rstrip("/") == closed.url
+    kept = sign_in.own_client(source, BACK, login)
+    assert kept["issuer"] == login.client["issuer"]
+    other = sign_in.own_client(source, BACK, OAuthLogin(client={"client_id": "x", "issuer": "y"}))
+    assert "issuer" not in other
+
+
+async def test_a_token_that_is_renewed_during_a_call_is_hidden_like_all_others(guarded):
+    source = await connected(guarded)
+    before = (await in_db(OAuthLogin.objects.get)).tokens
+    await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
+    await mcp.aclose_all()
+    heard = []
+    with progress.listening(heard.append):
+        told = await call(source, "leak")
+    after = (await in_db(OAuthLogin.objects.get)).tokens
+    assert after["access_token"] != before["access_token"]
+    for shown in (told, *heard, redact_log(f"sent {after['access_token']}")):
+        assert after["access_token"] not in shown and after["refresh_token"] not in shown
+    assert heard == ["1 of 1 · [hidden]"]
+    with pytest.raises(ToolFailed) as failure:
+        await call(source, "leak", fails=True)
+    assert after["access_token"] not in str(failure.value)
 
 
 # The pages

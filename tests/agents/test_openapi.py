@@ -169,6 +169,7 @@ def test_the_servers_of_an_operation_go_before_those_of_the_document():
         ({"paths": {"/a": {"$ref": "other.json#/a"}}}, "other.json"),
         ({"paths": {"/a": {"$ref": "#/nowhere/at/all"}}}, "#/nowhere/at/all"),
         ({"servers": "x"}, "servers"),
+        ({"paths": {}}, "has no operations to call: nothing stands below its paths."),
     ],
 )
 def test_a_document_of_a_wrong_shape_is_one_sentence_that_names_the_place(changes, word):
@@ -242,3 +243,17 @@ async def test_a_document_that_cannot_be_read_is_one_sentence_without_the_query(
 async def test_an_address_that_is_none_is_refused(url):
     with pytest.raises(Invalid):
         await read_operations(url, None, {}, 58)
+
+
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        ({"webhooks": {"newPet": {"post": {}}}}, "it describes webhooks alone, which the service"),
+        ({"components": {"schemas": {}}}, "nothing stands below its paths"),
+        ({"paths": {}, "webhooks": {"newPet": {"post": {}}}}, "it describes webhooks alone"),
+    ],
+)
+def test_a_document_without_operations_says_so(document, why):
+    with pytest.raises(Invalid) as refusal:
+        read({"openapi": "3.1.0", "info": {}, **document})
+    assert str(refusal.value).startswith(f"The document has no operations to call: {why}")

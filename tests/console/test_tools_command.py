@@ -50,7 +50,7 @@ def test_an_mcp_server_is_added_listed_tested_and_removed(home, tmp_path):
     done = tools(home, "add", "small", "--mcp", command, "--header", "TOKEN=tok-12345", "--json")
     assert done.returncode == 0, done.stderr
     added = json.loads(done.stdout)
-    echo = {"name": "small__echo", "description": "Says it back."}
+    echo = {"name": "small__echo", "description": "Says it back.", "allowed": True}
     assert {**echo, "read_only": False, "says_read_only": True} in added["tools"]
     assert added["headers"] == ["TOKEN"] and "tok-12345" not in done.stdout
     assert json.loads(tools(home, "list", "--json").stdout)[0]["name"] == "small"

@@ -17,12 +17,19 @@ from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
 from agents.tools.integrations import mcp
 from agents.tools.integrations.openapi.addresses import check_address
 from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.tools import check_inject, secrets_of, server_of, store
+from agents.tools.integrations.tools import (
+    all_secrets_of,
+    allowed_tools,
+    check_inject,
+    server_of,
+    store,
+)
 
 log = logging.getLogger(__name__)
 
 LONGEST_NAME = 32
 LONGEST_WAIT = 600
+LONGEST_CLIENT = 500
 NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -57,6 +64,8 @@ def add_source(
     inject: Mapping[str, object] | None = None,
     timeout_s: int = 60,
     trusts_hints: bool = False,
+    client_id: str = "",
+    client_secret: str = "",
     by: str,
 ) -> ToolSource:
     """Register a service. It is not asked yet what it offers: `refresh_source` does that."""
@@ -70,6 +79,8 @@ def add_source(
         inject=dict(inject or {}),
         timeout_s=timeout_s,
         trusts_hints=trusts_hints,
+        client_id=client_id,
+        client_secret=client_secret,
     )
     check(source)
     try:
@@ -112,6 +123,18 @@ def check(source: ToolSource) -> None:
         check_address(source.spec)
     if not 1 <= source.timeout_s <= LONGEST_WAIT:
         raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
+    check_client(source)
+
+
+def check_client(source: ToolSource) -> None:
+    id, secret = source.client_id, source.client_secret
+    if (id or secret) and not (source.kind == ToolSource.Kind.MCP and source.url):
+        raise Invalid("A client ID is for MCP servers at an address.")
+    if secret and not id:
+        raise Invalid("A client secret goes with a client ID.")
+    for text in (id, secret):
+        if len(text) > LONGEST_CLIENT or not (text.isascii() and text.isprintable()):
+            raise Invalid(f"Client ID and secret are up to {LONGEST_CLIENT} printable characters.")
 
 
 def trust_hints(name: str, trusted: bool, by: str) -> ToolSource:
@@ -142,6 +165,11 @@ async def register(source: ToolSource, by: str) -> ToolSource:
 
 async def refresh_source(source: ToolSource) -> ToolSource:
     """Ask it what it offers and store that; if it cannot be asked, what is known stays."""
+    return await in_db(store, source, await answer_of(source))
+
+
+async def answer_of(source: ToolSource) -> dict[str, object]:
+    """What it says that it offers, or why it cannot be asked: what changes in its row."""
     longest = longest_for(source.name)
     skipped: list[dict[str, str]] = []
     try:
@@ -151,18 +179,24 @@ async def refresh_source(source: ToolSource) -> ToolSource:
             found = await read_operations(source.url, source.spec, source.headers, longest)
             tools, skipped = found
         await asyncio.to_thread(check_inject, source, tools)
-        changes: dict[str, object] = {"tools": tools, "skipped": skipped, "error": ""}
+        return {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
-        changes = {"error": redact(str(refusal), secrets_of(source))}
-        if isinstance(refusal, mcp.SignInNeeded):
-            ended = source.sign_in and source.sign_in != ToolSource.SignIn.WANTED
-            changes["sign_in"] = ToolSource.SignIn.ENDED if ended else ToolSource.SignIn.WANTED
-    return await in_db(store, source, changes)
+        error = redact(str(refusal), await in_db(all_secrets_of, source))
+        if not isinstance(refusal, mcp.SignInNeeded):
+            return {"error": error}
+        ended = source.sign_in and source.sign_in != ToolSource.SignIn.WANTED
+        sign_in = ToolSource.SignIn.ENDED if ended else ToolSource.SignIn.WANTED
+        return {"error": error, "sign_in": sign_in}
 
 
 def note_on(source: ToolSource) -> str:
     """What somebody who grants its tools should know, if anything."""
-    if not source.skipped:
-        return ""
+    offered = len(allowed_tools(source))
     whole = len(source.tools) + len(source.skipped)
-    return f"{len(source.tools):,} of {whole:,} operations are offered; the others are not usable."
+    if offered == whole:
+        return ""
+    reasons = ["not usable"] if source.skipped else []
+    if offered < len(source.tools):
+        reasons.append("not allowed here")
+    others = " or ".join(reasons)
+    return f"{offered:,} of {whole:,} operations are offered; the others are {others}."

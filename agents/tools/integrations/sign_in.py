@@ -16,9 +16,8 @@ from agents.telemetry.redaction import redact
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import source_named
 from agents.tools.integrations.tools import (
+    all_secrets_of,
     check_inject,
-    secrets_of,
-    secrets_of_login,
     server_of,
     store,
 )
@@ -43,8 +42,7 @@ async def connect(name: str, redirect_uri: str, person: int, by: str) -> str:
     """
     source = await in_db(new_login, name, redirect_uri, person)
     begun: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-    if earlier := _under_way.pop(name, None):
-        earlier.cancel()
+    stop(name)
     # In a context of its own: it outlives the request.
     work = signing_in(source, redirect_uri, begun)
     task = asyncio.get_running_loop().create_task(work, context=Context())
@@ -70,13 +68,25 @@ def new_login(name: str, redirect_uri: str, person: int) -> ToolSource:
     if source.kind != ToolSource.Kind.MCP or not source.url:
         raise Invalid("Only an MCP server at an address can be signed in to.")
     login, _ = OAuthLogin.objects.get_or_create(source=source)
-    if redirect_uri not in (login.client.get("redirect_uris") or []):
+    if source.client_id:
+        login.client = own_client(source, redirect_uri, login)
+    elif redirect_uri not in (login.client.get("redirect_uris") or []):
         login.client = {}
     login.tokens, login.endpoints, login.expires_at, login.renewing_until = {}, {}, None, None
     login.state_hash, login.answer, login.failure = "", {}, ""
     login.started_by, login.started_at = person, timezone.now()
     login.save()
     return source
+
+
+def own_client(source: ToolSource, redirect_uri: str, login: OAuthLogin) -> dict[str, object]:
+    """As somebody registered us there. It stays with the server it was used at the first time."""
+    own: dict[str, object] = {"client_id": source.client_id, "redirect_uris": [redirect_uri]}
+    if source.client_secret:
+        own["client_secret"] = source.client_secret
+    if login.client.get("client_id") == source.client_id and "issuer" in login.client:
+        own["issuer"] = login.client["issuer"]
+    return own
 
 
 async def signing_in(source: ToolSource, redirect_uri: str, begun: asyncio.Future[str]) -> None:
@@ -87,8 +97,7 @@ async def signing_in(source: ToolSource, redirect_uri: str, begun: asyncio.Futur
         check_inject(source, tools)
         changes = {"tools": tools, "error": ""}
     except Refused as refusal:
-        secrets = secrets_of(source) | await in_db(secrets_of_login, source)
-        changes = {"error": redact(str(refusal), secrets)}
+        changes = {"error": redact(str(refusal), await in_db(all_secrets_of, source))}
     await in_db(settle, source, changes)
     mcp.forget(source.name)
 
@@ -100,7 +109,7 @@ def settle(source: ToolSource, changes: dict[str, object]) -> None:
         changes = {**changes, "sign_in": ToolSource.SignIn.CONNECTED}
     elif not changes["error"]:
         changes = {**changes, "sign_in": ""}
-    else:
+    elif not source.client_id:
         login.update(client={})  # what we were registered as may be what was wrong
     store(source, changes)
     login.update(state_hash="", answer={}, failure=str(changes["error"]))
@@ -138,11 +147,16 @@ def taken(state: str, answer: dict[str, str], person: int) -> ToolSource | None:
     return login.source
 
 
+def stop(name: str) -> None:
+    """Nobody waits for a browser any more."""
+    if task := _under_way.pop(name, None):
+        task.cancel()
+
+
 async def disconnect(name: str, by: str) -> ToolSource:
     """The tokens are taken back where the server can do that, and forgotten here."""
     source = await in_db(source_named, name)
-    if task := _under_way.pop(name, None):
-        task.cancel()
+    stop(name)
     await mcp.sign_out(server_of(source))
     changes = {"sign_in": ToolSource.SignIn.WANTED, "error": ""}
     await in_db(OAuthLogin.objects.filter(source=source).delete)

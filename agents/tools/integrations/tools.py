@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from agents.errors import Invalid
 from agents.models import OAuthLogin, ToolSource
 from agents.statements import prepared
 from agents.telemetry.redaction import (
+    passing_secrets,
     redact,
     redact_json,
     secrets_of_headers,
@@ -29,6 +31,7 @@ from agents.tools.integrations.mcp import READ_RESOURCE, Offer, RemoteTool, Serv
 from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.requests import ReadFile, no_files
 from agents.tools.integrations.openapi.schemas import mapping_or_empty
+from agents.tools.progress import Hear, listener, listening
 
 log = logging.getLogger(__name__)
 
@@ -69,16 +72,31 @@ def operations_by_source() -> list[list[Operation]]:
     changed = [pk for pk, stamp in stamps.items() if _made.get(pk, (None,))[0] != stamp]
     for source in ToolSource.objects.filter(pk__in=changed).defer("spec") if changed else ():
         reader = name_of_reader(source)
-        operations = [operation_of(source, stored, reader) for stored in source.tools]
+        allowed = allowed_tools(source)
+        operations = [operation_of(source, stored, reader) for stored in allowed]
         _made[source.pk] = (stamps[source.pk], operations)
     for pk in set(_made) - set(stamps):
         del _made[pk]
     return [_made[pk][1] for pk in stamps if pk in _made]
 
 
+def allowed_tools(source: ToolSource) -> list[dict[str, object]]:
+    """What it offers, as far as it may be used here."""
+    if source.allowed is None:
+        return list(source.tools)
+    named = set(source.allowed)
+    patterns = [each for each in source.allowed if "*" in each]
+
+    def is_allowed(name: str) -> bool:
+        return name in named or any(fnmatchcase(name, each) for each in patterns)
+
+    return [tool for tool in source.tools if is_allowed(str(tool["name"]))]
+
+
 def name_of_reader(source: ToolSource) -> str:
     """The tool that reads what results of this source only name, if there is one."""
-    readers = [each["name"] for each in source.tools if each.get("request") == READ_RESOURCE]
+    offered = allowed_tools(source)
+    readers = [each["name"] for each in offered if each.get("request") == READ_RESOURCE]
     return f"{source.name}{BETWEEN}{readers[0]}" if readers else ""
 
 
@@ -92,18 +110,19 @@ def operation_of(source: ToolSource, stored: Json, reader: str = "") -> Operatio
 
     async def run(read_file: ReadFile, arguments: Arguments) -> ToolResult:
         """Carry it out; no secret of the source is in what comes back. Raises ToolFailed."""
-        secrets = secrets_of(source)
-        if source.sign_in:
-            secrets |= await in_db(secrets_of_login, source)
+        secrets = await in_db(all_secrets_of, source)
         arguments = fixed.added_to(arguments)
         try:
-            if source.kind == ToolSource.Kind.MCP:
-                result = await call_tool(server_of(source), remote, arguments, changed)
-            else:
-                result = await call_operation(
-                    stored, arguments, source.headers, source.timeout_s, read_file
-                )
+            with listening(redacting(listener(), secrets)):
+                if source.kind == ToolSource.Kind.MCP:
+                    result = await call_tool(server_of(source), remote, arguments, changed)
+                else:
+                    result = await call_operation(
+                        stored, arguments, source.headers, source.timeout_s, read_file
+                    )
+            secrets |= await in_db(all_secrets_of, source)  # tokens may have been renewed meanwhile
         except ToolFailed as failure:
+            secrets |= await in_db(all_secrets_of, source)
             facts = mapping_or_empty(redact_json(failure.facts, secrets))
             raise ToolFailed(redact(str(failure), secrets), facts) from None
         return replace(
@@ -121,13 +140,27 @@ def operation_of(source: ToolSource, stored: Json, reader: str = "") -> Operatio
         read_only=source.trusts_hints and bool(stored["read_only"]),
         idempotent=source.trusts_hints and bool(stored["idempotent"]),
         sends_files=bool(stored.get("files")),
+        origin=[source.url, source.command, source.inject, stored],
     )
     return Operation(tool, run if tool.sends_files else None)
+
+
+def redacting(hear: Hear, secrets: set[str]) -> Hear:
+    """What is said of how far a call is, without secrets."""
+    return lambda words: hear(redact(words, secrets | passing_secrets()))
+
+
+def all_secrets_of(source: ToolSource) -> set[str]:
+    """With the tokens of its sign-in, if it has one."""
+    if not source.sign_in and not source.client_id:
+        return secrets_of(source)
+    return secrets_of(source) | secrets_of_login(source) | passing_secrets()
 
 
 def secrets_of(source: ToolSource) -> set[str]:
     headers = {str(name): str(value) for name, value in source.headers.items()}
     settings = [*source.inject.values(), *(headers.values() if source.command else ())]
+    settings.append(source.client_secret)
     sent = set() if source.command else secrets_of_headers(headers)
     return sent | secrets_of_settings(settings) | secrets_of_url(source.url)
 
@@ -160,8 +193,8 @@ def server_of(source: ToolSource) -> Server:
 
 def keep_offer(source: ToolSource, tools: Offer) -> None:
     """What a server says that it offers from now on; grants stay as they are."""
-    known = ToolSource.objects.filter(pk=source.pk).first()
-    if known is None or known.tools == tools:
+    known = same_server(source).first()
+    if known is None or known.headers != source.headers or known.tools == tools:
         return
     try:
         check_inject(known, tools)
@@ -183,12 +216,17 @@ def check_inject(source: ToolSource, tools: Offer) -> None:
 
 
 def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:
-    """Into the row, if it is still there."""
+    """Into the row, if it is still there and still of this server."""
     changes = {**changes, "updated_at": timezone.now()}
-    ToolSource.objects.filter(pk=source.pk).update(**changes)
+    same_server(source).update(**changes)
     for field, value in changes.items():
         setattr(source, field, value)
     return source
+
+
+def same_server(source: ToolSource) -> QuerySet[ToolSource]:
+    """Its row, unless that is of another address by now."""
+    return ToolSource.objects.filter(pk=source.pk, url=source.url, command=source.command)
 
 
 # Arguments that an admin has set for good: filled in, and never shown to a model.

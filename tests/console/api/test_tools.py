@@ -28,7 +28,7 @@ def test_an_admin_adds_a_service_and_sees_its_tools_without_its_secrets(admin):
     assert made.status_code == 201
     shown = made.json()
     assert shown["headers"] == ["X-Key"] and shown["inject"] == ["lang"] and shown["url"] == URL
-    one = {"name": "pets__get_pet", "description": "One pet"}
+    one = {"name": "pets__get_pet", "description": "One pet", "allowed": True}
     assert {**one, "read_only": False, "says_read_only": True} in shown["tools"]
     listed = admin.get("/tools").json()
     assert listed["count"] == 1 and listed["items"][0]["tools"] == shown["tools"]

@@ -30,6 +30,7 @@ IDLE = 600.0
 SPARE = 2.0
 CLOSING = 1.3
 CALM = 0.2  # a server that changes its tools one by one says so for each
+LONGEST_CALM = 30.0  # for one that says so again and again
 RELISTEN = 5.0
 
 T = TypeVar("T")
@@ -141,11 +142,15 @@ class Connection:
         listening = None
         if says_so and client.protocol_version in MODERN_PROTOCOL_VERSIONS:
             listening = asyncio.ensure_future(self.listen(client))
+        loop, calm, asked_at = asyncio.get_running_loop(), CALM, -LONGEST_CALM
         try:
             while True:
                 await self.list_is_old.wait()
-                await asyncio.sleep(CALM)
+                is_again = loop.time() - asked_at < LONGEST_CALM
+                calm = min(2 * calm, LONGEST_CALM) if is_again else CALM
+                await asyncio.sleep(calm)
                 self.list_is_old.clear()
+                asked_at = loop.time()
                 with suppress(MCPError, TimeoutError):  # what was known stays
                     await self.changed(await offered(client, self.server.longest_name))
         finally:

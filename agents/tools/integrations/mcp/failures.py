@@ -73,8 +73,8 @@ def reason(error: BaseException) -> str:
         return NOT_MCP
     if isinstance(error, OAuthRegistrationError):
         return (
-            "its sign-in takes no new program by itself: make a key or token for it there, and "
-            "register the service with it as a header"
+            "its sign-in takes no new program by itself: register Planside there, and enter the "
+            "client ID that it gives at the service in Settings > Tools, or a key as a header"
         )
     if isinstance(error, OAuthTokenError | OAuthFlowError):
         return (
@@ -116,13 +116,13 @@ def refusal_of(status: int, has_key: bool) -> str:
     """The end of a sentence, with the remedy."""
     if status == 401 and has_key:
         return (
-            "it does not accept the key it was sent (401): remove the service and add it again "
-            "with a valid one"
+            "it does not accept the key it was sent (401): enter a valid one at the service in "
+            "Settings > Tools"
         )
     if status == 401:
         return (
             "it wants to know who asks (401): press Connect at the service in Settings > Tools, "
-            "or add it again with a key as a header, such as Authorization: Bearer …"
+            "or enter a key there as a header, such as Authorization: Bearer …"
         )
     if status == 403:
         return "it refuses this account or key (403): see there what it may do"

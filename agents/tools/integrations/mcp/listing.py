@@ -16,7 +16,7 @@ from agents.tools.integrations.openapi.schemas import (
     Document,
     Inliner,
     Json,
-    mapping,
+    mapping_or_empty,
 )
 
 MOST_PAGES = 100
@@ -57,7 +57,7 @@ def stored(tools: list[Tool], has_resources: bool, longest: int) -> list[Json]:
         schema: Json = dict(tool.input_schema)
         with suppress(Invalid):
             schema = Inliner(Document(schema)).schema(schema, "the schema")
-        properties = mapping(schema.get("properties") or {}, "properties")
+        properties = mapping_or_empty(schema.get("properties"))
         hints, execution = tool.annotations, tool.execution
         reads = bool(hints and hints.read_only_hint)
         as_task = bool(execution and execution.task_support == "required")

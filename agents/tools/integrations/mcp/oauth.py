@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -31,6 +32,7 @@ from pydantic import AnyUrl, ValidationError
 
 from agents.db import in_db
 from agents.models import OAuthLogin, ToolSource
+from agents.telemetry.redaction import register_passing_secrets
 from agents.tools.integrations.mcp import Server, state_hash
 from agents.tools.integrations.mcp.failures import ServerFailed, SignInWanted, one_line
 from agents.tools.integrations.mcp.remote import Remote
@@ -39,6 +41,7 @@ SIGN_IN_SECONDS = 600.0  # that a person has
 LOOK = 0.3  # seconds between two looks at the row
 MARGIN = 10.0  # seconds before the end at which tokens are renewed
 RENEWAL = timedelta(seconds=20)
+TOKENS = ("refresh_token", "access_token")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ENDED = "its sign-in has ended: press Connect at the service in Settings > Tools"
 
@@ -74,6 +77,7 @@ class Storage:
         await self.update(client=client_info.model_dump(mode="json", exclude_none=True))
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        register_passing_secrets((tokens.access_token, tokens.refresh_token or ""))
         expires = None
         if tokens.expires_in is not None:
             expires = timezone.now() + timedelta(seconds=min(tokens.expires_in, 10**9))
@@ -177,9 +181,24 @@ class NewSignIn(OAuthClientProvider):
             raise ServerFailed("its sign-in is no page of the web")
         [state] = parse_qs(parts.query)["state"]
         now = timezone.now()
-        await self.row.update(state_hash=state_hash(state), started_at=now, answer={}, failure="")
+        await self.row.update(
+            state_hash=state_hash(state),
+            started_at=now,
+            answer={},
+            failure="",
+            client=self.identified_client(),
+        )
         if not self.begun.done():
             self.begun.set_result(address)
+
+    def identified_client(self) -> dict[str, object]:
+        """With how it shows its secret, and with the server that it is for: shown to no other."""
+        context, client = self.context, self.context.client_info
+        assert client
+        if client.token_endpoint_auth_method is None:
+            client.token_endpoint_auth_method = way_to_show_secret(client, context.oauth_metadata)
+        client.issuer = client.issuer or self._expected_issuer()
+        return client.model_dump(mode="json", exclude_none=True)
 
     async def wait(self) -> AuthorizationCodeResult:
         """Until the browser comes back. Raises ServerFailed."""
@@ -204,10 +223,22 @@ def client_metadata(redirect_uris: list[str]) -> OAuthClientMetadata:
     )
 
 
+def way_to_show_secret(
+    client: OAuthClientInformationFull, server: OAuthMetadata | None
+) -> Literal["none", "client_secret_post", "client_secret_basic"]:
+    """For a client that somebody registered by hand. A server that says nothing takes the header
+    (RFC 8414, section 2)."""
+    if not client.client_secret:
+        return "none"
+    named = (server and server.token_endpoint_auth_methods_supported) or []
+    return "client_secret_post" if "client_secret_post" in named else "client_secret_basic"
+
+
 def take(context: OAuthContext, row: OAuthLogin) -> None:
     """What the row says into what the SDK works with."""
     with suppress(ValidationError):
         context.current_tokens = OAuthToken.model_validate(row.tokens) if row.tokens else None
+        register_passing_secrets(row.tokens.get(kind, "") for kind in TOKENS)
         context.client_info = OAuthClientInformationFull.model_validate(row.client)
         context.token_expiry_time = row.expires_at.timestamp() if row.expires_at else None
         known = row.endpoints
@@ -235,7 +266,7 @@ async def revoke(server: Server) -> None:
     sign_in = StoredSignIn(server)
     take(sign_in.context, row)
     async with Remote(server).client() as client:
-        for kind in ("refresh_token", "access_token"):
+        for kind in TOKENS:
             if token := row.tokens.get(kind):
                 form, headers = sign_in.context.prepare_token_auth(
                     {"token": token, "token_type_hint": kind, "client_id": row.client["client_id"]},

@@ -49,7 +49,7 @@ def operations_of(
     if not old and not text(root.get("openapi")).startswith("3."):
         raise Invalid("The document is neither OpenAPI 3 nor Swagger 2.0: it does not say so.")
     document = Document(root)
-    paths = mapping(root.get("paths"), "paths")
+    paths = mapping(root.get("paths", {}), "paths")  # since 3.1 there need be none
     if old:
         root = {**root, "servers": [swagger.server_of(root, url)]}
     names: set[str] = set()
@@ -83,10 +83,14 @@ def operations_of(
             }
         )
     if not found.operations:
-        raise Invalid(
-            found.skipped[0]["why"] if found.skipped else "The document names no operations."
-        )
+        raise Invalid(found.skipped[0]["why"] if found.skipped else nothing_to_call(root))
     return found
+
+
+def nothing_to_call(root: Json) -> str:
+    alone = "it describes webhooks alone, which the service calls itself"
+    why = alone if root.get("webhooks") else "nothing stands below its paths"
+    return f"The document has no operations to call: {why}."
 
 
 def each_operation(document: Document, paths: Json) -> Iterator[tuple[str, str, object, object]]:

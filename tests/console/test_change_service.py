@@ -1,0 +1,226 @@
+"""Services that are changed after they were added: what stays, what goes, and what goes nowhere."""
+
+import httpx
+import pytest
+
+from agents.models import OAuthLogin, ToolCall, ToolSource
+from agents.tools.integrations.openapi import http
+from agents.tools.integrations.tools import operation_names, source_tools
+from tests.agents.petstore import petstore
+from tests.fake_model import call, say
+from tests.markup import html
+from tests.world import HTMX, calls_of, conversation, drive, person, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OLD, NEW = "http://127.0.0.1:8123", "http://127.0.0.1:9321"
+SECRETS = {"X-Key": "k-very-secret"}
+
+
+class Pets:
+    """Two servers with the same document; what each was sent."""
+
+    def __init__(self):
+        self.asked, self.status = [], 200
+
+    def answer(self, request):
+        self.asked.append(request)
+        return httpx.Response(self.status, json=petstore())
+
+    def sent_to(self, url):
+        return [each for each in self.asked if str(each.url).startswith(url)]
+
+
+@pytest.fixture
+def pets():
+    served = Pets()
+    with http.use(httpx.MockTransport(served.answer)):
+        yield served
+
+
+@pytest.fixture
+def owner(client):
+    who = person("alice")
+    who.is_superuser = True
+    who.save()
+    client.force_login(who)
+    return client
+
+
+@pytest.fixture
+def source(pets, owner):
+    body = {"name": "pets", "kind": "openapi", "url": OLD, "headers": SECRETS}
+    assert owner.post("/api/tools", body, content_type="application/json").status_code == 201
+    return ToolSource.objects.get()
+
+
+def patch(owner, **changes):
+    return owner.patch("/api/tools/pets", changes, content_type="application/json")
+
+
+def save(owner, **fields):
+    shown = {"where": OLD, "timeout_s": "60", "allowed": "", "headers": "", "inject": ""}
+    return owner.post("/settings/tools/pets/change", {**shown, **fields}, headers=HTMX)
+
+
+def now():
+    return ToolSource.objects.get(name="pets")
+
+
+def test_a_form_that_is_saved_as_it_is_changes_nothing(owner, source, pets):
+    asked = len(pets.asked)
+    assert save(owner)["HX-Redirect"] == "/settings/tools/?source=pets"
+    assert (now().url, now().headers, now().tools) == (OLD, SECRETS, source.tools)
+    assert len(pets.asked) == asked
+
+
+def test_another_server_is_not_sent_what_was_entered_for_this_one(owner, source, pets):
+    for refused in (save(owner, where=NEW), patch(owner, url=NEW)):
+        assert refused.status_code == 422
+        assert "This is another server than the secrets were entered for" in html(refused)
+        assert "enter headers again" in html(refused)
+    assert now().url == OLD and not pets.sent_to(NEW)
+    assert patch(owner, url=NEW, headers={"X-Key": "another-secret"}).status_code == 200
+    assert {each.headers["X-Key"] for each in pets.sent_to(NEW)} == {"another-secret"}
+    assert now().headers == {"X-Key": "another-secret"}
+
+
+@pytest.mark.parametrize("fields", [{"forget": "headers"}, {"headers": "X-Other: given-anew"}])
+def test_secrets_are_forgotten_or_entered_again_with_another_address(owner, source, pets, fields):
+    assert save(owner, where=NEW, **fields).status_code == 200
+    assert now().url == NEW and "X-Key" not in now().headers
+    assert all("X-Key" not in each.headers for each in pets.sent_to(NEW))
+
+
+def test_a_path_is_corrected_without_entering_the_headers_again(owner, source, pets):
+    assert patch(owner, url=f"{OLD}/v2").status_code == 200
+    assert now().headers == SECRETS
+
+
+@pytest.mark.parametrize(
+    "where", [f"{OLD}@127.0.0.1:9321", "http://127.0.0.1", "https://127.0.0.1:8123"]
+)
+def test_what_only_looks_like_the_same_server_is_another(owner, source, pets, where):
+    assert save(owner, where=where).status_code == 422
+    assert now().url == OLD
+
+
+def test_a_change_that_does_not_answer_changes_nothing(owner, source, pets):
+    pets.status = 503
+    refused = patch(owner, url=NEW, headers={}, timeout_s=5)
+    assert refused.status_code == 409 and "503" in refused.json()["detail"]
+    assert (now().url, now().headers, now().timeout_s) == (OLD, SECRETS, 60)
+    assert now().tools == source.tools and now().error == ""
+
+
+def test_headers_are_replaced_and_what_they_were_is_never_shown(owner, source, pets):
+    page = html(owner.get("/settings/tools/?source=pets"))
+    assert "Set: X-Key. Leave empty to keep them" in page and "k-very-secret" not in page
+    answer = patch(owner, headers={"Authorization": "Bearer new-secret"})
+    assert answer.json()["headers"] == ["Authorization"]
+    assert "new-secret" not in answer.content.decode()
+
+
+def test_only_allowed_operations_are_tools_and_the_others_are_named(owner, source, pets):
+    assert len(operation_names()) == 6
+    answer = patch(owner, allowed=["get_pet", "find*"]).json()
+    assert {each["name"] for each in answer["tools"] if each["allowed"]} == operation_names()
+    assert operation_names() == {"pets__get_pet", "pets__findPets"}
+    assert answer["note"] == "2 of 6 operations are offered; the others are not allowed here."
+    assert "not allowed</span>" in html(owner.get("/settings/tools/?source=pets"))
+    assert patch(owner, allowed=[]).json()["note"] == ""
+    assert len(operation_names()) == 6
+
+
+def test_an_operation_that_is_misspelt_is_refused(owner, source, pets):
+    refused = save(owner, allowed="get_pet\nlist_pest")
+    assert refused.status_code == 422
+    assert "No operation of pets is called &#x27;list_pest&#x27;." in html(refused)
+    assert now().allowed is None
+
+
+def test_grants_stay_and_count_for_what_is_allowed(owner, source, pets):
+    c = conversation(tools={"pets": "allow"}, plan={"enabled": False})
+    patch(owner, allowed=["findPets"])
+    scripted(call("pets__get_pet", pet_id=1), call("pets__findPets"), say("Two."))
+    tell(c, "which pets are there?")
+    assert [made.state for made in calls_of(c)] == ["refused", "done"]
+
+
+def test_nobody_but_an_admin_changes_a_service(client, source, pets):
+    client.force_login(person("bob"))
+    assert save(client).status_code == 403
+    assert patch(client, timeout_s=5).status_code == 403
+    assert now().timeout_s == 60
+
+
+def test_tokens_stay_while_the_address_does_and_go_with_it(owner):
+    source = ToolSource.objects.create(
+        name="pets", kind="mcp", url="https://g.example/mcp", sign_in="wanted", tools=[]
+    )
+    OAuthLogin.objects.create(source=source, tokens={"access_token": "top-secret-1"})
+    assert patch(owner, timeout_s=5).status_code == 200
+    assert OAuthLogin.objects.exists() and now().sign_in == "wanted"
+    refused = patch(owner, url="http://127.0.0.1:1/mcp")
+    assert refused.status_code == 409, "nobody answers there"
+    assert OAuthLogin.objects.exists() and now().url == "https://g.example/mcp"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"url": NEW},
+        {"inject": {"lang": "de"}},
+        {"tools": "other description"},
+        {"tools": "other parameters"},
+    ],
+)
+def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
+    owner, source, pets, change
+):
+    c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
+    scripted(call("pets__get_pet", petId=1), say("I call it again."))
+    tell(c, "look at the first one")
+    [asked] = calls_of(c)
+    assert asked.state == "asked"
+    asked_before = len(pets.asked)
+    changed(source, change)
+    decide = {"decision": "allow_once"}
+    address = f"/api/tool-calls/{asked.pk}/decide"
+    assert owner.post(address, decide, content_type="application/json").status_code == 200
+    drive()
+    made = ToolCall.objects.get(pk=asked.pk)
+    assert made.state == "refused"
+    assert "not the tool any more that the person was asked about" in made.result
+    assert len(pets.asked) == asked_before
+
+
+def changed(source, change):
+    if "tools" in change:
+        tools = [dict(each) for each in source.tools]
+        one = next(each for each in tools if each["name"] == "get_pet")
+        if "description" in change["tools"]:
+            one["description"] = "Deletes all pets"
+        else:
+            one["parameters"] = {"type": "object", "properties": {"petId": {"enum": [2]}}}
+        change = {"tools": tools}
+    source = now()
+    for field, value in change.items():
+        setattr(source, field, value)
+    source.save()
+
+
+def test_a_call_whose_tool_is_the_same_is_carried_out(owner, source, pets):
+    c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
+    scripted(call("pets__findPets"), say("There."))
+    tell(c, "which pets are there?")
+    [asked] = calls_of(c)
+    patch(owner, timeout_s=30)
+    owner.post(
+        f"/api/tool-calls/{asked.pk}/decide",
+        {"decision": "allow_once"},
+        content_type="application/json",
+    )
+    drive()
+    assert calls_of(c)[0].state == "done"
+    assert len({tool.identity for tool in source_tools()}) == 6
