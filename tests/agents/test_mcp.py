@@ -183,7 +183,7 @@ async def test_a_call_that_shows_how_far_it_is_may_take_longer_than_its_limit():
     assert await call_tool(busy, "steps", {"count": 5, "seconds": 0.4}) == "swept"
     told = await failing(busy, "steps", count=2, seconds=0.2, then=9)
     assert told == (
-        "steps of busy did not answer within 1 seconds. The last it said was: Sweeping 2 of 2."
+        "steps of busy did not answer within 1 seconds. The last it said was: 2 of 2 · Sweeping."
     )
     await aclose_all()
 
