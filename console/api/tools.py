@@ -30,12 +30,27 @@ HAS_COMMAND: Json = {
     "properties": {"command": {"type": "string", "minLength": 1}},
     "required": ["command"],
 }
+AT_ADDRESS: Json = {
+    "properties": {"kind": {"const": "mcp"}, "url": AN_ADDRESS},
+    "required": ["url"],
+}
+HAS_CLIENT: Json = {
+    "properties": {"client_id": {"type": "string", "minLength": 1}},
+    "required": ["client_id"],
+}
 # A service has an address, or an MCP server a command instead; only OpenAPI has a document.
 ONE_WAY: Json = {
     "if": HAS_COMMAND,
     "then": {"properties": {"url": NOTHING, "kind": {"const": "mcp"}}},
     "else": {"properties": {"url": AN_ADDRESS}, "required": ["url"]},
     "anyOf": [IS_OPENAPI, {"properties": {"spec": {"type": "null"}}}],
+    "allOf": [
+        {"anyOf": [AT_ADDRESS, {"properties": {"client_id": NOTHING, "client_secret": NOTHING}}]},
+        {"anyOf": [HAS_CLIENT, {"properties": {"client_secret": NOTHING}}]},
+    ],
+}
+ADDRESS_OR_COMMAND: Json = {
+    "anyOf": [{"properties": {name: {"type": "null"}}} for name in ("url", "command")]
 }
 
 
@@ -77,7 +92,9 @@ class SourceChange(Body):
     `allowed` are the operations that may be used, with * for any characters; empty means all.
     """
 
-    url: WebAddress | None = None
+    model_config = ConfigDict(json_schema_extra=ADDRESS_OR_COMMAND)
+
+    url: Annotated[str, Field(json_schema_extra=AN_ADDRESS)] | None = None
     command: NotBlank | None = None
     spec: WebAddress | dict[str, JsonValue] | None = None
     headers: Headers | None = None

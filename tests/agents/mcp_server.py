@@ -7,6 +7,7 @@ It writes what it is told to cancel into the file named by CANCELLED.
 import asyncio
 import os
 import sys
+import time
 from base64 import b64decode
 from pathlib import Path
 
@@ -133,6 +134,16 @@ async def grow(ctx: Context, name: str) -> str:
     server.add_tool(lambda: "grown", name=name, description="Grown.")
     await ctx.notify_tools_changed()
     return "done"
+
+
+@server.tool()
+async def storm(ctx: Context, seconds: float) -> str:
+    """Says all the time that its tools have changed."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        await ctx.notify_tools_changed()
+        await asyncio.sleep(0.01)
+    return "calm"
 
 
 @server.tool()

@@ -220,6 +220,16 @@ async def test_a_server_that_offers_other_tools_is_asked_again(small):
     assert len(offers) <= 2, "what changes at once is asked for once"
 
 
+async def test_a_server_that_says_without_end_that_its_tools_have_changed_is_asked_ever_less(small):
+    asked = []
+
+    async def changed(tools):
+        asked.append(tools)
+
+    assert await mcp.call_tool(small, RemoteTool("storm"), {"seconds": 3}, changed)
+    assert 1 <= len(asked) <= 4, "after 0.2 s, 0.4 s, 0.8 s and so on"
+
+
 async def test_resources_are_listed_and_read(small):
     tools = {tool["name"]: tool for tool in await list_tools(small)}
     assert tools["read_resource"]["request"] == "resource"

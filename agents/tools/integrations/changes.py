@@ -62,8 +62,7 @@ async def change_source(name: str, edit: SourceEdit, by: str) -> ToolSource:
     tools = answer.get("tools", after.tools)
     assert isinstance(tools, list)
     if tools:
-        check_inject(after, tools)
-        check_allowed(after, tools)
+        check_tools(after, tools)
     forgets_login = loses_login(before, after)
     if forgets_login and before.sign_in == ToolSource.SignIn.CONNECTED:
         await mcp.sign_out(server_of(before))
@@ -98,6 +97,7 @@ def changed(before: ToolSource, edit: SourceEdit) -> ToolSource:
         after.client_secret = ""
     if len(after.allowed or ()) > MOST_PATTERNS:
         raise Invalid(f"Up to {MOST_PATTERNS:,} operations can be named.")
+    check_fits(after, edit)
     check(after)
     check_secrets_stay(before, after, edit)
     if loses_login(before, after):
@@ -107,8 +107,21 @@ def changed(before: ToolSource, edit: SourceEdit) -> ToolSource:
     return after
 
 
+def check_fits(after: ToolSource, edit: SourceEdit) -> None:
+    """Raises Conflict for what a service of another kind could have."""
+    is_mcp = after.kind == ToolSource.Kind.MCP
+    if after.command and not is_mcp:
+        raise Conflict(f"{after.name} is an OpenAPI service, which has an address.")
+    if edit.spec is not None and is_mcp:
+        raise Conflict(f"{after.name} is an MCP server, which has no document.")
+    if (after.client_id or after.client_secret) and not (is_mcp and after.url):
+        raise Conflict("A client ID is for MCP servers at an address.")
+    if after.client_secret and not after.client_id:
+        raise Conflict("A client secret goes with a client ID.")
+
+
 def check_secrets_stay(before: ToolSource, after: ToolSource, edit: SourceEdit) -> None:
-    """What was entered for one server goes to no other. Raises Invalid, and names no value."""
+    """What was entered for one server goes to no other. Raises Conflict, and names no value."""
     if place_of(before) == place_of(after):
         return
     headers = "environment variables" if before.command else "headers"
@@ -119,7 +132,7 @@ def check_secrets_stay(before: ToolSource, after: ToolSource, edit: SourceEdit) 
     )
     kept = [words for words, secret, entered in secrets if secret and entered is None]
     if kept:
-        raise Invalid(
+        raise Conflict(
             "This is another server than the secrets were entered for: enter "
             f"{' and '.join(kept)} again, or take them away."
         )
@@ -137,12 +150,16 @@ def loses_login(before: ToolSource, after: ToolSource) -> bool:
     return any(getattr(before, name) != getattr(after, name) for name in names)
 
 
-def check_allowed(source: ToolSource, tools: list[dict[str, object]]) -> None:
-    """A name that is misspelt would allow less than was meant. Raises Invalid."""
+def check_tools(source: ToolSource, tools: list[dict[str, object]]) -> None:
+    """A name that is misspelt would fix or allow less than was meant. Raises Conflict."""
+    try:
+        check_inject(source, tools)
+    except Invalid as refusal:
+        raise Conflict(str(refusal)) from None
     names = [str(tool["name"]) for tool in tools]
     for pattern in source.allowed or ():
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise Invalid(f"No operation of {source.name} is called {pattern[:100]!r}.")
+            raise Conflict(f"No operation of {source.name} is called {pattern[:100]!r}.")
 
 
 @transaction.atomic
