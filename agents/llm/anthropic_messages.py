@@ -55,6 +55,8 @@ STOP_REASONS = {
     "model_context_window_exceeded": "length",
 }
 PAUSED = "pause_turn"
+# Of these blocks, what the rows have.
+ROW_KEYS = {"text": {"type", "text"}, "tool_use": {"type", "id", "name", "input"}}
 
 
 class AnthropicMessages:
@@ -329,8 +331,7 @@ class MessageDraft:
             if block.get("type") == "tool_use" and block.get("name")
         ]
         # Text and calls are written anew from their rows; what else there is goes back as it came.
-        known = {"text", "tool_use"}
-        keeps = any(block.get("type") not in known or "citations" in block for block in self.blocks)
+        keeps = any(has_more(block) for block in self.blocks)
         return Reply(
             text,
             reasoning,
@@ -352,3 +353,12 @@ class MessageDraft:
             self.inputs.get(place, ""),
             self.finish_reason == "length",
         )
+
+
+def has_more(block: Json) -> bool:
+    """Is there anything in it besides a text or a call?
+
+    LiteLLM puts Gemini's signatures beside the calls (`provider_specific_fields`).
+    """
+    known = ROW_KEYS.get(as_text(block.get("type")))
+    return known is None or any(value and name not in known for name, value in block.items())

@@ -325,7 +325,11 @@ class ChatDraft:
 
 def starts_another(draft: CallDraft, call_id: str, name: str, arguments: object) -> bool:
     """Is this piece the start of a new call, though its index says it goes on with the draft?"""
-    if call_id and draft.id:
-        return call_id != draft.id and bool(name)
-    has_arguments = isinstance(arguments, dict) or bool(as_text(arguments).strip())
-    return bool(name) and has_arguments and isinstance(parsed(draft.arguments), dict)
+    if not name:
+        return False
+    if call_id and draft.id and call_id != draft.id:
+        return True
+    written = "{}" if isinstance(arguments, dict) else as_text(arguments).strip()
+    # `transformers serve` gives all calls of a reply the same id and index: there each comes whole.
+    is_there = isinstance(parsed(written), dict) if call_id and draft.id else bool(written)
+    return is_there and isinstance(parsed(draft.arguments), dict)

@@ -9,7 +9,8 @@ The shapes, each from the server's documentation or from answers it has given:
 - `{"object": "error", "message": {"detail": [{"loc", "msg"}]}}`, also as a list or text: Mistral
 - `{"detail": [{"loc", "msg"}]}`: FastAPI, older vLLM
 - `{"error": {"message": "Provider returned error", "metadata": {"raw", "reasons"}}}`: OpenRouter
-- any of these once more as a text, where one server passes on what another has said
+- any of these once more as a text, where one server passes on what another has said, or as the one
+  event of a stream, where it had begun to answer: LiteLLM
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from agents.llm.reply import Json, as_dict, as_text
 
 DEEPEST = 6
 MOST_FAULTS = 3  # of a request that are told
+EVENT = re.compile(r"^data: ?(\{.*)", re.MULTILINE)
 
 
 def message_in(body: str) -> str:
     """The server's own words out of the shapes that servers wrap them in."""
-    document = parsed(body)
+    document = parsed(event[1] if (event := EVENT.search(body)) else body)
     if document is None:
         return "" if body.lstrip()[:1] == "<" else body.strip()
     return words_in(document)
@@ -40,8 +42,7 @@ def words_in(document: object, depth: int = 0) -> str:
     if depth > DEEPEST:
         return ""
     if isinstance(document, str):
-        inner = parsed(document) if document.lstrip()[:1] in ("{", "[") else None
-        return words_in(inner, depth + 1) or as_text(document).strip()
+        return words_in(passed_on(document), depth + 1) or as_text(document).strip()
     if isinstance(document, list):
         faults = filter(None, (words_in(each, depth + 1) for each in document[:MOST_FAULTS]))
         return "; ".join(dict.fromkeys(faults))
@@ -58,6 +59,22 @@ def words_in(document: object, depth: int = 0) -> str:
         if words := words_in(found.get(key), depth + 1):
             return words
     return ""
+
+
+def passed_on(text: str) -> object:
+    """The answer of another server that is all of a text, or stands somewhere in it.
+
+    LiteLLM: `litellm.BadRequestError: AnthropicException - b'{"error": …}'. Received …`
+    """
+    text = text.strip()
+    begin = 0 if text[:1] == "[" else text.find("{")
+    if begin < 0:
+        return None
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        return None
+    return document
 
 
 def fault(found: Json) -> str:

@@ -192,6 +192,7 @@ PHRASES = {
     504: "the server behind it took too long",
     529: "it is overloaded",
 }
+STATUS = re.compile(r"[45]\d\d")  # LiteLLM writes it as a text
 # The types of Anthropic's errors, and of OpenAI's inside a stream, as the status they stand for.
 TYPES = {
     "invalid_request_error": 400,
@@ -219,11 +220,14 @@ NO_CREDIT = re.compile(
     r"insufficient_quota|insufficient (credit|balance|fund)|credit balance is too low"
     r"|payment_required|billing_(not_active|hard_limit)|API usage limits|spend(ing)? limit"
     r"|(no|any) credits|credits? (limit|exhausted)|out of credits"
-    r"|enforced_spend_limit_reached|\blimit: 0\b",
+    r"|enforced_spend_limit_reached|\blimit: 0\b|OpenAIException - You exceeded your current quota",
     re.IGNORECASE,
 )
-# Whatever else they say: Anthropic's, and Gemini's for models that a free account may not use.
-EMPTY = re.compile(r"enforced_spend_limit_reached|\blimit: 0\b")
+# Whatever else they say: Anthropic's, Gemini's for models that a free account may not use, and
+# OpenAI's as LiteLLM passes them on, without the code.
+EMPTY = re.compile(
+    r"enforced_spend_limit_reached|\blimit: 0\b|OpenAIException - You exceeded your current quota"
+)
 # Of several words for the same 429 these are plain: the account is not empty, only too quick.
 LIMITED = re.compile(r"rate_?limit_?(exceeded|error)|RetryInfo|try again in", re.IGNORECASE)
 BAD_KEY = re.compile(
@@ -231,6 +235,7 @@ BAD_KEY = re.compile(
     r"|API_KEY_INVALID|invalid_api_key|incorrect api key",
     re.IGNORECASE,
 )
+OVERLOADED = re.compile(r"overloaded_error|model is overloaded", re.IGNORECASE)
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
 # Groq, and Gemini as why a reply ended: the model wrote a call, or an answer, that cannot be read.
 # The next try is another.
@@ -266,7 +271,7 @@ def from_stream(request: ModelRequest, document: dict[str, object], began: bool)
     """The server had begun with 200 and then sent an error instead of more of the reply."""
     error, body = as_dict(document.get("error")), json.dumps(document)
     codes = (error.get("code"), error.get("status_code"), document.get("code"))
-    known = (code for code in codes if isinstance(code, int) and 400 <= code < 600)
+    known = (int(str(code)) for code in codes if STATUS.fullmatch(str(code)))
     status = next(known, TYPES.get(str(error.get("type"))))
     wait = wait_in(httpx.Headers(), body)
     kind = kind_of(status or (429 if BUSY.search(body) else 500), body, wait)
@@ -353,6 +358,8 @@ def kind_of(status: int, body: str, wait: float | None = None) -> str:
         return "bad_call"
     if status < 400:
         return "missing"
+    if status >= 500 and OVERLOADED.search(body):  # behind LiteLLM, which makes a 500 of a 529
+        return "busy"
     return KINDS.get(status) or ("server" if status >= 500 else "bad_request")
 
 

@@ -215,6 +215,20 @@ async def test_a_paused_reply_goes_on_behind_what_was_said() -> None:
     ]
 
 
+async def test_what_came_with_a_call_goes_back_with_it() -> None:
+    """As LiteLLM has it: it puts Gemini's signatures there, whose next request fails without."""
+    signed = {"provider_specific_fields": {"signature": "c2lnbmF0dXJl"}}
+    begun = {"type": "tool_use", "id": "call_1", "name": "read_file", "input": {}, **signed}
+    piece = {"type": "input_json_delta", "partial_json": '{"path": "a"}'}
+    reply, _ = await asked(
+        [user("Read")], events(started(), *block(0, begun, piece), ended("tool_use"))
+    )
+    back = {"provider": "anthropic", "model": "claude-opus-5", **reply.wanted_back}
+    messages = [user("Read"), {**called("call_1"), "wanted_back": back}, result("call_1")]
+    _, (sent,) = await asked(messages)
+    assert sent["messages"][1]["content"] == [{**begun, "input": {"path": "a"}}]
+
+
 async def test_a_refusal_says_why_and_none_of_its_calls_is_made() -> None:
     why = {"type": "refusal", "category": "cyber", "explanation": "This may do harm."}
     use = {"type": "tool_use", "id": "toolu_1", "name": "shell", "input": {}}

@@ -186,6 +186,10 @@ ODDITIES = {
         piece(index=0, id="1", name="read_file", arguments=A),
         piece(index=0, id="2", name="read_file", arguments=B),
     ],
+    "both index 0, the same id, as of transformers serve": [
+        piece(index=0, id="1", name="read_file", arguments=A),
+        piece(index=0, id="1", name="read_file", arguments=B),
+    ],
     "both index 0, no ids": [
         piece(index=0, name="read_file", arguments=A),
         piece(index=0, name="read_file", arguments=B),
@@ -363,11 +367,46 @@ async def test_a_model_that_ollama_has_not_got_can_be_pulled() -> None:
     assert error.advice.startswith("Run ollama pull qwen3-max")
 
 
-@pytest.mark.parametrize("code", [502, "server_error", None])
+@pytest.mark.parametrize("code", [502, "502", "server_error", None])
 async def test_an_error_after_200_is_an_error(code: object) -> None:
     error = await error_of([say("Half", error={"message": "upstream died", "code": code})])
     assert (error.kind, error.sentence, error.began) == ("server", "The reply broke off", True)
     assert error.detail == "qwen3-max stopped with an error: upstream died." and error.transient
+
+
+@pytest.mark.parametrize(("code", "kind"), [("429", "busy"), ("401", "key"), ("404", "missing")])
+async def test_a_status_after_200_counts_also_as_a_text(code: str, kind: str) -> None:
+    """As LiteLLM writes it."""
+    error = await error_of([say("Half", error={"message": "No.", "code": code, "type": "None"})])
+    assert (error.kind, error.status) == (kind, int(code))
+
+
+async def test_the_words_of_an_error_status_may_come_as_an_event() -> None:
+    """As older LiteLLM sends them: it had begun to answer with a stream."""
+    body = 'data: {"error": {"message": "Rooms are closed.", "code": "400"}}\n\n'
+    error = await error_of([fails(400, body=body)])
+    assert error.detail == "qwen3-max returned 400: Rooms are closed."
+
+
+LITELLM = "LiteLLM: model group 'm' failed with the error above. No fallback was attempted."
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "kind", "says"),
+    [
+        (500, """litellm.InternalServerError: AnthropicError - b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'""", "busy", "500, an error of its own"),
+        (429, "litellm.RateLimitError: RateLimitError: OpenAIException - You exceeded your current quota, please check your plan and billing details.", "key", "no credit left"),
+        (429, """litellm.RateLimitError: Vertex_ai_betaException - b'{"error": {"code": 429, "message": "You exceeded your current quota. Please retry in 26.3s.", "status": "RESOURCE_EXHAUSTED"}}'""", "busy", "too many requests"),
+        (400, """litellm.ContextWindowExceededError: AnthropicError - {"type": "error", "error": {"message": "prompt is too long: 213013 tokens > 200000 maximum"}} model=m.""", "too_long", "returned 400: prompt is too long: 213013 tokens > 200000 maximum."),
+        (500, """litellm.InternalServerError: AnthropicException - {"error": {"message": "Rooms are closed"}}.""", "server", "returned 500: Rooms are closed."),
+    ],
+)  # fmt: skip
+async def test_what_litellm_passes_on_is_what_it_was(
+    status: int, message: str, kind: str, says: str
+) -> None:
+    """As its version 1.106 has it."""
+    error = await error_of([fails(status, f"{message} {LITELLM}")])
+    assert error.kind == kind and says in error.detail
 
 
 async def test_a_rate_limit_after_200_is_busy() -> None:
