@@ -5,10 +5,11 @@ UV_VERSION := 0.13.8
 BIN := .venv/bin
 UV := .tools/bin/uv
 INSTALL = $(UV) pip install --quiet --require-hashes --python $(BIN)/python
-LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-emit-index-url --no-emit-find-links --no-header --no-annotate pyproject.toml
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
+	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
+LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock telemetry clean compare-pages
+.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real telemetry clean compare-pages
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -19,11 +20,13 @@ test: .venv/.dev
 lint: .venv/.dev
 	@.ci/lint
 
-# Against software of others: MCP servers from PyPI and npm, published OpenAPI documents, generators
-# of clients. Needs uvx or .tools/bin/uvx, node with npx, git, both registries (UV_* and npm_config_*
-# are passed on) and, for one test, CHROMIUM.
+# Against software of others: LiteLLM, transformers, aimock, the SDKs of OpenAI and Anthropic, MCP
+# servers, published OpenAPI documents, generators of clients; then a table of what was shown. Each is
+# installed once, from PyPI or npm (UV_*, PIP_FIND_LINKS and npm_config_* are passed on), and left out,
+# with the reason, where it cannot be. Needs node with npx, git and, for one test, CHROMIUM.
 real: .venv/.dev
-	@PLANSIDE_REAL=1 CHROMIUM=$$(.ci/chromium) $(BIN)/python -m pytest -q -n 1 tests/real
+	@PLANSIDE_REAL=1 CHROMIUM=$$(.ci/chromium) $(BIN)/python -m pytest -q -n 1 tests/real \
+		tests/test_aimock.py tests/agents/test_mcp_peers.py tests/agents/test_oauth.py
 
 # Speed, memory and weight of the live server; how pages grow with plans and conversations.
 bench: .venv/.dev
@@ -79,6 +82,11 @@ lock: $(UV)
 	@$(LOCK) --all-extras -o requirements/dev.txt
 	@$(LOCK) --extra services --extra telemetry -c requirements/dev.txt -o requirements/telemetry.txt
 	@$(LOCK) --extra services -c requirements/dev.txt -o requirements/services.txt
+
+# The same for the software of others in `make real`: tests/real/requirements/*.in.
+lock-real: $(UV)
+	@for file in tests/real/requirements/*.in; do UV_FIND_LINKS=$$PIP_FIND_LINKS \
+		$(COMPILE) $$file -o $${file%.in}.txt; done
 
 # OpenTelemetry, for those who set OTEL_EXPORTER_OTLP_ENDPOINT.
 telemetry: .venv/.installed requirements/telemetry.txt

@@ -33,8 +33,9 @@ RULE:
     A list of replies is used up in order, its last one again and again.
 
 Server:  python -m tests.fake_model --port N [--script FILE.json]   (port 0: any; it prints its URL)
-    GET /v1/models, POST /v1/chat/completions, /v1/messages or /v1/responses; GET /requests: what was asked;
-    PUT /script: another script.   In a thread:  with FakeModelServer(script) as server: server.url
+    GET /v1/models; POST /v1/chat/completions, and with a `raw` answer /v1/messages, /v1/responses or
+    …:streamGenerateContent; GET /requests: what was asked; PUT /script: another script.
+    In a thread:  with FakeModelServer(script) as server: server.url
 """
 
 from __future__ import annotations
@@ -215,7 +216,8 @@ class FakeModelServer:
                 await writer.wait_closed()
 
     def reply_to(self, method: str, path: str, body: Any) -> Reply:
-        if path.endswith(("/chat/completions", "/messages", "/responses")):
+        asked = ("/chat/completions", "/messages", "/responses", ":streamGenerateContent")
+        if path.endswith(asked):
             return self.script.next(body)
         if path == "/script" and method == "PUT":
             self.script.load(body)

@@ -147,9 +147,11 @@ def documents(reply: Reply, request: Request, script: Script) -> Iterator[dict[s
             yield chunk({"tool_calls": [piece]})
 
 
+CHUNK = {"id": "fake", "object": "chat.completion.chunk", "created": 0, "model": "scripted"}
+
+
 def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "fake", "object": "chat.completion.chunk", "choices": [choice]}
+    return {**CHUNK, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
 def finish_of(reply: Reply) -> str:
@@ -215,7 +217,7 @@ async def streamed(reply: Reply, request: Request, script: Script) -> AsyncItera
     elif not reply.get("cut"):
         yield sse(chunk({}, finish_of(reply)))
         if reply.get("usage"):
-            yield sse({"choices": [], "usage": usage_of(reply)})
+            yield sse({**CHUNK, "choices": [], "usage": usage_of(reply)})
         yield sse("[DONE]")
 
 

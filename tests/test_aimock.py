@@ -1,15 +1,13 @@
 """The whole flow against an OpenAI-compatible server that is not ours (npm: aimock)."""
 
 import json
-import signal
-import subprocess
-import time
 
-import httpx
 import pytest
 
 from tests.console.serving import Script, Started, free_port
-from tests.peers import programs
+from tests.peers import programs, serving
+
+pytestmark = [pytest.mark.server("aimock"), pytest.mark.shows("the whole flow on a running server")]
 
 
 def calls(*named, **match):
@@ -77,18 +75,9 @@ def aimock(tmp_path):
     (tmp_path / "fixtures.json").write_text(json.dumps({"fixtures": FIXTURES}))
     port = free_port()
     command = [programs() / "llmock", "-p", str(port), "-f", tmp_path / "fixtures.json"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        try:
-            httpx.get(url)
-            break
-        except httpx.TransportError:
-            time.sleep(0.1)
-    yield url
-    process.send_signal(signal.SIGTERM)
-    process.wait(10)
+    with serving(command, url):
+        yield url
 
 
 def test_plan_revision_approval_work_and_end_against_a_server_that_is_not_ours(aimock, tmp_path):

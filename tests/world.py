@@ -215,6 +215,11 @@ def texts(c: Conversation, kind: str = "text", role: str = "assistant") -> list[
     ]
 
 
+def errors_of(c: Conversation) -> list[str]:
+    """What the error cards say."""
+    return texts(c, "error", "system")
+
+
 def calls_of(c: Conversation, tool: str | None = None) -> list[ToolCall]:
     calls = ToolCall.objects.filter(message__conversation=c).order_by("pk")
     return list(calls.filter(tool=tool) if tool else calls)

@@ -16,6 +16,8 @@ from agents.tools.integrations import mcp
 from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
 from tests import peers
 
+pytestmark = pytest.mark.server("MCP everything")
+
 
 async def call_tool(server, name, arguments):
     """The text that a model reads."""
@@ -44,6 +46,7 @@ async def files(programs, tmp_path):
     await aclose_all()
 
 
+@pytest.mark.shows("calls")
 async def test_everything_is_listed_and_called(everything):
     tools = {tool["name"]: tool for tool in await list_tools(everything)}
     assert tools["echo"]["parameters"]["required"] == ["message"]
@@ -51,6 +54,7 @@ async def test_everything_is_listed_and_called(everything):
     assert "5" in await call_tool(everything, "get-sum", {"a": 2, "b": 3})
 
 
+@pytest.mark.shows("images, resources, links")
 async def test_its_image_and_its_resources_reach_the_model(everything):
     picture = await mcp.call_tool(everything, RemoteTool("get-tiny-image"), {})
     assert "[image: image/png, 4,033 bytes]" in picture.text and len(picture.images) == 1
@@ -70,12 +74,14 @@ async def test_its_image_and_its_resources_reach_the_model(everything):
     assert "plaintext resource" in (await mcp.call_tool(everything, read, address)).text
 
 
+@pytest.mark.shows("fields for chains")
 async def test_its_structured_content_is_kept_for_chains(everything):
     weather = RemoteTool("get-structured-content")
     result = await mcp.call_tool(everything, weather, {"location": "Chicago"})
     assert set(result.data) == {"temperature", "conditions", "humidity"}
 
 
+@pytest.mark.shows("tasks")
 async def test_its_tool_that_demands_a_task_is_run_as_one_and_can_be_stopped(everything):
     tools = {tool["name"]: tool for tool in await list_tools(everything)}
     research = RemoteTool("simulate-research-query", tools["simulate-research-query"]["request"])
@@ -91,6 +97,7 @@ async def test_its_tool_that_demands_a_task_is_run_as_one_and_can_be_stopped(eve
     assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
 
 
+@pytest.mark.shows("list_changed")
 async def test_it_is_asked_again_when_it_says_that_its_tools_have_changed(everything):
     """It does so by itself, once it knows what we can do."""
     offers = asyncio.Queue()
@@ -98,11 +105,13 @@ async def test_it_is_asked_again_when_it_says_that_its_tools_have_changed(everyt
     assert "simulate-research-query" in {each["name"] for each in await offers.get()}
 
 
+@pytest.mark.shows("its environment")
 async def test_its_process_sees_what_it_was_given_and_nothing_of_ours(everything):
     told = await call_tool(everything, "get-env", {})
     assert '"TOKEN": "given"' in told and "PLANSIDE_HOME" not in told
 
 
+@pytest.mark.shows("wrong arguments")
 async def test_its_wrong_arguments_are_a_failure(everything):
     with pytest.raises(ToolFailed):
         await call_tool(everything, "get-sum", {"a": "x"})
@@ -110,6 +119,7 @@ async def test_its_wrong_arguments_are_a_failure(everything):
         await call_tool(everything, "no-such-tool", {})
 
 
+@pytest.mark.shows("stop")
 async def test_its_long_work_can_be_stopped_and_the_line_stays_open(everything):
     await call_tool(everything, "echo", {"message": "hello"})
     work = asyncio.ensure_future(
@@ -122,6 +132,8 @@ async def test_its_long_work_can_be_stopped_and_the_line_stays_open(everything):
     assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
 
 
+@pytest.mark.server("MCP filesystem")
+@pytest.mark.shows("calls, hints, its borders")
 async def test_files_are_read_written_and_kept_within_their_folder(files, tmp_path):
     tools = {tool["name"]: tool for tool in await list_tools(files)}
     assert tools["list_directory"]["read_only"] and not tools["write_file"]["read_only"]
@@ -169,6 +181,7 @@ async def remote(programs):
     remote.kill()
 
 
+@pytest.mark.shows("over HTTP, restarted between calls")
 async def test_everything_over_http_is_called_and_restarted_between_two_calls(remote):
     server = Server("remote", url=f"http://127.0.0.1:{remote.port}/mcp", seconds=10)
     assert await call_tool(server, "echo", {"message": "one"}) == "Echo: one"
@@ -177,6 +190,7 @@ async def test_everything_over_http_is_called_and_restarted_between_two_calls(re
     assert await call_tool(server, "echo", {"message": "two"}) == "Echo: two"
 
 
+@pytest.mark.shows("over HTTP, killed in mid-call")
 async def test_everything_over_http_killed_in_mid_call_is_one_sentence_and_is_there_again(remote):
     server = Server("remote", url=f"http://127.0.0.1:{remote.port}/mcp", seconds=10)
     await call_tool(server, "echo", {"message": "one"})

@@ -29,7 +29,11 @@ from agents.tools.integrations.tools import server_of, source_tools
 from tests.console.serving import Started
 from tests.world import HTMX, person
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.server("MCP behind OAuth"),
+    pytest.mark.shows("sign-in, renewal, revocation with the SDK in Python"),
+]
 
 BACK = "http://127.0.0.1:8000/settings/tools/signed-in"
 SCRIPT = Path(__file__).with_name("oauth_server.py")

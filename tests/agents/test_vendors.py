@@ -62,9 +62,8 @@ def streamed(vendor: Json, events: list[Any], **more: Any) -> Json:
         if isinstance(event, str):
             lines.append(event)
             continue
-        if vendor.get("api") == "anthropic_messages":
-            lines.append(f"event: {event['type']}")
-        lines.append(f"data: {json.dumps(event)}")
+        named = f"event: {event['type']}\n" if vendor.get("api") == "anthropic_messages" else ""
+        lines.append(f"{named}data: {json.dumps(event)}")
     return {"raw": "\n".join(f"{line}\n" for line in lines) + "\n", **more}
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from itertools import pairwise
@@ -21,15 +20,12 @@ from agents.tools.integrations.openapi import http
 from agents.tools.integrations.tools import source_tools
 from console.api.urls import api
 from tests.console.serving import free_port
-from tests.peers import cached, programs
+from tests.peers import programs, python_programs, serving
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.server("OpenAPI documents")]
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
-PYTHON = ("fastapi==0.165.0", "uvicorn==0.54.0", "python-multipart==0.0.34", "openapi-python-client==0.29.1")  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +36,7 @@ def packages():
 @pytest.fixture(scope="module")
 def python():
     """A Python with FastAPI and openapi-python-client."""
-
-    def install(folder):
-        uv = Path(sys.executable).parents[2] / ".tools" / "bin" / "uv"
-        subprocess.run([uv, "venv", "--quiet", folder / "venv"], check=True)
-        target = ["--quiet", "--python", folder / "venv" / "bin" / "python"]
-        subprocess.run([uv, "pip", "install", *target, *PYTHON], check=True)
-
-    return cached(" ".join(PYTHON).encode(), install) / "venv" / "bin"
+    return python_programs(HERE / "requirements" / "openapi.txt")
 
 
 async def longest_stall(work):
@@ -79,24 +68,26 @@ def published(path, document):
         yield
 
 
-DOCUMENTS = [
-    ("@octokit/openapi/generated/api.github.com.json", "https://api.github.com",
+DOCUMENTS = {
+    "GitHub": ("@octokit/openapi/generated/api.github.com.json", "https://api.github.com",
      "repos_get", {"owner": "a", "repo": "b"}, "/repos/a/b", (1223, 1223)),
-    ("@directus/specs/dist/openapi.json", "https://cms.example",
+    "Directus": ("@directus/specs/dist/openapi.json", "https://cms.example",
      "getActivities", {}, "/activity", (135, 136)),
-    ("@readme/oas-examples/2.0/json/petstore.json", "https://petstore.swagger.io",
+    "Petstore 2.0": ("@readme/oas-examples/2.0/json/petstore.json", "https://petstore.swagger.io",
      "getPetById", {"petId": 3}, "/v2/pet/3", (20, 20)),
-    ("@readme/oas-examples/3.1/yaml/train-travel.yaml", "https://api.example.com",
+    "Train travel, 3.1 in YAML": ("@readme/oas-examples/3.1/yaml/train-travel.yaml", "https://api.example.com",
      "get-stations", {}, "/stations", (7, 7)),
-    ("@readme/oas-examples/3.0/yaml/star-trek.yaml", "http://stapi.co",
+    "Star Trek, 3.0 in YAML": ("@readme/oas-examples/3.0/yaml/star-trek.yaml", "http://stapi.co",
      "get_animal_search", {}, "/rest/animal/search", (120, 120)),
-]  # fmt: skip
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("file", "host", "name", "arguments", "path", "loaded"),
-    DOCUMENTS,
-    ids=lambda each: str(each)[:40],
+    [
+        pytest.param(*facts, id=label, marks=pytest.mark.shows(label))
+        for label, facts in DOCUMENTS.items()
+    ],
 )
 async def test_a_published_document_is_loaded_and_called(
     packages, file, host, name, arguments, path, loaded
@@ -121,36 +112,20 @@ async def test_a_published_document_is_loaded_and_called(
     assert stall < 0.25
 
 
+@pytest.mark.server("FastAPI")
+@pytest.mark.shows("an upload")
 async def test_a_file_of_the_workspace_is_uploaded_to_fastapi(python, tmp_path):
     (tmp_path / "a.txt").write_text("Grüße")
     (tmp_path / "b.bin").write_bytes(b"12345")
     port = free_port()
-    server = await asyncio.create_subprocess_exec(
-        python / "uvicorn",
-        "upload_app:app",
-        "--port",
-        str(port),
-        "--log-level",
-        "error",
-        cwd=HERE,
-    )
     url = f"http://127.0.0.1:{port}"
-    try:
-        async with asyncio.timeout(30), httpx.AsyncClient() as client:
-            while True:
-                try:
-                    await client.get(f"{url}/openapi.json")
-                    break
-                except httpx.TransportError:
-                    await asyncio.sleep(0.1)
+    command = [python / "uvicorn", "--app-dir", HERE, "upload_app:app", "--port", str(port)]
+    with serving(command, f"{url}/openapi.json"):
         add = sync_to_async(actions.add_source)
         await actions.register(await add("files", kind="openapi", url=url, by="alice"), "alice")
         (tool,) = await sync_to_async(source_tools)(Workspace(tmp_path).read)
         body = {"file": "a.txt", "note": "hello", "more": ["b.bin", "a.txt"]}
         result = await tool.run({"body": body})
-    finally:
-        server.terminate()
-        await server.wait()
     log.info("FastAPI: %s", result.text)
     assert json.loads(result.body) == {
         "name": "a.txt", "type": "text/plain", "text": "Grüße", "note": "hello", "more": [5, 7],
@@ -158,6 +133,8 @@ async def test_a_file_of_the_workspace_is_uploaded_to_fastapi(python, tmp_path):
     assert await sync_to_async(ToolSource.objects.count)() == 1
 
 
+@pytest.mark.server("generators of clients")
+@pytest.mark.shows("openapi-python-client, openapi-typescript: nothing dropped, compiles")
 def test_generated_clients_leave_nothing_out_and_compile(packages, python, tmp_path):
     document = api.get_openapi_schema(path_prefix="/api/")
     (tmp_path / "own.json").write_text(json.dumps(document, default=str))
