@@ -17,19 +17,21 @@ from agents.chains.store import load_chain
 from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
 from agents.config.store import delete_agent as delete_file
-from agents.engine import persistence
+from agents.engine import branches, persistence
 from agents.engine.available_tools import same_json
-from agents.engine.handlers import OPTIONS
+from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation, wake_after_commit
+from agents.llm.providers import resolve
 from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
+LONGEST_MODEL = 200
 MOST_NAMED = 3  # conversations in one sentence
 CALLED = """\
 This agent works for a call of another one: write in the conversation in which that is at work."""
@@ -50,6 +52,29 @@ def rename_conversation(conversation: Conversation, title: str, by: Actor = "") 
         raise Invalid("Give the conversation a title.")
     Conversation.objects.filter(pk=conversation.pk).update(title=title[:200])
     events.record(conversation, "conversation.renamed", actor=by)
+
+
+def model_named(name: str) -> tuple[str, str]:
+    """Provider and model of `provider/model`; both are empty for the agent's own."""
+    provider, _, model = name.strip().partition("/")
+    if not name.strip():
+        return "", ""
+    if not provider or not model.strip():
+        raise Invalid("Name the model as provider/model.")
+    if len(model) > LONGEST_MODEL:
+        raise Invalid(f"The name of a model has at most {LONGEST_MODEL} characters.")
+    try:
+        return resolve(provider).provider, model.strip()
+    except Invalid as unknown:
+        raise NotFound(str(unknown)) from None
+
+
+@transaction.atomic
+def choose_model(conversation: Conversation, name: str, by: Actor = "") -> None:
+    """The model that answers here from the next message on; empty for the agent's own."""
+    provider, model = model_named(name)
+    Conversation.objects.filter(pk=conversation.pk).update(provider=provider, model=model)
+    events.record(conversation, "conversation.model", "", by, model=name.strip())
 
 
 @transaction.atomic
@@ -125,14 +150,18 @@ def queue_turn(
 ) -> Turn:
     """Insert a turn with the agent's configuration; in the caller's transaction.
 
-    One that comes `after` another is queued in any case: if agent or chain are gone, it says so
-    when it begins, and has the configuration of the turn before it.
+    The model is the one chosen for the conversation, if there is one. A turn that comes `after`
+    another is queued in any case: if agent or chain are gone, it says so when it begins, and has
+    the configuration of the turn before it.
     """
     if chain and after is None:
         load_chain(chain)
     turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
+    if lane == Lane.CHAT:
+        turn.parent_id = branches.last_shown(conversation.pk)
     try:
-        turn.config = dict(read_agent(conversation.agent_id).file.settings())
+        settings = dict(read_agent(conversation.agent_id).file.settings())
+        turn.config = with_chosen_model(settings, conversation.provider, conversation.model)
     except NotFound:
         if after is None:
             raise
@@ -157,9 +186,16 @@ def add_message(
     turn: Turn | None = None,
     meta: dict[str, object] | None = None,
     by: Actor = "",
+    stays: bool = False,
 ) -> Message:
-    """A message that no turn wrote: a notice, a plan card, what a person typed as a command."""
+    """A message that no turn wrote: a notice, a plan card, what a person typed as a command.
+
+    Without a turn it goes with the one that was shown last, unless it `stays` in view whichever
+    alternative is shown.
+    """
     message = Message(turn=turn, role=role, kind=kind, text=text, meta=meta or {})
+    if turn is None and not stays:
+        message.after_id = branches.last_shown(conversation.pk)
     return persistence.put(message, conversation.pk, by)
 
 
@@ -194,7 +230,7 @@ def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
 def drop_queued(turn: Turn) -> None:
     conversation_id = turn.conversation_id
     pk = turn.pk
-    turn.delete()
+    branches.drop(turn)
     events.record(conversation_id, "turn.discarded", f"turn:{pk}")
 
 
@@ -225,7 +261,7 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
     `turn_id` is the one that the person saw fail; another one is left alone.
     """
     lock_conversation(conversation.pk)
-    turn = Turn.objects.filter(conversation=conversation, lane=Lane.CHAT).order_by("pk").last()
+    turn = branches.chat_turns(conversation.pk).filter(hidden=False).order_by("pk").last()
     if turn is None or turn.state not in (TurnState.FAILED, TurnState.STOPPED):
         raise Conflict("There is no failed reply to retry.")
     if turn_id is not None and turn.pk != turn_id:

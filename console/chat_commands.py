@@ -147,7 +147,7 @@ def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> Chat
     plan, asked = active if active and active.is_open else None, bool(goal)
     asking = asking_plan(plan) if plan and not seen.is_another(plan) else None
     if plan and asking and seen.question in (None, question_call(plan)):
-        message = typed(c, text, by, "answer")
+        message = typed(c, text, by, "answer", stays=True)
         actions.answer_question(asking, text, by)
         return ChatResult(message, None, c)
     cancels = approval_phrases.cancels(text)
@@ -161,13 +161,22 @@ def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> Chat
             return start(c, text, by, plan, seen)
         if not plan.is_confirmed and approval_phrases.nearly_approves(text):
             return with_refusal(c, typed(c, text, by, "nearly"), Conflict(NEARLY))
+    return answer(c, text, by, seen)
+
+
+def answer(c: Conversation, text: str, by: str, seen: SeenOnPage, chain: str = "") -> ChatResult:
+    """A message for the agent; its turn is about the plan that the person saw.
+
+    `chain` is thought with in place of the agent's.
+    """
+    active, goal = active_plan_and_goal(c.pk)
+    plan, asked = active if active and active.is_open else None, bool(goal)
     if plan is None and not asked:
         mode = read_agent(c.agent_id).file.plan
         if mode.enabled and mode.enforce:  # every task is planned, not only those of /plan
-            return ask(c, text, text, by, "")
-    # A message for the agent; its turn is about the plan that the person saw.
+            return ask(c, text, text, by, chain)
     waits = asked or (plan is not None and not plan.is_confirmed)
-    message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat")
+    message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat", chain=chain)
     if asked and (request := requested_by(c.pk)) is not None:
         join(turn, request)
     elif about := seen.plan.plan_id if seen.plan else plan.pk if plan else None:
@@ -227,7 +236,7 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
 
     What is approved already goes on where it rests.
     """
-    message = typed(c, text, by, "continue" if plan.is_confirmed else "approve")
+    message = typed(c, text, by, "continue" if plan.is_confirmed else "approve", stays=True)
     try:
         version = version_seen(plan, seen, NOT_STARTED)
         if seen.unsaved:
@@ -256,9 +265,11 @@ def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
     return seen.plan.version
 
 
-def typed(c: Conversation, text: str, by: str, command: str) -> Message:
-    """A message that no model answers."""
-    return talk.add_message(c, Message.Kind.TEXT, text, "user", meta={"command": command}, by=by)
+def typed(c: Conversation, text: str, by: str, command: str, *, stays: bool = False) -> Message:
+    """A message that no model answers; it `stays` where it decided about a plan."""
+    meta: dict[str, object] = {"command": command}
+    kind, role = Message.Kind.TEXT, "user"
+    return talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
 
 
 def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:

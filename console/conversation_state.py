@@ -21,10 +21,22 @@ from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
 from plans.attempts import why_over
 from plans.models import Attempt, Plan
-from plans.queries import active_plan_and_goal, asking_plan, plans_below, question_call
+from plans.queries import (
+    active_plan_and_goal,
+    asking_plan,
+    last_fixed,
+    plans_below,
+    question_call,
+)
 from plans.queries import requested_by as asking_message
 from plans.snapshot import asked_calls, document, open_turns_of
 from plans.subplans import subplan_summary
+
+ModelName = tuple[str, str]  # provider and model
+
+
+def name_of_model(provider: str, model: str) -> str:
+    return "Demo model" if provider == "demo" else model
 
 
 @prepared
@@ -67,9 +79,7 @@ class ConversationState:
     @cached_property
     def model_problem(self) -> str:
         """Why its model cannot answer, as far as is known; nothing is asked for this."""
-        if self.agent is None:
-            return ""
-        return model_problem(self.agent.file.provider, self.agent.file.model)
+        return model_problem(*self.model_in_use) if self.agent else ""
 
     @property
     def asks_for_model(self) -> bool:
@@ -78,16 +88,36 @@ class ConversationState:
             return False
         return not self.agent.file.names_model and not self.conversation.messages.exists()
 
+    @property
+    def own_model(self) -> ModelName:
+        """The agent's, as its file says now."""
+        return (self.agent.file.provider, self.agent.file.model) if self.agent else ("", "")
+
+    @property
+    def model_in_use(self) -> ModelName:
+        """Provider and model that answer the next message."""
+        chosen = self.conversation.provider, self.conversation.model
+        return chosen if self.conversation.model else self.own_model
+
     @cached_property
     def model(self) -> str:
         """What stands in the header: the model, or that it is the scripted one."""
-        if self.agent is None:
-            return "deleted"
-        return "Demo model" if self.is_demo else self.agent.file.model
+        return name_of_model(*self.model_in_use) if self.agent else "deleted"
+
+    @property
+    def other_model(self) -> str:
+        """The agent's own by its name, where another one is chosen."""
+        is_other = self.agent is not None and self.model_in_use != self.own_model
+        return name_of_model(*self.own_model) if is_other else ""
 
     @property
     def is_demo(self) -> bool:
-        return bool(self.agent and self.agent.file.provider == "demo")
+        return self.agent is not None and self.model_in_use[0] == "demo"
+
+    @cached_property
+    def last_fixed(self) -> int:
+        """Up to this message nothing is asked for again: an approved plan came out of it."""
+        return last_fixed(self.conversation.pk)
 
     @property
     def plan_mode(self) -> bool:

@@ -29,6 +29,7 @@ from console.thread import (
     groups_of,
     last_groups,
     read_messages,
+    with_alternatives,
 )
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
@@ -50,7 +51,8 @@ AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
 
 def messages_between(conversation: int, after: int, until: int) -> QuerySet[Message]:
-    return Message.objects.filter(conversation=conversation, seq__gt=after, seq__lte=until)
+    rows = Message.objects.filter(conversation=conversation, hidden=False)
+    return rows.filter(seq__gt=after, seq__lte=until)
 
 
 @prepared
@@ -109,7 +111,8 @@ def row_piece(now: ConversationState) -> str:
 
 
 def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> Iterator[str]:
-    """New messages are appended, changed ones replaced; after a clearing, all is replaced."""
+    """New messages are appended, changed ones replaced; all is after a clearing, and where another
+    alternative is shown."""
     c = now.conversation
     changed = dict(
         changed_messages.rows(
@@ -124,7 +127,7 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
         conversation=c.pk, after=c.cleared_seq, until=after
     )
     is_much = len(changed) > MESSAGES_PER_PAGE or now.seq - after > MOST_READ
-    if not has_some or is_much:
+    if not has_some or is_much or after < c.branched_seq:
         if after < c.cleared_seq:
             yield remove("cleared")  # it ends with an earlier /clear
         yield replace("thread", thread(now))
@@ -159,7 +162,8 @@ def group_pieces(
     after: int,
 ) -> Iterator[str]:
     """A group that began since is appended whole; of another one what is new or reads otherwise."""
-    groups = {group.id: group for group in groups_of(row for row in rows if row.turn_id in touched)}
+    found = groups_of(row for row in rows if row.turn_id in touched)
+    groups = {group.id: group for group in with_alternatives(now.conversation, found)}
     thread = Thread(now)
     appended: set[str] = set()
     for message in rows:

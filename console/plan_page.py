@@ -333,6 +333,7 @@ def plain_line(type: str) -> Line:
 PLAIN_LINES = {
     "plan.created": Line("Plan proposed", icon="plus", is_head=True),
     "plan.activated": Line("Put into the drawer", icon="undo"),
+    "plan.put_aside": Line("Out of the drawer: another alternative was shown", icon="undo"),
     "run.failed": Line("The run has failed", sign="failed"),
     "run.halted": Line("Halted after one subtask", sign="paused"),
     "run.repaired": Line("Taken up again after an interruption", icon="retry"),

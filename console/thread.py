@@ -14,8 +14,10 @@ from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
 
+from agents.engine.branches import Alternative, alternatives
 from agents.engine.usage import counts_from, times_of
-from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from console.conversation_state import name_of_model
 from console.status_labels import name_of_shape, why_left_out
 from plans.models import PlanVersion, State, Subtask
 
@@ -45,6 +47,7 @@ class TurnGroup:
     turn: Turn | None
     messages: list[Message] = field(default_factory=list)
     name_then: str = ""
+    alternative: Alternative | None = None
 
     @property
     def first_seq(self) -> int:
@@ -130,8 +133,25 @@ class TurnGroup:
         return sum(len(visible_calls(message)) for message in self.messages)
 
     @property
+    def can_be_asked_again(self) -> bool:
+        """Whether it is a reply that has ended, with or without a text."""
+        turn = self.turn
+        is_reply = turn is not None and turn.lane == Lane.CHAT and not turn.is_open
+        return is_reply and any(message.role == Message.Role.USER for message in self.messages)
+
+    @property
+    def model(self) -> str:
+        """The model that wrote the reply, as provider/model."""
+        names = [str(m.meta["model"]) for m in self.messages if m.meta.get("model")]
+        return names[-1] if names else ""
+
+    @property
+    def model_name(self) -> str:
+        return name_of_model(*self.model.split("/", 1)) if self.model else ""
+
+    @property
     def reply(self) -> Message | None:
-        """What a person may copy or ask for again: the last text of a reply that has ended."""
+        """What a person may copy: the last text of a reply that has ended."""
         if self.turn is None or self.turn.is_open or self.subtask:
             return None
         texts = [m for m in self.messages if m.role == "assistant" and m.kind == "text" and m.text]
@@ -147,7 +167,8 @@ def visible_calls(message: Message) -> list[ToolCall]:
 
 
 def read_messages(conversation: Conversation, *, cleared: bool = False) -> QuerySet[Message]:
-    """What is in view, oldest first: from the last /clear to when the conversation was read.
+    """What is in view, oldest first: from the last /clear to when the conversation was read, of
+    each alternative the one that is shown.
 
     What was added since comes with the next reading, and is not shown twice. `cleared` is what
     came before that /clear instead.
@@ -157,7 +178,9 @@ def read_messages(conversation: Conversation, *, cleared: bool = False) -> Query
         since, until = 0, conversation.cleared_seq
     calls = Prefetch("tool_calls", ToolCall.objects.order_by("position"))
     return (
-        Message.objects.filter(conversation=conversation, seq__gt=since, seq__lte=until)
+        Message.objects.filter(
+            conversation=conversation, seq__gt=since, seq__lte=until, hidden=False
+        )
         .select_related("turn__attempt__subtask")
         .defer("turn__config")
         .prefetch_related(calls)
@@ -181,10 +204,19 @@ def last_groups(
     fitting = sum(length <= MOST_TEXT for length in lengths)
     newest = candidates[: min(max(fitting, 1), MESSAGES_PER_PAGE)]
     if len(newest) == len(candidates):
-        return groups_of(reversed(newest)), 0
+        return with_alternatives(conversation, groups_of(reversed(newest))), 0
     turns = {message.turn_id for message in newest if message.turn_id}
     first = newest[-1].seq
-    return groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns))), first
+    groups = groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns)))
+    return with_alternatives(conversation, groups), first
+
+
+def with_alternatives(conversation: Conversation, groups: list[TurnGroup]) -> list[TurnGroup]:
+    """The groups, each with which one of the alternatives at its place it is."""
+    turns = {group.turn.pk: group for group in groups if group.turn}
+    for pk, alternative in alternatives(conversation, turns).items():
+        turns[pk].alternative = alternative
+    return groups
 
 
 def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:

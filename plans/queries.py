@@ -17,7 +17,7 @@ from agents.db import clock
 from agents.engine.persistence import change_of_message
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
-from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, one_of, prepared
 from plans.expected_version import VersionConflict
 from plans.models import (
@@ -75,6 +75,20 @@ def active_plan_id(conversation_id: int) -> int | None:
     return pointer[0] if pointer else None
 
 
+def last_fixed(conversation_id: int) -> int:
+    """The number of the last message that an approved plan came out of: up to there nothing is
+    asked for again. 0 where none was approved."""
+    row = cards_of_approved.first(conversation=conversation_id)
+    return row[0] if row else 0
+
+
+@prepared
+def cards_of_approved(conversation: int) -> QuerySet[Message, tuple[int]]:
+    approved = Plan.objects.filter(conversation=conversation, approved_version__isnull=False)
+    rows = Message.objects.filter(pk__in=approved.values("card"))
+    return rows.order_by("-seq").values_list("seq")[:1]
+
+
 def requested_by(conversation_id: int) -> int | None:
     """The message with which a plan is being asked for."""
     pointer = pointers.first(conversation=conversation_id)
@@ -111,6 +125,12 @@ def demand_open(plan: Plan) -> None:
     if not plan.is_open:
         sentence = f"{closed(plan)} It cannot change any more."
         raise VersionConflict(sentence, plan.pk, plan.version)
+
+
+def demand_in_view(plan: Plan) -> None:
+    """Nobody says yes to what came out of words that are not there."""
+    if plan.card is not None and plan.card.hidden:
+        raise Conflict(f"“{plan.title}” belongs to an alternative that is not shown: walk to it.")
 
 
 def closed(plan: Plan) -> str:

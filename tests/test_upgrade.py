@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from agents.models import Event, ToolCall
+from agents.models import Event, ToolCall, Turn
 from console.home import one_migration_at_a_time
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Plan
@@ -229,6 +229,19 @@ def kinds(pks):
     return [*Plan.objects.filter(pk__in=pks).order_by("pk").values_list("approved_kind", flat=True)]
 
 
+def of_two_conversations(home):
+    """Replies of both in turn, a run's turn between them."""
+    one, other = home.conversation("alice"), home.conversation("alice")
+    lanes = [(one, "chat"), (other, "chat"), (one, "run"), (one, "chat"), (other, "chat")]
+    return [home.turn(c, STARTED, ENDED, lane=lane).pk for c, lane in [*lanes, (one, "chat")]]
+
+
+def parents(pks):
+    """The place in the list of each one's parent."""
+    rows = Turn.objects.in_bulk(pks)
+    return [parent and pks.index(parent) for parent in (rows[pk].parent_id for pk in pks)]
+
+
 @pytest.fixture(scope="module")
 def upgraded(django_db_setup, django_db_blocker):
     """What is told, after the upgrade, of an old home in which all of that was."""
@@ -242,6 +255,7 @@ def upgraded(django_db_setup, django_db_blocker):
             told += [(times, "between", of_a_pause_between_two_steps(home))]
             told += [(deeds, name, of_a_person_called(home, name)) for name in ("alice", "agent")]
             told += [(kinds, "nested", of_nested_plans(home))]
+            told += [(parents, "replies", of_two_conversations(home))]
         finally:
             migrate(MigrationExecutor(connection).loader.graph.leaf_nodes())
         yield {what: tell(pk) for tell, what, pk in told}
@@ -286,6 +300,10 @@ def test_who_did_what_is_told_even_of_a_person_whose_name_is_agent(upgraded, own
 
 def test_the_yes_to_a_plan_that_served_another_is_the_systems(upgraded):
     assert upgraded["nested"] == ["person", "system", "person"]
+
+
+def test_an_older_reply_stands_behind_the_one_before_it(upgraded):
+    assert upgraded["replies"] == [None, None, None, 0, 1, 3]
 
 
 @pytest.mark.django_db(transaction=True)

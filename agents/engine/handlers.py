@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import JsonValue
+
 from agents.chains.schema import Chain
 from agents.chains.store import load_chain
 from agents.config.store import AgentRecord, read_agent
@@ -111,22 +113,39 @@ DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "ex
 
 # Given to the command of one run, not by the file.
 OPTIONS = "options"
+# The model that a person chose for a conversation or one reply, in place of the agent's.
+CHOSEN = "chosen_model"
+
+
+def with_chosen_model(
+    settings: dict[str, JsonValue], provider: str, model: str
+) -> dict[str, object]:
+    """An agent's settings under the model that was chosen; empty names choose none.
+
+    What the agent says of its own model's window is not said of another one.
+    """
+    if not model or (provider, model) == (settings["provider"], settings["model"]):
+        chosen = {CHOSEN: [provider, model]} if model else {}
+        return {**settings, **chosen}
+    names = {"provider": provider, "model": model, "context_window": None}
+    return {**settings, **names, CHOSEN: [provider, model]}
 
 
 def refresh_config(turn: Turn) -> None:
     """Take over what the agent's file says now; before each request, so an edit counts at once.
 
-    Two things stay: what was given to this run alone, and the chain that the turn is in the midst
-    of, since its checkpoint names one of the tasks. Where the agent is gone, all stays as it was:
-    whoever needs the agent says so.
+    Three things stay: what was given to this run alone, the model that a person chose, and the
+    chain that the turn is in the midst of, since its checkpoint names one of the tasks. Where the
+    agent is gone, all stays as it was: whoever needs the agent says so.
     """
     options = turn.config.get(OPTIONS) or {}
     if options.get("in_folder"):  # without an agent
         return
     try:
-        now: dict[str, object] = dict(read_agent(turn.conversation.agent_id).file.settings())
+        settings = dict(read_agent(turn.conversation.agent_id).file.settings())
     except NotFound:
         return
+    now = with_chosen_model(settings, *(turn.config.get(CHOSEN) or ("", "")))
     fixed = (OPTIONS, "chains") if turn.checkpoint.get("task") else (OPTIONS,)
     now |= {name: turn.config[name] for name in fixed if name in turn.config}
     if now != turn.config:

@@ -183,7 +183,8 @@ def finish_reply(
             ToolCall.objects.bulk_create(calls)
         at_limit = {"at_limit": True} if reply.finish_reason == "length" and reply.text else {}
         used = reply.tokens_in + reply.tokens_out
-        close_message(turn, message, reply.text, tokens=used, **at_limit)
+        name = f"{request.endpoint.provider}/{request.model}"
+        close_message(turn, message, reply.text, tokens=used, model=name, **at_limit)
         resolve_error(turn)
         turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
         turn.checkpoint.pop("writing", None)

@@ -27,7 +27,10 @@ EARLIER_TURNS = 100  # that are read at once at most; 20 are enough for most win
 
 @prepared
 def earlier_turns(conversation: int, before: int) -> QuerySet[Turn, tuple[int]]:
-    turns = Turn.objects.filter(conversation=conversation, lane=Lane.CHAT, pk__lt=before)
+    """Of the shown path alone: a turn is begun on it, and it stays while the turn is open."""
+    turns = Turn.objects.filter(
+        conversation=conversation, lane=Lane.CHAT, hidden=False, pk__lt=before
+    )
     return turns.order_by("-pk").values_list("pk")[:EARLIER_TURNS]
 
 
@@ -157,7 +160,7 @@ def replies_of(turn: Turn) -> list[StoredMessage]:
 
 
 def history(before: Turn) -> list[ChatMessage]:
-    """The chat lane up to this turn, turn by turn, from after the last /clear.
+    """The chat lane up to this turn, turn by turn as it is shown, from after the last /clear.
 
     Read from its end, and no further than a context window can hold.
     """

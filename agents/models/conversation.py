@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from agents.models import fields
 
 
 class Conversation(models.Model):
-    """A thread of messages with one agent. `seq` counts its events, without gaps."""
+    """A thread of messages with one agent. `seq` counts its events, without gaps.
+
+    `provider` and `model` answer here in place of the agent's own, if they are set.
+    """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     agent_id = fields.CharField(max_length=64)
@@ -17,6 +21,10 @@ class Conversation(models.Model):
     draft = fields.TextField(blank=True)
     seq = models.PositiveBigIntegerField(default=0)
     cleared_seq = models.PositiveBigIntegerField(default=0)
+    # The event with which another alternative was last shown; 0 while there is none.
+    branched_seq = models.PositiveBigIntegerField(default=0, db_default=0)
+    provider = fields.CharField(max_length=64, blank=True, default="", db_default="")
+    model = fields.CharField(max_length=200, blank=True, default="", db_default="")
     parent_call = models.ForeignKey(
         "agents.ToolCall", models.CASCADE, null=True, blank=True, related_name="children"
     )
@@ -49,6 +57,11 @@ class Message(models.Model):
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="messages")
     turn = models.ForeignKey("agents.Turn", models.CASCADE, null=True, related_name="messages")
+    # Of a message without a turn: the chat turn it is shown with; without one it is always shown.
+    after = models.ForeignKey(
+        "agents.Turn", models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
+    hidden = models.BooleanField(default=False, db_default=False)  # see agents.engine.branches
     seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
     role = fields.CharField(max_length=9, choices=Role.choices)
@@ -67,6 +80,9 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["conversation", "changed_seq"], name="messages_by_change"),
             models.Index(fields=["turn", "seq"], name="messages_by_turn"),
+            models.Index(
+                fields=["after"], condition=Q(after__isnull=False), name="messages_after_a_turn"
+            ),
         ]
 
     def __str__(self) -> str:

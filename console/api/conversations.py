@@ -28,8 +28,10 @@ from console.api.shapes import (
     PageNumber,
     ToolCallShape,
     TurnShape,
+    accepted,
     answers,
     page_of,
+    with_alternatives,
 )
 from console.call_images import image_response
 from console.call_progress import progress_tag
@@ -71,9 +73,14 @@ def get_conversation(request: HttpRequest, id: int) -> Conversation:
 
 
 @router.patch("/{id}", response=answers(ConversationShape, 404))
-def rename_conversation(request: HttpRequest, id: int, body: ConversationPatch) -> Conversation:
-    conversation = conversation_of(request, id)
-    actions.rename_conversation(conversation, body.title, person(request).username)
+def change_conversation(request: HttpRequest, id: int, body: ConversationPatch) -> Conversation:
+    """Changes what the body names, and nothing else."""
+    conversation, by = conversation_of(request, id), person(request).username
+    with transaction.atomic():
+        if "title" in body.model_fields_set:
+            actions.rename_conversation(conversation, body.title, by)
+        if "model" in body.model_fields_set:
+            actions.choose_model(conversation, body.model or "", by)
     return conversation_of(request, id)
 
 
@@ -84,16 +91,25 @@ def delete_conversation(request: HttpRequest, id: int) -> Status[None]:
 
 
 @router.get("/{id}/messages", response=answers(Page[MessageShape], 404))
-def list_messages(request: HttpRequest, id: int, after: int = 0, cleared: bool = False) -> Document:
+def list_messages(
+    request: HttpRequest,
+    id: int,
+    after: int = 0,
+    cleared: bool = False,
+    alternatives: Literal["shown", "all"] = "shown",
+) -> Document:
     """Oldest first, from the last /clear on; `count` is how many come after `after`.
 
-    With `cleared`, what was said before that /clear instead.
+    With `cleared`, what was said before that /clear instead. With `alternatives=all` those that are
+    not shown too, each with `alternative` and `hidden`.
     """
     conversation = conversation_of(request, id)
     rows = conversation.messages.filter(seq__gt=after).prefetch_related("tool_calls")
+    rows = rows if alternatives == "all" else rows.filter(hidden=False)
     limit = conversation.cleared_seq
     rows = rows.filter(seq__lte=limit) if cleared else rows.filter(seq__gt=limit)
-    return {"items": rows.order_by("seq")[:MOST_MESSAGES], "count": rows.count()}
+    items = with_alternatives(conversation, rows.order_by("seq")[:MOST_MESSAGES])
+    return {"items": items, "count": rows.count()}
 
 
 @router.post("/{id}/messages", response=answers(AcceptedMessage, 404, 409, status=202))
@@ -111,16 +127,7 @@ def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
         result = chat_commands.handle_message(conversation, body.text, by, seen)
         if isinstance(result.refused, VersionConflict):
             raise result.refused
-    return Status(
-        202,
-        {
-            "message": result.message,
-            "turn": result.turn,
-            "conversation": result.conversation.pk,
-            "notice": result.notice or None,
-            "refused": result.refused is not None,
-        },
-    )
+    return Status(202, accepted(result))
 
 
 @router.post("/{id}/stop", response=answers(TurnShape | None, 404, 409, status=202))

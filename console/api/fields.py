@@ -18,6 +18,9 @@ HEADER: Json = {"type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}
 ONE_LINE: Json = {"type": "string", "pattern": "^[ -~]*$"}
 
 NotBlank = Annotated[str, Field(json_schema_extra={"pattern": VISIBLE})]
+ModelName = Annotated[
+    str, Field(json_schema_extra={"pattern": "^[!-.0-~]+/[!-~]{1,200}$"})
+]  # provider/model
 ShortName = Annotated[str, Field(json_schema_extra={"pattern": SLUG, "maxLength": 32})]
 WebAddress = Annotated[str, Field(json_schema_extra={"pattern": r"^https?://[A-Za-z0-9]"})]
 Secret = Annotated[str, Field(json_schema_extra={"pattern": "^[!-~]*$", "maxLength": 500})]

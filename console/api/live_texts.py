@@ -96,7 +96,11 @@ def read(conversation_id: int, wanted: Q) -> dict[int, Text]:
     """What models say and think, by message, in the order in which it was begun."""
     kinds = (Message.Kind.TEXT, Message.Kind.REASONING)
     rows = Message.objects.filter(
-        wanted, conversation_id=conversation_id, role=Message.Role.ASSISTANT, kind__in=kinds
+        wanted,
+        conversation_id=conversation_id,
+        role=Message.Role.ASSISTANT,
+        kind__in=kinds,
+        hidden=False,
     )
     columns = rows.order_by("seq").values_list("pk", "kind", "text", "streaming")
     return {pk: Text(str(kind), text, streaming) for pk, kind, text, streaming in columns}

@@ -14,9 +14,11 @@ from django.db.models import Model, QuerySet
 from ninja import Query, Schema
 from pydantic import ConfigDict, Field, JsonValue
 
+from agents.engine.branches import alternatives
 from agents.models import Conversation, Message, ToolCall
-from console.api.fields import NotBlank
+from console.api.fields import ModelName, NotBlank
 from console.call_images import CallImage, images_of
+from console.chat_commands import ChatResult
 from plans.queries import active_plan_id
 
 PER_PAGE = 50
@@ -70,10 +72,16 @@ class ConversationShape(Schema):
     id: int
     agent: str = Field(alias="agent_id")
     title: str
+    model: str | None
     seq: int
     plan: int | None
     created_at: datetime
     updated_at: datetime
+
+    @staticmethod
+    def resolve_model(row: Conversation) -> str | None:
+        """The one chosen for this conversation; null where the agent's own answers."""
+        return f"{row.provider}/{row.model}" if row.model else None
 
     @staticmethod
     def resolve_plan(row: Conversation) -> int | None:
@@ -88,7 +96,10 @@ class NewConversation(Body):
 
 
 class ConversationPatch(Body):
-    title: Annotated[NotBlank, Field(min_length=1, max_length=200)]
+    """`model` is provider/model, from the next message on; null goes back to the agent's own."""
+
+    title: Annotated[NotBlank, Field(min_length=1, max_length=200)] = ""
+    model: ModelName | None = None
 
 
 class ImageShape(Schema):
@@ -121,7 +132,16 @@ class ToolCallShape(Schema):
         return images_of(row)
 
 
+class AlternativeShape(Schema):
+    """Which one of the alternatives at its place this is, from 1."""
+
+    number: int
+    count: int
+
+
 class MessageShape(Schema):
+    """`hidden` ones belong to an alternative that is not shown; models do not read them either."""
+
     id: int
     seq: int
     role: str
@@ -129,13 +149,39 @@ class MessageShape(Schema):
     text: str
     turn: int | None = Field(alias="turn_id")
     streaming: bool
+    hidden: bool
+    alternative: AlternativeShape | None
+    model: str | None
     created_at: datetime
     tool_calls: list[ToolCallShape]
+
+    @staticmethod
+    def resolve_alternative(row: Message) -> object:
+        """Null where there is only one; as `with_alternatives` has read it."""
+        return getattr(row, "alternative", None)
+
+    @staticmethod
+    def resolve_model(row: Message) -> object:
+        """Which model wrote it, as provider/model; null of what none wrote."""
+        return row.meta.get("model")
 
     @staticmethod
     def resolve_tool_calls(row: Message) -> Iterable[ToolCall]:
         """Only what a model says has any: a person's message is not asked for them."""
         return row.tool_calls.all() if row.role == Message.Role.ASSISTANT else ()
+
+
+def with_alternatives(conversation: Conversation, rows: Iterable[Message]) -> list[Message]:
+    """The messages, each with which alternative it belongs to."""
+    messages = list(rows)
+    found = alternatives(conversation, {m.turn_id for m in messages if m.turn_id})
+    for message in messages:
+        message.alternative = found.get(message.turn_id or 0)  # type: ignore[attr-defined]
+    return messages
+
+
+class MessageEdit(Body):
+    text: NotBlank
 
 
 class NewMessage(Body):
@@ -172,6 +218,18 @@ class AcceptedMessage(Schema):
     conversation: int
     notice: str | None
     refused: bool
+
+
+def accepted(result: ChatResult) -> dict[str, object]:
+    """What was taken in, as AcceptedMessage shows it."""
+    with_alternatives(result.conversation, [result.message])
+    return {
+        "message": result.message,
+        "turn": result.turn,
+        "conversation": result.conversation.pk,
+        "notice": result.notice or None,
+        "refused": result.refused is not None,
+    }
 
 
 class EventShape(Schema):

@@ -11,6 +11,7 @@ from console.api import (
     conversations,
     errors,
     events,
+    messages,
     plans,
     providers,
     tools,
@@ -32,6 +33,7 @@ errors.install(api)
 api.add_router("/agents", agents.router)
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
+api.add_router("/messages", messages.router)
 api.add_router("/tool-calls", conversations.tool_calls)
 api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)

@@ -14,6 +14,7 @@ from plans.actions.attempts import (
     settle_closing,
     settle_subtask,
 )
+from plans.actions.branches import leave_alternative, show_alternative
 from plans.actions.close import (
     cancel_plan,
     cancel_request,
@@ -59,6 +60,7 @@ __all__ = [
     "end_open_plans",
     "finish_plan",
     "interrupt_attempt",
+    "leave_alternative",
     "move_subtask",
     "pause_plan",
     "raise_budget",
@@ -75,6 +77,7 @@ __all__ = [
     "run_plan",
     "settle_closing",
     "settle_subtask",
+    "show_alternative",
     "skip_subtask",
     "stop_plan",
     "update_subtask",

@@ -11,7 +11,7 @@ from plans.actions.close import finish_plan
 from plans.actions.run import start_run
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_version
 from plans.models import Attempt, Plan, Run, State
-from plans.queries import checklist, demand_open, lock_plan, record_event
+from plans.queries import checklist, demand_in_view, demand_open, lock_plan, record_event
 from plans.tracing import operation
 
 APPROVED = "v{} is approved already. The plan is"
@@ -32,6 +32,7 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
     if plan.state == State.DONE and plan.approved_version == version:
         return plan  # the same yes again, after the plan has finished
     demand_open(plan)
+    demand_in_view(plan)
     demand_version(plan, version, NOT_STARTED)
     if not plan.is_confirmed:
         approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}

@@ -79,7 +79,7 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     save_run(plan, Run.IDLE)
     record_event(plan, "plan.finished", by, state=plan.state)
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
-    add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta)
+    add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
     return plan
 
 

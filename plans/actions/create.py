@@ -22,6 +22,7 @@ from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subta
 from plans.queries import (
     AGENT,
     checklist,
+    demand_in_view,
     demand_no_child,
     lock_active_plan,
     lock_plan,
@@ -199,6 +200,7 @@ def activate_plan(plan: Plan, by: Actor) -> Plan:
     pointer = lock_active_plan(plan.conversation)
     if pointer.plan_id == plan.pk:
         return plan
+    demand_in_view(plan)
     if pointer.plan is not None and pointer.plan.is_live:
         raise Conflict("A plan is running in this conversation: stop or pause it first.")
     before, pointer.plan = pointer.plan, plan

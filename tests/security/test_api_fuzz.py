@@ -97,6 +97,7 @@ def there(tmp_path, settings, monkeypatch):
         tools="shared",
         providers="shared",
         calls=calls_of(c)[-1].pk,
+        messages=c.messages.filter(role="user").first().pk,
         token=create_token(alice, "script"),
     )
 

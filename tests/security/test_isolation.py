@@ -47,11 +47,12 @@ SECRET = "xyzzy"  # stands in everything that is alice's
 OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
-ROWS = {"message", "call", "plan", "attempt_id"}
+ROWS = {"message", "call", "plan", "attempt_id", "turn"}
 NAMES = {"key", "n", "source"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
+API_OWNED |= {"/api/messages/{id}": "message"}
 API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
 API_FOR_EVERYBODY = {"POST /api/providers/{name}/test"}
 
@@ -76,12 +77,14 @@ def things_of(name, secret):
     shot = Attachment.objects.create(conversation=own, media_type="image/png", data=png(3, 2))
     made.images = [{"attachment": shot.pk, "media_type": "image/png", "size": len(shot.data)}]
     made.save()
+    said = Message.objects.filter(conversation=own, role="user").first()
     return SimpleNamespace(
         user=user,
         conversation=own.pk,
         plan=plan.pk,
         agent=own.agent_id,
-        message=Message.objects.filter(conversation=own, role="user").first().pk,
+        message=said.pk,
+        turn=said.turn_id,
         call=made.pk,
         attempt_id=Attempt.objects.filter(subtask__plan=plan).first().pk,
         child=Conversation.objects.get(parent_call__isnull=False, owner=user).pk,
@@ -272,9 +275,8 @@ def ask(client, operation, path, body=None, **headers):
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
-    none = SimpleNamespace(
-        conversation=10**9, plan=10**9, call=10**9, agent="none", key="s1", n=1, number=1
-    )
+    rows = dict.fromkeys(("conversation", "plan", "call", "message"), 10**9)
+    none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1)
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))
         assert answer.status_code == 404, (str(operation), answer.content)

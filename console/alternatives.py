@@ -1,0 +1,93 @@
+"""A reply asked for again, and an own message edited and sent again: the doors' way to both.
+
+What was there stays as an alternative. A message goes out anew as if it were typed now, at the
+place of the old one: what it means is read from what is there then.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from agents import actions as talk
+from agents.engine import branches
+from agents.errors import Conflict, Invalid
+from agents.models import Conversation, Lane, Message, Turn
+from agents.statements import by_key
+from console.chat_commands import COMMAND, ChatResult, SeenOnPage, answer, plan_command
+from console.throttling import count_message
+from plans import actions
+from plans.approval_phrases import approves, cancels, nearly_approves
+from plans.queries import active_plan_and_goal
+
+NO_REPLY = "No reply answers this message: it stays as it is."
+REPLANNED = "Press Replan in the plan to ask for this again."
+A_COMMAND = "A command cannot take the place of a message: type it in the message box."
+A_WORD = "A yes or no to the plan is given in the message box, or with its buttons."
+
+
+def reply_turn(message: Message) -> Turn:
+    """The chat turn that answers this message, or wrote it."""
+    turn = message.turn
+    if turn is None or turn.lane != Lane.CHAT:
+        raise Conflict(NO_REPLY)
+    return turn
+
+
+def question_of(turn: Turn) -> Message:
+    """The person's message that a chat turn answers."""
+    asked = turn.messages.filter(role=Message.Role.USER).order_by("seq").first()
+    if asked is None:
+        raise Conflict(NO_REPLY)
+    return asked
+
+
+def ask_again(turn: Turn, by: str, model: str = "") -> ChatResult:
+    """Another reply in the place of this one; `model`, as provider/model, gives this one alone."""
+    return send_anew(turn, question_of(turn), None, by, model)
+
+
+def send_edited(message: Message, text: str, by: str) -> ChatResult:
+    """The message with another text, and a reply to that, in the place of both."""
+    turn = reply_turn(message)
+    if message.role != Message.Role.USER:
+        raise Conflict("Only a message of your own can be edited.")
+    return send_anew(turn, message, text, by)
+
+
+@transaction.atomic
+def send_anew(
+    turn: Turn, message: Message, edited: str | None, by: str, model: str = ""
+) -> ChatResult:
+    text = message.text if edited is None else edited
+    talk.check_text(text)
+    conversation = by_key(Conversation, turn.conversation_id, lock=True)
+    if conversation is None:
+        raise Conversation.DoesNotExist
+    talk.demand_no_helper(conversation, by)
+    count_message(conversation.owner_id)
+    if message.meta.get("command") == "replan":
+        raise Conflict(REPLANNED)
+    if model:  # for this reply; the conversation's row keeps its own
+        conversation.provider, conversation.model = talk.model_named(model)
+    seq = actions.leave_alternative(conversation, turn, by)
+    result = send(conversation, text, by, turn.chain, beside=bool(message.meta.get("beside")))
+    if result.turn is None:
+        raise Conflict(result.notice)
+    branches.choose(result.turn, seq)
+    return result
+
+
+def send(c: Conversation, text: str, by: str, chain: str, *, beside: bool) -> ChatResult:
+    """As it would be read in the message box; what no reply answers is refused."""
+    if command := COMMAND.match(text):
+        if command.group(1).lower() != "plan":
+            raise Conflict(A_COMMAND)
+        goal = command.group(2) or ""
+        if not goal.strip():
+            raise Invalid("Say what you want after /plan.")
+        return plan_command(c, text, goal, by, chain, beside=beside)
+    plan, goal = active_plan_and_goal(c.pk)
+    is_word = approves(text) or cancels(text) or nearly_approves(text)
+    if is_word and (goal or (plan is not None and plan.is_open)):
+        raise Conflict(A_WORD)
+    return answer(c, text, by, SeenOnPage(), chain)
