@@ -9,7 +9,7 @@ from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
-from agents.models import Message, ToolCall
+from agents.models import Lane, Message, ToolCall
 from console.call_display import CallDrawing, call_status, draw_call, is_shell
 from console.call_images import images_of
 from console.components import component
@@ -52,6 +52,13 @@ def message_template(message: Message) -> str:
 
 
 @register.filter
+def is_answered(message: Message) -> bool:
+    """Whether a reply answers it: then it can be edited and sent again."""
+    turn = message.turn
+    return turn is not None and turn.lane == Lane.CHAT and message.meta.get("command") != "replan"
+
+
+@register.filter
 def command(message: Message) -> SafeString | str:
     """What a person typed; the name of a command stands out."""
     match = COMMAND.match(message.text) if message.meta.get("command") else None
@@ -68,6 +75,13 @@ def argument(call: ToolCall) -> str:
     texts = (value for value in values.values() if isinstance(value, str))
     first = next(named, None) or next(texts, "")
     return " ".join(str(first).split())[:200]
+
+
+@register.filter
+def changed_file(call: ToolCall) -> str:
+    """The path of the file that it has written; empty for any other call."""
+    is_writing = call.tool in ("write_file", "edit_file") and call.state == ToolCall.State.DONE
+    return str(call.arguments.get("path") or "") if is_writing else ""
 
 
 @register.filter

@@ -66,7 +66,7 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
         "plan": now.plan,
         "thread": fragments.thread(now),
         "cleared": fragments.cleared(now) if with_cleared else "",
-        "asks_for_models": now.agent is not None and not is_fresh(now.agent.file.provider),
+        "asks_for_models": now.agent is not None and not is_fresh(now.model_in_use[0]),
         **sidebar_context(request, pk),
     }
     return render(request, "conversation/page.html", context)

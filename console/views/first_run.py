@@ -167,7 +167,7 @@ def draw_problem(agent: AgentRecord) -> str:
 async def of_conversation(request: HttpRequest, pk: int) -> HttpResponse:
     """The note above the message box, and the name of the model in the heading."""
     now = await in_db(lambda: read_state(own_conversation(request, pk).pk))
-    names = names_of([now.agent]) if now.agent else []
+    names = {now.model_in_use[0]} - {"demo", ""}
     if await in_db(may_ask, request, names):
         await catalog.ask_all(names)
     return HttpResponse(await in_db(draw_notes, request, pk))

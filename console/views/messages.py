@@ -5,15 +5,17 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
 from agents.engine.subagents import ancestors
 from agents.errors import Refused
-from agents.models import Conversation, Message, ToolCall
-from console import chat_commands
+from agents.models import Conversation, Lane, Message, ToolCall
+from console import alternatives, chat_commands
 from console.form_parsing import expected, number
-from console.htmx import is_htmx, seen_by, verb
+from console.htmx import is_htmx, own_conversation, seen_by, verb
+from plans import actions as plan_actions
 
 
 @verb(alert="say-alert")
@@ -58,6 +60,38 @@ def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
 def retry(request: HttpRequest, conversation: Conversation, by: str) -> None:
     turn = number(request.GET.get("turn"))
     actions.retry_reply(conversation, by, turn)
+
+
+@verb(alert="say-alert")
+def again(request: HttpRequest, conversation: Conversation, by: str, turn: int) -> None:
+    """Another reply in the place of this one, by the model that is named."""
+    row = get_object_or_404(conversation.turns, pk=turn, lane=Lane.CHAT)
+    alternatives.ask_again(row, by, request.POST.get("model", ""))
+
+
+@verb(alert="message-editor-alert")
+def edit(request: HttpRequest, conversation: Conversation, by: str, message: int) -> None:
+    row = get_object_or_404(conversation.messages, pk=message)
+    alternatives.send_edited(row, request.POST.get("text", ""), by)
+
+
+@verb(alert="say-alert")
+def show(request: HttpRequest, conversation: Conversation, by: str, turn: int) -> None:
+    """Walk to this alternative."""
+    row = get_object_or_404(conversation.turns, pk=turn, lane=Lane.CHAT)
+    plan_actions.show_alternative(conversation, row, by)
+
+
+@require_GET
+def reply_text(request: HttpRequest, pk: int, turn: int) -> HttpResponse:
+    """What the model said in this turn, as it wrote it."""
+    conversation = own_conversation(request, pk)
+    said = conversation.messages.filter(turn=turn, role=Message.Role.ASSISTANT, hidden=False)
+    texts = said.filter(kind=Message.Kind.TEXT).exclude(text="").order_by("seq")
+    text = "\n\n".join(texts.values_list("text", flat=True))
+    if not text:
+        raise Http404
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
 
 
 @verb(alert="say-alert")

@@ -108,10 +108,23 @@ on("click", "[data-copy]", async (button) => {
       ? button.closest(".code").querySelector("pre")
       : byId(button.dataset.copy);
   await navigator.clipboard.writeText(source.value ?? source.innerText);
+  sayCopied(button);
+});
+
+// A reply is copied as the model wrote it, which is not on the page.
+on("click", "[data-copy-from]", async (button) => {
+  const text = fetch(button.dataset.copyFrom).then((response) => response.text());
+  const type = "text/plain";
+  const blob = text.then((written) => new Blob([written], { type }));
+  await navigator.clipboard.write([new ClipboardItem({ [type]: blob })]);
+  sayCopied(button);
+});
+
+function sayCopied(button) {
   const icon = button.querySelector("use");
   icon.setAttribute("href", "#i-check");
   setTimeout(() => icon.setAttribute("href", "#i-copy"), 1500);
-});
+}
 
 // The list of conversations
 

@@ -3,6 +3,7 @@
 from tests.fake_model import call, fails, rule, say, silent
 
 WORDS = ("quick", "hang", "fail", "question", "approve", "stumble", "retry")
+GREEK = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta")
 ADDRESS = "https://docs.example.com/" + "aPageWithinAPage" * 14
 CHECK_FIRST = call(
     "revise_current_plan",
@@ -43,6 +44,7 @@ def script():
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
         rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
         rule(say(REPLY, delay=0.08), user="tell me slowly"),
+        *(rule([say(f"{w} one."), say(f"{w} two.")], user=f"say {w}") for w in GREEK),
         rule(fails(401), user="refuse the key"),
         rule(say("Understood.")),
     ]

@@ -159,6 +159,10 @@ def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, un
     note = tab.page.get_by_role("alert").filter(has_text=sentence)
     expect(note).to_be_visible()
     assert violations(tab) == []
-    note.get_by_role("link", name="Choose a model").click()
+    note.get_by_role("button", name="Choose a model").click()
+    expect(tab.page.get_by_role("combobox", name="Find a model")).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    tab.page.set_viewport_size(DESK)
+    note.get_by_role("link", name="Open the agent’s settings").click()
     expect(tab.page.get_by_role("article", name="Docs writer")).to_contain_text(sentence)
     assert violations(tab) == []

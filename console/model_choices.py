@@ -1,0 +1,117 @@
+"""The models a person may choose from in a conversation: what they used lately, then what each
+provider listed. Nothing is asked for this."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from agents.engine.branches import chat_turns
+from agents.engine.handlers import CHOSEN
+from agents.errors import Invalid
+from agents.llm import catalog, discovery
+from agents.llm.catalog import Listing
+from agents.llm.model_info import ModelInfo
+from agents.llm.providers import lacks, resolve
+from agents.models import Conversation
+from console.conversation_state import ConversationState, ModelName, name_of_model
+
+MOST_RECENT = 3
+MOST_OF_A_PROVIDER, MOST_FOUND = 5, 20  # rows, before and while something is looked for
+LOOKED_AT = 20  # turns and conversations that say which models were used lately
+SILENT = ("unreachable", "silent")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One model as a row; `value` is provider/model."""
+
+    value: str
+    name: str
+    provider: str
+    info: ModelInfo
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class ChoiceGroup:
+    """The models of one provider; `note` is where it is, or how many more it has."""
+
+    title: str
+    note: str
+    rows: list[Choice]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """`silent` are providers that had models and do not answer now."""
+
+    groups: list[ChoiceGroup]
+    silent: list[str]
+    find: str
+
+
+def choices_of(now: ConversationState, find: str = "") -> Choices:
+    """Without a search the models used lately come first; each model stands once."""
+    words = find.strip().lower()
+    listings = known_listings()
+    recent = [] if words else recent_models(now)
+    groups = [ChoiceGroup("Recent", "", [choice(now, *name) for name in recent])]
+    most = MOST_FOUND if words else MOST_OF_A_PROVIDER
+    for place in discovery.found_in(listings).places:
+        own_name = name_of_model(place.provider, "").lower()
+        fit = [m for m in place.models if words in (own_name or m.id.lower())]
+        rest = [m for m in fit if (place.provider, m.id) not in recent]
+        rows = [choice(now, place.provider, m.id, m) for m in rest[:most]]
+        more = f"{len(rows)} of {len(fit)}, type to find more"
+        is_here = place.note if place.note == "on this computer" else ""
+        note = more if len(rest) > len(rows) else is_here
+        groups.append(ChoiceGroup(place.label, note, rows))
+    silent = [resolve(each.provider).label for each in listings if is_missed(each)]
+    return Choices([group for group in groups if group.rows], silent, find.strip())
+
+
+def known_listings() -> list[Listing]:
+    """What each provider that could be asked said last."""
+    return [catalog.listing_of(name) for name in discovery.at_hand()]
+
+
+def is_missed(listing: Listing) -> bool:
+    return listing.kind in SILENT and bool(listing.models)
+
+
+def recent_choices(now: ConversationState) -> list[Choice]:
+    """What another reply may be asked of: not the model in use, which has a row of its own."""
+    others = [name for name in recent_models(now, MOST_RECENT + 1) if name != now.model_in_use]
+    return [choice(now, *name) for name in others[:MOST_RECENT]]
+
+
+def recent_models(now: ConversationState, most: int = MOST_RECENT) -> list[ModelName]:
+    """The one in use, those chosen here and in other conversations, the agent's own."""
+    conversation = now.conversation
+    turns = chat_turns(conversation.pk).order_by("-pk")[:LOOKED_AT]
+    here = turns.values_list(f"config__{CHOSEN}", flat=True)
+    others = Conversation.objects.filter(owner=conversation.owner_id).exclude(model="")
+    elsewhere = others.order_by("-updated_at").values_list("provider", "model")[:LOOKED_AT]
+    chosen: list[ModelName] = [(str(each[0]), str(each[1])) for each in here if each]
+    names = dict.fromkeys([now.model_in_use, *chosen, *elsewhere, now.own_model])
+    return [name for name in names if can_answer(*name)][:most]
+
+
+def can_answer(provider: str, model: str) -> bool:
+    with suppress(Invalid):
+        return bool(model) and not lacks(resolve(provider))
+    return False
+
+
+def choice(
+    now: ConversationState, provider: str, model: str, info: ModelInfo | None = None
+) -> Choice:
+    endpoint = resolve(provider)
+    return Choice(
+        value=f"{provider}/{model}",
+        name=name_of_model(provider, model),
+        provider="" if provider == "demo" else endpoint.label,
+        info=info or catalog.model_info(endpoint, model) or ModelInfo(model),
+        is_current=(provider, model) == now.model_in_use,
+    )

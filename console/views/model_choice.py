@@ -1,0 +1,57 @@
+"""Which model answers in a conversation, or one reply again: chosen from what providers list."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_GET
+
+from agents import actions
+from agents.db import in_db
+from agents.errors import RateLimited
+from agents.llm import discovery
+from agents.models import Conversation
+from console.components import replace
+from console.conversation_state import read_state
+from console.htmx import own_conversation, refusal_response, verb
+from console.model_choices import choices_of, recent_choices
+from console.throttling import count_test
+from console.views.conversations import person
+from console.views.first_run import may_discover
+
+
+async def choices(request: HttpRequest, pk: int) -> HttpResponse:
+    """The list, narrowed to what is looked for. With `ask` providers are asked before, with `anew`
+    those too that were asked lately, both within what a person may have asked."""
+    await in_db(own_conversation, request, pk)
+    if "anew" in request.GET:
+        try:
+            await in_db(count_test, person(request).pk)
+        except RateLimited as refusal:
+            return refusal_response("model-alert", refusal)
+        await discovery.discover(anew=True)
+    elif "ask" in request.GET and await in_db(may_discover, request):
+        await discovery.discover()
+    return HttpResponse(await in_db(draw, request, pk))
+
+
+def draw(request: HttpRequest, pk: int) -> str:
+    now = read_state(own_conversation(request, pk).pk)
+    context = {"now": now, "choices": choices_of(now, request.GET.get("find", ""))}
+    return replace("model-choices", render_to_string("conversation/_model_choices.html", context))
+
+
+@require_GET
+def recent(request: HttpRequest, pk: int) -> HttpResponse:
+    """The models that a reply may be asked for again with, without a search."""
+    now = read_state(own_conversation(request, pk).pk)
+    context = {"now": now, "recent": recent_choices(now)}
+    return HttpResponse(
+        replace("again-models", render_to_string("conversation/_again_models.html", context))
+    )
+
+
+@verb(alert="say-alert")
+def choose(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    """From the next message on; none is the agent's own."""
+    actions.choose_model(conversation, request.POST.get("model", ""), by)

@@ -1,0 +1,192 @@
+// Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
+import { always, atStart, byId, on } from "./dom.js";
+import { send, show } from "./requests.js";
+import { openerOf } from "./popovers.js";
+
+const BUSY = "Stop the reply first.";
+const FIXED = "A plan that came out of this was approved: what led to it stays as it is.";
+
+// What cannot be done now keeps its place, and says why
+
+always(() => {
+  const { busy, fixed } = byId("actions")?.dataset ?? {};
+  for (const button of document.querySelectorAll("[data-at]")) {
+    const why = busy !== undefined ? BUSY : Number(button.dataset.at) <= Number(fixed) ? FIXED : "";
+    if ((button.dataset.why ?? "") === why) continue;
+    if (why) {
+      button.dataset.why = why;
+      button.setAttribute("aria-disabled", "true");
+      button.setAttribute("aria-description", why);
+    } else {
+      delete button.dataset.why;
+      button.removeAttribute("aria-disabled");
+      button.removeAttribute("aria-description");
+    }
+    button.title = why || button.getAttribute("aria-label");
+  }
+});
+
+// Before anybody else hears of the click.
+document.addEventListener(
+  "click",
+  (event) => {
+    const button = event.target.closest?.("[data-why]");
+    if (!button) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    byId("say-alert").textContent = button.dataset.why;
+  },
+  true,
+);
+
+// Editing a message: a form in its place, with a text that is kept until the page goes
+
+const form = () => byId("message-editor") ?? byId("message-editor-form").content.firstElementChild.cloneNode(true);
+const texts = new Map();
+let editing = null; // {id, form, url, wasSent}
+
+on("click", "[data-edits]", (button) => {
+  close();
+  const id = button.closest("article").id;
+  editing = { id, url: button.dataset.edits, form: form() };
+  const field = editing.form.elements.text;
+  field.value = texts.get(id) ?? textOf(id);
+  put();
+  setNote();
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+});
+
+const textOf = (id) => byId(`${id}-text`).textContent;
+
+/** Into the message, in which only the form is drawn then. */
+function put() {
+  const article = byId(editing.id);
+  if (!article || article.contains(editing.form)) return Boolean(article);
+  const hadFocus = editing.hasFocus;
+  article.append(editing.form);
+  if (hadFocus) editing.form.elements.text.focus();
+  return true;
+}
+
+/** Drawn anew, the message has its form again; one that is not shown any more keeps the text for later. */
+always(() => {
+  if (!editing || put()) return;
+  texts.set(editing.id, editing.form.elements.text.value);
+  editing = null;
+  byId("say-alert").textContent = "The message you were editing is not shown any more. Your text is kept with it.";
+});
+
+document.addEventListener("focusin", ({ target }) => {
+  if (editing) editing.hasFocus = editing.form.contains(target);
+});
+
+function close() {
+  if (!editing) return null;
+  const { id, form } = editing;
+  texts.set(id, form.elements.text.value);
+  editing = null;
+  form.remove();
+  return id;
+}
+
+/** What becomes of what is there. */
+function setNote() {
+  const files = byId(editing.id).closest(".turn[id]").querySelectorAll("[data-changed]");
+  const count = new Set([...files].map((call) => call.dataset.changed)).size;
+  const words = count
+    ? `The reply below stays, and so ${count === 1 ? "does the file" : `do the ${count} files`} it changed.`
+    : "The reply below stays and becomes one of several.";
+  const isPlan = /^\s*\/plan(\s|$)/i.test(editing.form.elements.text.value);
+  editing.form.querySelector("#message-editor-note").textContent = isPlan ? "Makes a new plan." : words;
+}
+
+on("input", "#message-editor", () => setNote());
+on("click", "[data-keeps-message]", () => leave());
+on("keydown", "#message-editor", (_form, event) => {
+  if (event.key !== "Escape" || event.isComposing) return;
+  event.preventDefault();
+  leave();
+});
+
+function leave() {
+  byId(`${close()}-edit`)?.focus();
+}
+
+on("submit", "#message-editor", async (sent, event) => {
+  event.preventDefault();
+  if (editing.isSent) return;
+  editing.isSent = true;
+  const { id, url } = editing;
+  const answer = await send(url, { text: sent.elements.text.value });
+  if (editing) editing.isSent = false;
+  if (!answer.ok) {
+    await show(answer);
+    if (answer.error) byId("message-editor-alert").textContent = answer.error;
+    return;
+  }
+  close();
+  texts.delete(id);
+  byId("say").focus();
+  await show(answer);
+  byId("log").scrollTop = 0;
+});
+
+// Asking again: one menu for all replies
+
+const menu = byId("again-menu");
+
+atStart(() => {
+  menu?.addEventListener("beforetoggle", ({ newState }) => {
+    if (newState !== "open") return;
+    menu.querySelector("[data-model-in-use]").textContent = byId("model")?.querySelector(".truncate").textContent;
+  });
+  menu?.addEventListener("toggle", async ({ newState }) => {
+    if (newState !== "open") return;
+    items()[0].focus();
+    await show(await read(menu.dataset.url));
+  });
+  byId("log")?.addEventListener("scroll", () => menu.matches(":popover-open") && menu.hidePopover());
+});
+
+const items = () => [...menu.querySelectorAll("[role=menuitem]")];
+
+async function read(url) {
+  const response = await fetch(url).catch(() => null);
+  return { text: response?.ok ? await response.text() : "" };
+}
+
+on("keydown", "#again-menu", (_menu, event) => {
+  const all = items();
+  const now = all.indexOf(document.activeElement);
+  const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: -1 }[event.key];
+  if (event.key === "Tab") menu.hidePopover();
+  if (to === undefined) return;
+  event.preventDefault();
+  all.at(to % all.length).focus();
+});
+
+on("click", "#again-menu [data-ask]", ({ dataset }) => {
+  const { again } = openerOf(menu).dataset;
+  menu.hidePopover();
+  askAgain(again, dataset.ask);
+});
+
+/** Another reply in the place of one, by this model; without one by that of the conversation. */
+export async function askAgain(url, model) {
+  const answer = await send(url, { model });
+  await show(answer);
+  if (answer.ok) byId("log").scrollTop = 0;
+  else if (answer.error) byId("say-alert").textContent = answer.error;
+}
+
+// Walking
+
+on("keydown", ".walker", (walker, event) => {
+  const way = { ArrowLeft: "earlier", ArrowRight: "later" }[event.key];
+  if (!way || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  const button = byId(`${walker.id}-${way}`);
+  button.focus();
+  button.click();
+});

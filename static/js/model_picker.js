@@ -1,0 +1,100 @@
+// The model of the conversation, or of one reply that is asked for again: found by name and chosen.
+import { always, atStart, byId, on } from "./dom.js";
+import { askAgain } from "./messages.js";
+import { openAt, openerOf } from "./popovers.js";
+import { send, show, swap } from "./requests.js";
+
+const PAUSE = 120; // ms after the last key
+const picker = byId("model-picker");
+const field = byId("find-model");
+let again = ""; // the reply's address that the choice is for; empty for the conversation
+let asked = 0; // only the answer to the last question is drawn
+let typing = 0;
+
+atStart(() => {
+  picker?.addEventListener("toggle", async ({ newState }) => {
+    if (newState !== "open") return void (again = "");
+    field.value = "";
+    field.focus();
+    select(null);
+    await draw();
+    await draw("ask");
+  });
+});
+
+on("click", "[data-another]", () => {
+  const menu = byId("again-menu");
+  const button = openerOf(menu);
+  menu.hidePopover();
+  again = button.dataset.again;
+  openAt(picker, button);
+});
+
+/** The list for what is typed; with `ask` or `anew` after the providers have been asked. */
+async function draw(how = "") {
+  const number = (asked += 1);
+  const query = new URLSearchParams({ find: field.value, ...(how && { [how]: "1" }) });
+  const response = await fetch(`${picker.dataset.url}?${query}`).catch(() => null);
+  const text = response && response.status < 500 ? await response.text() : "";
+  if (number !== asked || !text) return;
+  byId("model-alert").textContent = "";
+  if (!response.ok) return void (await swap(text));
+  const before = selected()?.dataset.model;
+  await swap(text);
+  const rows = options();
+  select(rows.find((row) => row.dataset.model === before) ?? rows.find((row) => "current" in row.dataset) ?? rows[0]);
+}
+
+const options = () => [...picker.querySelectorAll("[role=option]")];
+const selected = () => picker.querySelector("[role=option][aria-selected=true]");
+
+function select(row) {
+  selected()?.setAttribute("aria-selected", "false");
+  field.removeAttribute("aria-activedescendant");
+  if (!row) return;
+  row.setAttribute("aria-selected", "true");
+  field.setAttribute("aria-activedescendant", row.id);
+  row.scrollIntoView({ block: "nearest" });
+}
+
+on("input", "#find-model", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    select(null);
+    draw();
+  }, PAUSE);
+});
+
+on("keydown", "#find-model", (_field, event) => {
+  if (event.isComposing) return;
+  const rows = options();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step && rows.length) select(rows.at((rows.indexOf(selected()) + step) % rows.length));
+  else if (event.key === "Enter") selected() && choose(selected().dataset);
+  else return;
+  event.preventDefault();
+});
+
+on("click", "#model-picker [role=option]", (row) => choose(row.dataset));
+on("click", "#model-picker [data-own-model]", (button) => choose({ model: "", name: button.dataset.name }));
+on("click", "#model-picker [data-look-again]", () => {
+  field.focus();
+  draw("anew");
+});
+
+async function choose({ model, name }) {
+  const address = again;
+  picker.hidePopover();
+  if (address) return askAgain(address, model);
+  const answer = await send(picker.dataset.choose, { model });
+  await show(answer);
+  if (answer.ok) byId("status").textContent = `${name} answers from now on.`;
+  else if (answer.error) byId("say-alert").textContent = answer.error;
+}
+
+// The narrow head has no tags: the menu names the model
+
+always(() => {
+  const name = byId("model")?.querySelector(".truncate").textContent;
+  if (name) byId("menu-model").querySelector("span").textContent = `Model: ${name}`;
+});
