@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from agents.models import OAuthLogin, ToolCall, ToolSource
+from agents.tools.integrations.mcp import SignInNeeded
 from agents.tools.integrations.openapi import http
 from agents.tools.integrations.tools import operation_names, source_tools
 from tests.agents.petstore import petstore
@@ -224,3 +225,26 @@ def test_a_call_whose_tool_is_the_same_is_carried_out(owner, source, pets):
     drive()
     assert calls_of(c)[0].state == "done"
     assert len({tool.identity for tool in source_tools()}) == 6
+
+
+def test_a_client_id_is_entered_in_the_form_and_its_secret_is_never_shown(owner, monkeypatch):
+    ToolSource.objects.create(
+        name="pets", kind="mcp", url="https://g.example/mcp", sign_in="wanted", tools=[]
+    )
+    page = html(owner.get("/settings/tools/?source=pets"))
+    assert "http://testserver/settings/tools/signed-in" in page, "what to register there"
+
+    async def wants_a_sign_in(server):
+        raise SignInNeeded("Nobody has signed in.")
+
+    monkeypatch.setattr("agents.tools.integrations.mcp.list_tools", wants_a_sign_in)
+    given = {"client_id": "planside-1", "client_secret": "hush-hush-1"}
+    assert save(owner, where="https://g.example/mcp", **given).status_code == 200
+    assert (now().client_id, now().client_secret) == ("planside-1", "hush-hush-1")
+    assert now().sign_in == "wanted"
+    page = html(owner.get("/settings/tools/?source=pets"))
+    listed = owner.get("/api/tools").content.decode()
+    assert "planside-1" in page and "hush-hush-1" not in page + listed
+    assert '"has_client_secret": true' in listed
+    save(owner, where="https://g.example/mcp", client_id="planside-2")
+    assert (now().client_id, now().client_secret) == ("planside-2", ""), "it went with the first"

@@ -37,6 +37,30 @@ def home(tmp_path_factory):
     return home
 
 
+def test_a_service_is_changed_and_what_is_not_named_stays(home):
+    pytest.importorskip("mcp", reason="the package mcp is not installed")
+    given = ("--mcp", COMMAND, "--header", "TOKEN=tok-12345", "--timeout", "9")
+    assert tools(home, "add", "changing", *given).returncode == 0
+    done = tools(home, "change", "changing", "--allow", "echo", "--allow", "co*", "--json")
+    assert done.returncode == 0, done.stderr
+    changed = json.loads(done.stdout)
+    assert {each["name"] for each in changed["tools"] if each["allowed"]} == {
+        "changing__echo",
+        "changing__count",
+    }
+    assert (changed["timeout_s"], changed["headers"]) == (9, ["TOKEN"])
+    assert "changing__fail  (not allowed)" in tools(home, "test", "changing").stdout
+    assert "is called 'ecco'" in refused(home, "change", "changing", "--allow", "ecco")
+    another = ("--mcp", f"{COMMAND} other")
+    assert "enter environment variables again" in refused(home, "change", "changing", *another)
+    assert "stays of its kind" in refused(
+        home, "change", "changing", "--openapi", "http://x.example"
+    )
+    free = tools(home, "change", "changing", "--allow", "*", "--forget", "headers", "--json")
+    assert json.loads(free.stdout)["note"] == "" and json.loads(free.stdout)["headers"] == []
+    assert tools(home, "remove", "changing").returncode == 0
+
+
 def still_running(script):
     found = subprocess.run(["pgrep", "-f", str(script)], capture_output=True, text=True)
     return {int(pid) for pid in found.stdout.split()} - {os.getpid()}

@@ -70,7 +70,9 @@ class Command(PlainCommand):
             return
         self.stdout.write(line(row))
         for tool in row.tools:
-            self.stdout.write(f"  {tool.name}{'  (reads)' if tool.read_only else ''}")
+            marks = {"reads": tool.read_only, "not allowed": not tool.allowed}
+            said = "".join(f"  ({words})" for words, is_so in marks.items() if is_so)
+            self.stdout.write(f"  {tool.name}{said}")
         if row.note:
             self.stdout.write(row.note)
 
