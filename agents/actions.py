@@ -25,7 +25,8 @@ from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation, wake_after_commit
 from agents.llm.providers import resolve
-from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
 
@@ -217,21 +218,22 @@ def stop_reply(conversation: Conversation, by: Actor) -> Turn | None:
 
 def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
     """Queued messages after a stop go back to the composer: all of them, in the order they were
-    sent in, and before what was typed since."""
+    sent in. They are kept beside the draft, which pages go on saving without having seen them."""
     sent = Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq")
-    typed = Conversation.objects.values_list("draft", flat=True).get(pk=conversation.pk)
-    texts = [*sent.values_list("text", flat=True), typed]
-    conversation.draft = "\n\n".join(text for text in texts if text.strip())
-    Conversation.objects.filter(pk=conversation.pk).update(draft=conversation.draft)
-    for turn in queued:
-        drop_queued(turn)
+    text = "\n\n".join(text for text in sent.values_list("text", flat=True) if text.strip())
+    seq = max((drop_queued(turn) for turn in queued), default=0)
+    if not text:
+        return
+    conversation.refresh_from_db(fields=["given_back"])
+    conversation.given_back = [*conversation.given_back, GivenBack(seq=seq, text=text)]
+    conversation.save(update_fields=["given_back"])
 
 
-def drop_queued(turn: Turn) -> None:
-    conversation_id = turn.conversation_id
-    pk = turn.pk
+def drop_queued(turn: Turn) -> int:
+    """Answers with the number of the event."""
+    conversation_id, pk = turn.conversation_id, turn.pk
     branches.drop(turn)
-    events.record(conversation_id, "turn.discarded", f"turn:{pk}")
+    return events.record(conversation_id, "turn.discarded", f"turn:{pk}")
 
 
 @transaction.atomic
@@ -280,13 +282,20 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
 def save_draft(conversation: Conversation, text: str, seen: int | None = None) -> bool:
     """What stands in the message box of a page that has `seen` the events up to this one.
 
-    A stop puts messages back into the draft: who has not seen that does not write over them.
+    What stops have given back since is no part of it, and stays beside it. A draft that is older
+    than what the stored one holds is refused.
     """
     lock_conversation(conversation.pk)
-    given_back = Event.objects.filter(conversation=conversation, type="turn.discarded")
-    if seen is not None and given_back.filter(seq__gt=seen).exists():
+    row = Conversation.objects.only("seq", "draft", "draft_seq", "given_back").get(
+        pk=conversation.pk
+    )
+    shown = row.seq if seen is None else seen
+    if shown < row.draft_seq:
         return False
-    Conversation.objects.filter(pk=conversation.pk).update(draft=text[:LONGEST_MESSAGE])
+    held = [each["seq"] for each in row.given_back if each["seq"] <= shown]
+    row.draft, row.draft_seq = text, max([row.draft_seq, *held])
+    row.given_back = [each for each in row.given_back if each["seq"] > shown]
+    row.save(update_fields=["draft", "draft_seq", "given_back"])
     return True
 
 

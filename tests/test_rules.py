@@ -422,7 +422,7 @@ def test_r23_messages_queued_behind_a_stopped_reply_do_not_go_out_by_themselves(
 
     happening(story)
     c.refresh_from_db()
-    assert c.draft == "second", "what was not sent is back in the composer"
+    assert c.unsent == "second", "what was not sent is back in the composer"
 
 
 def test_every_version_of_the_text_is_kept_with_its_author_and_explanation():

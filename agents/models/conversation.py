@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -9,9 +11,18 @@ from django.db.models import Q
 from agents.models import fields
 
 
+class GivenBack(TypedDict):
+    """The messages that one stop gave back, and the number of the event that says so."""
+
+    seq: int
+    text: str
+
+
 class Conversation(models.Model):
     """A thread of messages with one agent. `seq` counts its events, without gaps.
 
+    `draft` is what the message box of a page held, `given_back` what stops have put into it that no
+    page has saved yet; up to `draft_seq` the draft holds it.
     `provider` and `model` answer here in place of the agent's own, if they are set.
     """
 
@@ -19,6 +30,10 @@ class Conversation(models.Model):
     agent_id = fields.CharField(max_length=64)
     title = fields.CharField(max_length=200, blank=True)
     draft = fields.TextField(blank=True)
+    draft_seq = models.PositiveBigIntegerField(default=0, db_default=0)
+    given_back: models.Field[list[GivenBack], list[GivenBack]] = fields.JSONField(
+        default=list, db_default=[]
+    )
     seq = models.PositiveBigIntegerField(default=0)
     cleared_seq = models.PositiveBigIntegerField(default=0)
     # The event with which another alternative was last shown; 0 while there is none.
@@ -36,6 +51,12 @@ class Conversation(models.Model):
 
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"
+
+    @property
+    def unsent(self) -> str:
+        """What stands in the message box of a page that is opened now."""
+        texts = [*(each["text"] for each in self.given_back), self.draft]
+        return "\n\n".join(text for text in texts if text.strip())
 
 
 class Message(models.Model):

@@ -46,14 +46,7 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
 
 @verb(alert="say-alert")
 def stop(request: HttpRequest, conversation: Conversation, by: str) -> None:
-    keep_typed(request, conversation)
     actions.stop_reply(conversation, by)
-
-
-def keep_typed(request: HttpRequest, conversation: Conversation) -> None:
-    """What stands in the message box now; what a stop gives back is put before it."""
-    if "text" in request.POST:
-        actions.save_draft(conversation, request.POST["text"], seen_by(request))
 
 
 @verb(alert="say-alert")

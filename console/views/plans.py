@@ -19,7 +19,6 @@ from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing
 from console.views.conversations import person
-from console.views.messages import keep_typed
 from plans import actions, search
 from plans.attempts import why_over
 from plans.expected_version import plan_in
@@ -75,7 +74,6 @@ def beside(request: HttpRequest, conversation: Conversation, by: str) -> None:
 
 @verb(alert="say-alert")
 def cancel_asking(request: HttpRequest, conversation: Conversation, by: str) -> None:
-    keep_typed(request, conversation)
     asking = number(request.POST.get("asking"))
     if asking is None:
         raise Invalid(UNNAMED)

@@ -17,11 +17,14 @@ const menu = byId("commands");
 let chosen = 0;
 let saving = 0;
 let sending = 0;
-let returned = byId("actions")?.dataset.draft ?? "";
+/** Whether something stands in the box that no request to save it has taken along. */
+let isUnsaved = false;
+/** The last event that this page had shown when it was saved. */
+let savedAt = Number(byId("actions")?.dataset.seq);
+/** The event of the last stop whose messages stand in the box. */
+let taken = savedAt;
 /** Messages that did not get through while something else was being typed. */
 let lost = [];
-/** Drafts saved from here: the server's echo of one is no text given back. */
-const saved = new Set();
 
 atStart(() => {
   if (!form) return;
@@ -33,7 +36,8 @@ atStart(() => {
   box.addEventListener("blur", () => hideMenu());
   menu.addEventListener("pointerdown", (event) => event.preventDefault());
   form.addEventListener("submit", onSubmit);
-  addEventListener("pagehide", () => saving && saveDraft(true));
+  addEventListener("pagehide", () => isUnsaved && leave());
+  takeLeft();
   window.takeHeldMessages?.().forEach(say);
   if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
 });
@@ -59,33 +63,42 @@ function onSubmit(event) {
 /** Messages go one after the other, each with the plan and version that its sender saw. */
 function say(text) {
   clearTimeout(saving);
-  saving = 0;
+  isUnsaved = false;
   const values = { ...Object.fromEntries(new FormData(form)), text };
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
   return inTurn("composer", () => post(values));
 }
 
 async function post(values) {
-  sending += 1; // the box is empty for now; a draft that the server still knows is not for it
+  sending += 1;
   const answer = await send(form.action, values);
   await show(answer);
   sending -= 1;
   if (!answer.ok) return giveBack(values.text, answer.error);
-  saved.clear();
   byId("log").scrollTop = 0;
-  if (box.value) saveSoon();
+  nameLostAgain();
+  if (typed()) saveSoon();
 }
 
 /** It stands in the box again; beside what was typed meanwhile it is named instead. */
 function giveBack(text, isLost) {
-  const alert = byId("say-alert");
-  const reason = isLost ? "Not sent" : alert.textContent.replace(/\.$/, "");
   if (!box.value) box.value = text;
   else lost.push(text);
-  const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
-  alert.replaceChildren(`${reason}${named.length ? ":" : ""}${named.join(",")}. `);
-  if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
+  nameLost(isLost ? "Not sent" : byId("say-alert").textContent, isLost);
   saveSoon();
+}
+
+function nameLost(sentence, isLost = false) {
+  const alert = byId("say-alert");
+  const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
+  alert.replaceChildren(`${sentence.replace(/\.$/, "")}${named.length ? ":" : ""}${named.join(",")}. `);
+  if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
+}
+
+/** What was done since has put its own sentence, or none, in the place of this one. */
+function nameLostAgain() {
+  const alert = byId("say-alert");
+  if (!sending && lost.length && !alert.querySelector("[data-again]")) nameLost(alert.textContent || "Not sent");
 }
 
 function link(textContent, name) {
@@ -111,50 +124,83 @@ on("click", "#say-alert [data-discard]", () => {
 // The draft
 
 function saveSoon() {
+  isUnsaved = true;
   clearTimeout(saving);
   saving = setTimeout(saveDraft, DRAFT_PAUSE);
 }
 
 const typed = () => [...lost, box.value].filter(Boolean).join("\n\n");
 
-/** Never before a message that was sent earlier, which empties the draft. What is refused was typed
- * before a stop gave something back that the page does not show yet: it is saved when it does. */
+/** Never before a message that was sent earlier, which empties the draft. What is refused is older
+ * than what another page has saved since a stop: it is saved again when this page shows that. */
 function saveDraft(leaving) {
-  saving = 0;
   const text = typed();
   const seen = headers();
   const keepalive = leaving === true;
   const store = async () => {
+    if (text === typed()) isUnsaved = false;
+    savedAt = Number(seen["Planside-Seen"]);
     const body = new URLSearchParams({ text });
     const address = box.dataset.draftUrl;
     const answer = await fetch(address, { method: "POST", headers: seen, body, keepalive }).catch(() => null);
     await answer?.text().catch(() => ""); // what nobody reads the browser aborts
     if (answer?.status === 409 && text === typed()) saveSoon();
   };
-  saved.add(text);
   return keepalive ? store() : inTurn("composer", store);
 }
 
-/** What the server says about the box: its invitation, whether a reply is written, a draft given
- * back after a stop. */
+const leftHere = `unsent-${byId("app")?.dataset.conversation}`;
+const RELOAD = 60_000; // ms
+
+/** A page that is loaded again is often drawn before what this one still saves has arrived. */
+function leave() {
+  saveDraft(true);
+  sessionStorage.setItem(leftHere, JSON.stringify({ text: typed(), taken, at: Date.now() }));
+}
+
+function takeLeft() {
+  const left = JSON.parse(sessionStorage.getItem(leftHere) ?? "null");
+  sessionStorage.removeItem(leftHere);
+  if (!left || Date.now() - left.at > RELOAD) return;
+  const early = box.value === box.defaultValue ? "" : box.value;
+  box.value = joined(left.text, early);
+  taken = left.taken;
+  saveSoon();
+}
+
+const joined = (...texts) => texts.filter((each) => each.trim()).join("\n\n");
+
+/** What the server says about the box: its invitation, whether a reply is written, messages given
+ * back by a stop, and whether a draft is kept: a message of another page empties it. */
 always(() => {
   const actions = byId("actions");
   if (!actions) return;
   box.placeholder = actions.dataset.placeholder;
   form.toggleAttribute("data-busy", "busy" in actions.dataset);
-  if (sending) return;
-  const draft = actions.dataset.draft ?? "";
-  const isNew = draft !== returned && !saved.has(draft);
-  if (isNew && draft.endsWith(box.value) && (box.value || !saving)) putBack(draft);
-  returned = draft;
+  nameLostAgain();
+  takeGivenBack(actions);
+  const isKept = "draft" in actions.dataset || isUnsaved || sending;
+  if (typed() && !isKept && Number(actions.dataset.seq) > savedAt) saveSoon();
 });
 
-/** A draft that ends with what stands in the box holds all of it: nothing typed is lost. It is
- * saved again, as an earlier saving may still be on its way and arrive behind it. */
-function putBack(draft) {
-  box.value = draft;
+/** What a stop gave back comes before what is being typed, and the caret stays where it is. */
+function takeGivenBack(actions) {
+  const all = [...actions.querySelectorAll("[data-given-back]")];
+  const comes = all.filter(({ dataset }) => Number(dataset.givenBack) > taken);
+  if (!comes.length) return;
+  taken = Number(comes.at(-1).dataset.givenBack);
+  const text = comes.map(({ value }) => value).join("\n\n");
+  if (box.value.trim()) box.setRangeText(`${text}\n\n`, 0, 0, "preserve");
+  else box.value = text;
   saveSoon();
 }
+
+/** Text that has lost its place elsewhere on the page. */
+document.addEventListener("planside:hand-over", ({ detail: text }) => {
+  box.value = joined(box.value, text);
+  saveSoon();
+  box.focus();
+});
 
 // Beginnings
 

@@ -101,6 +101,46 @@ def test_a_draft_saved_before_sending_does_not_come_back(product, open_tab):
     expect(tab.log.get_by_text("said once")).to_be_visible()
 
 
+def test_what_was_typed_just_before_a_reload_is_there_after_it(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("ERR_FAILED")
+    tab.page.route("**/draft", lambda route: route.abort())
+    tab.message.press_sequentially("typed a moment ago")
+    tab.page.reload()
+    expect(tab.message).to_have_value("typed a moment ago")
+    tab.page.unroute("**/draft")
+    with tab.page.expect_response(lambda answer: saves(answer, "typed a moment ago!")):
+        tab.message.press_sequentially("!")
+
+
+def test_what_was_not_sent_is_still_named_after_something_else_was(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("ERR_FAILED")
+    held = tab.hold("**/say")
+    tab.say("lost on the way")
+    tab.message.press_sequentially("written since")
+    held[0].abort()
+    expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
+    tab.page.unroute("**/say")
+    tab.page.keyboard.press("Enter")
+    expect(tab.log.locator(".own-message")).to_have_text(["written since"])
+    expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
+    tab.button("Try again").click()
+    expect(tab.log.locator(".own-message")).to_have_text(["written since", "lost on the way"])
+    expect(tab.alerts).to_have_count(0)
+
+
+def test_a_message_of_another_tab_takes_no_draft_away(product, open_tab):
+    chat = product.conversation("scripted")
+    tab, other = open_tab().chat(chat), open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    with tab.page.expect_response(lambda answer: saves(answer, "typed here")):
+        tab.message.press_sequentially("typed here")
+    with tab.page.expect_response(lambda answer: saves(answer, "typed here")):
+        other.say("said there")
+    expect(tab.message).to_have_value("typed here")
+
+
 def test_the_list_of_commands_goes_when_the_message_does(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.message.press_sequentially("/help")

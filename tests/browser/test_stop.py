@@ -2,6 +2,9 @@
 
 from playwright.sync_api import expect
 
+from tests.browser.tab import LIVE
+from tests.browser.test_tabs import wait_for
+
 
 def test_what_was_queued_and_what_is_being_typed_is_in_the_box_after_a_stop(product, open_tab):
     chat = product.conversation("scripted")
@@ -18,3 +21,78 @@ def test_what_was_queued_and_what_is_being_typed_is_in_the_box_after_a_stop(prod
     tab.page.reload()
     expect(tab.message).to_have_value("second\n\nthird\n\nfourth\n\nhalf a wo")
     assert tab.faults() == []
+
+
+def test_what_is_typed_between_the_stop_and_its_being_drawn_is_kept_beside_it(product, open_tab):
+    tab = answering(product, open_tab, "second")
+    held = tab.hold("**/stop")
+    tab.message.press_sequentially("half a wo")
+    tab.button("Stop the reply").click()
+    tab.message.press_sequentially("rd and mo")
+    wait_for(tab, lambda: held)
+    held[0].continue_()
+    both = "second\n\nhalf a word and more"
+    expect(tab.message).to_have_value("second\n\nhalf a word and mo")
+    tab.page.keyboard.type("re")  # the caret is where it was
+    expect(tab.message).to_have_value(both)
+    tab.page.reload()
+    expect(tab.message).to_have_value(both)
+
+
+def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(product, open_tab):
+    tab = answering(product, open_tab, "second", deaf=True)
+    tab.message.press_sequentially("half a word")
+    with tab.page.expect_response("**/stop"):
+        tab.button("Stop the reply").click()
+    tab.message.press_sequentially(" and more")
+    tab.page.reload()
+    expect(tab.message).to_have_value("second\n\nhalf a word and more")
+
+
+def test_what_is_sent_between_the_stop_and_its_being_drawn_does_not_come_back(product, open_tab):
+    tab = answering(product, open_tab, "second")
+    held = tab.hold("**/stop")
+    tab.message.press_sequentially("sent behind it")
+    tab.button("Stop the reply").click()
+    wait_for(tab, lambda: held)
+    said = tab.hold("**/say")
+    tab.message.press("Enter")
+    wait_for(tab, lambda: said)
+    held[0].continue_()
+    expect(tab.message).to_have_value("second")
+    said[0].continue_()
+    expect(tab.log).to_contain_text("sent behind it")
+    expect(tab.message).to_have_value("second")
+
+
+def test_a_stop_in_another_tab_gives_back_to_what_is_typed_in_this_one(product, open_tab):
+    tab = answering(product, open_tab, "second")
+    other = open_tab(tab.page.url.removeprefix(product.address))
+    tab.message.press_sequentially("typed here")
+    other.button("Stop the reply").click()
+    expect(other.message).to_have_value("second")
+    expect(tab.message).to_have_value("second\n\ntyped here")
+
+
+def answering(product, open_tab, queued, deaf=False):
+    """A tab in which a message waits behind a reply; a deaf one hears of nothing after that."""
+    tab = open_tab()
+    tab.expects("WebSocket", "ERR_FAILED", "409")
+    sockets = []
+
+    def route(socket):
+        sockets.append(socket)
+        server = socket.connect_to_server()
+        server.on_message(lambda frame: socket.send(frame) if sockets else None)
+
+    tab.page.route_web_socket("**/ws/**", route)
+    tab.chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say(queued)
+    expect(tab.log.get_by_text("Waiting to send")).to_be_visible()
+    if deaf:
+        sockets.clear()
+        tab.page.route("**/changes*", lambda route: route.abort())
+    return tab

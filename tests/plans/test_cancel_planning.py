@@ -134,7 +134,7 @@ def test_what_was_said_behind_the_request_goes_back_to_the_composer():
     talk.save_draft(c, "one more th")
     actions.cancel_request(c, "alice")
     c.refresh_from_db()
-    assert c.draft == "and be brief\n\nand in French\n\none more th"
+    assert c.unsent == "and be brief\n\nand in French\n\none more th"
     assert texts(c, role="user") == ["/plan tidy up"]
 
 
