@@ -259,6 +259,14 @@ def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> st
     return partial("earlier-cleared" if cleared else "earlier", "outerHTML", mark_safe(html))
 
 
+def turn_of(now: ConversationState, message: int) -> str:
+    """The whole group that a message stands in; nothing if it is not in view."""
+    turn = Message.objects.filter(pk=message, turn__isnull=False).values("turn")
+    rows = read_messages(now.conversation)
+    groups = groups_of(rows.filter(Q(pk=message) | Q(turn__in=turn)))
+    return "".join(append("thread", Thread(now).group(group)) for group in groups)
+
+
 def streamed(message_id: int, blocks: Sequence[tuple[int, str]]) -> str:
     """Blocks of a growing message; the browser replaces those it has and adds the others.
 

@@ -54,6 +54,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(CONVERSATION + "turns/<int:turn>/show", messages.show, name="show-alternative"),
     path(CONVERSATION + "turns/<int:turn>/text", messages.reply_text, name="reply-text"),
     path(CONVERSATION + "messages/<int:message>/edit", messages.edit, name="message-edit"),
+    path(CONVERSATION + "messages/<int:message>/turn", conversations.turn, name="turn"),
     path(CONVERSATION + "messages/<int:message>/discard", messages.discard, name="discard"),
     path(CONVERSATION + "messages/<int:message>/try", messages.try_now, name="try-now"),
     path(CONVERSATION + "calls/<int:call>/decide", messages.decide, name="decide"),

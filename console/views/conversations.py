@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, QuerySet, Sum, When
+from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, When
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
@@ -75,7 +75,7 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
 def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:
     """The list of conversations as every page has it, grouped as this browser remembers."""
     user, group = person(request), group_of(request.COOKIES.get("group"))
-    list_tag = sidebar_tag(user, group, current)
+    list_tag, _ = sidebar_tag(user, group, current)
     agents = agents_of(user)
     groups = grouped(user, agents, by_date=group == "date", current=current)
     return {"group": group, "agents": agents, "groups": groups, "list_tag": list_tag}
@@ -86,21 +86,31 @@ def group_of(wanted: str | None) -> str:
 
 
 @prepared
-def newest_but(owner: int, current: int) -> QuerySet[Conversation, tuple[int, datetime]]:
-    """How many there are besides this one, and when the last of them changed; no row for none."""
-    others = Conversation.objects.filter(owner=owner, parent_call=None).exclude(pk=current)
-    of_owner = others.values("owner").annotate(count=Count("pk"), last=Max("updated_at"))
-    return of_owner.values_list("count", "last")
+def newest_but(
+    owner: int, current: int
+) -> QuerySet[Conversation, tuple[int, datetime | None, int | None]]:
+    """How many there are besides this one, when the last of them changed, and the number of this
+    one's last event; no row for none."""
+    own = Conversation.objects.filter(owner=owner, parent_call=None)
+    others = ~Q(pk=current)
+    of_owner = own.values("owner").annotate(
+        count=Count("pk", filter=others),
+        last=Max("updated_at", filter=others),
+        shown=Max("seq", filter=Q(pk=current)),
+    )
+    return of_owner.values_list("count", "last", "shown")
 
 
-def sidebar_tag(user: User, group: str, current: int | None) -> str:
+def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
     """Another one when a conversation has come, gone or changed, or a day has ended; one query.
 
-    The conversation on the page does not count: its socket brings its row.
+    The conversation on the page does not count, as its socket brings its row; the number of its
+    last event comes with the tag.
     """
-    count, last = newest_but.first(owner=user.pk, current=current or 0) or (0, None)
+    nothing = (0, None, None)
+    count, last, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
     changed = last.isoformat() if last else ""
-    return f'"{group}-{count}-{changed}-{timezone.now().date()}"'
+    return f'"{group}-{count}-{changed}-{timezone.now().date()}"', shown or 0
 
 
 @require_GET
@@ -125,7 +135,9 @@ def sidebar(request: HttpRequest) -> HttpResponse:
         html = render_to_string("conversation/_conversations.html", context)
         return replace("conversations", html)
 
-    response = unless_known(request, sidebar_tag(user, group, current), draw)
+    tag, seq = sidebar_tag(user, group, current)
+    response = unless_known(request, tag, draw)
+    response.headers["Planside-Seq"] = str(seq)
     if "group" in request.GET:
         year = 60 * 60 * 24 * 365
         response.set_cookie("group", group, max_age=year, samesite="Lax", httponly=True)
@@ -142,14 +154,28 @@ def show_earlier(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(fragments.earlier(now, before, cleared=is_cleared))
 
 
-# The polls beside the socket. Each answers 304 from a few indexed columns when nothing is new.
+@require_GET
+def turn(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+    """The whole turn of a message, for a page on which it began before "Show earlier"."""
+    now = read_state(own_conversation(request, pk).pk)
+    html = fragments.turn_of(now, message)
+    if not html:
+        raise Http404
+    return HttpResponse(html, headers={"Planside-Seq": str(now.seq)})
+
+
+# The polls beside the socket. Each answers 304 from a few indexed columns when nothing is new, and
+# names the last event: a page whose socket brings nothing learns so that something is missing.
 
 
 @require_GET
 def drawer(request: HttpRequest, pk: int) -> HttpResponse:
     """Every five seconds while the drawer is open, whatever the socket says."""
-    tag = f'"{pk}-{seq_of(request, pk)}-{progress_tag(pk)}"'
-    return unless_known(request, tag, lambda: fragments.drawer(pk))
+    seq = seq_of(request, pk)
+    tag = f'"{pk}-{seq}-{progress_tag(pk)}"'
+    response = unless_known(request, tag, lambda: fragments.drawer(pk))
+    response.headers["Planside-Seq"] = str(seq)
+    return response
 
 
 @prepared

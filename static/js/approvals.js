@@ -1,5 +1,5 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
-import { always, byId, on } from "./dom.js";
+import { always, byId, moveInto, on } from "./dom.js";
 import { close } from "./drawer.js";
 
 const cardOf = (element) => element.closest("[data-approval]");
@@ -15,6 +15,81 @@ function ask(card, why) {
   card.toggleAttribute("hx-morph-skip", why);
   card.querySelector(why ? "textarea" : "[data-deny]").focus();
 }
+
+// A reason is being written, and the call is settled without it: what happened is shown, and below it
+// what was typed.
+
+document.addEventListener("planside:redraw", ({ detail: root }) => {
+  for (const form of document.querySelectorAll(".log [data-why]:not([hidden])")) keep(form, root);
+});
+
+function keep(form, root) {
+  const { id } = form.closest("article");
+  const fresh = root.id === id ? root : root.querySelector(`#${id}`);
+  const card = cardOf(form);
+  if (card && !form.elements.reason.value.trim()) return;
+  if (!fresh) return root.id === "thread" ? handOver(form) : undefined;
+  if (card && fresh.querySelector(`#${card.id}`)) return;
+  fresh.append((card ? moveBelow(form, card) : form.parentElement).cloneNode(false));
+}
+
+/** One that is on its way from here is not in view until it is refused. */
+function moveBelow(form, card) {
+  const box = document.createElement("div");
+  box.id = `reason-${card.dataset.approval}`;
+  box.className = "ask";
+  box.dataset.reasonOf = card.dataset.approval;
+  box.setAttribute("hx-morph-skip", "");
+  box.hidden = "sent" in form.dataset;
+  card.closest("article").append(box);
+  moveInto(box, form);
+  form.querySelector("[data-undeny]").parentElement.remove();
+  form.querySelector("[data-settled]").hidden = false;
+  form.querySelector("[role=alert]").textContent = "Settled elsewhere. Your text is kept.";
+  return box;
+}
+
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  if (ctx.sourceElement.matches("[data-why]")) ctx.sourceElement.dataset.sent = "";
+});
+document.addEventListener("planside:answered", ({ detail }) => answered(detail.element, detail.ok));
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => ctx && answered(ctx.sourceElement, false));
+
+function answered(form, ok) {
+  if (!form.matches("[data-why]")) return;
+  delete form.dataset.sent;
+  const box = form.closest("[data-reason-of]");
+  if (box && ok) box.remove();
+  else if (box) box.hidden = false;
+}
+
+// Before its own listener, which would ask for a no again.
+document.addEventListener(
+  "submit",
+  (event) => {
+    if (!event.target.matches("[data-reason-of] form")) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    toMessageBox(event.target);
+  },
+  true,
+);
+
+function toMessageBox(form) {
+  form.closest("[data-reason-of]").remove();
+  handOver(form);
+}
+
+function handOver(form) {
+  document.dispatchEvent(new CustomEvent("planside:hand-over", { detail: form.elements.reason.value }));
+}
+
+on("click", "[data-to-message-box]", (button) => toMessageBox(button.form));
+on("click", "[data-discard-reason]", (button) => {
+  const box = button.closest("[data-reason-of]");
+  box.remove();
+  byId(`call-${box.dataset.reasonOf}`)?.firstElementChild.focus();
+});
 
 on("keydown", "[data-approval]", (card, event) => {
   const why = card.querySelector("[data-why]");

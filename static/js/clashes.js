@@ -1,6 +1,6 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
-import { byId, on } from "./dom.js";
+import { byId, moveInto, on } from "./dom.js";
 import { HELD, complain, editors, formOf, isOwnNews, missed } from "./editor.js";
 import { compare } from "./versions.js";
 
@@ -56,9 +56,7 @@ function movedBelow(row) {
   for (const name of HELD) box.dataset[name] = row.dataset[name];
   box.setAttribute("hx-morph-skip", "");
   byId("plan-scroll").append(box);
-  const form = formOf(row);
-  if (box.moveBefore) box.moveBefore(form, null);
-  else box.append(form);
+  moveInto(box, formOf(row));
   for (const name of HELD) delete row.dataset[name];
   row.removeAttribute("hx-morph-skip");
   return box;

@@ -24,6 +24,14 @@ export function always(act) {
   atStart(act);
 }
 
+/** Move an element to the end of `place`; who types in it goes on. */
+export function moveInto(place, element) {
+  if (place.moveBefore) return place.moveBefore(element, null);
+  const held = document.activeElement;
+  place.append(element);
+  if (element.contains(held)) held.focus();
+}
+
 /** Whether the drawer is in view. */
 export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open";
 

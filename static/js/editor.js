@@ -196,8 +196,8 @@ async function remove(row) {
 // Saved with the start
 
 /** The open editors were saved together with the start. */
-document.addEventListener("planside:answered", ({ target, detail }) => {
-  if (target.id === "start" && detail.ok) ofThisPlan().forEach(closeEditor);
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (element.id === "start" && ok) ofThisPlan().forEach(closeEditor);
 });
 
 document.addEventListener("htmx:config:request", (event) => {

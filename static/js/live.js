@@ -1,6 +1,6 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
 import { always, atStart, byId, cursor, isDrawerOpen } from "./dom.js";
-import { headers, reached, signedOut, swap } from "./requests.js";
+import { headers, poll, reached, signedOut, swap } from "./requests.js";
 
 const EVERY = 5000; // ms between two polls
 const AWAY = 2000; // the same while nothing answers
@@ -22,7 +22,8 @@ const NOTES = {
 const status = byId("connection");
 const tags = new Map();
 let socket = null;
-let isUp = false;
+let since = 0; // when the socket was opened
+let isUp = false; // the socket has brought something, and nothing was missed since
 let isOnline = true;
 let isGone = false;
 let shown = "live";
@@ -30,8 +31,9 @@ let hiddenStatus = null; // what the status line said before the page was offlin
 
 // Before the start: the socket may be opened earlier.
 document.addEventListener("htmx:ws:before:connection", onConnecting);
-document.addEventListener("htmx:ws:after:connection", () => settle(true));
+document.addEventListener("htmx:ws:after:message:incoming", () => isUp || settle(true));
 document.addEventListener("htmx:ws:close", onClose);
+document.addEventListener("planside:silence", onSilence);
 always(setNextUrl);
 atStart(() => {
   if (!status) return;
@@ -39,12 +41,13 @@ atStart(() => {
   document.addEventListener("planside:drawer-opened", () => ask(status.dataset.drawerUrl));
   addEventListener("online", () => reconnect());
   addEventListener("offline", () => goOffline());
-  setInterval(() => document.hidden || check(), EVERY);
+  setInterval(() => document.hidden || look(), EVERY);
   setInterval(() => document.hidden || isOnline || check(), AWAY);
 });
 
 function onConnecting(event) {
   socket = event.detail.connection;
+  since = Date.now();
   setNextUrl();
 }
 
@@ -57,6 +60,13 @@ function onClose(event) {
   if (event.detail.code === SIGN_IN) return location.reload();
   isGone = event.detail.code === GONE;
   if (isUp || shown === "live") settle(false);
+}
+
+/** It is open, and others' changes do not come through it. */
+function onSilence() {
+  if (!isUp && shown !== "live") return;
+  settle(false);
+  connect();
 }
 
 function settle(up) {
@@ -84,10 +94,11 @@ function reconnect() {
 /** A new element makes a new connection at once, however long the pause between tries has grown. */
 function connect() {
   if (isUp) return;
-  const old = byId("live");
+  const [old, silent] = [byId("live"), socket?.socket];
   const fresh = old.cloneNode(false);
   fresh.removeAttribute("data-htmx-powered");
   old.replaceWith(fresh);
+  silent?.close();
   htmx.process(fresh);
 }
 
@@ -136,6 +147,14 @@ function note(state) {
 
 // Polls
 
+/** A socket that was opened and has never brought anything gives way to another one. */
+function look() {
+  if (!isUp) say();
+  const isOpen = socket?.socket?.readyState === WebSocket.OPEN;
+  if (!isUp && isOpen && Date.now() - since > EVERY) connect();
+  check();
+}
+
 async function check() {
   if (isGone) return;
   if (isDrawerOpen()) await ask(status.dataset.drawerUrl);
@@ -147,7 +166,7 @@ async function ask(url, key = url) {
   const known = tags.get(key);
   let response;
   try {
-    response = await fetch(url, { headers: { ...headers(), ...(known && { "If-None-Match": known }) } });
+    response = await poll(url, { ...headers(), ...(known && { "If-None-Match": known }) });
   } catch {
     return goOffline();
   }

@@ -33,10 +33,10 @@ function refresh(dialog) {
 }
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
 on("click", "button[data-closes]", (button) => button.closest("dialog").close());
-document.addEventListener("planside:answered", ({ target, detail }) => {
-  if (!detail.ok) return;
-  if (target.matches("form[data-closes]")) target.closest("dialog").close();
-  if (target.matches("[data-toast]")) target.remove();
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (!ok) return;
+  if (element.matches("form[data-closes]")) element.closest("dialog").close();
+  if (element.matches("[data-toast]")) element.remove();
 });
 
 /** Which subtasks the question is about. */

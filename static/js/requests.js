@@ -9,7 +9,8 @@ const BROKE = "Something broke inside Planside. Nothing was changed.";
 export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
 const GONE = "That is gone. Nothing was changed; load the page again.";
 const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
-const LATE = 1000; // ms after which a socket that brings nothing is taken for dead
+const LATE = 1000; // ms after which what a socket has not brought is fetched
+const PATIENCE = 20_000; // ms for the answer of a poll
 
 const PASSING = [LOST, AWAY];
 /** Where it was said that something did not get through. */
@@ -50,9 +51,10 @@ document.addEventListener("htmx:config:request", (event) => {
   ctx.fetch = waits ? (url, request) => inTurn("plan", () => post(url, upToDate(request))) : post;
 });
 
-/** Said before the page shows what was done; htmx's own event comes after that. */
+/** Said before this answer is shown; htmx's own event comes after that. The socket may be faster,
+ * and what was pressed be gone. */
 function answered(element, { ok }) {
-  element.dispatchEvent(new CustomEvent("planside:answered", { bubbles: true, detail: { ok } }));
+  document.dispatchEvent(new CustomEvent("planside:answered", { detail: { element, ok } }));
 }
 
 /** A decision is about the plan and version on the screen: the form's or the dialog's own, as they
@@ -98,24 +100,53 @@ export function signedOut(response) {
   return true;
 }
 
-// What was done is shown
+// What happened is shown
 
 let connection = null;
+let messages = 0; // that the socket has brought
 document.addEventListener("htmx:ws:before:connection", (event) => {
   connection = event.detail.connection;
 });
+document.addEventListener("htmx:ws:before:message:incoming", () => (messages += 1));
 
 /** Resolves when the page shows the event that an answer names. The socket is told that the page
  * waits for it, as not all news is announced; what it does not bring is fetched. */
-async function shown(response) {
+export async function shown(response) {
   const seq = Number(response.headers.get("Planside-Seq"));
   const isShown = () => Number(cursor()) >= seq;
+  if (isShown()) return;
   const socket = connection?.socket;
-  if (!isShown() && socket?.readyState === WebSocket.OPEN) {
+  const before = messages;
+  const isOpen = socket?.readyState === WebSocket.OPEN;
+  if (isOpen) {
     socket.send(String(seq));
     await until(isShown);
   }
-  if (!isShown()) await fetchChanges();
+  if (isShown()) return;
+  await fetchChanges();
+  if (isOpen && messages === before) silence();
+}
+
+const silence = () => document.dispatchEvent(new CustomEvent("planside:silence"));
+let isCatchingUp = false;
+
+/** A GET that comes again, answered with the number of the last event that there is. What does not
+ * answer is told, whatever the socket seems to be. */
+export async function poll(url, headers) {
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(PATIENCE) });
+    catchUp(response);
+    return response;
+  } catch (error) {
+    if (error.name === "TimeoutError") silence();
+    throw error;
+  }
+}
+
+async function catchUp(response) {
+  if (isCatchingUp || !byId("cursor")) return;
+  isCatchingUp = true;
+  await shown(response).finally(() => (isCatchingUp = false));
 }
 
 /** Resolves when it is so, when the socket has closed, or after a second. */

@@ -1,10 +1,11 @@
 // The list of conversations says how the others stand: what waits for the person in one of them is
 // seen from here, and what commands and scripts begin comes by itself.
 import { atStart, byId } from "./dom.js";
-import { headers, signedOut, swap } from "./requests.js";
+import { headers, poll, signedOut, swap } from "./requests.js";
 
 const EVERY = 2000; // ms
 let tag = ""; // of the list on the page
+let isAsking = false;
 
 atStart(() => {
   if (!byId("grouping")) return;
@@ -15,16 +16,18 @@ atStart(() => {
 
 /** Not while somebody looks for a title: what they see stays in place. */
 async function refresh() {
-  if (byId("find")?.value) return;
+  if (isAsking || byId("find")?.value) return;
+  isAsking = true;
   const current = byId("app").dataset.conversation ?? "";
   try {
-    const asked = { headers: { ...headers(), "If-None-Match": tag } };
-    const response = await fetch(`/sidebar?current=${current}`, asked);
+    const response = await poll(`/sidebar?current=${current}`, { ...headers(), "If-None-Match": tag });
     const text = await response.text();
     if (signedOut(response) || response.status !== 200) return;
     tag = response.headers.get("ETag") ?? "";
     await swap(text);
   } catch {
     // live.js says how the connection is
+  } finally {
+    isAsking = false;
   }
 }

@@ -95,8 +95,8 @@ document.addEventListener(
   true,
 );
 
-document.addEventListener("planside:answered", ({ target, detail }) => {
-  if (!detail.ok) return;
-  if (target.matches("[data-goes-back]")) chosen = {};
-  if (target.id === "start") leave();
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (!ok) return;
+  if (element.matches("[data-goes-back]")) chosen = {};
+  if (element.id === "start") leave();
 });

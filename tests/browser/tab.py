@@ -152,7 +152,7 @@ class Tab:
 
         self.page.on("request", note)
         self.page.route(
-            re.compile(r"/c/\d+/(changes|drawer)"),
+            re.compile(r"/c/\d+/(changes|drawer)|/sidebar"),
             lambda route: route.continue_() if sent else route.abort(),
         )
 

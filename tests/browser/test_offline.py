@@ -71,26 +71,71 @@ def test_after_a_moment_offline_the_line_says_again_what_it_said(product, open_t
     expect(line).to_have_text("Scripted is answering")
 
 
+class Hung:
+    """A tab whose socket is open; `is_hung` stops what would come through it."""
+
+    def __init__(self, tab):
+        self.tab, self.named, self.made = tab, [], 0
+        self.is_hung = False
+        tab.page.route_web_socket(re.compile("/ws/"), self.route)
+
+    def route(self, socket):
+        self.made += 1
+        server = socket.connect_to_server()
+        server.on_message(lambda frame: None if self.is_hung else socket.send(frame))
+        socket.on_message(lambda text: self.take(server, text))
+
+    def take(self, server, text):
+        self.named.append(text)
+        if not self.is_hung:
+            server.send(text)
+
+
 def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(product, open_tab):
     tab = open_tab()
-    named = []
-
-    def swallow(socket):
-        server = socket.connect_to_server()
-        server.on_message(lambda frame: None)
-        socket.on_message(lambda text: named.append(text))
-
-    tab.page.route_web_socket(re.compile("/ws/"), swallow)
+    hung = Hung(tab)
     tab.chat(product.scripted("quick"))
     tab.sees_connection(LIVE)
+    hung.is_hung = True
     tab.say("is anybody there")
     expect(tab.log).to_contain_text("is anybody there")
     expect(tab.message).to_have_value("")
+    assert hung.named, "it was asked to bring it"
+    tab.sees_connection(POLLING)
     tab.rename(1, "Renamed in the dark")
     expect(tab.row(1)).to_contain_text("Renamed in the dark")
     tab.sees_plan(version=2)
-    assert named == sorted(named, key=int), "it was asked to bring them"
-    assert len(named) == 2
+
+
+@pytest.mark.parametrize("drawer", ["open", "closed"])
+def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(product, open_tab, drawer):
+    chat = product.scripted("quick")
+    tab = open_tab()
+    hung = Hung(tab)
+    tab.chat(chat)
+    tab.sees_connection(LIVE)
+    if drawer == "closed":
+        tab.button("Close plan").click()
+    tab.page.wait_for_function("document.readyState === 'complete'")
+    hung.is_hung = True
+    product.post(f"/conversations/{chat}/messages", text="/help")
+    expect(tab.log).to_contain_text("begins a new conversation", timeout=A_POLL // 2)
+    tab.sees_connection(POLLING)
+    made = hung.made
+    hung.is_hung = False
+    tab.sees_connection(LIVE)
+    assert hung.made >= made > 1, "it is another socket"
+    product.post(f"/conversations/{chat}/messages", text="/nothing of the kind")
+    expect(tab.log).to_contain_text("/nothing of the kind")
+
+
+def test_a_socket_that_is_silent_from_the_start_is_no_live_connection(product, open_tab):
+    tab = open_tab()
+    hung = Hung(tab)
+    hung.is_hung = True
+    tab.chat(product.scripted("quick"))
+    tab.sees_connection(POLLING)
+    hung.is_hung = False
     tab.sees_connection(LIVE)
 
 

@@ -33,6 +33,23 @@ def test_r7_an_unsaved_edit_is_saved_and_approved_by_one_button(product, open_ta
     assert plan["approved_version"] == plan["version"] == 2
 
 
+def test_r7_an_editor_closes_although_the_start_is_drawn_before_it_is_answered(product, open_tab):
+    chat = product.scripted("hang")
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    tab.edit(3, "Typed and not saved")
+
+    def answer_late(route):
+        answer = route.fetch()
+        tab.sees_plan(state="in_progress")
+        route.fulfill(response=answer)
+
+    tab.page.route("**/plan/approve", answer_late)
+    tab.button("Start with my edits").click()
+    expect(tab.editor("Edit subtask 3")).to_be_hidden()
+    expect(tab.row(3)).to_contain_text("Typed and not saved")
+
+
 def test_r7_an_editor_that_changed_nothing_leaves_the_button_as_it_is(product, open_tab):
     tab = open_tab().chat(product.scripted("quick"))
     tab.button("Edit subtask 1").click()

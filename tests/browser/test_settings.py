@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.tab import A_POLL, A_RUN
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
 
 DOCUMENT = {
     "openapi": "3.0.0",
@@ -197,10 +198,61 @@ def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
     chat, _ = asking
     here, there = open_tab().chat(chat), open_tab().chat(chat)
     here.button("Deny").click()
-    here.page.get_by_label("Tell the agent why (optional)").fill("half a thought")
+    reason = here.page.get_by_label("Tell the agent why (optional)")
+    reason.press_sequentially("half a ")
     there.button("Allow once").click()
+    expect(here.log.get_by_text("allowed once")).to_be_attached()
     expect(here.page.get_by_role("group", name="Let it use write_file?")).to_have_count(0)
+    expect(here.alerts).to_have_text("Settled elsewhere. Your text is kept.")
+    expect(reason).to_be_focused()
+    here.page.keyboard.type("thought")
     here.sees_plan(within=A_RUN, state="done")
+    expect(reason).to_have_value("half a thought")
+    expect(here.button("Deny")).to_have_count(0)
+    assert violations(here) == []
+    here.page.set_viewport_size(DESK)
+    reason.press("Control+Enter")
+    expect(here.message).to_have_value("half a thought")
+    expect(here.message).to_be_focused()
+    expect(here.alerts).to_have_count(0)
+
+
+def test_a_reason_that_is_refused_because_another_tab_was_faster_is_kept(asking, open_tab):
+    chat, _ = asking
+    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here.expects("409")
+    here.button("Deny").click()
+    held = here.hold("**/decide")
+    here.page.get_by_label("Tell the agent why (optional)").fill("not into this folder")
+    here.button("Deny").click()
+    wait_for(here, lambda: held)
+    there.button("Allow once").click()
+    expect(here.log.get_by_text("allowed once")).to_be_attached()
+    expect(here.button("Discard")).to_be_hidden()
+    held[0].continue_()
+    expect(here.button("Discard")).to_be_visible()
+    expect(here.page.get_by_text("was decided already")).to_be_visible()
+    here.button("Discard").click()
+    expect(here.page.get_by_label("Tell the agent why (optional)")).to_have_count(0)
+
+
+def test_a_reason_is_handed_over_when_the_conversation_is_cleared_elsewhere(asking, open_tab):
+    chat, _ = asking
+    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here.button("Deny").click()
+    here.page.get_by_label("Tell the agent why (optional)").fill("not into this folder")
+    there.say("/clear")
+    expect(here.message).to_have_value("not into this folder")
+
+
+def test_a_reason_that_nobody_has_written_goes_with_the_card(asking, open_tab):
+    chat, _ = asking
+    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here.button("Deny").click()
+    there.button("Allow once").click()
+    expect(here.log.get_by_text("allowed once")).to_be_attached()
+    expect(here.page.get_by_label("Tell the agent why (optional)")).to_have_count(0)
+    expect(here.alerts).to_have_count(0)
 
 
 def test_the_question_on_a_phone(asking, open_tab):

@@ -275,3 +275,34 @@ def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(produ
     tab.button("Start plan").click()
     expect(tab.alerts).to_have_text("That plan is gone. Nothing was changed.")
     expect(tab.plan).to_contain_text("No plan here yet")
+
+
+def test_a_turn_from_before_show_earlier_that_goes_on_is_shown_live_in_its_place(
+    product, open_tab, careful
+):
+    chat = product.conversation("scripted")
+    other = open_tab().chat(chat)
+    other.say("write it down")
+    expect(other.button("Allow once")).to_be_visible()
+    for number in range(4):
+        product.post(f"/conversations/{chat}/messages", text=f"/help {number}")
+    many = [f"/help and again {number}" for number in range(100)]
+    for text in many:
+        product.post(f"/conversations/{chat}/messages", text=text)
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    expect(tab.button("Show earlier")).to_be_visible()
+    expect(tab.log).not_to_contain_text("write it down")
+    other.button("Allow once").click()
+    expect(tab.log).to_contain_text("Understood.")
+    first = tab.log.locator("#thread > :is(section, details)").first
+    expect(first).to_contain_text("write it down")
+    expect(first).to_contain_text("Understood.")
+    ids = tab.articles.evaluate_all("all => all.map((each) => each.id)")
+    tab.button("Show earlier").click()
+    expect(tab.log).to_contain_text("/help 0")
+    tab.page.wait_for_function(
+        "count => document.querySelectorAll('#thread article').length > count", arg=len(ids)
+    )
+    ids = tab.articles.evaluate_all("all => all.map((each) => each.id)")
+    assert len(ids) == len(set(ids)), "nothing is shown twice"
