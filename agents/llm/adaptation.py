@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from agents.llm.chat_completions import folded
 from agents.llm.error_bodies import message_in
 from agents.llm.errors import IMAGES, may_mean_images
 from agents.llm.images import count_images
 from agents.llm.lessons import Lessons
+from agents.llm.message_order import folded
 from agents.llm.reply import Json, as_dict, as_text
 from agents.llm.request import ModelRequest
 from agents.llm.simple_schemas import with_simple_schemas

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
-from agents.llm.chat_completions import LEFT_OUT, folded
+from agents.llm.message_order import LEFT_OUT, folded
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from agents.llm.images import behind_results
+from agents.llm.message_order import begun_by_user, folded
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
@@ -42,8 +43,6 @@ from agents.sanitize import sanitize
 
 # Servers that take a system message anywhere.
 LENIENT = ("openai", "azure", "xai", "deepseek", "openrouter", "demo")
-# What begins a conversation whose beginning was left out.
-LEFT_OUT = "(What was said before is left out here.)"
 
 
 class ChatCompletions:
@@ -115,41 +114,6 @@ def messages_for(request: ModelRequest) -> list[Json]:
             own["tool_call_id"] = ids.get(known, known)
         sent.append(own)
     return sent
-
-
-def folded(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """System messages only at the beginning: what is said later goes before the user's next words.
-
-    Many chat templates know no other place for them.
-    """
-    whole: list[ChatMessage] = []
-    waiting = ""
-    for message in messages:
-        if message["role"] == "system" and whole and whole[-1]["role"] != "system":
-            waiting = as_text(message.get("content"))
-        elif waiting and message["role"] == "user":
-            before, content = f"<context>\n{waiting}\n</context>\n\n", message.get("content")
-            parts = [
-                {"type": "text", "text": before},
-                *(content if isinstance(content, list) else []),
-            ]
-            joined = parts if len(parts) > 1 else f"{before}{as_text(content)}"
-            whole.append({**message, "content": joined})
-            waiting = ""
-        else:
-            whole.append(message)
-    return [*whole, {"role": "user", "content": waiting}] if waiting else whole
-
-
-def begun_by_user(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Behind the system messages a user's is first, as Gemini and many chat templates want.
-
-    The oldest messages of a long conversation are left out, wherever that cuts it.
-    """
-    first = next((n for n, each in enumerate(messages) if each["role"] != "system"), None)
-    if first is None or messages[first]["role"] != "assistant":
-        return messages
-    return [*messages[:first], {"role": "user", "content": LEFT_OUT}, *messages[first:]]
 
 
 def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:

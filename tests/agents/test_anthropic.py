@@ -14,10 +14,10 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.chat_completions import LEFT_OUT
 from agents.llm.client import list_models, stream
 from agents.llm.errors import ModelError
 from agents.llm.images import image_part
+from agents.llm.message_order import LEFT_OUT
 from agents.llm.reply import Reply
 from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import FakeModelServer
