@@ -17,6 +17,7 @@ from io import StringIO
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, Field
 
@@ -29,9 +30,6 @@ MOST_CHARACTERS = 60_000  # in one reading
 LARGEST_READ = 10_000_000  # bytes
 LARGEST_WRITE = 2_000_000  # bytes
 MOST_OCCURRENCES = 100  # that are counted: each may take as long as the piece is
-
-# Two lanes of one conversation may edit the same file; the second must see what the first wrote.
-editing = threading.Lock()
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
@@ -157,8 +155,19 @@ def decoded(content: bytes, path: str) -> tuple[str, bool]:
         return content.decode(errors="replace"), False
 
 
+_locks: WeakValueDictionary[Path, threading.Lock] = WeakValueDictionary()
+_finding = threading.Lock()
+
+
+def editing(workspace: Workspace) -> threading.Lock:
+    """One lock for a workspace, while anybody needs it: two lanes may edit the same file, and the
+    second must see what the first wrote."""
+    with _finding:
+        return _locks.setdefault(workspace.root, threading.Lock())
+
+
 def write_file(workspace: Workspace, args: WriteFile) -> str:
-    with editing:
+    with editing(workspace):
         is_new = workspace.write(args.path, encoded(args.content))
     count = len(StringIO(args.content).readlines())
     return f"{'Created' if is_new else 'Wrote'} {display_path(args.path)} ({count:,} lines)."
@@ -179,7 +188,7 @@ def edit_file(workspace: Workspace, args: EditFile) -> str:
     path, old, new = args.path, args.old, args.new
     if not old:
         raise ToolFailed("old is empty; name the piece to replace, or use write_file.")
-    with editing:
+    with editing(workspace):
         text, is_utf8 = decoded(workspace.read(path, LARGEST_WRITE), path)
         if not is_utf8:
             raise ToolFailed(f"{display_path(path)} is not UTF-8 text and cannot be edited.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 from channels.db import database_sync_to_async
@@ -86,11 +86,8 @@ async def tail(
     """
     layer = get_channel_layer()
     assert layer is not None  # the settings always name one
-    channel = await layer.new_channel()
     of_texts = [] if texts is None else [text_group_of(conversation_id)]
     groups = [group_of(conversation_id), *of_texts]
-    for group in groups:
-        await layer.group_add(group, channel)
     is_over = False
     waiting: asyncio.Timeout | None = None
 
@@ -102,10 +99,9 @@ async def tail(
                 waiting.reschedule(0)
 
     session = LiveSession(credential, conversation_id, end)
-    live_sessions().add(session)
-    # Several that were asked for at once may all have been let in.
-    is_over = streams_of(credential.user_id) > settings.SOCKETS_PER_PERSON
-    try:
+    async with listening(layer, groups, session) as channel:
+        # Several that were asked for at once may all have been let in.
+        is_over = streams_of(credential.user_id) > settings.SOCKETS_PER_PERSON
         yield ": listening\n\n"  # no header goes out before the first piece
         if texts is not None and (piece := await texts.being_written()):
             yield piece
@@ -123,6 +119,19 @@ async def tail(
             except TimeoutError:
                 if not is_over:
                     yield ": still here\n\n"
+
+
+@asynccontextmanager
+async def listening(
+    layer: BaseChannelLayer, groups: list[str], session: LiveSession
+) -> AsyncIterator[str]:
+    """A channel that hears what these groups are told, while the session is looked after."""
+    channel: str = await layer.new_channel()
+    for group in groups:
+        await layer.group_add(group, channel)
+    live_sessions().add(session)
+    try:
+        yield channel
     finally:
         live_sessions().remove(session)
         for group in groups:

@@ -68,20 +68,9 @@ def operations_of(
             found.skipped.append({"operation": title[:300], "why": why[:500]})
             continue
         wanted = text(operation.get("operationId")) or f"{method} {path.lstrip('/')}"
-        keys = ("summary", "description")
-        texts = [text(holder.get(key)) for holder in (operation, item) for key in keys]
-        description = "\n".join(dict.fromkeys(filter(None, texts))) or title
-        found.operations.append(
-            {
-                "name": safe_name(wanted, names, longest),
-                "description": description[:LONGEST_DESCRIPTION],
-                "read_only": method in READS,
-                "idempotent": method in REPEATABLE,
-                "method": method.upper(),
-                "url": base + path,
-                **shape,
-            }
-        )
+        name, description = safe_name(wanted, names, longest), described([operation, item]) or title
+        stored = stored_operation(name, description, method, base + path)
+        found.operations.append(stored | shape)
     if not found.operations:
         raise Invalid(found.skipped[0]["why"] if found.skipped else nothing_to_call(root))
     return found
@@ -91,6 +80,23 @@ def nothing_to_call(root: Json) -> str:
     alone = "it describes webhooks alone, which the service calls itself"
     why = alone if root.get("webhooks") else "nothing stands below its paths"
     return f"The document has no operations to call: {why}."
+
+
+def described(holders: list[Json]) -> str:
+    """Summary and description of the operation, then of its path; nothing twice."""
+    texts = [text(each.get(key)) for each in holders for key in ("summary", "description")]
+    return "\n".join(dict.fromkeys(filter(None, texts)))
+
+
+def stored_operation(name: str, description: str, method: str, url: str) -> Json:
+    return {
+        "name": name,
+        "description": description[:LONGEST_DESCRIPTION],
+        "read_only": method in READS,
+        "idempotent": method in REPEATABLE,
+        "method": method.upper(),
+        "url": url,
+    }
 
 
 def each_operation(document: Document, paths: Json) -> Iterator[tuple[str, str, object, object]]:
