@@ -222,13 +222,16 @@ def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
         of_result = name == "output_template"
         for macro in macros_in(text):
             owner, _, own_field = macro.removeprefix(".").partition(".")
-            is_own = macro.startswith(".") and owner == task.id
-            if of_result and is_own and not is_known(macro, graph, task):
+            is_output = macro.startswith(".") and owner in graph.tasks
+            if of_result and is_output and owner == task.id:
                 right = f"{{{{.{own_field or 'text'}}}}}"
                 sentence = f"Its own result is named by the field alone: {right}."
                 yield Fault(f"{place}.{name}", sentence)
             elif not is_known(macro, graph, task, of_result):
-                yield Fault(f"{place}.{name}", f"There is no macro {{{{{macro}}}}}.")
+                sentence = f"There is no macro {{{{{macro}}}}}."
+                if is_output and graph.comes_before(owner, task):
+                    sentence = f"{owner} has no output yet when {task.id} first begins."
+                yield Fault(f"{place}.{name}", sentence)
         if "{{" in MACRO.sub("", text):
             yield Fault(f"{place}.{name}", "A {{ has no name and }} behind it.")
 
@@ -247,7 +250,7 @@ def texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 def is_known(macro: str, graph: Graph, task: Task, of_result: bool = False) -> bool:
     if macro.startswith("."):
-        return of_result or graph.comes_before(macro[1:].partition(".")[0], task)
+        return of_result or graph.comes_first(macro[1:].partition(".")[0], task)
     kind, _, rest = macro.partition(":")
     if kind == "toolservice":
         return rest == "list"
@@ -284,13 +287,14 @@ class Graph:
         self.chain = chain
         self.tasks = {task.id: task for task in chain.tasks}
         self.edges = {f"{task.id}->{target}" for task in chain.tasks for target in targets(task)}
-        next_tasks = {task.id: targets(task) for task in chain.tasks}
-        self.reached = reached_by(next_tasks, [chain.tasks[0].id])
+        self.next_tasks = {task.id: targets(task) for task in chain.tasks}
+        self.reached = reached_by(self.next_tasks, [chain.tasks[0].id])
         self.back: dict[str, list[str]] = {id: [] for id in self.tasks}  # what leads to each task
         for task in chain.tasks:
             for target in set(targets(task)) & set(self.back):
                 self.back[target].append(task.id)
         self.earlier: dict[str, set[str]] = {}  # what comes before each task
+        self.first: dict[str, set[str]] = {}  # what may come before it for the first time
 
     def comes_before(self, name: str, task: Task) -> bool:
         """Whether this may have an output when the task begins, as the start always has.
@@ -304,3 +308,16 @@ class Graph:
         if task.id not in self.earlier:
             self.earlier[task.id] = reached_by(self.back, self.back[task.id])
         return name in self.earlier[task.id]
+
+    def comes_first(self, name: str, task: Task) -> bool:
+        """Whether this may have an output when the task begins for the first time.
+
+        A text that names an output which is not there fails its task: in a loop that is the end
+        of the first round.
+        """
+        if not self.comes_before(name, task) or name == START or task.id not in self.reached:
+            return self.comes_before(name, task)
+        if task.id not in self.first:
+            others = {id: ids for id, ids in self.next_tasks.items() if id != task.id}
+            self.first[task.id] = reached_by(others, [self.chain.tasks[0].id])
+        return name in self.first[task.id]

@@ -235,7 +235,7 @@ def test_each_fault_is_named_with_its_place(text, fault):
 @pytest.mark.parametrize(
     "task",
     [
-        changed(ASK, input_var="input", prompt_template="{{.input}} {{.run}} {{var:x|}}"),
+        changed(ASK, input_var="input", prompt_template="{{.input}} {{var:x|}}"),
         changed(ASK, execute_config={"tools": ["shop__orders", "!write_file"], "provider": "demo"}),
         changed(ASK, execute_config={"provider": "{{var:provider}}"}),
         changed(ASK, system_instruction='Answer as {"a": {"b": 1}}.'),
@@ -258,13 +258,35 @@ def test_a_route_whose_labels_lead_to_their_branches_is_no_error(rows):
     assert not [fault for fault in faults(route(*rows)) if fault.startswith("error")]
 
 
-def test_in_a_loop_a_task_may_read_its_own_earlier_output():
-    again = {"branches": [{"operator": "edge_traversed_at_least", "when": "3", "goto": "end"}]}
-    again["branches"].append({"operator": "default", "goto": "go"})
-    text = chain(
-        changed(CALL, tools={"name": "local_fs"}, output_template="{{.go.text}}", transition=again)
+LOOP = {
+    "branches": [
+        {"operator": "edge_traversed_at_least", "when": "3", "goto": "end"},
+        {"operator": "default", "goto": "go"},
+    ]
+}
+
+
+@pytest.mark.parametrize("field", ["", ".text", ".exit_code"])
+def test_in_a_loop_a_task_has_no_own_output_when_it_first_begins(field):
+    call = changed(CALL, tools={"name": "local_fs"}, transition=LOOP)
+    named = f"{{{{.go{field}}}}}"
+    right = f"{{{{{field or '.text'}}}}}"
+    assert (
+        f"error: tasks[0].output_template: Its own result is named by the field alone: {right}."
+    ) in faults(chain(changed(call, output_template=named)))
+    assert "error: tasks[0].prompt_template: go has no output yet when go first begins." in faults(
+        chain(changed(call, prompt_template=named))
     )
-    assert not [fault for fault in faults(text) if fault.startswith("error")]
+
+
+def test_a_task_that_only_the_loop_brings_before_another_has_no_output_there():
+    sentence = "error: tasks[0].prompt_template: run has no output yet when ask first begins."
+    assert sentence in faults(chain(changed(ASK, prompt_template="{{.run}}"), RUN))
+    assert not [
+        fault
+        for fault in faults(chain(ASK, changed(RUN, prompt_template="{{.ask}}")))
+        if fault.startswith("error")
+    ]
 
 
 @pytest.mark.parametrize("said", ["{{.input}}", "{{.t0}}" * 100])
