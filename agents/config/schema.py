@@ -72,6 +72,10 @@ class Budget(Shape):
     model_calls: int | None = Field(default=None, gt=0)
 
 
+# Characters that cannot be seen by themselves and join others, in Persian words and in emoji.
+JOINERS = dict.fromkeys((0x200C, 0x200D))
+
+
 def default_provider() -> str:
     return str(settings.PLANSIDE_MODEL).partition("/")[0]
 
@@ -104,8 +108,11 @@ class AgentFile(Shape):
     @field_validator("name")
     @classmethod
     def name_is_visible(cls, name: str) -> str:
-        if not name.strip():
+        seen = name.translate(JOINERS)
+        if not seen.strip():
             raise ValueError("must not be blank")
+        if not seen.isprintable():
+            raise ValueError("must not have characters that cannot be seen, such as a tab")
         return name
 
     @field_validator("tools")
