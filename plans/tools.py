@@ -251,10 +251,7 @@ class PlanTools(TextTools):
     async def finish(self, end: FinishPlan) -> ToolResult:
         closing = self.turn.kind == "closing"
         if end.state == "abandoned" and not closing:
-            abandoned = await act(actions.cancel_plan, self.current(), AGENT)
-            # It was never approved: made anew, it is replaced.
-            if self.turn.checkpoint.get("gated"):
-                await in_db(persistence.save_checkpoint, self.turn, threw_away=abandoned.pk)
+            await act(actions.throw_away, self.current(), self.turn)
             return ToolResult("The plan is abandoned. A new one can be made with create_plan.")
         await act(actions.finish_plan, self.current(), end.outcome, AGENT)
         return ToolResult("The plan is finished.", ends_turn=closing)

@@ -23,7 +23,7 @@ from plans.actions.close import (
     end_open_plans,
     finish_plan,
 )
-from plans.actions.create import activate_plan, create_plan, request_plan, use_again
+from plans.actions.create import activate_plan, create_plan, request_plan, throw_away, use_again
 from plans.actions.edit import (
     add_subtask,
     edit_plan,
@@ -80,6 +80,7 @@ __all__ = [
     "show_alternative",
     "skip_subtask",
     "stop_plan",
+    "throw_away",
     "update_subtask",
     "use_again",
 ]

@@ -34,6 +34,7 @@ from plans.schemas import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
 from plans.tracing import operation
 
 SUPERSEDED = "superseded"
+MOST_PLANS = 3  # that one turn may make, each in the place of the one before
 
 
 @operation("ask_for_plan")
@@ -144,6 +145,20 @@ def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
     if turn.checkpoint.get("gated"):
         raise Conflict("This plan is not asked for any more: no plan was made.")
     return None  # another turn has answered it: this one is like any other
+
+
+@operation("throw_away_plan")
+@transaction.atomic
+def throw_away(plan: Plan, turn: Turn) -> None:
+    """An agent gives up the plan, to make another one or none. The last that it may make stays."""
+    if turn.messages.filter(kind=Message.Kind.PLAN).count() >= MOST_PLANS:
+        raise Conflict(
+            f"This reply has made {MOST_PLANS} plans already, so the last one stays. Change it "
+            "with revise_current_plan, or end your reply: the person decides."
+        )
+    cancel_plan(plan, AGENT)
+    if turn.checkpoint.get("gated"):  # it was never approved: made anew, it is replaced
+        persistence.save_checkpoint(turn, threw_away=plan.pk)
 
 
 def thrown_away_by(turn: Turn | None) -> Plan | None:

@@ -153,6 +153,29 @@ def test_after_throwing_it_away_the_same_turn_may_only_make_a_new_plan():
     assert (old.state, plan_of(c).replaces_id) == (State.ABANDONED, old.pk)
 
 
+def test_a_turn_that_makes_its_plan_anew_again_and_again_keeps_the_third():
+    c = conversation()
+    plans = iter("ABCDE")
+
+    def model(request):
+        names = {tool["function"]["name"] for tool in request["tools"]}
+        if "create_plan" in names:
+            return proposal("Read", title=next(plans))
+        results = [each for each in request["messages"] if each["role"] == "tool"]
+        if "the last one stays" in results[-1]["content"]:
+            return say("Here is C.")
+        return call("finish_plan", state="abandoned")
+
+    scripted(model)
+    tell(c, "/plan tidy up")
+    assert list(Plan.objects.order_by("pk").values_list("title", "state")) == [
+        ("A", State.ABANDONED),
+        ("B", State.ABANDONED),
+        ("C", State.TODO),
+    ]
+    assert plan_of(c).title == "C"
+
+
 def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn():
     c = conversation()
     replies = iter([proposal("Read"), silent("Here is", until=0.3), EAGER, say("…"), EAGER])
