@@ -77,19 +77,17 @@ class Pages(ASGIHandler):
 
     async def until_gone(self, work: Coroutine[Any, Any, R], receive: Any) -> R | None:
         """What the work gives; None, and its end, once the client has left."""
-        working = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
         try:
-            await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (working, leaving):
-                task.cancel()
-            result, _ = await asyncio.gather(working, leaving, return_exceptions=True)
-        if isinstance(result, asyncio.CancelledError):
-            return None
-        if isinstance(result, BaseException):
-            raise result
-        return result
+            async with asyncio.timeout(None) as presence:
+                leaving = asyncio.create_task(end_with_client(presence, receive))
+                try:
+                    return await work
+                finally:
+                    leaving.cancel()
+        except TimeoutError:
+            if presence.expired():
+                return None
+            raise
 
     def create_request(self, scope: Any, body_file: Any) -> Any:
         """Also refuses heads whose fields Python cannot make sense of."""
@@ -106,6 +104,12 @@ class Pages(ASGIHandler):
             if not response.streaming:
                 response.close()  # its content stays
             return response
+
+
+async def end_with_client(presence: asyncio.Timeout, receive: Any) -> None:
+    """Behind the body of a request only its client's leaving comes."""
+    await receive()
+    presence.reschedule(0)
 
 
 class RequestThreads:
