@@ -20,7 +20,7 @@ from django.db import (
     connections,
 )
 
-from agents.statements import DATABASE_CLOCK, fetch_one
+from agents.statements import DATABASE_CLOCK, fetch_one, this_database
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,13 +44,10 @@ _readers = ThreadPoolExecutor(READERS, "reader")
 
 
 async def in_db(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run a sync function of the domain on the process's one database thread."""
-
-    def call() -> R:
-        with kept_connection():
-            return function(*args, **kwargs)
-
-    return await sync_to_async(call, thread_sensitive=True)()
+    """Run a sync function of the domain on the process's one database thread; for what belongs to
+    a request, on the thread of that.
+    """
+    return cast(R, await on_kept_connection(function, *args, **kwargs))
 
 
 @contextmanager
@@ -75,8 +72,14 @@ def kept_connection() -> Iterator[None]:
         raise OperationalError(str(error)) from error
     finally:
         _used.at = time.monotonic()
-        if any(each.errors_occurred for each in connections.all(initialized_only=True)):
+        if this_database().errors_occurred:
             give_back()
+
+
+@sync_to_async
+def on_kept_connection(function: Callable[..., object], *args: object, **kwargs: object) -> object:
+    with kept_connection():
+        return function(*args, **kwargs)
 
 
 async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -96,7 +99,7 @@ def give_back() -> None:
 
 def is_postgresql() -> bool:
     """Whether other processes may run turns of this database: on PostgreSQL, never on SQLite."""
-    return connection.vendor == "postgresql"
+    return this_database().vendor == "postgresql"
 
 
 def clock() -> datetime:

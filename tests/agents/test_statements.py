@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 
 from agents.models import Message, Turn
-from agents.statements import by_key, insert, one_of, prepared, store, updating
+from agents.statements import by_key, insert, kept_cursor, one_of, prepared, store, updating
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +118,20 @@ def test_a_locking_query_is_put_together_wherever_it_is_used_first():
     lock = prepared(lambda turn: Turn.objects.filter(pk=turn).select_for_update(no_key=True))
     turn = made()
     assert lock.models(turn=turn.pk) == [turn]
+
+
+def test_its_statements_are_seen_by_whoever_counts_django_s(django_assert_num_queries):
+    turn = made()
+    by_key(Turn, turn.pk)
+    with django_assert_num_queries(2):
+        by_key(Turn, turn.pk)
+        store(turn, "lane")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_new_connection_gets_a_cursor_of_its_own():
+    turn = made()
+    assert kept_cursor() is kept_cursor()
+    connection.close()
+    assert by_key(Turn, turn.pk) == turn
+    assert kept_cursor().cursor.connection is connection.connection
