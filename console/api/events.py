@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
-from channels.db import database_sync_to_async
 from channels.layers import BaseChannelLayer, get_channel_layer
 from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase, JsonResponse, StreamingHttpResponse
 from ninja import Query, Router
 
+from agents.db import in_db
 from agents.errors import RateLimited
 from agents.events import (
     MOST_READ,
@@ -81,7 +81,7 @@ async def tail(
     """Listen, send what is there, then what comes, until the reader leaves or may not read on.
 
     What comes is told with its announcement; where one is missing, the rows are read. The reader's
-    leaving cancels this generator. Between two readings no database connection is held, so readers
+    leaving cancels this generator. All readers of a process share one database connection, so they
     may be many.
     """
     layer = get_channel_layer()
@@ -148,7 +148,7 @@ async def piece_after(
         data = json.dumps({"call": news["call"], "progress": news["words"]})
         return f"event: progress\ndata: {data}\n\n", after, True
     brought = events_in(news, after)
-    events = brought if follow(brought, after) else await read_events(conversation_id, after)
+    events = brought if follow(brought, after) else await in_db(read_events, conversation_id, after)
     if not events:
         return "", after, True
     texts_too = await texts.after_events(events) if texts is not None else ""
@@ -156,7 +156,6 @@ async def piece_after(
     return piece, seq_of(events[-1]), len(events) < MOST_READ
 
 
-@database_sync_to_async
 def read_events(conversation_id: int, after: int) -> list[Document]:
     return [document_of(event) for event in read_after(conversation_id, after)]
 

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
-from channels.db import database_sync_to_async
 from django.db.models import Q
 
+from agents.db import in_db
 from agents.events import Document
 from agents.models import Message
 
@@ -34,13 +34,13 @@ class LiveTexts:
 
     async def being_written(self) -> str:
         """The texts that are growing now, as far as they are saved."""
-        return self.frames_of(await read(self.conversation_id, Q(streaming=True)))
+        return self.frames_of(await in_db(read, self.conversation_id, Q(streaming=True)))
 
     async def after_events(self, events: Iterable[Document]) -> str:
         """The texts of the messages that these are about, as they are now."""
         subjects = [str(event["subject"]).partition(":") for event in events]
         ids = {int(id) for noun, _, id in subjects if noun == "message" and id.isdecimal()}
-        return self.frames_of(await read(self.conversation_id, Q(pk__in=ids))) if ids else ""
+        return self.frames_of(await in_db(read, self.conversation_id, Q(pk__in=ids))) if ids else ""
 
     async def after_frame(self, frame: Document) -> str:
         """A frame has the text from a place up to which it is saved: more may be missing here.
@@ -53,7 +53,7 @@ class LiveTexts:
         text = "".join(block for _, block in blocks)
         known = self.known.get(message_id)
         if known is None or not known.streaming or len(known.text) < at:
-            found = await read(self.conversation_id, Q(pk=message_id))
+            found = await in_db(read, self.conversation_id, Q(pk=message_id))
             known = found.get(message_id)
             if known is None or len(known.text) < at or not known.streaming:
                 return self.frames_of(found)
@@ -91,7 +91,6 @@ def shared_beginning(one: str, other: str) -> int:
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-@database_sync_to_async
 def read(conversation_id: int, wanted: Q) -> dict[int, Text]:
     """What models say and think, by message, in the order in which it was begun."""
     kinds = (Message.Kind.TEXT, Message.Kind.REASONING)
