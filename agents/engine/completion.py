@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from functools import partial
 
 from django.db.models import F
 from django.db.models.sql import UpdateQuery
@@ -24,7 +25,7 @@ from agents.engine.prompt import (
     tokens,
     within_window,
 )
-from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed
+from agents.engine.steps import ChainEvent, Step, StepDone, TextEnded, TextStreamed, nothing
 from agents.engine.usage import cost_of
 from agents.errors import TurnFailed, TurnLost
 from agents.llm.api import api_of
@@ -45,7 +46,7 @@ ROUTE = "Answer with exactly one of these words and nothing else: {labels}."
 async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
     """Ask the model once. The result is `tool_call` or `executed`; the output names the message."""
     turn = step.turn
-    if replied := turn.checkpoint.get("replied"):  # it had answered when the turn broke off
+    if replied := turn.checkpoint.get("replied"):  # it had answered when an older Planside ended
         yield await in_db(reply_of, replied)
         return
     request = await ready_request(step)
@@ -63,7 +64,10 @@ async def chat_completion(step: Step) -> AsyncGenerator[ChainEvent, None]:
     for message in writing.values():
         yield TextEnded(message.pk)
     assert reply is not None, "a stream ends with its reply or an error"
-    yield await in_db(finish_completion, step, request, writing, reply)
+    if "text" not in writing:
+        writing["text"] = await in_db(persistence.start_message, turn)
+    finish = partial(finish_completion, turn, request, writing, reply)
+    yield outcome(writing["text"], reply.text, bool(reply.calls), finish)
 
 
 async def answer(turn: Turn, request: ModelRequest) -> AsyncGenerator[Part, None]:
@@ -83,25 +87,24 @@ async def answer(turn: Turn, request: ModelRequest) -> AsyncGenerator[Part, None
 
 
 def finish_completion(
-    step: Step, request: ModelRequest, writing: dict[str, Message], reply: Reply
-) -> StepDone:
-    turn = step.turn
+    turn: Turn, request: ModelRequest, writing: dict[str, Message], reply: Reply
+) -> None:
     if "reasoning" in writing:
-        persistence.finish_message(turn, writing["reasoning"], reply.reasoning)
-    message = writing["text"] if "text" in writing else persistence.start_message(turn)
-    persistence.finish_reply(turn, message, request, reply, cost_of(request, reply))
-    return outcome(message, bool(reply.calls))
+        persistence.close_message(turn, writing["reasoning"], reply.reasoning)
+    persistence.finish_reply(turn, writing["text"], request, reply, cost_of(request, reply))
 
 
 def reply_of(message_id: int) -> StepDone:
     """What a message that was finished before the turn broke off came to."""
     message = Message.objects.get(pk=message_id)
-    return outcome(message, message.tool_calls.exists())
+    return outcome(message, message.text, message.tool_calls.exists())
 
 
-def outcome(message: Message, calls: bool) -> StepDone:
+def outcome(
+    message: Message, text: str, calls: bool, write: Callable[[], None] = nothing
+) -> StepDone:
     value = "tool_call" if calls else "executed"
-    return StepDone(value, {"message": message.pk, "text": message.text})
+    return StepDone(value, {"message": message.pk, "text": text}, write)
 
 
 async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
@@ -116,9 +119,9 @@ async def route(step: Step) -> AsyncGenerator[ChainEvent, None]:
         async for part in parts:
             reply = part if isinstance(part, Reply) else reply
     assert reply is not None, "a stream ends with its reply or an error"
-    await in_db(persistence.count_reply, step.turn, reply, cost_of(request, reply))
     label = chosen(reply.text, labels)
-    yield StepDone(label, {"text": label})
+    count = partial(persistence.count_reply, step.turn, reply, cost_of(request, reply))
+    yield StepDone(label, {"text": label}, count)
 
 
 def chosen(answer: str, labels: list[str]) -> str:

@@ -14,7 +14,15 @@ from agents.db import AWAY, in_db
 from agents.engine import persistence
 from agents.engine.completion import chat_completion, route
 from agents.engine.handlers import handler_of, refresh_config
-from agents.engine.lifecycle import end, fail, interrupt, may_try_later, model_failed, suspend
+from agents.engine.lifecycle import (
+    close_turn,
+    end,
+    fail,
+    interrupt,
+    may_try_later,
+    model_failed,
+    suspend,
+)
 from agents.engine.steps import ChainEvent, Step, StepDone, TextAdded, TextEnded, TextStreamed, Work
 from agents.engine.streaming import LiveText
 from agents.engine.tool_calls import call_tool, execute_tool_calls
@@ -79,7 +87,8 @@ async def run_and_settle(turn: Turn, watch: Watch) -> None:
         log.exception("turn %s broke", turn.pk)
         await finish_write(fail, turn, TurnFailed("logic", "Something broke inside Planside."))
     else:
-        await finish_write(end, turn, TurnState.DONE)
+        if turn.state == TurnState.RUNNING:  # else it has ended with its last reply
+            await finish_write(end, turn, TurnState.DONE)
 
 
 async def finish_write(write: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
@@ -102,8 +111,8 @@ async def work_on(turn: Turn, watch: Watch) -> None:
     turn.checkpoint["by_output"] = not work.chain.runs_calls
     async with asyncio.timeout(work.seconds):
         await stream_chain(turn, work, watch)
-        nudge = handler_of(turn).nudge if work.chain.runs_calls else ""
-        while bool(nudge) and await in_db(ask_again, turn, nudge):
+        while lacks_result(turn, work):
+            await in_db(ask_again, turn)
             await stream_chain(turn, work, watch)
 
 
@@ -139,14 +148,18 @@ async def stream_chain(turn: Turn, work: Work, watch: Watch) -> None:
         raise
 
 
-def ask_again(turn: Turn, nudge: str) -> bool:
+def lacks_result(turn: Turn, work: Work) -> bool:
+    """Whether a tool has to end the turn, and none has."""
+    has_to = bool(handler_of(turn).nudge) and work.chain.runs_calls
+    return has_to and not turn.checkpoint.get("ended")
+
+
+def ask_again(turn: Turn) -> None:
     """A turn that has to end by a tool and did not is nudged once; then it has failed."""
-    if turn.checkpoint.get("ended"):
-        return False
     if turn.checkpoint.get("nudge"):
         raise TurnFailed("logic", "It ended without a result.")
+    nudge = handler_of(turn).nudge
     persistence.save_checkpoint(turn, nudge=nudge, task="", previous="", source="")
-    return True
 
 
 # The interpreter of the chain language.
@@ -182,11 +195,11 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
             here = next_task(task, done.value, turn.checkpoint.get("edges", {}))
             passed = passing(turn, task, here, done.output)
             if here != END:
-                await in_db(persistence.save_checkpoint, turn, **passed)
+                await in_db(go_on, turn, done, passed)
             elif is_shown(turn, done.output):
-                turn.checkpoint |= passed  # saved with the end of the turn
+                await finish_write(conclude, turn, work, done, passed)
             else:
-                yield await in_db(show_result, turn, done.output, passed)
+                yield await in_db(show_result, turn, done, passed)
 
 
 async def timed(
@@ -271,19 +284,37 @@ def after_failure(turn: Turn, task: Task, error: Exception) -> str:
     return task.transition.on_failure
 
 
+def go_on(turn: Turn, done: StepDone, passed: Checkpoint) -> None:
+    with persistence.fenced(turn):
+        done.write()
+        persistence.checkpoint(turn, **passed)
+
+
+def conclude(turn: Turn, work: Work, done: StepDone, passed: Checkpoint) -> None:
+    """The end of the chain is that of the turn, unless a tool has to end it and did not."""
+    with persistence.fenced(turn):
+        done.write()
+        if lacks_result(turn, work):
+            persistence.checkpoint(turn, **passed)
+        else:
+            turn.checkpoint |= passed
+            close_turn(turn, TurnState.DONE)
+
+
 def is_shown(turn: Turn, output: Output) -> bool:
     """Whether a message shows the chain's result already, or there is nothing to show."""
     is_ended = bool(output.get("message") or turn.checkpoint.get("ended"))
     return is_ended or not text_of(output).strip()
 
 
-def show_result(turn: Turn, output: Output, passed: Checkpoint) -> TextAdded:
+def show_result(turn: Turn, done: StepDone, passed: Checkpoint) -> TextAdded:
     """Add the result to the conversation.
 
     The place at the end is saved together with it, so that it is added once.
     """
-    text = text_of(output)
+    text = text_of(done.output)
     with persistence.fenced(turn):
+        done.write()
         message = persistence.add_message(turn, "assistant", Message.Kind.TEXT, text)
         persistence.checkpoint(turn, **passed)
     return TextAdded(message.pk, text)

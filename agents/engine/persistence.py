@@ -143,11 +143,6 @@ def save_text(turn: Turn, message_id: int, text: str) -> None:
         Message.objects.filter(pk=message_id).update(text=text)
 
 
-def finish_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
-    with fenced(turn):
-        close_message(turn, message, text, **meta)
-
-
 def close_message(turn: Turn, message: Message, text: str, **meta: object) -> None:
     message.text, message.streaming = text, False
     message.meta = {**message.meta, **meta}
@@ -161,41 +156,37 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
 def finish_reply(
     turn: Turn, message: Message, request: ModelRequest, reply: Reply, cost: Decimal | None
 ) -> None:
-    """The model has answered: text, calls and usage at once. `cost` is in US dollars."""
-    with fenced(turn):
-        if reply.calls or reply.wanted_back:
-            origin = {"provider": request.endpoint.provider, "model": request.model}
-            message.wanted_back = {**origin, **reply.wanted_back}
-            store(message, "wanted_back")
-        calls = [
-            ToolCall(
-                message=message,
-                turn=turn,
-                call_id=call.id,
-                position=position,
-                tool=call.name[:200],
-                arguments=call.arguments,
-                reason=call.broken or "",
-            )
-            for position, call in enumerate(reply.calls)
-        ]
-        if calls:
-            ToolCall.objects.bulk_create(calls)
-        at_limit = {"at_limit": True} if reply.finish_reason == "length" and reply.text else {}
-        used = reply.tokens_in + reply.tokens_out
-        name = f"{request.endpoint.provider}/{request.model}"
-        close_message(turn, message, reply.text, tokens=used, model=name, **at_limit)
-        resolve_error(turn)
-        turn.checkpoint = {**turn.checkpoint, "replied": message.pk}
-        turn.checkpoint.pop("writing", None)
-        count_usage(turn, reply, cost)
+    """The model has answered: text, calls and usage. `cost` is in US dollars."""
+    if reply.calls or reply.wanted_back:
+        origin = {"provider": request.endpoint.provider, "model": request.model}
+        message.wanted_back = {**origin, **reply.wanted_back}
+        store(message, "wanted_back")
+    calls = [
+        ToolCall(
+            message=message,
+            turn=turn,
+            call_id=call.id,
+            position=position,
+            tool=call.name[:200],
+            arguments=call.arguments,
+            reason=call.broken or "",
+        )
+        for position, call in enumerate(reply.calls)
+    ]
+    if calls:
+        ToolCall.objects.bulk_create(calls)
+    at_limit = {"at_limit": True} if reply.finish_reason == "length" and reply.text else {}
+    used = reply.tokens_in + reply.tokens_out
+    name = f"{request.endpoint.provider}/{request.model}"
+    close_message(turn, message, reply.text, tokens=used, model=name, **at_limit)
+    turn.checkpoint.pop("writing", None)
+    count_reply(turn, reply, cost)
 
 
 def count_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
-    """A reply that is no message: only what it used is kept."""
-    with fenced(turn):
-        resolve_error(turn)
-        count_usage(turn, reply, cost)
+    """A reply that came whole; within the transaction that also stores where the chain goes."""
+    resolve_error(turn)
+    count_usage(turn, reply, cost)
 
 
 def count_lost_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
@@ -205,14 +196,13 @@ def count_lost_reply(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
 
 
 def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
-    """Written together with the checkpoint, so that no reply is counted twice or not at all."""
     if cost is not None:
         turn.cost = (turn.cost or 0) + cost
     turn.usage_estimated = turn.usage_estimated or reply.estimated
     turn.tokens_in += reply.tokens_in
     turn.tokens_out += reply.tokens_out
     turn.tokens_cached += reply.cached_tokens
-    store(turn, "tokens_in", "tokens_out", "tokens_cached", "cost", "usage_estimated", "checkpoint")
+    store(turn, "tokens_in", "tokens_out", "tokens_cached", "cost", "usage_estimated")
 
 
 def resolve_error(turn: Turn) -> None:

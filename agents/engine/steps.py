@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -121,12 +122,20 @@ class ToolCallChanged:
     call_id: int
 
 
+def nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class StepDone:
-    """A task's result: `value` decides the branch, `output` is what later tasks may read."""
+    """A task's result: `value` decides the branch, `output` is what later tasks may read.
+
+    `write` stores what else it came to, in the transaction that stores where the chain goes.
+    """
 
     value: str
     output: Output
+    write: Callable[[], None] = nothing
 
 
 ChainEvent = TextStreamed | TextEnded | TextAdded | ToolCallChanged | StepDone

@@ -34,7 +34,7 @@ class Checkpoint(Retrying, total=False):
 
     # Within one task
     writing: bool  # a reply has begun
-    replied: int | None  # the message of a reply that has ended, its calls not carried out yet
+    replied: int | None  # of older turns: a reply that has ended, its calls not carried out yet
     own_call: int | None  # the ToolCall that the chain makes itself
     own_result: TaskOutput | None  # what it gave back
 

@@ -23,7 +23,7 @@ def test_the_end_is_written_though_a_stop_comes_meanwhile(monkeypatch):
     real, cancelled = loop.in_db, []
 
     async def cancelling(function, *args, **kwargs):
-        if function is loop.end and not cancelled:
+        if function is loop.conclude and not cancelled:
             cancelled.append(True)
             asyncio.get_running_loop().call_soon(stop_all)
         return await real(function, *args, **kwargs)

@@ -118,6 +118,4 @@ def moment(row: dict[str, Any]) -> str:
         return "between reply and tool"
     if checkpoint.get("ended"):
         return "before settling"
-    if checkpoint.get("replied"):
-        return "between tool and checkpoint"
     return "before the first word"
