@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 MOST_READ = 1000
 ABOUT_PLANS = ("plan.", "run.")
-ABOUT_THE_QUEUE = ("turn.queued", "turn.stopping", "turn.ended")  # workers are woken
+ABOUT_THE_QUEUE = ("turn.queued", "turn.stopping")  # workers are woken
 
 Document = dict[str, object]
 

@@ -41,7 +41,8 @@ def end(turn: Turn, state: TurnState, error_class: str = "", error: str = "") ->
 def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str = "") -> None:
     """The end of a turn, in the caller's transaction: nothing of it is left half-done."""
     count_time(turn)
-    close_open_work(turn)
+    *unfinished, is_followed = open_work.first(turn=turn.pk) or (True, True, True, True)
+    close_open_work(turn, *unfinished)
     persistence.resolve_error(turn)
     turn.state, turn.error_class, turn.error = state, error_class, error
     turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
@@ -50,14 +51,15 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     store(turn, *ended, "finished_at", "checkpoint")
     handler_of(turn).settle(turn)
     events.record(turn.conversation_id, "turn.ended", f"turn:{turn.pk}", state=state)
+    if is_followed:  # its lane is free for the next one
+        wake_after_commit()
 
 
-def close_open_work(turn: Turn) -> None:
+def close_open_work(turn: Turn, streaming: bool, calling: bool, called_agents: bool) -> None:
     """A turn that ends in the middle leaves text, calls and other agents' work; most leave none.
 
     Text that broke off stays as it was read, and says so. What other agents do for it ends too.
     """
-    streaming, calling, called_agents = open_work.first(turn=turn.pk) or (True, True, True)
     if called_agents:
         for child in Turn.objects.filter(
             conversation__parent_call__turn=turn, state__in=Turn.OPEN_STATES
@@ -74,12 +76,18 @@ def close_open_work(turn: Turn) -> None:
 
 
 @prepared
-def open_work(turn: int) -> QuerySet[Turn, tuple[bool, bool, bool]]:
+def open_work(turn: int) -> QuerySet[Turn, tuple[bool, bool, bool, bool]]:
+    """Text, calls and other agents' work that a turn leaves, and whether another waits behind it.
+
+    Whoever queues one locks the conversation first, as this transaction has: none is missed.
+    """
     calls = ToolCall.objects.filter(turn=OuterRef("pk"))
+    same_lane = Turn.objects.filter(conversation=OuterRef("conversation"), lane=OuterRef("lane"))
     return Turn.objects.filter(pk=turn).values_list(
         Exists(Message.objects.filter(turn=OuterRef("pk"), streaming=True)),
         Exists(calls.filter(state__in=persistence.UNSETTLED)),
         Exists(calls.filter(tool="run_agent")),
+        Exists(same_lane.filter(state=TurnState.QUEUED).exclude(pk=OuterRef("pk"))),
     )
 
 

@@ -8,9 +8,12 @@ from channels.layers import get_channel_layer
 from django.utils import timezone
 
 from agents import events
-from agents.engine import persistence
-from agents.models import Conversation, Event, Message, TurnState
-from tests.world import conversation
+from agents.actions import start_turn
+from agents.db import in_db
+from agents.engine import lifecycle, persistence
+from agents.models import Conversation, Event, Message, Turn, TurnState
+from tests.fake_model import say
+from tests.world import conversation, happening, scripted
 
 
 async def told(layer, channel):
@@ -97,3 +100,36 @@ def test_a_message_is_there_when_its_number_is_announced(monkeypatch):
     message = persistence.put(Message(role="assistant", kind="text", text="Here."), c.pk)
     persistence.touch(message, c.pk)
     assert changed == [True, True]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_hears_of_a_reply_finds_its_turn_at_its_end():
+    """Both are stored at once, so nothing that ends the process comes between."""
+    c = conversation()
+    scripted(say("Hello."))
+    states = []
+
+    async def story(worker):
+        layer, channel = await listening(events.group_of(c.pk))
+        await in_db(start_turn, c, "hi", "alice")
+        types = []
+        while "message.updated" not in types:
+            types += [event["type"] for event in (await told(layer, channel))["events"]]
+        states.append((await in_db(c.turns.get)).state)
+
+    happening(story)
+    assert states == ["done"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_the_end_of_a_turn_wakes_the_workers_for_the_one_behind_it(
+    waiting, django_capture_on_commit_callbacks
+):
+    c = conversation()
+    turns = [start_turn(c, text, "alice")[1] for text in ("first", "second")[: waiting + 1]]
+    Turn.objects.filter(pk=turns[0].pk).update(state=TurnState.RUNNING, epoch=1)
+    turns[0].refresh_from_db()
+    with django_capture_on_commit_callbacks() as callbacks:
+        lifecycle.end(turns[0], TurnState.DONE)
+    assert callbacks.count(events.wake) == waiting
