@@ -8,6 +8,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Protocol, cast
 
 from channels.layers import get_channel_layer
 
@@ -18,12 +19,21 @@ from agents.tools import progress
 
 FRAME_SECONDS = 0.04
 FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same
+UNHEARD_SECONDS = 0.25  # between two, while no page is open that would show them
 SAVE_SECONDS = 1.0
 PROGRESS_SECONDS = 0.5
 
 FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 
 Save = Callable[[int, str], Awaitable[None]]
+
+
+class Layer(Protocol):
+    """The channel layer, as console.live has it."""
+
+    async def group_send(self, group: str, message: dict[str, object]) -> int:
+        """How many listen, as far as this process knows: 0 is nobody."""
+        ...
 
 
 def split_blocks(text: str) -> list[str]:
@@ -75,6 +85,8 @@ class LiveText:
         self.head = ""  # blocks that are closed and saved
         self.parts: list[str] = []  # what came after them
         self.first_open = 0
+        self.sent_at = 0.0  # on the loop's clock
+        self.is_heard = True
         self.sending: asyncio.Task[None] | None = None
         self.saving: asyncio.Task[None] | None = None
 
@@ -82,18 +94,24 @@ class LiveText:
     def text(self) -> str:
         return self.head + "".join(self.parts)
 
+    @property
+    def pause(self) -> float:
+        """Seconds between two frames."""
+        seconds = frame_seconds(sum(map(len, self.parts)))
+        return seconds if self.is_heard else max(seconds, UNHEARD_SECONDS)
+
     async def add(self, text: str) -> None:
         self.parts.append(text)
-        if self.sending is None:
-            await self.send()
-        if self.sending is None or self.sending.done():
-            seconds = frame_seconds(sum(map(len, self.parts)))
-            self.sending = asyncio.create_task(self._later(seconds, self.send))
+        if self.sending is None or self.sending.done():  # after what else is there already
+            now = asyncio.get_running_loop().time()
+            wait = max(0.0, self.sent_at + self.pause - now)
+            self.sent_at = now + wait
+            self.sending = asyncio.create_task(self._later(wait, self.send))
         if self.saving is None or self.saving.done():
             self.saving = asyncio.create_task(self._later(SAVE_SECONDS, self.keep))
 
     async def send(self) -> None:
-        layer = get_channel_layer()
+        layer = cast("Layer | None", get_channel_layer())
         if layer is None:
             return
         blocks = list(enumerate(split_blocks("".join(self.parts)), self.first_open))
@@ -103,7 +121,7 @@ class LiveText:
             "at": len(self.head),
             "blocks": blocks,
         }
-        await layer.group_send(self.group, frame)
+        self.is_heard = bool(await layer.group_send(self.group, frame))
 
     async def keep(self) -> None:
         """Save the text; what is saved need not be sent again, but for the block still open.
@@ -122,7 +140,7 @@ class LiveText:
     async def close(self) -> None:
         """No frame and no save of this text comes after this."""
         for task in (self.sending, self.saving):
-            if task is not None:
+            if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait([task])
 

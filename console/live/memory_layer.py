@@ -20,11 +20,16 @@ class MemoryLayer(InMemoryChannelLayer):
 
     swept_at = 0.0
 
-    async def group_send(self, group: str, message: dict[str, Any]) -> None:
-        """A listener that is a hundred messages behind misses this one, and reads the rows."""
+    async def group_send(self, group: str, message: dict[str, Any]) -> int:  # type: ignore[override]
+        """To how many. A listener that is a hundred messages behind misses this one, and reads the
+        rows.
+        """
         self._clean_expired()
+        listeners = self.groups.get(group)
+        if not listeners:
+            return 0
         entry = (time.time() + self.expiry, message)
-        for channel in self.groups.get(group, ()):
+        for channel in listeners:
             queue = self.channels.get(channel)
             if queue is None:
                 size = self.get_capacity(channel)
@@ -32,6 +37,7 @@ class MemoryLayer(InMemoryChannelLayer):
             if not queue.full():
                 queue.put_nowait(entry)
         await asyncio.sleep(0)  # listeners come first, or a burst fills every queue
+        return len(listeners)
 
     def _clean_expired(self) -> None:
         now = time.monotonic()

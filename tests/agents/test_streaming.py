@@ -1,8 +1,18 @@
 """What of a growing text is a block by itself, and how often it is sent."""
 
-import pytest
+import asyncio
 
-from agents.engine.streaming import FRAME_SECONDS, frame_seconds, split_blocks
+import pytest
+from channels.layers import get_channel_layer
+
+from agents.engine.streaming import (
+    FRAME_SECONDS,
+    UNHEARD_SECONDS,
+    LiveText,
+    frame_seconds,
+    split_blocks,
+)
+from agents.events import text_group_of
 
 
 def test_a_long_frame_comes_less_often_so_that_no_more_is_sent():
@@ -16,3 +26,34 @@ def test_what_only_begins_like_a_fence_does_not_keep_a_block_open():
 
 def test_many_blank_lines_are_one_block():
     assert split_blocks("\n\n\na\n\n\n\nb") == ["\n\n\na\n\n", "\n\nb"]
+
+
+async def nothing_saved(message, text):
+    pass
+
+
+async def test_while_no_page_is_open_text_is_announced_less_often():
+    live = LiveText(7, 1, nothing_saved)
+    await live.add("Hel")
+    await asyncio.sleep(0.01)
+    assert live.pause == UNHEARD_SECONDS
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(text_group_of(7), channel)
+    await live.add("lo")
+    frame = await asyncio.wait_for(layer.receive(channel), 2)
+    assert frame["blocks"] == [(0, "Hello")]
+    assert live.pause == FRAME_SECONDS
+    await live.close()
+
+
+async def test_parts_that_are_there_already_are_shown_together():
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add(text_group_of(8), channel)
+    live = LiveText(8, 1, nothing_saved)
+    for part in ("one ", "two ", "three"):
+        await live.add(part)
+    frame = await asyncio.wait_for(layer.receive(channel), 2)
+    assert frame["blocks"] == [(0, "one two three")]
+    await live.close()
