@@ -13,16 +13,19 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from agents.db import in_db
-from agents.models import Conversation
+from agents.models import ApiToken, Conversation
+from agents.statements import one_of, prepared
 from console.auth.tokens import digest_of, live_tokens
 
 log = logging.getLogger(__name__)
@@ -47,16 +50,31 @@ def credential_of(request: HttpRequest, user: User) -> Credential:
     return Credential(user.pk, user.password, request.session.session_key or "")
 
 
+@prepared
+def passwords_of(users: list[int]) -> QuerySet[User, tuple[int, str]]:
+    rows = User.objects.filter(one_of("id", users), is_active=True)
+    return rows.values_list("pk", "password")
+
+
+@prepared
+def alive(sessions: list[str], now: datetime) -> QuerySet[Session, tuple[str]]:
+    rows = Session.objects.filter(one_of("session_key", sessions), expire_date__gt=now)
+    return rows.values_list("pk")
+
+
+@prepared
+def known(tokens: list[str]) -> QuerySet[ApiToken, tuple[str]]:
+    return live_tokens().filter(one_of("digest", tokens)).values_list("digest")
+
+
 def still_good(credentials: Iterable[Credential]) -> set[Credential]:
-    """Those that would be let in now; three queries, however many they are."""
+    """Those that would be let in now; three queries at most, however many they are."""
     asked = set(credentials)
-    users = User.objects.filter(pk__in={each.user_id for each in asked}, is_active=True)
-    passwords = dict(users.values_list("pk", "password"))
-    alive = Session.objects.filter(expire_date__gt=timezone.now())
-    alive = alive.filter(pk__in={each.session for each in asked if each.session})
-    sessions = set(alive.values_list("pk", flat=True))
-    named = live_tokens().filter(digest__in={each.token for each in asked if each.token})
-    tokens = set(named.values_list("digest", flat=True))
+    passwords = dict(passwords_of.rows(users=[each.user_id for each in asked]))
+    keys = [each.session for each in asked if each.session]
+    sessions = {key for (key,) in alive.rows(sessions=keys, now=timezone.now())} if keys else ()
+    digests = [each.token for each in asked if each.token]
+    tokens = {digest for (digest,) in known.rows(tokens=digests)} if digests else ()
     return {
         each
         for each in asked
@@ -81,9 +99,14 @@ class LiveSession:
 def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], dict[tuple[int, int], int]]:
     """Which credentials are still good, and the last event's number by conversation and owner."""
     credentials = {each.credential for each in sessions}
-    asked = Conversation.objects.filter(pk__in={each.conversation for each in sessions})
-    rows = asked.values_list("pk", "owner_id", "seq")
+    rows = last_events.rows(conversations=list({each.conversation for each in sessions}))
     return still_good(credentials), {(pk, owner): seq for pk, owner, seq in rows}
+
+
+@prepared
+def last_events(conversations: list[int]) -> QuerySet[Conversation, tuple[int, int, int]]:
+    rows = Conversation.objects.filter(one_of("id", conversations))
+    return rows.values_list("pk", "owner_id", "seq")
 
 
 class LiveSessions:
