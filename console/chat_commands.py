@@ -98,7 +98,7 @@ def handle_message(
     """
     talk.check_text(text)
     talk.demand_no_helper(conversation, by)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         count_message(conversation.owner_id)
         locked = by_key(Conversation, conversation.pk, lock=True)
         if locked is None:

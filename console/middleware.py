@@ -73,7 +73,7 @@ def session_required(get_response: View) -> View:
     """Pages need a session; the API answers 401 by itself."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.user.is_authenticated or request.path.startswith(OPEN_PATHS):
+        if request.path.startswith(OPEN_PATHS) or request.user.is_authenticated:
             return get_response(request)
         return redirect(f"/signin/?next={quote(request.get_full_path())}")
 

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -44,9 +45,15 @@ def agent_ids() -> list[str]:
 
 def agent_path(agent_id: str) -> Path:
     """Where the agent's file is or would be. A wrong id never becomes a path."""
+    return _agent_path(settings.PLANSIDE_HOME, agent_id)
+
+
+@lru_cache(maxsize=1000)
+def _agent_path(home: Path, agent_id: str) -> Path:
+    """Put together once: a turn asks for it some ten times."""
     if not AGENT_ID.fullmatch(agent_id):
         raise NotFound(f'There is no agent "{agent_id[:64]}".')
-    return workspaces() / agent_id / "agent.json"
+    return home / "workspaces" / agent_id / "agent.json"
 
 
 def last_good_path(path: Path) -> Path:

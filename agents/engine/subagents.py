@@ -113,8 +113,9 @@ def prepare_chat(turn: Turn) -> Work:
 def check_chat(turn: Turn) -> None:
     """A reply ends when the agent's budget for one is used up."""
     limits = turn.config.get("budget") or {}
-    now = Turn.objects.filter(pk=turn.pk)
-    if any(limits.values()) and (what := reached(limits, used_by(now))):
+    if not any(limits.values()):
+        return
+    if what := reached(limits, used_by(Turn.objects.filter(pk=turn.pk))):
         advice = "The limits of a reply are in the agent's file, under budget."
         raise TurnFailed(
             "capacity", f"{what}.", "The reply has used up its budget", advice, "agent"

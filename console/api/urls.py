@@ -30,10 +30,11 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 errors.install(api)
-api.add_router("/agents", agents.router)
+# Patterns are tried in this order: what is asked most stands first.
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
 api.add_router("/messages", messages.router)
+api.add_router("/agents", agents.router)
 api.add_router("/tool-calls", conversations.tool_calls)
 api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)
