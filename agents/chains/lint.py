@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import ValidationError
@@ -53,18 +54,30 @@ class Names:
 
 def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
     """Every fault of a chain file, errors first; `id` is what it has to be called."""
+    chain, faults = read_chain(text)
+    if chain is None:
+        return list(faults)
+    for number, task in enumerate(chain.tasks):
+        faults = (*faults, *unknown_names(task, f"tasks[{number}]", names))
+    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
+    return named + sorted(faults, key=lambda fault: fault.level)
+
+
+@lru_cache(maxsize=100)
+def read_chain(text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
+    """The chain and what is wrong with its text alone; each turn asks that of the same texts."""
     try:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:
-        return [Fault("$", "It is nested too deeply.")]
+        return None, (Fault("$", "It is nested too deeply."),)
     except ValidationError as error:
         faults = []
         for fault in error.errors():
             steps = [f"[{p}]" if isinstance(p, int) else f".{p}" for p in fault["loc"]]
             faults.append(Fault("".join(steps).lstrip(".") or "$", fault["msg"]))
-        return faults
+        return None, tuple(faults)
     except ValueError as error:
-        return [Fault("$", f"This is not JSON: {error}.")]
+        return None, (Fault("$", f"This is not JSON: {error}."),)
     graph = Graph(chain)
     faults = list(chain_faults(graph))
     for number, task in enumerate(chain.tasks):
@@ -74,11 +87,9 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
             *dead_branches(task, place),
             *calling(graph, task, place),
             *choosing(task, place),
-            *unknown_names(task, place, names),
             *macros(graph, task, place),
         ]
-    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
-    return named + sorted(faults, key=lambda fault: fault.level)
+    return chain, tuple(faults)
 
 
 def chain_faults(graph: Graph) -> Iterator[Fault]:
