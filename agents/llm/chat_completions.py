@@ -212,6 +212,10 @@ class ChatDraft:
             delta = as_dict(choice.get("delta")) or message
             ended = as_text(choice.get("finish_reason")) or ("stop" if message else "")
             self.finish_reason = ended or self.finish_reason
+            if is_text_alone(delta):  # as most are
+                self.text += (text := as_text(delta["content"]))
+                yield TextPart(text)
+                continue
             self.rest += merge_details(self.kept, delta)
             name, reasoning = reasoning_in(delta)
             if reasoning:
@@ -285,6 +289,11 @@ class ChatDraft:
 
     def go_on(self, request: ModelRequest) -> None:
         return None
+
+
+def is_text_alone(delta: Json) -> bool:
+    content = delta.get("content")
+    return isinstance(content, str) and content != "" and delta.keys() <= {"role", "content"}
 
 
 def starts_another(draft: CallDraft, call_id: str, name: str, arguments: object) -> bool:
