@@ -8,7 +8,7 @@ import json
 import pytest
 
 from agents.db import in_db
-from agents.llm import adaptation
+from agents.llm import lessons
 from agents.llm.client import stream
 from agents.llm.errors import ModelError
 from agents.llm.providers import ProviderEdit, add_provider, resolve
@@ -86,7 +86,7 @@ def named(request, shape, headers, aimock, transactional_db):
     url = request.getfixturevalue("gemini") if is_behind else base.get(shape, f"{aimock}/v1")
     add_provider(shape, ProviderEdit(base_url=url, key=KEY, headers=headers), "alice")
     yield shape, MODELS[shape]
-    adaptation.forget_lessons()
+    lessons.forget_lessons()
 
 
 @pytest.fixture
