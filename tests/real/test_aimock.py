@@ -8,7 +8,6 @@ import json
 import pytest
 
 from agents.db import in_db
-from agents.llm import lessons
 from agents.llm.client import stream
 from agents.llm.errors import ModelError
 from agents.llm.providers import ProviderEdit, add_provider, resolve
@@ -86,7 +85,6 @@ def named(request, shape, headers, aimock, transactional_db):
     url = request.getfixturevalue("gemini") if is_behind else base.get(shape, f"{aimock}/v1")
     add_provider(shape, ProviderEdit(base_url=url, key=KEY, headers=headers), "alice")
     yield shape, MODELS[shape]
-    lessons.forget_lessons()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import pytest
 
 from agents import actions as talk
 from agents.db import in_db
-from agents.llm import lessons
 from agents.llm.client import stream
 from agents.llm.errors import ModelError
 from agents.llm.model_lists import models_of
@@ -82,7 +81,6 @@ def providers(address, upstream, transactional_db):
     for name in ("litellm", "anthropic"):
         add_provider(name, ProviderEdit(base_url=f"{address}/v1", key=KEY), "alice")
     yield
-    lessons.forget_lessons()
 
 
 def talking(route):

@@ -7,7 +7,6 @@ import pytest
 
 from agents import actions as talk
 from agents.db import in_db
-from agents.llm import lessons
 from agents.llm.model_lists import models_of
 from agents.llm.providers import resolve
 from agents.models import Message, Provider
@@ -53,7 +52,6 @@ def provider(server, transactional_db):
     url, _ = server
     Provider.objects.create(name="local", base_url=f"{url}/v1")
     yield
-    lessons.forget_lessons()
 
 
 @pytest.fixture
