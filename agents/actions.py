@@ -17,7 +17,7 @@ from agents.chains.store import load_chain
 from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
 from agents.config.store import delete_agent as delete_file
-from agents.engine import branches, persistence
+from agents.engine import alternatives, persistence
 from agents.engine.available_tools import same_json
 from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.lifecycle import request_stop, requeue
@@ -159,7 +159,7 @@ def queue_turn(
         load_chain(chain)
     turn = Turn(conversation=conversation, kind=kind, lane=lane, chain=chain)
     if lane == Lane.CHAT:
-        turn.parent_id = branches.last_shown(conversation.pk)
+        turn.parent_id = alternatives.last_shown(conversation.pk)
     try:
         settings = dict(read_agent(conversation.agent_id).file.settings())
         turn.config = with_chosen_model(settings, conversation.provider, conversation.model)
@@ -196,7 +196,7 @@ def add_message(
     """
     message = Message(turn=turn, role=role, kind=kind, text=text, meta=meta or {})
     if turn is None and not stays:
-        message.after_id = branches.last_shown(conversation.pk)
+        message.after_id = alternatives.last_shown(conversation.pk)
     return persistence.put(message, conversation.pk, by)
 
 
@@ -232,7 +232,7 @@ def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
 def drop_queued(turn: Turn) -> int:
     """Answers with the number of the event."""
     conversation_id, pk = turn.conversation_id, turn.pk
-    branches.drop(turn)
+    alternatives.drop(turn)
     return events.record(conversation_id, "turn.discarded", f"turn:{pk}")
 
 
@@ -263,7 +263,7 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
     `turn_id` is the one that the person saw fail; another one is left alone.
     """
     lock_conversation(conversation.pk)
-    turn = branches.chat_turns(conversation.pk).filter(hidden=False).order_by("pk").last()
+    turn = alternatives.chat_turns(conversation.pk).filter(hidden=False).order_by("pk").last()
     if turn is None or turn.state not in (TurnState.FAILED, TurnState.STOPPED):
         raise Conflict("There is no failed reply to retry.")
     if turn_id is not None and turn.pk != turn_id:

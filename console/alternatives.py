@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents import actions as talk
-from agents.engine import branches
+from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import by_key
@@ -73,7 +73,7 @@ def send_anew(
     result = send(conversation, text, by, turn.chain, beside=bool(message.meta.get("beside")))
     if result.turn is None:
         raise Conflict(result.notice)
-    branches.choose(result.turn, seq)
+    alternatives.choose(result.turn, seq)
     return result
 
 

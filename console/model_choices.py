@@ -6,7 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agents.engine.branches import chat_turns
+from agents.engine.alternatives import chat_turns
 from agents.engine.handlers import CHOSEN
 from agents.errors import Invalid
 from agents.llm import catalog, discovery

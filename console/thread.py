@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
 
-from agents.engine.branches import Alternative, alternatives
+from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from console.conversation_state import name_of_model
@@ -214,7 +214,7 @@ def last_groups(
 def with_alternatives(conversation: Conversation, groups: list[TurnGroup]) -> list[TurnGroup]:
     """The groups, each with which one of the alternatives at its place it is."""
     turns = {group.turn.pk: group for group in groups if group.turn}
-    for pk, alternative in alternatives(conversation, turns).items():
+    for pk, alternative in alternatives_of(conversation, turns).items():
         turns[pk].alternative = alternative
     return groups
 

@@ -82,7 +82,7 @@ class Message(models.Model):
     after = models.ForeignKey(
         "agents.Turn", models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
     )
-    hidden = models.BooleanField(default=False, db_default=False)  # see agents.engine.branches
+    hidden = models.BooleanField(default=False, db_default=False)  # see agents.engine.alternatives
     seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
     role = fields.CharField(max_length=9, choices=Role.choices)

@@ -96,8 +96,8 @@ class Turn(models.Model):
     conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="turns")
     lane = fields.CharField(max_length=8, choices=Lane.choices, default=Lane.CHAT)
     kind = fields.CharField(max_length=16, default="chat")
-    # Chat turns form a tree, of which one path is shown: see agents.engine.branches. `shown_seq` is
-    # the event with which this one was last chosen among its alternatives.
+    # Chat turns form a tree, of which one path is shown (see agents.engine.alternatives).
+    # `shown_seq` is the event with which this one was last chosen among its alternatives.
     parent = models.ForeignKey(
         "self", models.SET_NULL, null=True, blank=True, related_name="following"
     )

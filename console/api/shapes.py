@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from ninja import Query, Schema
 from pydantic import ConfigDict, Field, JsonValue
 
-from agents.engine.branches import alternatives
+from agents.engine.alternatives import alternatives_of
 from agents.models import Conversation, Message, ToolCall
 from console.api.fields import ModelName, NotBlank
 from console.call_images import CallImage, images_of
@@ -174,7 +174,7 @@ class MessageShape(Schema):
 def with_alternatives(conversation: Conversation, rows: Iterable[Message]) -> list[Message]:
     """The messages, each with which alternative it belongs to."""
     messages = list(rows)
-    found = alternatives(conversation, {m.turn_id for m in messages if m.turn_id})
+    found = alternatives_of(conversation, {m.turn_id for m in messages if m.turn_id})
     for message in messages:
         message.alternative = found.get(message.turn_id or 0)  # type: ignore[attr-defined]
     return messages

@@ -4,6 +4,7 @@ View, API, command and tool call these and nothing else; a refusal is agents.err
 one sentence. `by` is who did it: a username, "agent" or "system".
 """
 
+from plans.actions.alternatives import leave_alternative, show_alternative
 from plans.actions.approve import approve_plan
 from plans.actions.attempts import (
     answer_question,
@@ -14,7 +15,6 @@ from plans.actions.attempts import (
     settle_closing,
     settle_subtask,
 )
-from plans.actions.branches import leave_alternative, show_alternative
 from plans.actions.close import (
     cancel_plan,
     cancel_request,

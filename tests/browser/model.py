@@ -3,6 +3,7 @@
 from tests.fake_model import call, fails, rule, say, silent
 
 WORDS = ("quick", "hang", "fail", "question", "approve", "stumble", "retry")
+BOLD = rule(say("**Iota** one."), user="say iota")
 GREEK = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta")
 ADDRESS = "https://docs.example.com/" + "aPageWithinAPage" * 14
 CHECK_FIRST = call(
@@ -45,6 +46,7 @@ def script():
         rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
         rule(say(REPLY, delay=0.08), user="tell me slowly"),
         *(rule([say(f"{w} one."), say(f"{w} two.")], user=f"say {w}") for w in GREEK),
+        BOLD,
         rule(fails(401), user="refuse the key"),
         rule(say("Understood.")),
     ]

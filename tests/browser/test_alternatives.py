@@ -129,6 +129,26 @@ def test_a_plan_command_in_the_editor_says_what_comes_of_it(chat, open_tab):
     sees(tab, "hello", "Understood.")
 
 
+def test_the_editor_says_which_files_stay_changed(chat, open_tab):
+    tab = open_tab().chat(chat)
+    talk(tab, "write it down")
+    tab.button("Edit message").click()
+    form = tab.page.get_by_role("form", name="Edit message")
+    expect(form).to_contain_text("The reply below stays, and so does the file it changed.")
+
+
+def test_a_reply_is_copied_as_the_model_wrote_it(chat, open_tab, product):
+    tab = open_tab(permissions=["clipboard-read", "clipboard-write"]).chat(chat)
+    talk(tab, "say iota")
+    expect(tab.log.locator("strong")).to_have_text("Iota")
+    tab.button("Copy reply").click()
+    expect(tab.button("Copy reply").locator("use")).to_have_attribute("href", "#i-check")
+    assert tab.page.evaluate("navigator.clipboard.readText()") == "**Iota** one."
+    tab.button("Copy message").click()
+    expect(tab.button("Copy message").locator("use")).to_have_attribute("href", "#i-check")
+    assert tab.page.evaluate("navigator.clipboard.readText()") == "say iota"
+
+
 def test_what_is_being_edited_outlasts_news(chat, open_tab, product):
     tab = open_tab().chat(chat)
     talk(tab, "say epsilon", "and then")

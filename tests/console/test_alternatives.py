@@ -7,7 +7,7 @@ from django.db import connection
 
 from agents import actions as talk
 from agents.db import in_db
-from agents.engine import branches
+from agents.engine import alternatives
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
 from console.alternatives import ask_again, send_edited
@@ -69,7 +69,7 @@ def walk(c, text):
 
 def place(c, text):
     c.refresh_from_db()
-    found = branches.alternatives(c, [turn_of(c, text).pk])
+    found = alternatives.alternatives_of(c, [turn_of(c, text).pk])
     return next(((each.number, each.count) for each in found.values()), None)
 
 
@@ -292,7 +292,7 @@ def test_of_two_tabs_that_ask_at_once_one_is_answered():
         tab.start()
     for tab in tabs:
         tab.join()
-    assert sorted(outcomes) == [branches.BUSY, "asked"]
+    assert sorted(outcomes) == [alternatives.BUSY, "asked"]
     assert c.turns.filter(parent=turn.parent_id).count() == 2
     assert c.turns.filter(parent=turn.parent_id, hidden=False).count() == 1
 
@@ -397,6 +397,17 @@ def test_words_beside_an_approved_plan_can_be_edited_and_its_run_stays_in_view()
     assert in_view - set(hidden.values_list("pk", flat=True)) <= set(
         c.messages.filter(hidden=False).values_list("pk", flat=True)
     )
+
+
+def test_the_yes_to_a_plan_stays_in_view_whatever_is_edited_before_it():
+    c = proposed("Read")
+    scripted(say("Yes?"))
+    tell(c, "by the way")
+    scripted(done("read it all"), call("finish_plan", outcome="All read."))
+    tell(c, "go ahead")
+    edit(c, "by the way", "one more thing", say("Which?"))
+    assert shown(c)[-3:] == ["go ahead", "one more thing", "Which?"]
+    assert plan_of(c).approved_version == 1
 
 
 def test_an_edited_plan_command_asks_for_another_plan():

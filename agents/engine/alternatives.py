@@ -5,7 +5,7 @@ parent are alternatives, of which one is shown. What follows an alternative stay
 is not on the shown path is hidden: neither pages nor models read it until a person walks there.
 
 A message without a turn goes with the chat turn that was shown last when it came. The turns of a
-run are never hidden, since what an approved plan came out of stays (plans/actions/branches.py).
+run are never hidden, since what an approved plan came out of stays (plans/actions/alternatives.py).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def last_shown(conversation: int) -> int | None:
     return row[0] if row else None
 
 
-def alternatives(conversation: Conversation, turns: Iterable[int]) -> dict[int, Alternative]:
+def alternatives_of(conversation: Conversation, turns: Iterable[int]) -> dict[int, Alternative]:
     """Of those turns that have any."""
     if not conversation.branched_seq:
         return {}

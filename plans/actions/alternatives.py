@@ -12,7 +12,7 @@ from django.db import transaction
 
 from agents import events
 from agents.actors import Actor
-from agents.engine import branches
+from agents.engine import alternatives
 from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
@@ -30,21 +30,21 @@ def show_alternative(conversation: Conversation, turn: Turn, by: Actor) -> None:
     """Walk to this alternative, and to what was shown behind it last."""
     conversation, turn = locked(conversation, turn)
     if turn.hidden:
-        line = branches.hidden_line(turn)
-        branches.demand_free(conversation, line[0])
+        line = alternatives.hidden_line(turn)
+        alternatives.demand_free(conversation, line[0])
         demand_no_approved(conversation, line[0])
-        follow(conversation, by, branches.show(line, by))
+        follow(conversation, by, alternatives.show(line, by))
 
 
 @transaction.atomic
 def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
     """Make room for another alternative of this turn, which is shown; gives the event's number."""
     conversation, turn = locked(conversation, turn)
-    branches.demand_free(conversation, turn)
+    alternatives.demand_free(conversation, turn)
     if turn.hidden:
-        raise Conflict(branches.NOT_SHOWN)
+        raise Conflict(alternatives.NOT_SHOWN)
     demand_no_approved(conversation, turn)
-    seq = branches.leave(turn, by)
+    seq = alternatives.leave(turn, by)
     follow(conversation, by)
     return seq
 
@@ -55,12 +55,12 @@ def locked(conversation: Conversation, turn: Turn) -> tuple[Conversation, Turn]:
     now = by_key(Conversation, conversation.pk)
     same = by_key(Turn, turn.pk)
     if now is None or same is None:
-        raise Conflict(branches.NOT_SHOWN)
+        raise Conflict(alternatives.NOT_SHOWN)
     return now, same
 
 
 def demand_no_approved(conversation: Conversation, turn: Turn) -> None:
-    left = branches.messages_with(conversation.pk, branches.shown_from(turn))
+    left = alternatives.messages_with(conversation.pk, alternatives.shown_from(turn))
     plan = Plan.objects.filter(card__in=left, approved_version__isnull=False).first()
     if plan is not None:
         raise Conflict(APPROVED.format(plan.title))
@@ -80,7 +80,7 @@ def follow(conversation: Conversation, by: Actor, back: Collection[int] = ()) ->
         pointer.plan = None
         record_event(plan, "plan.put_aside", by)
     if pointer.plan is None and back:
-        cards = branches.messages_with(conversation.pk, back).filter(kind=Message.Kind.PLAN)
+        cards = alternatives.messages_with(conversation.pk, back).filter(kind=Message.Kind.PLAN)
         pointer.plan = Plan.objects.filter(card__in=cards, state__in=OPEN).order_by("pk").last()
         if pointer.plan is not None:
             redraw_card(plan, record_event(pointer.plan, "plan.activated", by))
