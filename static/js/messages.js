@@ -12,13 +12,13 @@ always(() => {
   const { busy, fixed } = byId("actions")?.dataset ?? {};
   for (const button of document.querySelectorAll("[data-at]")) {
     const why = busy !== undefined ? BUSY : Number(button.dataset.at) <= Number(fixed) ? FIXED : "";
-    if ((button.dataset.why ?? "") === why) continue;
+    if ((button.dataset.refusal ?? "") === why) continue;
     if (why) {
-      button.dataset.why = why;
+      button.dataset.refusal = why;
       button.setAttribute("aria-disabled", "true");
       button.setAttribute("aria-description", why);
     } else {
-      delete button.dataset.why;
+      delete button.dataset.refusal;
       button.removeAttribute("aria-disabled");
       button.removeAttribute("aria-description");
     }
@@ -30,11 +30,11 @@ always(() => {
 document.addEventListener(
   "click",
   (event) => {
-    const button = event.target.closest?.("[data-why]");
+    const button = event.target.closest?.("[data-refusal]");
     if (!button) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    byId("say-alert").textContent = button.dataset.why;
+    byId("say-alert").textContent = button.dataset.refusal;
   },
   true,
 );
