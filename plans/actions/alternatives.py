@@ -36,6 +36,7 @@ def show_alternative(conversation: Conversation, turn: Turn, by: Actor) -> None:
         follow(conversation, by, alternatives.show(line, by))
 
 
+@operation("leave_alternative")
 @transaction.atomic
 def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
     """Make room for another alternative of this turn, which is shown; gives the event's number."""

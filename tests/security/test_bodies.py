@@ -43,7 +43,7 @@ WAYS = ("owner", "user", "conversation__owner", "turn__conversation__owner")
 WAYS += ("plan__conversation__owner", "subtask__plan__conversation__owner")
 SHARED_TABLES = ("ToolSource", "OAuthLogin", "Provider")
 # What a provider listed when somebody asked it, which everybody may.
-FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel")
+FOR_EVERYBODY = ("Tally", "ProviderListing", "ListedModel", "ModelLesson")
 
 
 @pytest.fixture
