@@ -145,7 +145,7 @@ class ConversationState:
     def mark(self) -> StatusLabel | None:
         if self.asked is not None:
             return WRITING if self.planning else UNANSWERED
-        return label_of_plan(self.plan) if self.plan else None
+        return label_of_plan(self.plan, self.conversation) if self.plan else None
 
     @cached_property
     def plan_buttons(self) -> PlanButtons:

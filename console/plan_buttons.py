@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from django.urls import reverse
 
-from console.status_labels import Snapshot
+from console.status_labels import Snapshot, is_pausing
+from plans.models import Plan
 
 HALTING = ("pausing", "stopping")
 
@@ -68,10 +69,16 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     replan = replace(REPLAN, opens="replan-dialog", answer_to=to("replan"), asks="Replan the rest?")
     if replanning:
         replan = replace(REPLAN, blocked="It is being replanned")
+    pause = replace(PAUSE, posts_to=to("pause"))
+    # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
+    halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
+    if halts or (run == "paused" and is_pausing(plan)):
+        pause = replace(PAUSE, blocked="It pauses after this step")
     # An approval, an answer or a higher limit is what makes it go on.
-    asks = plan["question"] and run == "paused"
-    if plan["approvals"] or asks or plan["attention"] == "budget":
+    if plan["attention"] == "budget":
         return PlanButtons(steering=(replan,), ending=STOP)
+    if plan["approvals"] or (plan["question"] and run == "paused"):
+        return PlanButtons(steering=(pause, replan), ending=STOP)
     if run == "paused":
         return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
     if run == "idle":
@@ -80,9 +87,6 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
         return PlanButtons(steering=(again, replan), ending=CANCEL)
     if run == "stopping":
         return PlanButtons(steering=(STOPPING,))
-    pause = replace(PAUSE, posts_to=to("pause"))
-    if run == "pausing":
-        pause = replace(PAUSE, blocked="It pauses after this step")
     return PlanButtons(steering=(pause, replan), ending=STOP)
 
 

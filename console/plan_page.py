@@ -263,6 +263,7 @@ class Timeline:
                 words = {
                     "confirm": f"Paused: v{self.version} waits for a yes",
                     "budget": "Paused: the budget is used up",
+                    "aside": "Paused: another plan was asked for",
                     "": "Waits for another agent",
                 }.get(reason, "Paused")
                 return Line(words, sign="waiting" if reason == "confirm" else "paused")

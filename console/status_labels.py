@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.actors import AGENT, Actor, SystemActor
+from agents.models import Conversation
+from plans.models import Plan
 from plans.standing import Standing, of_document
 
 # As interface.md lists it under "Plan snapshot".
@@ -59,13 +61,13 @@ def label_of_standing(standing: Standing) -> StatusLabel:
 UNANSWERED = label_of_standing(Standing("asked", "Waits for your answer", "waiting"))
 
 
-def label_of_plan(plan: Snapshot) -> StatusLabel:
-    """The word, and what else there is to say."""
+def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:
+    """The word, and what else there is to say to the owner, who alone sees it."""
     standing = of_document(plan)
     label = label_of_standing(standing)
     more = {
         "held": ": the model is not answering",
-        "pausing": " after this call",
+        "pausing": " after this step",
         "stopping": "…",
     }.get(standing.name, "")
     if standing.name == "failed":
@@ -74,8 +76,26 @@ def label_of_plan(plan: Snapshot) -> StatusLabel:
         more = f": {plan['approvals'][0]['tool'] if plan['approvals'] else 'a tool'}"
     elif standing.name == "paused":
         number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
-        more = f". Subtask {number} goes on when you resume." if number else ""
+        goes_on = f". Subtask {number} goes on when you resume." if number else ""
+        more = why_paused(plan, conversation) + goes_on
+    if standing.name in ("approval", "question") and is_pausing(plan):
+        more += ". It pauses after this step."
     return replace(label, words=standing.word + more)
+
+
+def why_paused(plan: Snapshot, conversation: Conversation) -> str:
+    """By whom or for what, unless the reader has pressed Pause."""
+    by = plan["paused_by"]
+    is_own = bool(by) and by == conversation.owner.username
+    if plan["pause_reason"] == Plan.PauseReason.ASIDE:
+        who = "you" if is_own else by
+        return f": {who} asked for another plan" if by else ": another plan was asked for"
+    return f" by {by}" if by and not is_own else ""
+
+
+def is_pausing(plan: Snapshot) -> bool:
+    """A person has asked it to pause, which it does with or after what it waits for."""
+    return bool(plan["pause_reason"] == Plan.PauseReason.USER)
 
 
 def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:

@@ -62,6 +62,7 @@ class Plan(models.Model):
 
     class PauseReason(models.TextChoices):
         USER = "user"
+        ASIDE = "aside"  # another plan was asked for, or made in its place
         CONFIRM = "confirm"
         QUESTION = "question"
         APPROVAL = "approval"
@@ -84,6 +85,8 @@ class Plan(models.Model):
     approved_at = models.DateTimeField(null=True, blank=True)
     run = fields.CharField(max_length=8, choices=Run.choices, default=Run.IDLE)
     pause_reason = fields.CharField(max_length=8, choices=PauseReason.choices, blank=True)
+    # The person who wanted it to rest, where it rests for them: `user` and `aside`.
+    paused_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
     run_options = fields.JSONField(default=dict)
     budget = fields.JSONField(default=dict)
     metadata = fields.JSONField(default=dict)

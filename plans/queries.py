@@ -15,6 +15,7 @@ from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
 from agents.db import clock
 from agents.engine.persistence import change_of_message
+from agents.engine.usage import is_at_work
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
@@ -47,6 +48,9 @@ PAUSE_REASONS: dict[str, str] = {
     Turn.WaitingFor.QUESTION: Plan.PauseReason.QUESTION,
     Turn.WaitingFor.APPROVAL: Plan.PauseReason.APPROVAL,
 }
+
+# Reasons with which the run rests because somebody wanted it to.
+PERSONAL = (Plan.PauseReason.USER, Plan.PauseReason.ASIDE)
 
 # How an abandoned plan is spoken of, by its reason; any other reason was a cancelling.
 CLOSED = {"superseded": "replaced by a newer one", "cleared": "cleared away"}
@@ -212,22 +216,39 @@ def settle_run(plan: Plan, otherwise: str = Run.IDLE, reason: str = "") -> None:
     person it is paused, for what the first of them waits for.
     """
     turns = run_turns_of(plan)
-    reasons = [pause_reason(turn) for turn in turns]
     if not turns:
         save_run(plan, otherwise, reason)
-    elif all(reasons):
-        save_run(plan, Run.PAUSED, reasons[0])
-    elif plan.run not in (Run.PAUSING, Run.STOPPING):  # a person's wish holds for what still works
-        is_running = any(turn.state == TurnState.RUNNING for turn in turns)
-        save_run(plan, Run.RUNNING if is_running else Run.QUEUED)
+        return
+    run, reason = run_by_turns(plan, turns)
+    if run == Run.PAUSED or plan.run not in (Run.PAUSING, Run.STOPPING):
+        save_run(plan, run, reason)  # else a person's wish holds for what still works
+
+
+def run_by_turns(plan: Plan, turns: list[Turn]) -> tuple[str, str]:
+    """How the run stands by its open turns and what they are wished to do, with the reason."""
+    reasons = [pause_reason(turn) for turn in turns]
+    if all(reasons):
+        return Run.PAUSED, reasons[0]
+    if any(turn.pause_requested for turn in turns):
+        return Run.PAUSING, Plan.PauseReason.USER
+    if not plan.is_confirmed:
+        return Run.PAUSING, Plan.PauseReason.CONFIRM
+    is_running = any(is_at_work(turn) and not turn.stop_requested for turn in turns)
+    return Run.RUNNING if is_running else Run.QUEUED, ""
 
 
 def pause_reason(turn: Turn) -> str:
-    """What a waiting turn needs a person for; empty for one that does not."""
+    """What a waiting turn rests for; empty for one that does not need a person.
+
+    A pause that was asked for meanwhile comes first: it holds when the person has answered.
+    """
+    reason = PAUSE_REASONS.get(turn.waiting_for, "")
+    if reason and turn.pause_requested:
+        return Plan.PauseReason.USER
     because = str(turn.checkpoint.get("because") or "")
     if turn.waiting_for == Turn.WaitingFor.PAUSE and because.startswith("budget"):
         return Plan.PauseReason.BUDGET
-    return PAUSE_REASONS.get(turn.waiting_for, "")
+    return reason
 
 
 def save_run(plan: Plan, now: str, reason: str = "") -> None:
@@ -237,10 +258,12 @@ def save_run(plan: Plan, now: str, reason: str = "") -> None:
     """
     plan.waited, plan.paused = backoff_seconds(plan)
     plan.run, plan.pause_reason = now, reason
+    if reason not in PERSONAL:
+        plan.paused_by = ""
     under_way = Attempt.objects.filter(subtask__plan=plan, turn__finished_at=None)
     rests = now == Run.PAUSED and not under_way.exists()
     plan.rests_since = clock() if rests else None
-    fields = ["run", "pause_reason", "updated_at", "rests_since", "waited", "paused"]
+    fields = ["run", "pause_reason", "paused_by", "updated_at", "rests_since", "waited", "paused"]
     if now == Run.IDLE:
         kept = ("mode", "tried", "halted")
         plan.run_options = {k: v for k, v in plan.run_options.items() if k in kept}
@@ -253,7 +276,7 @@ def backoff_seconds(plan: Plan) -> tuple[timedelta, timedelta]:
     if plan.rests_since is None:
         return plan.waited, plan.paused
     rested = max(timedelta(), clock() - plan.rests_since)
-    if plan.pause_reason in (Plan.PauseReason.USER, Plan.PauseReason.BUDGET):
+    if plan.pause_reason in (*PERSONAL, Plan.PauseReason.BUDGET):
         return plan.waited, plan.paused + rested
     return plan.waited + rested, plan.paused
 

@@ -99,6 +99,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "run_mode": plan.run_options.get("mode"),
         "halted": bool(plan.run_options.get("halted")),
         "pause_reason": plan.pause_reason,
+        "paused_by": plan.paused_by,
         "retry_at": timestamp(min(retries, default=None)),
         "attention": attention,
         "question": question,

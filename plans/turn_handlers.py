@@ -63,7 +63,7 @@ def prepare_closing(turn: Turn) -> Work:
     chain = chain_of(turn, "executor")
     if not chain.runs_calls:  # it could not call finish_plan, and would do its work once more
         raise NothingToDo
-    save_run(plan, Run.RUNNING)
+    settle_run(plan)
     hooks.add_facts(version=plan.version)
     task: ChatMessage = {"role": "user", "content": prompts.CLOSING}
     return Work(chain, [task])
@@ -96,7 +96,7 @@ def check_budget(turn: Turn) -> None:
 def resume_run(turn: Turn) -> None:
     """Its call was decided: the run goes on from now, not only when a worker takes the turn."""
     plan = Plan.objects.filter(pk=turn.checkpoint["plan"]).first()
-    if plan and plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.APPROVAL:
+    if plan and plan.run == Run.PAUSED:
         settle_run(plan)
 
 

@@ -130,16 +130,18 @@ def suspend(turn: Turn, wait: TurnWaits) -> None:
         if turn.stop_requested:
             close_turn(turn, TurnState.STOPPED)
             return
-        by_request = wait.waiting_for == Turn.WaitingFor.PAUSE and not wait.because
-        if by_request and not turn.pause_requested:  # resumed before this could be written
-            return_to_queue(turn)
-            return
-        persistence.checkpoint(turn, because=wait.because)
+        because = wait.because
+        if wait.waiting_for == Turn.WaitingFor.PAUSE:
+            if not because and not turn.pause_requested:  # resumed before this could be written
+                return_to_queue(turn)
+                return
+            # A person's pause comes before a limit; any other wait it outlasts.
+            because = "" if turn.pause_requested else because
+            turn.pause_requested = False
+        persistence.checkpoint(turn, because=because)
         count_time(turn)
         turn.state, turn.waiting_for = TurnState.WAITING, wait.waiting_for
         turn.lease_until = None
-        if wait.waiting_for != Turn.WaitingFor.CHILD:  # the wish to pause outlasts its answer
-            turn.pause_requested = False
         turn.save(update_fields=["state", "waiting_for", "lease_until", "pause_requested"])
         if wait.waiting_for != Turn.WaitingFor.CHILD:
             rest(turn)
@@ -147,6 +149,21 @@ def suspend(turn: Turn, wait: TurnWaits) -> None:
         events.record(
             turn.conversation_id, "turn.waiting", f"turn:{turn.pk}", what=wait.waiting_for
         )
+
+
+def hold(turn: Turn, *, counts: bool) -> None:
+    """A queued turn waits in place until it is resumed, and is then tried at once.
+
+    `counts` whether the time until then is its own.
+    """
+    turn.state, turn.waiting_for, turn.not_before = TurnState.WAITING, Turn.WaitingFor.PAUSE, None
+    turn.counted_at = clock() if counts else None
+    turn.checkpoint = {**turn.checkpoint, "because": ""}
+    turn.save(update_fields=["state", "waiting_for", "not_before", "counted_at", "checkpoint"])
+    for card in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
+        card.meta = {**card.meta, "next_try_at": None}
+        card.save(update_fields=["meta"])
+        persistence.touch(card, turn.conversation_id)
 
 
 def requeue(turn: Turn) -> bool:

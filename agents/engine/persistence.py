@@ -220,8 +220,10 @@ def resolve_error_cards(turn: Turn) -> None:
 
 
 def begin_call(turn: Turn, call: ToolCall) -> None:
+    """A call that a person has just allowed is carried out even if the turn then pauses."""
     with fenced(turn):
-        check_stop_requested(turn)
+        if turn.stop_requested or not call.decision:
+            check_stop_requested(turn)
         call.state, call.started_at = ToolCall.State.RUNNING, timezone.now()
         call.progress = None
         store(call, "state", "started_at", "progress")

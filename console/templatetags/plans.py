@@ -13,10 +13,12 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from agents.actors import actor_of
+from agents.models import Conversation
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
     StatusLabel,
+    is_pausing,
     label_of_plan,
     name_for,
     name_of_shape,
@@ -70,8 +72,13 @@ SUBTASK_BUTTONS = {
 
 
 @register.filter
-def mark_of(plan: Snapshot) -> StatusLabel:
-    return label_of_plan(plan)
+def mark_of(plan: Snapshot, conversation: Conversation) -> StatusLabel:
+    return label_of_plan(plan, conversation)
+
+
+@register.filter
+def pauses_next(plan: Snapshot) -> bool:
+    return is_pausing(plan)
 
 
 @register.filter

@@ -31,7 +31,6 @@ from plans.queries import (
     record_event,
     refresh_state,
     run_turns_of,
-    save_run,
     settle_run,
 )
 from plans.schemas import LONGEST_TEXT, plain
@@ -57,12 +56,13 @@ def begin_attempt(turn: Turn) -> Attempt:
     plan = plan_of(turn)
     if attempt := attempt_of(turn):
         if plan.run in (Run.QUEUED, Run.PAUSED):
-            save_run(plan, Run.RUNNING)
+            settle_run(plan)
             record_event(plan, "run.resumed", SYSTEM, subtask=attempt.subtask.key)
         return attempt
     subtask = assigned_subtask(plan, turn)
     serves_nobody = plan.conversation.parent_call_id and not parent_waits(plan.conversation)
-    if not plan.is_open or not plan.is_confirmed or subtask is None or serves_nobody:
+    is_over = not plan.is_open or plan.run == Run.STOPPING
+    if is_over or not plan.is_confirmed or subtask is None or serves_nobody:
         raise NothingToDo
     subtask.state, subtask.progress = State.IN_PROGRESS, ""
     subtask.started_at, subtask.finished_at = timezone.now(), None
@@ -71,8 +71,7 @@ def begin_attempt(turn: Turn) -> Attempt:
     attempt = Attempt.objects.create(
         subtask=subtask, number=number, version=plan.version, turn=turn
     )
-    if plan.run != Run.PAUSING:
-        save_run(plan, Run.RUNNING)
+    settle_run(plan)
     refresh_state(plan)
     record_event(plan, "plan.updated", SYSTEM, subtask=subtask.key, state=State.IN_PROGRESS)
     return attempt
@@ -114,7 +113,7 @@ def answer_question(plan: Plan, text: str, by: Actor) -> Plan:
         for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
             persistence.close_call(call, ToolCall.State.DONE, f"The person answered: {text}")
         requeue(turn)
-    save_run(plan, Run.QUEUED)
+    settle_run(plan)
     record_event(plan, "run.resumed", by)
     return plan
 
@@ -133,10 +132,14 @@ def settle_subtask(turn: Turn) -> None:
         record_event(plan, "plan.updated", SYSTEM, held=True)
         return
     attempt = attempt_of(turn)
-    if attempt is not None:
+    given_up = attempt is not None and attempt.subtask.state != State.IN_PROGRESS
+    if attempt is not None and given_up:  # whatever it has come to, it is for other words
+        attempt.failure_class = Attempt.FailureClass.INTERRUPTED
+        attempt.save(update_fields=["failure_class"])
+    elif attempt is not None:
         close_attempt(plan, turn, attempt)
     refresh_state(plan)
-    continue_run(plan, turn, attempt)
+    continue_run(plan, turn, attempt, given_up=given_up)
 
 
 def pause_while_waiting(plan: Plan, turn: Turn) -> None:
@@ -187,22 +190,28 @@ def put_back(subtask: Subtask) -> None:
         subtask.save(update_fields=["state"])
 
 
-def continue_run(plan: Plan, turn: Turn, attempt: Attempt | None) -> None:
-    """After an attempt: on to the next, another try, or a halt with its reason."""
+def continue_run(
+    plan: Plan, turn: Turn, attempt: Attempt | None, *, given_up: bool = False
+) -> None:
+    """After an attempt: on to the next, another try, or a halt with its reason.
+
+    One that was given up for other words is no reason to halt: the subtask is begun anew.
+    """
     failed = attempt if attempt is not None and attempt.error else None
     stopped = turn.state == TurnState.STOPPED
+    nothing_began = turn.kind == "subtask" and attempt is None and has_work_left(plan)
     if not plan.is_open:
         settle_run(plan)
     elif plan.run == Run.STOPPING:
         halt(plan, "run.stopped")
     elif not plan.is_confirmed:
         pause_for_a_yes(plan)
-    elif plan.run == Run.PAUSING and stopped:
-        pause_before_next(plan)  # set aside for another plan
-    elif attempt is not None and goes_on_after_stop(plan, turn):
+    elif plan.run == Run.PAUSING and (stopped or given_up):
+        pause_before_next(plan)  # set aside for another plan, or reworded while it rests
+    elif given_up or goes_on_after_stop(plan, turn):
         queue_next(plan, after=turn)
-    elif stopped or (attempt is None and has_work_left(plan)):
-        halt(plan, "run.stopped")  # stopped, or nothing could begin though there is work
+    elif stopped or nothing_began:
+        halt(plan, "run.stopped")
     elif failed and not may_try_again(plan, turn, failed):
         halt(plan, "run.failed")
     elif failed and plan.run != Run.PAUSING:
@@ -223,7 +232,7 @@ def go_on(plan: Plan, turn: Turn) -> None:
 
 
 def goes_on_after_stop(plan: Plan, turn: Turn) -> bool:
-    """Only the attempt was stopped, or a person has started the run again meanwhile."""
+    """A person has started the run again while its turn was being stopped."""
     return turn.state == TurnState.STOPPED and turn.stop_requested and plan.run == Run.QUEUED
 
 
@@ -260,9 +269,9 @@ def pause_for_a_yes(plan: Plan) -> None:
 
 
 def pause_before_next(plan: Plan) -> None:
-    """The person's pause came with the last call of the attempt: the next one does not begin."""
-    settle_run(plan, Run.PAUSED, Plan.PauseReason.USER)
-    record_event(plan, "run.paused", SYSTEM, reason="user")
+    """The pause came with the last call of the attempt: the next one does not begin."""
+    settle_run(plan, Run.PAUSED, plan.pause_reason or Plan.PauseReason.USER)
+    record_event(plan, "run.paused", SYSTEM, reason=plan.pause_reason)
 
 
 @operation("break_off")
@@ -291,12 +300,8 @@ def settle_closing(turn: Turn) -> None:
         return
     if not plan.is_open:
         settle_run(plan)  # cancelled meanwhile, or finished by the model
-    elif turn.state == TurnState.STOPPED:
-        halt(plan, "run.stopped")
-    elif has_work_left(plan) and plan.is_confirmed:  # a revision came meanwhile
-        go_on(plan, turn)
-    elif has_work_left(plan):
-        pause_for_a_yes(plan)
+    elif turn.state == TurnState.STOPPED or has_work_left(plan):  # a revision came meanwhile
+        continue_run(plan, turn, None)
     else:
         outcome = last_text(turn)
         is_in_chat = bool(outcome)

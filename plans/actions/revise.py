@@ -9,7 +9,6 @@ from django.db import transaction
 
 from agents.actions import open_turns, start_turn
 from agents.actors import Actor
-from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn
 from plans.actions.run import stop_plan
@@ -22,15 +21,13 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.expected_version import demand_active, demand_version
-from plans.models import OPEN, SUBTASK_TEXT, Plan, Run, State, Subtask
+from plans.models import OPEN, SUBTASK_TEXT, Plan, State, Subtask
 from plans.queries import (
     checklist,
     demand_no_child,
     demand_open,
     lock_plan,
     record_event,
-    reload,
-    save_run,
 )
 from plans.schemas import Revision, SubtaskDraft, SubtaskRevision
 from plans.tracing import operation
@@ -46,12 +43,12 @@ def revise_plan(plan: Plan, revision: Revision, by: Actor) -> Plan:
         plan = change.plan
         change.set_text(revision)
         if revision.subtasks:
-            order_subtasks(plan, revised(plan, revision.subtasks, by))
+            order_subtasks(plan, revised(plan, revision.subtasks))
         change.explanation = revision.explanation
     return plan
 
 
-def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subtask]:
+def revised(plan: Plan, changes: list[SubtaskRevision]) -> list[Subtask]:
     """The unstarted subtasks in their new order.
 
     Those that are mentioned change places among themselves, in the order they are mentioned in. A
@@ -67,7 +64,7 @@ def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subta
             raise Conflict(sentence, plan.version)
         changed = rewrite(subtask, change.model_dump(include=change.model_fields_set))
         if subtask.state == State.IN_PROGRESS and (changed or change.remove):
-            give_up_attempt(subtask, by)
+            give_up_attempt(subtask)
     removed = {change.key for change in changes if change.remove}
     kept = {each.key: each for each in unstarted(plan) if each.key not in removed}
     mentioned = dict.fromkeys(each.key for each in changes if each.key and each.key in kept)
@@ -89,13 +86,8 @@ def revised(plan: Plan, changes: list[SubtaskRevision], by: Actor) -> list[Subta
     return order
 
 
-def give_up_attempt(subtask: Subtask, by: Actor) -> None:
-    """The running subtask is another one now: its attempt ends here and does not count."""
-    for turn in Turn.objects.filter(attempt__subtask=subtask, state__in=Turn.OPEN_STATES):
-        request_stop(turn, by)
-    plan = reload(subtask.plan)
-    if plan.run == Run.RUNNING:
-        save_run(plan, Run.QUEUED)  # it goes on when the attempt has ended, if the yes still holds
+def give_up_attempt(subtask: Subtask) -> None:
+    """The running subtask is another one now: `changed_text` ends its attempt, not counted."""
     subtask.state, subtask.started_at = State.TODO, None
     subtask.save(update_fields=["state", "started_at"])
 
@@ -154,7 +146,7 @@ def replace_rest(plan: Plan, from_key: str, revision: Revision, by: Actor) -> Pl
         rest = list(checklist(plan).filter(state__in=OPEN, position__gte=first))
         for subtask in rest:
             if subtask.state == State.IN_PROGRESS:
-                give_up_attempt(subtask, by)
+                give_up_attempt(subtask)
         keys = {subtask.key for subtask in rest}
         before = [each for each in unstarted(plan) if each.key not in keys]
         order = [*before, *replacements(plan, rest, revision)]

@@ -9,12 +9,12 @@ from django.db import transaction
 from django.db.models import Max
 
 from agents.actions import queue_turn, retry_now
-from agents.actors import Actor
+from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.chains.store import load_chain
 from agents.db import clock
-from agents.engine.lifecycle import request_stop, requeue
+from agents.engine.lifecycle import hold, request_stop, requeue
 from agents.engine.subagents import parent_waits
-from agents.engine.usage import NAMES, is_at_work
+from agents.engine.usage import NAMES
 from agents.errors import Conflict, Invalid
 from agents.events import wake_after_commit
 from agents.models import Lane, Turn, TurnState
@@ -33,6 +33,7 @@ from plans.queries import (
     ready,
     record_event,
     refresh_state,
+    run_by_turns,
     run_turns_of,
     save_run,
 )
@@ -105,21 +106,24 @@ def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = N
     plan.run_options = {**kept, "mode": mode, "tried": newest or 0, "halted": False}
     plan.save(update_fields=["run_options"])
     turns = run_turns_of(plan)
-    if not turns:
-        queue_next(plan)
     for turn in turns:
-        if turn.waiting_for == Turn.WaitingFor.PAUSE:
-            requeue(turn)
-            save_run(plan, Run.QUEUED)
-        elif is_at_work(turn):
-            Turn.objects.filter(pk=turn.pk).update(pause_requested=False)
-            # One that is being stopped still has to end: the next one is queued when it has.
-            save_run(plan, Run.QUEUED if turn.stop_requested else Run.RUNNING)
-        elif turn.state == TurnState.QUEUED:
-            Turn.objects.filter(pk=turn.pk).update(pause_requested=False, not_before=None)
-            save_run(plan, Run.QUEUED)
-            wake_after_commit()
+        end_pause(turn)
+    if turns:  # One that is being stopped still has to end: the next one is queued when it has.
+        save_run(plan, *run_by_turns(plan, run_turns_of(plan)))
+    else:
+        queue_next(plan)
     record_event(plan, "run.started", by, mode=mode)
+
+
+def end_pause(turn: Turn) -> None:
+    """It goes on, now or once it has what else it waits for; one that is held back goes at once."""
+    turn.pause_requested = False
+    if turn.state == TurnState.QUEUED:
+        turn.not_before = None
+        wake_after_commit()
+    turn.save(update_fields=["pause_requested", "not_before"])
+    if turn.waiting_for == Turn.WaitingFor.PAUSE:
+        requeue(turn)
 
 
 def demand_startable(plan: Plan) -> None:
@@ -160,37 +164,57 @@ def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
 @operation("pause_plan")
 @transaction.atomic
 def pause_plan(plan: Plan, by: Actor) -> Plan:
-    """Pause after the model or tool call that is running now, or another agent's work."""
+    """Pause after the model or tool call that is running now, or another agent's work.
+
+    Where it waits for an answer, a decision or a higher limit it stays paused when it has that.
+    """
     plan = lock_plan(plan)
     demand_open(plan)
-    if plan.run in (Run.PAUSED, Run.PAUSING):
-        return plan
     turns = run_turns_of(plan)
-    if not turns or plan.run not in (Run.QUEUED, Run.RUNNING):
+    if plan.run == Run.PAUSED and not turns:
+        return plan
+    if not turns or plan.run in (Run.IDLE, Run.STOPPING):
         raise Conflict("The plan is not running.")
-    for turn in turns:
-        if is_at_work(turn):
-            Turn.objects.filter(pk=turn.pk).update(pause_requested=True)
-        elif turn.state == TurnState.QUEUED:
-            # It stays where it is. Before its attempt has begun the rest is the plan's own.
-            has_begun = Attempt.objects.filter(turn=turn).exists()
-            Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).update(
-                state=TurnState.WAITING,
-                waiting_for=Turn.WaitingFor.PAUSE,
-                not_before=None,
-                counted_at=clock() if has_begun else None,
-                checkpoint={**turn.checkpoint, "because": ""},
-            )
-    is_running = any(is_at_work(turn) for turn in turns)
-    save_run(plan, Run.PAUSING if is_running else Run.PAUSED, Plan.PauseReason.USER)
-    record_event(plan, "run.paused", by, reason="user")
+    wishes = [begin_pause(turn) for turn in turns]
+    if any(wishes):
+        plan.paused_by = person_of(by)
+        save_run(plan, *run_by_turns(plan, turns))
+        record_event(plan, "run.paused", by, reason="user")
     return plan
+
+
+def begin_pause(turn: Turn) -> bool:
+    """The turn rests, now or after its step; False if that is so already."""
+    is_paused = turn.waiting_for == Turn.WaitingFor.PAUSE
+    if turn.pause_requested or (is_paused and not turn.checkpoint.get("because")):
+        return False
+    if is_paused or (turn.state == TurnState.QUEUED and has_free_lane(turn)):
+        # It stays where it is. Before its attempt has begun the rest is the plan's own.
+        hold(turn, counts=Attempt.objects.filter(turn=turn).exists())
+    else:
+        turn.pause_requested = True
+        turn.save(update_fields=["pause_requested"])
+    return True
+
+
+def has_free_lane(turn: Turn) -> bool:
+    """Nobody has its place: another plan's turn may still be ending."""
+    same_lane = Turn.objects.filter(conversation=turn.conversation_id, lane=turn.lane)
+    live = same_lane.filter(state__in=(TurnState.RUNNING, TurnState.WAITING))
+    return not live.exclude(pk=turn.pk).exists()
+
+
+def person_of(by: Actor) -> str:
+    return name_of(by) if kind_of(by) == PERSON else ""
 
 
 @operation("resume_plan")
 @transaction.atomic
 def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
-    """Go on where it was paused; a new version or a question waits for another answer."""
+    """Go on where it was paused; a new version or a question waits for another answer.
+
+    A pause that was asked for while it waits for an answer is taken back.
+    """
     plan = lock_plan(plan)
     demand_open(plan)
     demand_version(plan, version, NOT_STARTED)
@@ -199,9 +223,9 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
         return plan
     if plan.run not in (Run.PAUSED, Run.PAUSING):
         raise Conflict("The plan is not paused.")
-    answered = (Turn.WaitingFor.QUESTION, Turn.WaitingFor.APPROVAL)
     turns = run_turns_of(plan)
-    if turns and all(turn.waiting_for in answered for turn in turns):
+    pausing = any(turn.pause_requested for turn in turns)
+    if turns and not pausing and all(turn.waiting_for in Turn.FOR_A_PERSON for turn in turns):
         raise Conflict("The plan waits for your answer, not for a resume.")
     demand_room(plan)
     start_run(plan, by)
@@ -228,11 +252,12 @@ def set_aside(plan: Plan, by: Actor) -> None:
     plan = lock_plan(plan)
     turns = run_turns_of(plan)
     if turns and plan.run != Run.STOPPING:
-        stop_turns(plan, turns, by, Run.PAUSING, Plan.PauseReason.USER)
+        stop_turns(plan, turns, by, Run.PAUSING, Plan.PauseReason.ASIDE)
 
 
 def stop_turns(plan: Plan, turns: list[Turn], by: Actor, run: str, reason: str = "") -> None:
     """What the run is while its turns end, and how it goes on is decided when they have."""
+    plan.paused_by = person_of(by)
     save_run(plan, run, reason)
     type = "run.stopping" if run == Run.STOPPING else "run.paused"
     record_event(plan, type, by, **({"reason": reason} if reason else {}))

@@ -12,9 +12,11 @@ from django.db import transaction
 
 from agents.actors import Actor
 from agents.config.store import read_agent
+from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
+from agents.models import Turn
 from plans.expected_version import demand_version
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, Run, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
     SYSTEM,
@@ -31,6 +33,8 @@ from plans.queries import (
     snapshot_text,
 )
 from plans.schemas import MOST_SUBTASKS, NOTHING, PlanEdit, Revision, SubtaskDraft
+
+ASKING = (Plan.PauseReason.QUESTION, Plan.PauseReason.APPROVAL)
 
 
 class Change:
@@ -67,6 +71,26 @@ def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[
             raise Invalid(NOTHING)
         if after != before:
             save_next_version(plan, by, change.explanation)
+        stop_given_up(plan, by)
+
+
+def stop_given_up(plan: Plan, by: Actor) -> None:
+    """An attempt whose subtask is another one now ends here; the run goes on, or rests as before.
+
+    What it had asked goes with it.
+    """
+    given_up = Attempt.objects.filter(subtask__plan=plan).exclude(subtask__state=State.IN_PROGRESS)
+    turns = Turn.objects.filter(attempt__in=given_up, state__in=Turn.OPEN_STATES)
+    if not turns:
+        return
+    rests = plan.run in (Run.PAUSED, Run.PAUSING) and plan.pause_reason not in ASKING
+    if rests:
+        save_run(plan, Run.PAUSING, plan.pause_reason)
+    elif plan.run != Run.STOPPING:
+        save_run(plan, Run.QUEUED)
+    for turn in turns:
+        request_stop(turn, by)
+    plan.refresh_from_db()
 
 
 def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
@@ -84,7 +108,6 @@ def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
     if keeps_approval:
         plan.approved_version = plan.version
     plan.save(update_fields=["version", "approved_version", "updated_at"])
-    plan.refresh_from_db()  # giving up an attempt has moved the run
     save_version(plan, by, explanation)
     assign_subtasks(plan)
     refresh_state(plan)

@@ -8,6 +8,7 @@ OPEN = {
     "id": 7,
     "state": "in_progress",
     "run": "running",
+    "pause_reason": "",
     "version": 1,
     "approved_version": 1,
     "subtasks": [{"key": "s1"}],
@@ -34,9 +35,9 @@ TABLE = [
     ({"run": "pausing"}, "", ["pause-plan", "replan"], "stop-plan"),
     ({"run": "stopping"}, "", ["stopping"], None),
     ({"run": "paused"}, "", ["resume-plan", "replan"], "stop-plan"),
-    ({"run": "paused"} | ASKED, "", ["replan"], "stop-plan"),
-    ({"run": "running"} | ASKED, "", ["replan"], "stop-plan"),
-    ({"run": "paused", "question": "Which?"}, "", ["replan"], "stop-plan"),
+    ({"run": "paused"} | ASKED, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "running"} | ASKED, "", ["pause-plan", "replan"], "stop-plan"),
+    ({"run": "paused", "question": "Which?"}, "", ["pause-plan", "replan"], "stop-plan"),
     ({"run": "running", "question": "Which?"}, "", ["pause-plan", "replan"], "stop-plan"),
     ({"run": "paused", "attention": "budget"}, "", ["replan"], "stop-plan"),
     ({"run": "idle"}, "", ["start-again", "replan"], "cancel-plan"),
@@ -69,7 +70,22 @@ def test_each_button_does_one_thing_unless_it_is_blocked():
 def test_what_is_under_way_says_so_and_cannot_be_asked_for_twice():
     assert only("replan", {}, replanning=True).blocked == "It is being replanned"
     assert only("pause-plan", {"run": "pausing"}).blocked == "It pauses after this step"
+    for waits in (ASKED, {"question": "Which?"}):
+        pauses_next = {"run": "paused", "pause_reason": "user", **waits}
+        assert only("pause-plan", pauses_next).blocked == "It pauses after this step"
     assert only("stopping", {"run": "stopping"}).blocked == "It is being stopped"
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        {"run": "pausing", "pause_reason": "confirm", "version": 2},
+        {"run": "paused", "pause_reason": "approval"} | ASKED,
+        {"run": "paused", "pause_reason": "question", "question": "Which?"},
+    ],
+)
+def test_what_goes_on_by_itself_or_by_an_answer_can_be_paused(waits):
+    assert only("pause-plan", waits).posts_to == "/c/5/plan/pause"
 
 
 def test_a_plan_that_waits_to_go_on_says_go_on():

@@ -24,20 +24,6 @@ BUSY = ModelError("busy", "The server is busy", "Try again.", retry_after=60.0)
 REWORDED = Revision.model_validate({"subtasks": [{"key": "s1", "name": "Read twice"}]})
 
 
-@pytest.fixture
-def running(request):
-    """A conversation whose plan is at its first subtask, and the turn that a worker has.
-
-    `request.param` is what agent.json says of plans.
-    """
-    own = getattr(request, "param", {})
-    c = proposed("Read", "Write", plan={"enabled": True, "max_attempts": 1, **own})
-    actions.approve_plan(plan_of(c), 1, "alice")
-    [turn] = claim(5)
-    actions.begin_attempt(turn)
-    return c, turn
-
-
 def row_of(turn):
     return Turn.objects.get(pk=turn.pk)
 

@@ -157,7 +157,7 @@ class TestReplanning:
             "nothing is lost when no new ones come"
         )
 
-    def test_a_running_plan_stops_first(self):
+    def test_what_a_run_has_asked_goes_with_the_attempt_that_is_replanned(self):
         c = proposed("Read", "Write")
         scripted(call("ask_user", question="?"))
         tell(c, "go")
@@ -166,7 +166,7 @@ class TestReplanning:
         drive()
         assert [s["name"] for s in shown(c)["subtasks"]] == ["Anew"]
         assert (plan_of(c).run, plan_of(c).question, shown(c)["attention"]) == (
-            Run.IDLE,
+            Run.PAUSED,
             "",
             "confirm",
         )

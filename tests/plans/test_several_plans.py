@@ -160,7 +160,7 @@ def test_a_run_that_is_set_aside_rests_and_leaves_the_lane_to_the_new_plan():
 
     happening(story)
     old.refresh_from_db()
-    assert (old.is_open, old.pause_reason) == (True, "user")
+    assert (old.is_open, old.pause_reason) == (True, "aside")
     new = plan_of(c)
     scripted(call("finish_subtask", outcome="done"), say("All."))
     actions.approve_plan(new, 1, "alice")

@@ -18,7 +18,7 @@ from plans.models import Plan, Run
 from plans.queries import ready, run_turns_of, settle_run, turns_of
 from plans.schemas import Revision
 from tests.fake_model import call, say, silent
-from tests.world import approved, drive, eventually, happening, plan_of, proposed, scripted, states
+from tests.world import approved, drive, eventually, happening, plan_of, scripted, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,11 +153,11 @@ def test_giving_up_an_attempt_stops_the_subtasks_own_turn_alone():
         ([("waiting", "question")], Run.PAUSED, "question"),
         ([("waiting", "approval"), ("queued", "")], Run.QUEUED, ""),
         ([("running", ""), ("queued", "")], Run.RUNNING, ""),
-        ([("waiting", "child"), ("queued", "")], Run.QUEUED, ""),
+        ([("waiting", "child"), ("queued", "")], Run.RUNNING, ""),
     ],
 )
 def test_one_function_says_by_all_open_turns_how_the_run_stands(turns, run, reason):
-    c = proposed("Read", "Write")
+    c = approved("Read", "Write")
     plan = plan_of(c)
     for state, waiting_for in turns:
         Turn.objects.create(

@@ -19,17 +19,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.actions import start_turn
+from agents.actions import decide_call, start_turn
 from agents.actors import AGENT
 from agents.engine import persistence
 from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import end, fail, interrupt, suspend
+from agents.engine.lifecycle import end, fail, interrupt, model_failed, requeue, suspend
 from agents.errors import NothingToDo, Refused, TurnFailed, TurnLost, TurnStopped, TurnWaits
+from agents.llm.errors import ModelError
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
 from agents.queue.claims import claim, due
 from agents.queue.leases import put_back_orphans
 from plans import actions
-from plans.models import ActivePlan, Attempt, Plan, PlanVersion, State, Subtask
+from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
 from plans.queries import active_plan, checklist, ready, snapshot_text, turns_of
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft, SubtaskEdit
 from tests.world import conversation
@@ -58,7 +59,9 @@ words = st.fixed_dictionaries(
 word_lists = st.lists(words, max_size=4)
 
 
-works = st.lists(st.sampled_from(["done", "done", "failed", "question"]), min_size=1, max_size=4)
+WAITS = ("question", "approval", "child", "retry")
+BUSY = ModelError("busy", "The server is busy", "Try again.", retry_after=0.0)
+works = st.lists(st.sampled_from(["done", "done", "failed", *WAITS]), min_size=1, max_size=4)
 
 
 def open_run_turns(plan):
@@ -231,6 +234,16 @@ class Planning(RuleBasedStateMachine):
         if plan := self.plan():
             self.do(actions.answer_question, plan, "Yes.", "alice")
 
+    @rule(decision=st.sampled_from(["allow_once", "deny"]))
+    def decide(self, decision):
+        for call in ToolCall.objects.filter(tool="write_file", state="asked", decision=""):
+            self.do(decide_call, call, decision, "alice")
+
+    @rule()
+    def other_agents_answer(self):
+        for turn in Turn.objects.filter(waiting_for=Turn.WaitingFor.CHILD):
+            requeue(turn)
+
     # Ends, and the shelf: one rule, lest every plan be gone before it has begun
 
     @rule(
@@ -295,6 +308,8 @@ class Planning(RuleBasedStateMachine):
             end(turn, TurnState.STOPPED)
         except TurnWaits as wait:
             suspend(turn, wait)
+        except ModelError as error:
+            model_failed(turn, error)
         except TurnFailed as failure:
             fail(turn, failure)
         except Refused as refusal:
@@ -312,7 +327,7 @@ class Planning(RuleBasedStateMachine):
                 call_id=f"c{message.pk}",
                 tool=tool,
                 arguments=arguments,
-                state="running" if tool == "ask_user" else "done",
+                state={"ask_user": "running", "write_file": "asked"}.get(tool, "done"),
             )
 
     def one_running(self, lane, place=0):
@@ -325,9 +340,9 @@ class Planning(RuleBasedStateMachine):
         self.finish_one(self.one_running("run"), outcome, late)
 
     @precondition(lambda self: self.one_running("run"))
-    @rule()
-    def question(self):
-        self.finish_one(self.one_running("run"), "question", late=False)
+    @rule(wait=st.sampled_from(WAITS), late=st.booleans())
+    def wait(self, wait, late):
+        self.finish_one(self.one_running("run"), wait, late)
 
     @rule(works=works)
     def going(self, works):
@@ -369,6 +384,13 @@ class Planning(RuleBasedStateMachine):
             self.called(turn, "ask_user", question="Which?")
             actions.ask_question(turn, "Which?", AGENT)
             raise TurnWaits(Turn.WaitingFor.QUESTION)
+        if outcome == "approval":
+            self.called(turn, "write_file", path="a.txt")
+            raise TurnWaits(Turn.WaitingFor.APPROVAL)
+        if outcome == "child":
+            raise TurnWaits(Turn.WaitingFor.CHILD)
+        if outcome == "retry":
+            raise BUSY
         if outcome == "transient":
             raise TurnFailed("transient", "The model did not answer.")
         if outcome == "silent":
@@ -425,6 +447,7 @@ class Planning(RuleBasedStateMachine):
             self.nothing_begins_without_a_yes,
             self.one_thing_at_a_time,
             self.a_live_run_has_a_turn_that_moves_it,
+            self.a_persons_pause_holds,
             self.a_runs_turn_has_its_plan,
             self.a_turn_that_has_not_begun_is_for_what_is_ready,
             self.events_are_numbered_without_gaps,
@@ -487,6 +510,16 @@ class Planning(RuleBasedStateMachine):
         for plan in Plan.objects.all():
             assert not plan.is_live or open_run_turns(plan), f"{plan.run} without a turn"
 
+    def a_persons_pause_holds(self):
+        """Until somebody starts or stops the run, or a failure or a new version does."""
+        for plan in Plan.objects.filter(state__in=[State.TODO, State.IN_PROGRESS]):
+            moved = Event.objects.filter(subject=f"plan:{plan.pk}", type__startswith="run.")
+            moved = moved.exclude(type="run.resumed").exclude(type="run.paused", actor="system")
+            last = moved.order_by("seq").last()
+            if last is not None and last.type == "run.paused":
+                assert plan.run in (Run.PAUSED, Run.PAUSING), f"{plan.run} after a pause"
+                assert plan.pause_reason in ("user", "aside", "confirm")
+
     def a_runs_turn_has_its_plan(self):
         for turn in Turn.objects.filter(lane="run", state__in=["queued", "running", "waiting"]):
             assert Plan.objects.filter(pk=turn.checkpoint["plan"]).exists()
@@ -511,6 +544,7 @@ class Planning(RuleBasedStateMachine):
     def drain(self):
         """Left to itself, with a model that does its work, every run comes to rest."""
         for _ in range(100):
+            self.other_agents_answer()
             self.take(True)
             if not self.running and not due().exists():
                 break
