@@ -146,11 +146,12 @@ def lease_seconds() -> int:
     return limit("PLANSIDE_LEASE_SECONDS", 30)
 
 
-def fingerprint(folder: Path) -> str:
-    """A hash of the names and contents of all files in the folder."""
+def fingerprint(*folders: Path) -> str:
+    """A hash of the names and contents of these files and of all files in these folders."""
     digest = sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    for folder in folders:
+        for path in sorted(path for path in (folder, *folder.rglob("*")) if path.is_file()):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
-from filelock import FileLock
 
 from agents.config.workspaces import agent_ids, prepare_home, write_atomically
 from agents.errors import Conflict
@@ -124,7 +123,7 @@ def address_file() -> Path:
     return Path(settings.PLANSIDE_HOME) / ".address"
 
 
-# What a server or worker does before its first request: the database and the static files.
+# What a server or worker does to the database before its first request.
 
 
 def is_behind() -> bool:
@@ -145,13 +144,3 @@ def one_migration_at_a_time() -> Iterator[None]:
     finally:
         execute(MAY_NOT_IDLE)
         execute(UNLOCK_MIGRATIONS)
-
-
-def collect_static_files() -> None:
-    """Copy style sheets and scripts into the home, each beside its compressed twin.
-
-    Compressed once instead of at every request. Servers that share a home do it one after the
-    other; the second finds all copied.
-    """
-    with FileLock(Path(settings.PLANSIDE_HOME) / ".static.lock"):
-        call_command("collectstatic", interactive=False, verbosity=0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase as Answer
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
+from django.utils.cache import patch_cache_control
 
 View = Callable[[HttpRequest], HttpResponse]
 
@@ -22,6 +25,8 @@ REFUSALS = {
     413: "A request may be 4 MB long at most.",
     415: "Forms are read in UTF-8.",
 }
+# Read by static/js/requests.js, which keeps what was typed.
+LOAD_AGAIN = {"Planside-Reload": "true"}
 OPEN_PATHS = ("/signin/", "/static/", "/api/", "/healthz", "/readyz", "/metrics")
 
 
@@ -32,6 +37,27 @@ def content_security_policy(get_response: View) -> View:
         return response
 
     return middleware
+
+
+class CompressedPages(GZipMiddleware):
+    """Compresses HTML, beside the token of its forms, in a way that tells a listener nothing.
+
+    What is compressed together with a secret shows by its length whether a guess of the secret
+    stands beside it (BREACH); the guesses come as requests from another site, which is only led
+    to a page here by a link or form of its own, for cookies are SameSite=Lax. So a page that
+    another site asks for is not compressed, by a proxy neither. Besides, Django masks the token
+    anew in each response and pads with random bytes. Nothing else is compressed here: neither the
+    API, whose answers may hold new tokens, nor streams, whose events would wait for each other.
+    """
+
+    def process_response(self, request: HttpRequest, response: Answer) -> Answer:
+        kind = response.headers.get("Content-Type", "")
+        if response.streaming or not kind.startswith("text/html"):
+            return response
+        if request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
+            patch_cache_control(response, no_transform=True)
+            return response
+        return super().process_response(request, response)
 
 
 def readable(get_response: View) -> View:
@@ -70,11 +96,26 @@ def refusal(status: int) -> HttpResponse:
 
 
 def session_required(get_response: View) -> View:
-    """Pages need a session; the API answers 401 by itself."""
+    """Pages need a session; the API answers 401 by itself.
+
+    What a page's script asks for is no page: it is told to load its own again.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if request.path.startswith(OPEN_PATHS) or request.user.is_authenticated:
             return get_response(request)
-        return redirect(f"/signin/?next={quote(request.get_full_path())}")
+        if request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate":
+            return HttpResponse("Sign in.", "text/plain; charset=utf-8", 401, headers=LOAD_AGAIN)
+        return redirect(f"/signin/?next={quote(page_of(request))}")
 
     return middleware
+
+
+def page_of(request: HttpRequest) -> str:
+    """The page to go on with after this request: itself, or where its form stood."""
+    if request.method in ("GET", "HEAD"):
+        return request.get_full_path()
+    form = urlsplit(request.headers.get("Referer", ""))
+    if form.netloc != request.get_host():
+        return "/"
+    return f"{form.path}?{form.query}" if form.query else form.path

@@ -82,10 +82,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "console.ops.metrics.measured",
     "django.middleware.security.SecurityMiddleware",
+    "console.middleware.CompressedPages",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
     "console.middleware.readable",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "console.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -126,6 +127,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+CSRF_FAILURE_VIEW = "console.serving.handler.token_refused"
 LOGIN_URL = "/signin/"
 LOGIN_REDIRECT_URL = "/"
 
@@ -147,15 +149,13 @@ SILENCED_SYSTEM_CHECKS = (
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
-STATIC_URL = "/static/"
 STATICFILES_DIRS = [ASSETS_DIR / "static"]
-# Filled by console.home at the start; a folder for each content, as several
-# versions may serve one home while they are changed.
-STATIC_ROOT = PLANSIDE_HOME / "static" / env.fingerprint(ASSETS_DIR / "static")
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
-}
+STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
+# Of the files and of how they are joined: what is at an address never changes. Filled at the start,
+# by console/static_files.py; a folder for each, as several versions may serve one home meanwhile.
+FINGERPRINT = env.fingerprint(ASSETS_DIR / "static", BASE_DIR / "console" / "static_files.py")
+STATIC_URL = f"/static/{FINGERPRINT}/"
+STATIC_ROOT = PLANSIDE_HOME / "static" / FINGERPRINT
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LANGUAGE_CODE = "en"

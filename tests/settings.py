@@ -32,5 +32,6 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": f"{os.environ['PLANSIDE_HOME']}/test.sqlite3"}
 
 # As they lie, without being collected.
+STATIC_URL = "/static/"
 STATIC_ROOT = None
 WHITENOISE_USE_FINDERS = True

@@ -29,6 +29,7 @@ from django.urls import set_script_prefix
 from django.views.defaults import server_error
 
 from agents.db import AWAY, kept_connection
+from console.middleware import LOAD_AGAIN, page_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -198,10 +199,17 @@ def internal_error(request: HttpRequest) -> HttpResponse:
         return server_error(request)
     cause = error.__cause__
     is_full = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    again = {"again": page_of(request)}
     if is_full or getattr(cause, "sqlstate", None) == DISK_FULL:
-        return HttpResponse(render_to_string("507.html"), status=507)
-    page = render_to_string("503.html")
+        return HttpResponse(render_to_string("507.html", again), status=507)
+    page = render_to_string("503.html", again)
     return HttpResponse(page, status=503, headers={"Retry-After": RETRY_AFTER})
+
+
+def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """settings.CSRF_FAILURE_VIEW: a sign-in makes a new token, older pages have the old one."""
+    page = render_to_string("403_csrf.html", {"again": page_of(request)})
+    return HttpResponse(page, status=403, headers=LOAD_AGAIN)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

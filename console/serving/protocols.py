@@ -178,6 +178,11 @@ class BoundedSocket(WebSocketProtocol):  # type: ignore[misc]
     Dropped, not closed: a closing frame would wait behind all that is unread.
     """
 
+    def say_goodbye(self, code: int) -> None:
+        """What the page then says depends on the code (static/js/live.js)."""
+        if self.state == self.STATE_OPEN:
+            self.sendCloseFrame(code=code)
+
     def onMessageFrameBegin(self, length: int) -> None:  # noqa: N802
         self.maxMessagePayloadSize = MOST_RECEIVED  # it would hold for sending as well
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import signal
 import socket
 from collections.abc import Callable
 
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 
 # Seconds. Ctrl-C has to end everything within 2.
 DRAIN = 1.6
+
+GOES_AWAY, RESTARTS = 1001, 1012  # why a socket is closed
 
 
 class Server(daphne.server.Server):  # type: ignore[misc]
@@ -53,7 +56,9 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         self.listener.setblocking(False)
         self.ws_factory.protocol = BoundedSocket
         self.http_factory = BoundedFactory(self)
-        reactor.adoptStreamPort(self.listener.fileno(), self.listener.family, self.http_factory)
+        self.port = reactor.adoptStreamPort(
+            self.listener.fileno(), self.listener.family, self.http_factory
+        )
         reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
         if self.worker:
             self.working = event_loop().create_task(self.worker.run())
@@ -65,7 +70,16 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         return defer.Deferred.fromFuture(event_loop().create_task(self.end_all()))
 
     async def end_all(self) -> None:
-        """Let the worker put its turns back into the queue; end every request and MCP server."""
+        """Let the worker put its turns back into the queue; end every request and MCP server.
+
+        Open pages are told first, and none of them comes back to a process that ends.
+        """
+        self.port.stopListening()
+        # Nobody presses Ctrl-C to start again.
+        code = GOES_AWAY if reactor._exitSignal == signal.SIGINT else RESTARTS
+        for connection in list(self.connections):
+            if isinstance(connection, BoundedSocket):
+                connection.say_goodbye(code)
         applications = (each.get("application_instance") for each in self.connections.values())
         ending = [each for each in applications if each is not None and not each.done()]
         for request in ending:

@@ -217,7 +217,8 @@ def seq_of(request: HttpRequest, pk: int) -> int:
 
 def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> HttpResponse:
     """304 when the page has what this tag stands for, else what is drawn now."""
-    is_known = request.headers.get("If-None-Match") == tag
+    # A compressed answer has the tag as W/"…".
+    is_known = request.headers.get("If-None-Match", "").removeprefix("W/") == tag
     response = HttpResponseNotModified() if is_known else HttpResponse(draw())
     response.headers["ETag"] = tag
     response.headers["Cache-Control"] = "private, no-cache"

@@ -25,6 +25,8 @@ let savedAt = Number(byId("actions")?.dataset.seq);
 let taken = savedAt;
 /** Messages that did not get through while something else was being typed. */
 let lost = [];
+/** Messages whose answer has not come. */
+const onTheirWay = new Set();
 
 atStart(() => {
   if (!form) return;
@@ -37,6 +39,7 @@ atStart(() => {
   menu.addEventListener("pointerdown", (event) => event.preventDefault());
   form.addEventListener("submit", onSubmit);
   addEventListener("pagehide", () => isUnsaved && leave());
+  document.addEventListener("planside:leaving", gather);
   takeLeft();
   window.takeHeldMessages?.().forEach(say);
   if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
@@ -66,12 +69,15 @@ function say(text) {
   isUnsaved = false;
   const values = { ...Object.fromEntries(new FormData(form)), text };
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
+  onTheirWay.add(values);
   return inTurn("composer", () => post(values));
 }
 
 async function post(values) {
   sending += 1;
   const answer = await send(form.action, values);
+  if (answer.isLeaving) return;
+  onTheirWay.delete(values);
   await show(answer);
   sending -= 1;
   if (!answer.ok) return giveBack(values.text, answer.error);
@@ -147,6 +153,13 @@ function saveDraft(leaving) {
     if (answer?.status === 409 && text === typed()) saveSoon();
   };
   return keepalive ? store() : inTurn("composer", store);
+}
+
+/** The page is being loaded again over a sign-in: unsent.js keeps what stands in the box. */
+function gather() {
+  const texts = [...onTheirWay].map(({ text }) => text);
+  box.value = joined(...texts, typed());
+  isUnsaved = false;
 }
 
 const leftHere = `unsent-${byId("app")?.dataset.conversation}`;

@@ -39,3 +39,6 @@ export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open";
 export const cursor = () => byId("cursor")?.dataset.seq ?? "0";
 
 export const csrf = () => document.querySelector("meta[name=csrf]").content;
+
+/** Whose page this is; another one after another sign-in. */
+export const person = () => document.querySelector("meta[name=person]").content;

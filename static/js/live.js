@@ -1,23 +1,31 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
 import { always, atStart, byId, cursor, isDrawerOpen } from "./dom.js";
 import { headers, poll, reached, signedOut, swap } from "./requests.js";
+import { leave } from "./unsent.js";
 
 const EVERY = 5000; // ms between two polls
 const AWAY = 2000; // the same while nothing answers
+const RESTART = 30_000; // ms in which a server that said it would restart is believed
 const SIGN_IN = 4401;
 const GONE = 4404;
+const RESTARTS = 1012;
 const STATES = {
   live: ["Live", "live", "Updates arrive as they happen"],
   polling: ["Checking every 5 s", "poll", "Live updates dropped. Checking every 5 seconds."],
+  restarting: ["Planside is restarting", "poll", "Planside said that it restarts"],
   offline: ["Offline", "off", "No connection"],
   gone: ["Deleted", "off", "This conversation was deleted"],
 };
 const NOTES = {
   live: "",
   polling: ["Live updates dropped. Checking every 5 seconds until they are back.", "Reconnect"],
+  restarting: ["This page comes back by itself. What you type stays here.", "Try now"],
   offline: ["What you type stays here. What is shown is as it was.", "Try now"],
   gone: ["This conversation was deleted. What is shown is all that is left of it.", "Leave"],
 };
+
+const TONES = { live: "", polling: "waiting", restarting: "waiting", offline: "failed", gone: "failed" };
+const AWAY_STATES = ["restarting", "offline"];
 
 const status = byId("connection");
 const tags = new Map();
@@ -26,6 +34,7 @@ let since = 0; // when the socket was opened
 let isUp = false; // the socket has brought something, and nothing was missed since
 let isOnline = true;
 let isGone = false;
+let restartedAt = -Infinity;
 let shown = "live";
 let hiddenStatus = null; // what the status line said before the page was offline
 
@@ -57,8 +66,13 @@ function setNextUrl() {
 }
 
 function onClose(event) {
-  if (event.detail.code === SIGN_IN) return location.reload();
-  isGone = event.detail.code === GONE;
+  const { code } = event.detail;
+  if (code === SIGN_IN) return leave();
+  isGone = code === GONE;
+  if (code === RESTARTS) {
+    restartedAt = Date.now();
+    isOnline = false;
+  }
   if (isUp || shown === "live") settle(false);
 }
 
@@ -103,30 +117,39 @@ function connect() {
 }
 
 function say() {
-  const reaches = navigator.onLine && (isUp || isOnline);
-  const state = isGone ? "gone" : !reaches ? "offline" : isUp ? "live" : "polling";
+  const state = stateNow();
   if (state === shown) return;
   shown = state;
   const [words, icon, title] = STATES[state];
   status.querySelector(".wide-text").textContent = words;
   status.querySelector("use").setAttribute("href", `#i-${icon}`);
   status.title = title;
-  status.dataset.status = { live: "", polling: "waiting", offline: "failed", gone: "failed" }[state];
+  status.dataset.status = TONES[state];
   status.toggleAttribute("data-quiet", state === "live");
-  byId("app").toggleAttribute("data-stale", state === "offline");
-  blankStatus(state === "offline");
+  byId("app").toggleAttribute("data-stale", AWAY_STATES.includes(state));
+  blankStatus(AWAY_STATES.includes(state));
   note(state);
 }
 
-/** Offline nobody knows what the agent does: its line is empty until it is known again. */
-function blankStatus(isOffline) {
+function stateNow() {
+  if (isGone) return "gone";
+  if (!navigator.onLine) return "offline";
+  if (isUp) return "live";
+  if (Date.now() < restartedAt + RESTART) return "restarting";
+  return isOnline ? "polling" : "offline";
+}
+
+/** While the server is away nobody knows what the agent does: its line is empty until it is known
+ * again. */
+function blankStatus(isAway) {
   const line = byId("status");
-  if (isOffline) {
-    hiddenStatus = { seq: line.dataset.seq, text: line.textContent };
+  if (isAway) {
+    hiddenStatus ??= { seq: line.dataset.seq, text: line.textContent };
     line.textContent = "";
-  } else if (hiddenStatus?.seq === line.dataset.seq) {
-    line.textContent = hiddenStatus.text;
+    return;
   }
+  if (hiddenStatus?.seq === line.dataset.seq) line.textContent = hiddenStatus.text;
+  hiddenStatus = null;
 }
 
 function note(state) {
@@ -137,12 +160,17 @@ function note(state) {
   const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
   line.dataset.kind = state === "offline" ? "error" : "";
   line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
-  const whose = navigator.onLine ? "Planside does not answer. " : "You are offline. ";
-  line.querySelector("b").textContent = state === "offline" ? whose : "";
+  line.querySelector("b").textContent = lead(state);
   line.querySelector("span span").textContent = words;
   line.querySelector("button").textContent = action;
   line.querySelector("button").addEventListener("click", reconnect);
   place.append(line);
+}
+
+function lead(state) {
+  if (state === "restarting") return "Planside is restarting. ";
+  if (state !== "offline") return "";
+  return navigator.onLine ? "Planside does not answer. " : "You are offline. ";
 }
 
 // Polls

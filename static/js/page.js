@@ -184,6 +184,9 @@ on("click", "[data-unfold]", (button, event) => {
   const opens = button.getAttribute("aria-expanded") === "false";
   unfolded = opens ? button.dataset.unfold : "";
   applyUnfolded();
+  // In the address too, as without scripts: the card is open when the page is loaded again.
+  const chosen = opens ? `?${new URLSearchParams({ [button.name]: button.value })}` : "";
+  history.replaceState(null, "", location.pathname + chosen);
   if (!opens || !button.dataset.fileUrl) return;
   const isLoaded = !byId(button.dataset.unfold).querySelector("[data-loading]");
   htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });

@@ -3,6 +3,7 @@
 // once, where it happened, and what was typed stays.
 import { byId, csrf, cursor } from "./dom.js";
 import { inTurn } from "./queue.js";
+import { leave } from "./unsent.js";
 
 export const LOST = "That did not get through. Check the connection and try again.";
 const BROKE = "Something broke inside Planside. Nothing was changed.";
@@ -43,7 +44,7 @@ document.addEventListener("htmx:config:request", (event) => {
   nameThePlan(ctx);
   const post = async (url, request) => {
     const response = await fetch(url, request);
-    if (!response.redirected) answered(ctx.sourceElement, response);
+    answered(ctx.sourceElement, response);
     await shown(response);
     return response;
   };
@@ -93,10 +94,11 @@ export function headers() {
   return { "X-CSRFToken": csrf(), "Planside-Seen": cursor() };
 }
 
-/** The session has ended: the page asks for a sign-in by being loaded again. */
+/** The session has ended, or the page's token is of an earlier one: it is loaded again, which asks for
+ * a sign-in where one is needed. */
 export function signedOut(response) {
-  if (!response.redirected || !response.url.includes("/signin/")) return false;
-  location.reload();
+  if (!response.headers.has("Planside-Reload")) return false;
+  leave();
   return true;
 }
 
@@ -163,11 +165,11 @@ function until(isSo) {
 
 async function fetchChanges() {
   const changes = await fetch(`${byId("connection").dataset.url}?after=${cursor()}`).catch(() => null);
-  if (changes?.ok) await swap(await changes.text());
+  if (changes && !signedOut(changes) && changes.ok) await swap(await changes.text());
 }
 
 /** POST as a form. Answers {ok, error, response, text}: `error` when no fragments came, `text` when they
- * did. What it has changed is on the page after `show`. */
+ * did; or `isLeaving`. What it has changed is on the page after `show`. */
 export async function send(url, values) {
   let response;
   try {
@@ -179,7 +181,7 @@ export async function send(url, values) {
   } catch {
     return { ok: false, error: LOST };
   }
-  if (signedOut(response)) return { ok: false, error: "" };
+  if (signedOut(response)) return { ok: false, error: "", isLeaving: true };
   if (response.status < 500) reached();
   const elsewhere = response.headers.get("HX-Redirect");
   if (elsewhere) location.assign(elsewhere);

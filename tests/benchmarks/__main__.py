@@ -67,7 +67,8 @@ async def after_many(console, _):
 
 
 async def weights(console, _):
-    yield "JS and CSS, compressed kB", f"{weight.of_page(console.server):.0f}"
+    for name, (kilobytes, requests) in weight.of_pages(console.server).items():
+        yield f"{name}: HTML, CSS and JS, kB (requests)", f"{kilobytes:.0f} ({requests})"
     console.end()
     took = weight.second_start(console.home, **console.environment)
     yield "second start, s", f"{took:.2f}"

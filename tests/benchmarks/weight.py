@@ -1,31 +1,35 @@
-"""What a browser takes in at the first visit, and how long a start takes."""
+"""What a browser takes in at the first visit of a page, and how long a start takes."""
 
 import re
 import time
 
 import httpx
 
-from tests.console.serving import Started
+from tests.console.serving import Started, first_page
 
 ASKED = re.compile(r'(?:href|src)="(/static/[^"]+)"')
-IMPORTED = re.compile(rb'from "\\./([^"]+)"')
+# The typeface comes beside the page and is not waited for.
+WEIGHED = (".css", ".js")
 
 
-def of_page(server):
-    """Compressed kB of style sheets and scripts, those that scripts import included."""
-    with httpx.Client(follow_redirects=True, headers={"Accept-Encoding": "gzip"}) as browser:
-        wanted = set(ASKED.findall(browser.get(server.link).text))
-        weight, seen = 0, set()
-        while wanted:
-            path = wanted.pop()
-            seen.add(path)
-            with browser.stream("GET", server.address + path) as answer:
-                weight += sum(len(piece) for piece in answer.iter_raw())
-            if path.endswith(".js") and "/vendor/" not in path:
-                names = IMPORTED.findall(browser.get(server.address + path).content)
-                folder = path.rpartition("/")[0]
-                wanted |= {f"{folder}/{name.decode()}" for name in names} - seen
-        return weight / 1000
+def of_pages(server):
+    """By page: compressed kB of HTML, style sheet and scripts, and how many requests it takes."""
+    with httpx.Client(base_url=server.address, headers={"Accept-Encoding": "gzip"}) as browser:
+        browser.get(server.link)
+        chat = first_page(browser, server)
+        pages = {"chat": chat, "plans": "/plans/", "settings": "/settings/agents/"}
+        return {name: of_page(browser, path) for name, path in pages.items()}
+
+
+def of_page(browser, path):
+    asked = set(ASKED.findall(browser.get(path).text))
+    weighed = [path, *(each for each in asked if each.endswith(WEIGHED))]
+    return sum(size(browser, each) for each in weighed) / 1000, 1 + len(asked)
+
+
+def size(browser, path):
+    with browser.stream("GET", path) as answer:
+        return sum(len(piece) for piece in answer.iter_raw())
 
 
 def second_start(home, **environment):

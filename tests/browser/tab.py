@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
+RESTARTING = "Planside is restarting"
 A_RUN = 60_000  # ms that the demo may take for all of its work
 A_POLL = 20_000  # ms in which two polls fit, and a new connection
 

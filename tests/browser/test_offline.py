@@ -6,7 +6,7 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING
+from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING, RESTARTING
 from tests.browser.test_tabs import add_subtask
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
@@ -39,6 +39,38 @@ def test_a_killed_server_is_said_and_what_was_typed_is_kept(product, open_tab, i
     expect(tab.message).to_have_value("")
     expect(tab.alerts).to_have_count(0)
     expect(tab.log.get_by_text("hello from an island")).to_have_count(1)
+
+
+def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects(*GONE)
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    product.end(signal.SIGTERM)
+    tab.sees_connection(RESTARTING)
+    expect(tab.page.get_by_text("This page comes back by itself")).to_be_visible()
+    tab.message.fill("typed meanwhile")
+    product.start()
+    tab.sees_connection(LIVE)
+    expect(tab.message).to_have_value("typed meanwhile")
+    expect(tab.page.get_by_text("Planside is restarting")).to_have_count(0)
+
+
+def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects(*GONE)
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    said = tab.page.evaluate_handle(
+        """() => { const said = []; const status = document.getElementById("connection");
+        new MutationObserver(() => said.push(status.innerText)).observe(status,
+        { subtree: true, childList: true, characterData: true }); return said; }"""
+    )
+    product.end(signal.SIGINT)
+    tab.sees_connection(OFFLINE)
+    product.start()
+    tab.sees_connection(LIVE)
+    assert not any(RESTARTING in words for words in said.json_value())
 
 
 def test_offline_nothing_says_that_the_agent_is_answering(product, open_tab, interrupted):

@@ -1,6 +1,7 @@
 """The real command, as somebody starts it: an empty home, any free port."""
 
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -218,20 +219,17 @@ def run_turns(home):
         return [state for (state,) in rows]
 
 
-def test_style_sheets_and_scripts_are_compressed(start):
+def test_the_files_of_a_page_are_compressed_and_kept_for_a_year(start):
     server = start()
     with httpx.Client(base_url=server.address, headers={"Accept-Encoding": "gzip"}) as browser:
-        for path in ("css/plan.css", "js/live.js", "vendor/htmx-4.0.1/htmx.min.js"):
-            answer = browser.get(f"/static/{path}")
-            assert (answer.status_code, answer.headers["Content-Encoding"]) == (200, "gzip"), path
-
-
-def test_scripts_of_another_version_in_the_home_are_not_served(start, home):
-    old = home / "static" / "0123456789ab" / "js" / "live.js"
-    old.parent.mkdir(parents=True)
-    old.write_text("// of another version")
-    server = start()
-    assert "of another version" not in httpx.get(f"{server.address}/static/js/live.js").text
+        asked = re.findall(r'(?:src|href)="(/static/[^"]+)"', browser.get("/signin/").text)
+        assert len(asked) >= 4
+        for path in asked:
+            answer = browser.get(path)
+            assert answer.status_code == 200, path
+            assert answer.headers["Cache-Control"] == "max-age=31536000, public, immutable"
+            is_font = path.endswith(".woff2")
+            assert (answer.headers.get("Content-Encoding") == "gzip") != is_font, path
 
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")

@@ -12,9 +12,10 @@ from django.db import connection
 from agents.errors import Conflict
 from agents.queue.leases import home_lock
 from agents.queue.worker import Worker
+from console import static_files
 from console.auth.signin import signin_path
 from console.auth.users import local_owner
-from console.home import collect_static_files, keep_address, make_ready, public_address, warnings
+from console.home import keep_address, make_ready, public_address, warnings
 from console.management.base import PlainCommand, leave
 from console.serving import server
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
@@ -40,7 +41,7 @@ class Command(PlainCommand):
             runs_turns = settings.PLANSIDE_WORKERS != "external"
             with home_lock() if alone and runs_turns else nullcontext():
                 make_ready(new_database=new_database)
-                collect_static_files()
+                static_files.collect()
                 run(Worker(alone=alone) if runs_turns else None)
         except KeyboardInterrupt:
             pass  # before the reactor listened to Ctrl-C
