@@ -1,7 +1,8 @@
 """What a model wrote, as HTML that can do nothing but be read.
 
 The text is parsed with HTML switched off, then everything that is not on a short list is removed:
-no ids, no styles, no attributes that a script listens to, no images from elsewhere.
+no ids but those of footnotes, no styles, no attributes that a script listens to, no images from
+elsewhere.
 
 What one text may cost is bounded: blocks that would take too long are shown as they were typed.
 markdown-it-py is linear in almost everything; what is not (brackets, images, CDATA, padded tables,
@@ -33,7 +34,9 @@ from pygments.lexers import get_lexer_by_name
 
 from agents.engine.streaming import fence_after, split_blocks
 from agents.models import Message
+from console import formulas
 from console.components import component
+from console.footnotes import environment, footnotes
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
 MOST_CHARACTERS = 200_000  # that are parsed in one text
@@ -50,21 +53,27 @@ LONGEST_LINE = 200  # lexers that are linear in lines may be quadratic in one
 MOST_COMMENTS = 100  # each that is never closed is searched for its end
 LONGEST_GAP = re.compile(r"\s{100}")  # or in white space
 
-SIGNS = re.compile(r"[\[\]!*_~`<&|\\>#:]")
+SIGNS = re.compile(r"[\[\]!*_~`<&|\\>#:$]")
 DELIMITERS = " \t>|:*+.-0123456789"  # all that the line below a table's head may hold
 CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]*)")?>(.*?)</code></pre>', re.DOTALL)
+FORMULA = re.compile(r'<math display="block">.*?</math>', re.DOTALL)
+IN_A_GROUP = r'<span class="formula" role="group" aria-label="Formula" tabindex="0">\g<0></span>'
+TABLE = '<div class="table" role="group" aria-label="Table" tabindex="0"><table>'
 TAGS = {"p", "br", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote"}
-TAGS |= {"hr", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "input"}
-DIRECTED = {"p", "h3", "h4", "h5", "h6", "li", "blockquote"}
-ATTRIBUTES = {"a": {"href", "title"}, "code": {"class"}, "span": {"class"}, "ol": {"start"}}
+TAGS |= {"hr", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "input", "sup"}
+TAGS |= formulas.TAGS
+DIRECTED = {"p", "h3", "h4", "h5", "h6", "blockquote"}
+ATTRIBUTES = {"code": {"class"}, "span": {"class"}, "ul": {"class"}, **formulas.ATTRIBUTES}
 ATTRIBUTES |= {
-    "ul": {"class"},
+    "a": {"href", "title", "id", "aria-label"},
+    "ol": {"start", "class", "aria-label"},
+    "li": {"id", "dir"},
     "td": {"class", "dir"},
     "th": {"class", "dir"},
     "input": {"checked"},
 }
 ATTRIBUTES |= {tag: {"dir"} for tag in DIRECTED}
-FORCED = {"input": {"type": "checkbox", "disabled": ""}}
+FORCED = {"input": {"type": "checkbox", "disabled": "", "aria-label": "Task"}}
 
 DIRECTED_TOKENS = {"paragraph_open", "heading_open", "list_item_open", "blockquote_open"}
 DIRECTED_TOKENS |= {"td_open", "th_open"}
@@ -163,16 +172,16 @@ def rendered(text: str, live: bool) -> Iterator[str]:
             yield as_typed(piece)
             continue
         html = nh3.clean(
-            (GROWING if live else FINISHED).render(piece),
+            (GROWING if live else FINISHED).render(piece, environment(piece)),
             tags=TAGS,
             attributes=ATTRIBUTES,
             set_tag_attribute_values=FORCED,
             url_schemes={"http", "https", "mailto"},
             link_rel="noopener noreferrer nofollow",
         )
-        # A wide table scrolls by itself.
-        html = html.replace("<table>", '<div class="table" tabindex="0"><table>')
-        html = html.replace("</table>", "</table></div>")
+        # A wide table or formula scrolls by itself.
+        html = html.replace("<table>", TABLE).replace("</table>", "</table></div>")
+        html = FORMULA.sub(IN_A_GROUP, html)
         yield CODE.sub(
             lambda code: component("code", language=code[1] or "text", code=mark_safe(code[2])),
             html,
@@ -332,9 +341,14 @@ def coloured(code: str, language: str) -> str:
     return highlight(code, get_lexer_by_name(lexer), HtmlFormatter(nowrap=True))
 
 
-def make_parser(*, colour: int) -> MarkdownIt:
-    """`colour` is how many characters of code it colours in one text."""
+def make_parser(*, colour: int, is_whole: bool) -> MarkdownIt:
+    """`colour` is how many characters of code it colours in one text. Footnotes are those of whole
+    texts: a piece that grows has either the reference or the note.
+    """
     parser = MarkdownIt("js-default", {"html": False, "tasklists": True, "colour": colour})
+    formulas.formula_plugin(parser)
+    if is_whole:
+        footnotes(parser)
     parser.core.ruler.at("inline", inlines)
     parser.core.ruler.after("inline", "bare_addresses", finish)
     normalize = parser.normalizeLink
@@ -344,5 +358,5 @@ def make_parser(*, colour: int) -> MarkdownIt:
     return parser
 
 
-FINISHED = make_parser(colour=MOST_COLOURED)
-GROWING = make_parser(colour=0)
+FINISHED = make_parser(colour=MOST_COLOURED, is_whole=True)
+GROWING = make_parser(colour=0, is_whole=False)

@@ -109,6 +109,36 @@ MARKDOWN: dict[str, Callable[[int], str]] = {
     "quotation marks": repeated("\"'"),
     "dashes": repeated("--- "),
     "dots": repeated("..."),
+    "dollars": repeated("$"),
+    "open formulas": repeated("$a "),
+    "double dollars": repeated("$$\n"),
+    "open double dollars": repeated("$$ a\n"),
+    "open parentheses of TeX": repeated("\\("),
+    "open brackets of TeX": repeated("\\[\n"),
+    "formulas": repeated("$a<b$ "),
+    "formulas that grow": repeated("$$" + "<" * 1_900 + "$$ "),
+    "formulas that cannot be read": repeated("$\\sqrt{$ "),
+    "notes": lambda size: "".join(f"[^{n}]: b\n" for n in range(size // 9))[:size],
+    "nested notes": repeated("[^a]: "),
+    "uses of a note": lambda size: "[^a]: b\n\n" + repeated("[^a]")(size),
+    "notes that do not end": lambda size: "[^a]: b\n\n" + "[^" * 390 + "a" * size,
+}
+
+FORMULA_UNITS = {
+    "braces": "{",
+    "fractions": "\\frac{",
+    "short fractions": "\\frac1",
+    "powers": "x^{",
+    "roots": "\\sqrt[",
+    "fences": "\\left(",
+    "negations": "\\not",
+    "accents": "\\bar",
+    "limits": "\\lim_",
+    "operators": "\\mathop{",
+    "matrices": "\\begin{matrix}",
+    "signs": "<",
+    "expansions": "\\textcolor{red}{",
+    "primes": "x'",
 }
 
 CODE_UNITS = {

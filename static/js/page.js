@@ -121,9 +121,18 @@ on("click", "[data-copy-from]", async (button) => {
 });
 
 function sayCopied(button) {
-  const icon = button.querySelector("use");
-  icon.setAttribute("href", "#i-check");
-  setTimeout(() => icon.setAttribute("href", "#i-copy"), 1500);
+  showCopied(button, "#i-check", "Copied");
+  byId("copied").textContent = "Copied";
+  setTimeout(() => {
+    showCopied(button, "#i-copy", "Copy");
+    byId("copied").textContent = "";
+  }, 2000);
+}
+
+function showCopied(button, icon, word) {
+  button.querySelector("use").setAttribute("href", icon);
+  const words = button.querySelector("span");
+  if (words) words.textContent = word;
 }
 
 // The list of conversations

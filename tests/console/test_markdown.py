@@ -1,5 +1,7 @@
 """What a model writes is read, and nothing else."""
 
+import re
+
 import pytest
 
 from console.markdown import render
@@ -136,3 +138,78 @@ def test_no_attribute_of_the_page_comes_from_the_text():
     html = render('# x {#plan}\n\n[a](https://e.com "t\\" id=\\"plan")\n\n`<i id=plan>`')
     assert ' id="' not in html
     assert " data-" not in html
+
+
+@pytest.mark.parametrize(
+    "text", ["$x^2$", r"\(x^2\)", "$$x^2$$", r"\[x^2\]", "$$\nx^2\n$$", "\\[\nx^2\n\\]."]
+)
+def test_a_formula_is_drawn_as_mathml(text):
+    html = render(f"before\n{text}\nbehind")
+    assert "<msup><mi>x</mi><mn>2</mn></msup></math>" in html
+    assert ('<math display="block">' in html) == (text[1] in "$[")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It costs $5 and $6.",
+        "from $5 to $6, or $5-$6",
+        "US$5/US$6",
+        "$HOME/bin:$PATH",
+        "$5k now and 10$ later",
+        "pay in $ or in € or in $",
+        r"\$5\$",
+        r"\(left open",
+        r"\[no formula\](https://e.com)",
+        "$$ left open",
+        "`$x$`",
+        "```\n$$\nx\n$$\n```",
+    ],
+)
+def test_prices_variables_and_code_are_no_formulas(text):
+    assert "<math" not in render(text)
+
+
+def test_a_formula_keeps_the_lines_that_would_be_a_list():
+    html = render("$$\n\\begin{aligned}\na &= b \\\\\n+ c \\\\\n- d\n\\end{aligned}\n$$\n\n- item")
+    assert html.count("<mtr>") == 3
+    assert html.count("<li") == 1
+    assert 'class="right"' in html
+    assert " style=" not in html
+
+
+def test_a_formula_in_a_list_and_in_a_cell_stays_there():
+    assert re.search(r"<li.*<math.*</li>", render("- a\n\n  $$\n  x\n  $$"), re.DOTALL)
+    assert re.search(r"<td[^>]*><math>.*</math></td>", render("|a|\n|-|\n|$x$|"))
+
+
+@pytest.mark.parametrize("text", [r"$\foo x$", r"\(\frac{\)", r"$\href{javascript:alert(1)}{x}$"])
+def test_a_formula_that_cannot_be_read_stays_as_typed_in_code(text):
+    assert f"<code>{text}</code>" in render(text)
+
+
+def test_a_formula_brings_no_html_no_id_and_no_style():
+    html = render(r"$$\begin{align}\text{<img src=x>}&\label{plan}\color{red}x\end{align}$$")
+    assert "<math" in html
+    assert "<img" not in html
+    assert " id=" not in html
+    assert " style=" not in html
+
+
+def test_a_note_is_linked_with_its_place_and_back():
+    html = render("a[^x], b[^x]\n\n[^x]: The **note**.\n[^y]: Nobody refers to it.")
+    links = re.findall(r'<a href="#([\w-]+)"', html)
+    assert len(links) == 4
+    assert all(f'id="{place}"' in html for place in links)
+    assert "<strong>note</strong>" in html
+    assert "Nobody refers to it." in html
+
+
+def test_the_notes_of_two_texts_have_different_places():
+    one, other = (re.findall(r'id="([\w-]+)"', render(f"{word}[^1]\n\n[^1]: b")) for word in "ab")
+    assert one and other
+    assert not set(one) & set(other)
+
+
+def test_a_reference_to_no_note_stays_as_typed():
+    assert "a[^1]" in render("a[^1]\n\n[^2]: b")

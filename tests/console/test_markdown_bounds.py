@@ -1,9 +1,13 @@
 """Nobody's text makes another person wait: what drawing may cost is bounded before it begins."""
 
+import re
+import subprocess
+import sys
+
 import pytest
 from markdown_it.parser_inline import ParserInline
 
-from console import markdown
+from console import formulas, markdown
 from console.markdown import (
     MOST_WEIGHT,
     SizedCache,
@@ -14,7 +18,7 @@ from console.markdown import (
     rendered,
     weight_of,
 )
-from tests.hostile_texts import CODE_UNITS, MARKDOWN, repeated
+from tests.hostile_texts import CODE_UNITS, FORMULA_UNITS, MARKDOWN, repeated
 
 PROSE = MARKDOWN["prose"](20_000)
 
@@ -123,6 +127,56 @@ def test_many_blocks_of_code_share_one_allowance():
     html = render('```json\n{"a": [1, 2, 3]}\n```\n\n' * 1_500)
     coloured = html.count('<span class="nt">')
     assert 0 < coloured <= markdown.MOST_COLOURED / 17
+
+
+def test_the_longest_formula_that_nests_most_fits_a_thread_of_four_megabytes():
+    """What overflows the stack ends the server, so it is tried in a process of its own."""
+    script = """
+import sys, threading
+from console.formulas import LONGEST_FORMULA as LONGEST, mathml
+def draw():
+    for unit in sys.argv[1:]:
+        for end in ("", "a", "a" + "}" * 500):
+            mathml((unit * LONGEST)[: LONGEST - len(end)] + end, is_block=True)
+    mathml(("{" * 300 + "\\\\sqrt" * LONGEST)[:LONGEST], is_block=True)
+threading.stack_size(4_194_304)
+thread = threading.Thread(target=draw)
+thread.start()
+thread.join()
+"""
+    ended = subprocess.run([sys.executable, "-c", script, *FORMULA_UNITS.values()])
+    assert ended.returncode == 0
+
+
+def test_a_longer_or_deeper_formula_reaches_no_converter(monkeypatch):
+    monkeypatch.setattr(formulas, "converter", None)
+    assert not formulas.mathml("x" * 2_001, is_block=True)
+    assert not formulas.mathml("{" * 301, is_block=True)
+
+
+@pytest.mark.parametrize(
+    "word", ["def\\a", "gdef\\a", "let\\a=", "newcommand\\a", "renewcommand{\\a}"]
+)
+def test_a_text_defines_no_commands_that_multiply(word, monkeypatch):
+    monkeypatch.setattr(formulas, "converter", None)
+    assert f"<code>$\\{word}" in render(f"$\\{word}{{xx}}\\a$")
+
+
+def test_many_formulas_share_one_allowance():
+    html = render(f"${'=' * 100}$ " * 200)
+    assert html.count("<math>") == formulas.MOST_FORMULAS / 100
+    assert html.count("<code>$==") == 100
+
+
+def test_a_note_that_does_not_end_is_not_searched_for_its_end(monkeypatch):
+    searched = []
+    monkeypatch.setattr("console.footnotes.footnote_ref", lambda *args: searched.append(args))
+    render(MARKDOWN["notes that do not end"](20_000))
+    assert not searched
+
+
+def test_notes_within_notes_end_somewhere():
+    assert len(re.findall("<li", render(MARKDOWN["nested notes"](20_000)))) < 200
 
 
 def test_drawings_are_remembered_as_far_as_they_fit():

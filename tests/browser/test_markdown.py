@@ -1,0 +1,81 @@
+"""A reply in markdown as it is drawn: formulas, footnotes, and code that is copied."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_pages import violations
+from tests.fake_model import FakeModelServer, rule, say
+
+COPIES = ["clipboard-read", "clipboard-write"]
+REPLY = r"""The roots[^1] are
+
+$$
+\begin{aligned}
+x_{1,2} &= \frac{-b \pm \sqrt{b^2-4ac}}{2a} \\
+        &= -\frac{p}{2} \pm \sqrt{\frac{p^2}{4}-q}
+\end{aligned}
+$$
+
+with \(a \neq 0\), and cost $5 or $6. $\boxed{E = mc^2}$ and $\foo$ and
+$$\begin{pmatrix} a_{11} & a_{12} \\ a_{21} & a_{22} \end{pmatrix} \sum_{n=1}^{\infty} \frac{1}{n^2} = \frac{\pi^2}{6}$$
+
+|Name|Figure|
+|:-|-:|
+|$\alpha$|1.5|
+|long|12.25|
+
+- [x] done, see https://example.com/a_(b).
+- [ ] open
+
+```python
+def root(a, b, c):
+    return (b * b - 4 * a * c) ** 0.5
+```
+
+[^1]: As far as there are **any**.
+"""
+
+
+@pytest.fixture(scope="module")
+def model():
+    with FakeModelServer({"rules": [rule(say(REPLY))]}) as server:
+        yield server
+
+
+@pytest.fixture
+def tab(product, open_tab):
+    tab = open_tab(f"/c/{product.conversation('scripted')}/", permissions=COPIES)
+    page = tab.page
+    page.get_by_role("textbox", name="Message").fill("solve it")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("list", name="Footnotes")).to_be_visible()
+    return tab
+
+
+@pytest.fixture
+def page(tab):
+    return tab.page
+
+
+def test_formulas_and_footnotes_are_drawn_without_a_fault_at_either_width(tab):
+    page = tab.page
+    expect(page.locator(".prose math")).to_have_count(5)
+    expect(page.locator(".prose code", has_text=r"$\foo$")).to_be_visible()
+    assert violations(tab) == []
+
+
+def test_a_footnote_leads_to_its_place_and_back(page):
+    page.get_by_role("link", name="1", exact=True).click()
+    assert page.evaluate("document.querySelector(':target').textContent").startswith("As far")
+    page.get_by_role("link", name="Back to note 1").click()
+    assert page.evaluate("document.querySelector(':target').textContent") == "1"
+
+
+def test_code_that_was_copied_says_so_for_two_seconds(page):
+    button = page.locator(".code button")
+    expect(button).to_have_text("Copy")
+    button.click()
+    expect(button).to_have_text("Copied")
+    expect(page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    expect(button).to_have_text("Copy")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("def root(a, b, c):\n")
