@@ -8,18 +8,24 @@ from functools import cached_property
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.template.defaultfilters import floatformat
 
 from agents.config.store import AgentRecord, read_agent
 from agents.engine.subagents import DEEPEST
-from agents.engine.usage import NAMES
 from agents.errors import NotFound
 from agents.llm.catalog import model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared
+from console.exceeded_limits import ExceededLimit, used_up
 from console.plan_buttons import PlanButtons, plan_buttons
-from console.status_labels import UNANSWERED, WRITING, Snapshot, StatusLabel, label_of_plan
-from plans.attempts import why_over
+from console.status_labels import (
+    UNANSWERED,
+    WRITING,
+    ModelName,
+    Snapshot,
+    StatusLabel,
+    label_of_plan,
+    name_of_model,
+)
 from plans.models import Attempt, Plan
 from plans.queries import (
     active_plan_and_goal,
@@ -31,12 +37,6 @@ from plans.queries import (
 from plans.queries import requested_by as asking_message
 from plans.snapshot import asked_calls, document, open_turns_of
 from plans.subplans import subplan_summary
-
-ModelName = tuple[str, str]  # provider and model
-
-
-def name_of_model(provider: str, model: str) -> str:
-    return "Demo model" if provider == "demo" else model
 
 
 @prepared
@@ -330,40 +330,6 @@ def agent_name(agent_id: str) -> str:
         return read_agent(agent_id).file.name
     except NotFound:
         return agent_id
-
-
-@dataclass(frozen=True)
-class ExceededLimit:
-    """One limit that is used up: in words, and twice as high (or as often as it takes)."""
-
-    name: str
-    unit: str
-    words: str
-    limit: float
-    offer: str
-
-    @property
-    def id(self) -> str:
-        """For an element that is another one when the limit is."""
-        return f"{self.name}-{floatformat(self.limit)}"
-
-
-def used_up(plan: Plan) -> list[ExceededLimit]:
-    """Which of a plan's limits are used up, and how far up it makes sense to raise them."""
-
-    def why(name: str, limit: float) -> str:
-        """As it would be if this were the plan's only limit."""
-        alone = Plan(pk=plan.pk, conversation_id=plan.conversation_id, budget={name: limit})
-        return why_over(alone)
-
-    exceeded = []
-    for name in NAMES:
-        if name in plan.budget and (words := why(name, limit := float(plan.budget[name]))):
-            offer = 2 * limit or 1
-            while why(name, offer):
-                offer *= 2
-            exceeded.append(ExceededLimit(name, NAMES[name], words, limit, f"{offer:.15g}"))
-    return exceeded
 
 
 # What waits for a person's word outside of a plan's own state: calls that ask first, and the

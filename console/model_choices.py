@@ -14,7 +14,8 @@ from agents.llm.catalog import Listing
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import lacks, resolve
 from agents.models import Conversation
-from console.conversation_state import ConversationState, ModelName, name_of_model
+from console.conversation_state import ConversationState
+from console.status_labels import ModelName, name_of_model
 
 MOST_RECENT = 3
 MOST_OF_A_PROVIDER, MOST_FOUND = 5, 20  # rows, before and while something is looked for

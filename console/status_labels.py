@@ -127,3 +127,10 @@ def name_for(by: Actor, viewer: str) -> str:
     if isinstance(by, SystemActor) or not by:
         return "Agent" if by is AGENT else "Planside"
     return "You" if by == viewer else by
+
+
+ModelName = tuple[str, str]  # provider and model
+
+
+def name_of_model(provider: str, model: str) -> str:
+    return "Demo model" if provider == "demo" else model

@@ -17,8 +17,7 @@ from django.db.models import F, Prefetch, Q, QuerySet
 from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from console.conversation_state import name_of_model
-from console.status_labels import name_of_shape, why_left_out
+from console.status_labels import name_of_model, name_of_shape, why_left_out
 from plans.models import PlanVersion, State, Subtask
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
