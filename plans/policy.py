@@ -16,7 +16,7 @@ from plans import prompts
 from plans.documents import get_plan
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan
-from plans.queries import active_plan_and_goal, requested_by
+from plans.queries import active_plan_and_goal, is_answered, requested_by
 from plans.tools import PlanTools, reads_other_plans
 
 ROLES: dict[Row, Role] = {
@@ -39,7 +39,7 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     A run's turn is about its own plan, whatever is in the drawer meanwhile. So is one that has
     made a plan; and a plan is asked of those who were asked for it.
     """
-    asked = False
+    asked = is_over = False
     plan: Plan | None
     if own := turn.checkpoint.get("plan"):
         plan = get_plan(int(own))
@@ -48,14 +48,17 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     else:
         plan, goal = active_plan_and_goal(turn.conversation_id)
         asking = requested_by(turn.conversation_id) if goal else None
-        asked = bool(goal) and turn.checkpoint.get("asked") == asking
+        own_asking = turn.checkpoint.get("asked")
+        asked = bool(goal) and own_asking == asking
+        # Cancelled or left, and tried once more since: it was never asked for more than a plan.
+        is_over = own_asking is not None and not asked and not is_answered(own_asking)
     now = Situation(
         kind=turn.kind,
         asked=asked,
         open_plan=plan is not None and plan.is_open,
         confirmed=plan is not None and plan.is_confirmed,
         live=plan is not None and plan.is_live,
-        gated=bool(turn.checkpoint.get("gated")),
+        gated=is_over or bool(turn.checkpoint.get("gated")),
     )
     return row_of(now), plan
 

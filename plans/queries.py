@@ -99,6 +99,12 @@ def requested_by(conversation_id: int) -> int | None:
     return pointer[1] if pointer else None
 
 
+def is_answered(asking: int) -> bool:
+    """Whether a plan that is in view came out of what was asked for with this message."""
+    cards = Message.objects.filter(hidden=False, turn__checkpoint__asked=asking)
+    return Plan.objects.filter(card__in=cards).exists()
+
+
 @prepared
 def pointers(
     conversation: int,

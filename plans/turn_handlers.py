@@ -159,4 +159,5 @@ def register() -> None:
         "closing": TurnHandler(prepare_closing, settle_closing, check_budget),
     }
     for kind, handler in kinds.items():
-        register_handler(kind, replace(handler, role=role, offer=offer))
+        extended = replace(handler, role=role, offer=offer, came_back=actions.bring_back)
+        register_handler(kind, extended)

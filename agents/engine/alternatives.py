@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 
 from agents import events
 from agents.actors import Actor
+from agents.engine.handlers import handler_of
 from agents.errors import Conflict
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import prepared
@@ -164,4 +165,4 @@ def drop(turn: Turn) -> None:
     others = chat_turns(conversation).filter(parent=parent)
     last = others.order_by("shown_seq", "pk").last()
     if last is not None and not others.filter(hidden=False).exists():
-        show([last], "")
+        handler_of(turn).came_back(turn.conversation, show([last], ""))

@@ -64,6 +64,8 @@ class TurnHandler:
     repair       runs at start-up and on each sweep of the queue
     nudge        the turn has to end by a tool that ends it: a reply without one is answered once
                  with the nudge, then the turn has failed
+    came_back    runs in that in which a turn that never began is dropped and what was shown in its
+                 place before is shown again, with the ids of the turns
     open_child   may begin the conversation of an agent that another one calls; True if it did
     """
 
@@ -75,6 +77,7 @@ class TurnHandler:
     resume: Callable[[Turn], None] = lambda turn: None
     role: Callable[[Turn], Role] = lambda turn: "chat"
     offer: Callable[[Turn, AgentRecord], Offer] = lambda turn, agent: Offer()
+    came_back: Callable[[Conversation, list[int]], None] = lambda conversation, turns: None
     open_child: Callable[[Conversation, str, Turn], bool] = lambda child, task, parent: False
 
 

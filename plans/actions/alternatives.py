@@ -6,8 +6,6 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from django.db import transaction
 
 from agents import events
@@ -18,7 +16,7 @@ from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
 from plans.models import OPEN, Plan
-from plans.queries import lock_active_plan, record_event, redraw_card
+from plans.queries import active_plan, is_answered, lock_active_plan, record_event, redraw_card
 from plans.tracing import operation
 
 APPROVED = "“{}” came out of this and was approved: what led to it stays as it is."
@@ -33,7 +31,7 @@ def show_alternative(conversation: Conversation, turn: Turn, by: Actor) -> None:
         line = alternatives.hidden_line(turn)
         alternatives.demand_free(conversation, line[0])
         demand_no_approved(conversation, line[0])
-        follow(conversation, by, alternatives.show(line, by))
+        bring_back(conversation, alternatives.show(line, by), by)
 
 
 @operation("leave_alternative")
@@ -46,7 +44,7 @@ def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
         raise Conflict(alternatives.NOT_SHOWN)
     demand_no_approved(conversation, turn)
     seq = alternatives.leave(turn, by)
-    follow(conversation, by)
+    follow(conversation, by, asking_of(turn))
     return seq
 
 
@@ -67,22 +65,47 @@ def demand_no_approved(conversation: Conversation, turn: Turn) -> None:
         raise Conflict(APPROVED.format(plan.title))
 
 
-def follow(conversation: Conversation, by: Actor, back: Collection[int] = ()) -> None:
-    """What is asked for and what is in the drawer is in view; `back` are turns that came back.
+def follow(conversation: Conversation, by: Actor, asking: Message | None) -> None:
+    """What is asked for and what is in the drawer is in view.
 
-    An asking that is hidden is over: there is no turn that could answer it.
+    An asking ends where it is hidden, there is no turn that could answer it, or where a plan that
+    came out of it is in view. The one given is open if neither is so.
     """
     pointer = lock_active_plan(conversation)
     asked, plan = pointer.asked_message, pointer.plan
-    if asked is not None and asked.hidden:
+    if asked is not None and (asked.hidden or is_answered(asked.pk)):
         pointer.asked_goal, pointer.asked_message = "", None
         events.record(conversation, "plan.asking_cancelled", "", by)
     if plan is not None and plan.card is not None and plan.card.hidden:
         pointer.plan = None
         record_event(plan, "plan.put_aside", by)
-    if pointer.plan is None and back:
+    if asking is not None and not pointer.asked and not is_answered(asking.pk):
+        goal = str(asking.meta.get("wire") or asking.text)
+        pointer.asked_goal, pointer.asked_message = goal, asking
+        events.record(conversation, "plan.asked", "", by, goal=goal[:500])
+    pointer.save()
+
+
+def bring_back(conversation: Conversation, back: list[int], by: Actor = "") -> None:
+    """These turns are in view again, and with them the plan and the asking they had."""
+    left = active_plan(conversation)
+    last = by_key(Turn, back[-1])
+    asking = asking_of(last) if last is not None else None
+    is_cancelled = asking is not None and bool(asking.meta.get("cancelled"))
+    follow(conversation, by, None if is_cancelled else asking)
+    pointer = lock_active_plan(conversation)
+    if pointer.plan is None:
         cards = alternatives.messages_with(conversation.pk, back).filter(kind=Message.Kind.PLAN)
         pointer.plan = Plan.objects.filter(card__in=cards, state__in=OPEN).order_by("pk").last()
         if pointer.plan is not None:
-            redraw_card(plan, record_event(pointer.plan, "plan.activated", by))
-    pointer.save()
+            pointer.save()
+            redraw_card(left, record_event(pointer.plan, "plan.activated", by))
+
+
+def asking_of(turn: Turn) -> Message | None:
+    """The message in view that asked for the plan which this turn was to make."""
+    asking = turn.checkpoint.get("asked")
+    if asking is None:
+        return None
+    rows = Message.objects.filter(pk=asking, conversation=turn.conversation_id, hidden=False)
+    return rows.first()

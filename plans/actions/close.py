@@ -155,6 +155,9 @@ def cancel_request(conversation: Conversation, by: Actor, asking: int | None = N
     asked = pointer.asked_message
     pointer.asked_goal, pointer.asked_message = "", None
     pointer.save()
+    if asked is not None:  # walking past it does not ask for it again
+        asked.meta = {**asked.meta, "cancelled": True}
+        asked.save(update_fields=["meta"])
     stop_planning(conversation, asked.turn_id if asked else None, by)
     events.record(conversation, "plan.asking_cancelled", "", by)
     return True

@@ -1,0 +1,149 @@
+"""The gate, where what was said is taken back, said anew or walked to."""
+
+import pytest
+
+from agents import actions as talk
+from agents.errors import Conflict
+from console.alternatives import ask_again, send_edited
+from console.chat_commands import handle_message as person_says
+from plans import actions
+from plans.models import ActivePlan
+from tests.fake_model import call, fails, say
+from tests.world import (
+    calls_of,
+    conversation,
+    drive,
+    files_of,
+    plan_of,
+    proposal,
+    proposed,
+    scripted,
+    tell,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EAGER = call("write_file", path="harm.txt", content="I could not wait")
+
+
+def nothing_ran(c):
+    assert list(files_of(c).iterdir()) == []
+    assert all(made.state == "refused" for made in calls_of(c, "write_file"))
+    return True
+
+
+def pointer_of(c):
+    return ActivePlan.objects.get(conversation=c)
+
+
+def asked_back():
+    """The agent answered the asking by a question; the plan came in the reply to the answer."""
+    c = conversation()
+    scripted(say("Which one?"), proposal("Read"), say("Here it is."))
+    tell(c, "/plan tidy up")
+    tell(c, "the docs")
+    return c, plan_of(c)
+
+
+def test_the_reply_of_a_cancelled_asking_that_is_retried_may_still_only_plan():
+    c = conversation()
+    person_says(c, "/plan tidy up", "alice")
+    actions.cancel_request(c, "alice")
+    drive()
+    scripted(EAGER, say("I may not."))
+    talk.retry_reply(c, "alice")
+    drive()
+    assert nothing_ran(c)
+
+
+def test_a_failed_reply_to_an_asking_that_was_left_may_still_only_plan():
+    c = conversation()
+    scripted(fails(400), say("Well."))
+    tell(c, "/plan tidy up")
+    asked = c.messages.get(text="/plan tidy up")
+    send_edited(asked, "just talk", "alice")
+    drive()
+    actions.show_alternative(c, asked.turn, "alice")
+    scripted(EAGER, say("I may not."))
+    talk.retry_reply(c, "alice")
+    drive()
+    assert nothing_ran(c)
+
+
+def test_a_plan_made_in_a_later_reply_to_its_asking_is_asked_for_again_there():
+    c, first = asked_back()
+    scripted(EAGER, proposal("Write", title="Another way"), say("Here."))
+    ask_again(c.messages.get(text="the docs").turn, "alice")
+    drive()
+    assert nothing_ran(c)
+    second = plan_of(c)
+    assert (second.title, second.goal) == ("Another way", "tidy up")
+    assert not pointer_of(c).asked
+    actions.show_alternative(c, first.card.turn, "alice")
+    assert plan_of(c) == first
+    assert not pointer_of(c).asked
+
+
+def test_what_is_edited_behind_an_asking_is_still_about_it():
+    c, _ = asked_back()
+    scripted(EAGER, proposal("Write"), say("Here."))
+    send_edited(c.messages.get(text="the docs"), "the code", "alice")
+    drive()
+    assert nothing_ran(c)
+    assert plan_of(c).goal == "tidy up"
+
+
+def test_an_asking_that_is_walked_back_to_is_open_again():
+    c = conversation()
+    scripted(say("Which one?"), say("Well."))
+    tell(c, "/plan tidy up")
+    asked = c.messages.get(text="/plan tidy up")
+    send_edited(asked, "just talk", "alice")
+    drive()
+    assert not pointer_of(c).asked
+    actions.show_alternative(c, asked.turn, "alice")
+    assert pointer_of(c).asked_goal == "tidy up"
+    scripted(EAGER, proposal("Read"), say("Here."))
+    tell(c, "the docs")
+    assert nothing_ran(c)
+    assert plan_of(c).goal == "tidy up"
+
+
+def test_an_asking_that_was_cancelled_stays_so_when_it_is_walked_back_to():
+    c = conversation()
+    scripted(say("Which one?"), say("Well."))
+    tell(c, "/plan tidy up")
+    actions.cancel_request(c, "alice")
+    asked = c.messages.get(text="/plan tidy up")
+    send_edited(asked, "just talk", "alice")
+    drive()
+    actions.show_alternative(c, asked.turn, "alice")
+    assert not pointer_of(c).asked
+
+
+@pytest.mark.parametrize("take_back", ["discard", "stop"])
+@pytest.mark.parametrize("text", ["just talk", "/plan bake a cake"])
+def test_an_edit_taken_back_before_it_went_out_brings_the_plan_back_with_its_words(text, take_back):
+    c = proposed("Read")
+    plan = plan_of(c)
+    result = send_edited(c.messages.get(text="/plan tidy up"), text, "alice")
+    assert pointer_of(c).plan is None
+    if take_back == "discard":
+        talk.discard_queued(result.message, "alice")
+    else:
+        talk.keep_unsent(c, [result.turn])
+    assert plan_of(c) == plan
+    assert not pointer_of(c).asked
+    scripted(EAGER, say("I may not."))
+    tell(c, "what comes next")
+    assert nothing_ran(c)
+
+
+def test_a_plan_that_is_out_of_view_is_approved_by_no_word():
+    c = proposed("Read")
+    plan = plan_of(c)
+    scripted(say("Well."))
+    send_edited(c.messages.get(text="/plan tidy up"), "just talk", "alice")
+    drive()
+    with pytest.raises(Conflict, match="walk to it"):
+        actions.approve_plan(plan, 1, "alice")
