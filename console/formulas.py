@@ -34,7 +34,10 @@ CLOSING = {"$$": "$$", "\\[": "\\]"}
 IN_A_WORD = re.compile(r"[A-Za-z0-9$]")
 SIGNS = re.compile(r"[\\^_={}]")
 PROSE = re.compile(r"^\d.*[A-Za-z]{2}|[A-Za-z]{2,}\s+[A-Za-z]{2,}", re.DOTALL)
-DEFINES = re.compile(r"\\(?:[egx]?def|let|global|(?:re)?newcommand|providecommand)(?![A-Za-z])")
+# Commands are defined to multiply, and a reference would be a link into the page.
+REFUSED = re.compile(
+    r"\\(?:[egx]?def|let|global|(?:re)?newcommand|providecommand|(?:eq)?ref)(?![A-Za-z])"
+)
 NUMBERED = re.compile(r"\\(begin|end)\{(align|alignat|equation|gather|multline)\}")
 ALIGNED = re.compile(r'style="text-align: (left|right);[^"]*"')
 
@@ -44,10 +47,20 @@ TAGS |= {"msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"}
 ATTRIBUTES = {
     "math": {"display"},
     "menclose": {"notation"},
-    "mfrac": {"displaystyle", "linethickness"},
+    "mfrac": {"displaystyle", "linethickness", "scriptlevel"},
     "mi": {"mathvariant"},
-    "mo": {"form", "lspace", "maxsize", "minsize", "movablelimits", "rspace", "stretchy"},
+    "mo": {
+        "form",
+        "lspace",
+        "maxsize",
+        "minsize",
+        "movablelimits",
+        "rspace",
+        "stretchy",
+        "symmetric",
+    },
     "mover": {"accent"},
+    "mpadded": {"height", "width"},
     "mrow": {"displaystyle", "scriptlevel"},
     "mspace": {"width"},
     "mtable": {"displaystyle", "scriptlevel"},
@@ -130,11 +143,15 @@ def draw_formula(
 
 def mathml(latex: str, *, is_block: bool) -> str:
     """Not cleaned yet; nothing where it cannot be read."""
-    if len(latex) > LONGEST_FORMULA or latex.count("{") > MOST_BRACES or DEFINES.search(latex):
+    if len(latex) > LONGEST_FORMULA or latex.count("{") > MOST_BRACES or REFUSED.search(latex):
         return ""
     latex = NUMBERED.sub(r"\\\1{\2*}", latex)  # numbers that start anew in each would mislead
     try:
         drawn = converter.convert_with_local_state(latex, displaystyle=is_block)
     except LatexError:
+        return ""
+    except BaseException as fault:  # a panic in Rust is no Exception; the reply is drawn without
+        if type(fault).__name__ != "PanicException":
+            raise
         return ""
     return ALIGNED.sub(r'class="\1"', drawn)

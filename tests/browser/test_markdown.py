@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PHONE
 from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, rule, say
 
@@ -25,7 +26,7 @@ $$\begin{pmatrix} a_{11} & a_{12} \\ a_{21} & a_{22} \end{pmatrix} \sum_{n=1}^{\
 |long|12.25|
 
 - [x] done, see https://example.com/a_(b).
-- [ ] open
+- [ ] open \(x\)
 
 ```python
 def root(a, b, c):
@@ -59,9 +60,23 @@ def page(tab):
 
 def test_formulas_and_footnotes_are_drawn_without_a_fault_at_either_width(tab):
     page = tab.page
-    expect(page.locator(".prose math")).to_have_count(5)
+    expect(page.locator(".prose math")).to_have_count(6)
     expect(page.locator(".prose code", has_text=r"$\foo$")).to_be_visible()
     assert violations(tab) == []
+
+
+def test_a_formula_wider_than_the_page_scrolls_by_itself(tab):
+    tab.page.set_viewport_size(PHONE)
+    for place in ("p", "li"):
+        math = tab.page.locator(f".prose {place} > math").first
+        math.evaluate(
+            "each => each.append(...Array.from({length: 200}, () => each.firstChild.cloneNode(true)))"
+        )
+        holder = "each => each.closest('p, ul')"
+        assert math.evaluate(f"each => ({holder})(each).scrollWidth > innerWidth")
+    wide = "each => each.scrollWidth > each.clientWidth"
+    assert not tab.page.locator("html").evaluate(wide)
+    assert not tab.log.evaluate(wide)
 
 
 def test_a_footnote_leads_to_its_place_and_back(page):

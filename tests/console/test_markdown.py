@@ -183,7 +183,9 @@ def test_a_formula_in_a_list_and_in_a_cell_stays_there():
     assert re.search(r"<td[^>]*><math>.*</math></td>", render("|a|\n|-|\n|$x$|"))
 
 
-@pytest.mark.parametrize("text", [r"$\foo x$", r"\(\frac{\)", r"$\href{javascript:alert(1)}{x}$"])
+@pytest.mark.parametrize(
+    "text", [r"$\foo x$", r"\(\frac{\)", r"$\href{javascript:alert(1)}{x}$", r"$\ref{plan}$"]
+)
 def test_a_formula_that_cannot_be_read_stays_as_typed_in_code(text):
     assert f"<code>{text}</code>" in render(text)
 

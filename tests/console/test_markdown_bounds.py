@@ -162,6 +162,18 @@ def test_a_text_defines_no_commands_that_multiply(word, monkeypatch):
     assert f"<code>$\\{word}" in render(f"$\\{word}{{xx}}\\a$")
 
 
+def test_a_formula_over_which_the_converter_breaks_leaves_the_reply_readable(monkeypatch):
+    class PanicException(BaseException):  # as Rust's is named, which cannot be imported
+        pass
+
+    class Broken:
+        def convert_with_local_state(self, latex, *, displaystyle):
+            raise PanicException
+
+    monkeypatch.setattr(formulas, "converter", Broken())
+    assert "and <code>$x+y$</code>" in render("**bold** and $x+y$")
+
+
 def test_many_formulas_share_one_allowance():
     html = render(f"${'=' * 100}$ " * 200)
     assert html.count("<math>") == formulas.MOST_FORMULAS / 100
