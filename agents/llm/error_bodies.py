@@ -54,7 +54,8 @@ def words_in(document: object, depth: int = 0) -> str:
     if raw := words_in(metadata.get("raw"), depth + 1):
         return raw
     if isinstance(reasons, list) and reasons:
-        return f"{as_text(found.get('message'))} ({', '.join(map(str, reasons[:MOST_FAULTS]))})"
+        said = as_text(found.get("message")).rstrip(".")
+        return f"{said} ({', '.join(map(str, reasons[:MOST_FAULTS]))})"
     for key in ("error", "detail", "message"):
         if words := words_in(found.get(key), depth + 1):
             return words
@@ -100,18 +101,23 @@ WORDS = re.compile(
     re.IGNORECASE,
 )
 RETRY_INFO = re.compile(r'"retryDelay"\s*:\s*"(?P<time>\d+(?:\.\d+)?s)"')
+# OpenRouter's, of free models that may be asked so often a day: when the count begins anew, in ms.
+RESET = re.compile(r'"X-RateLimit-Reset"\s*:\s*"?(?P<at>\d{13})\b', re.IGNORECASE)
 PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE)
 SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
 UNITS = {"hour": "h", "minute": "m", "second": "s", "millisecond": "ms"}
 
 
 def wait_in(headers: httpx.Headers, body: str) -> float | None:
-    """Seconds that the server asks for: in its head, in Google's RetryInfo, or in words."""
+    """Seconds that the server asks for: in its head, in Google's RetryInfo or OpenRouter's time of
+    reset, or in words."""
     header = seconds_in(headers)
     if header is not None:
         return header
     document = parsed(body)
     unpacked = body if document is None else json.dumps(document, ensure_ascii=False)
+    if reset := RESET.search(unpacked):
+        return max(0.0, int(reset["at"]) / 1000 - time())
     match = RETRY_INFO.search(unpacked.replace('\\"', '"')) or WORDS.search(message_in(body))
     return seconds_of(match["time"]) if match else None
 

@@ -45,6 +45,7 @@ ADVICE = {
     "endless": "Retry, or choose another model.",
     "too_long": "Start a new chat, or use a larger model.",
     "bad_request": "Check the model's settings, or choose another model.",
+    "withheld": "Say it another way, or choose another model.",
 }
 
 
@@ -153,8 +154,8 @@ def withheld(request: ModelRequest, reason: str = "", began: bool = False) -> Mo
     detail = f"{label}'s content filter stopped the reply of {request.model}."
     if reason:
         detail = f"{request.model} refused: {ended(without_secrets(request, reason))}"
-    advice = "Say it another way, or choose another model."
-    return ModelError("bad_request", "The reply was withheld", detail, advice, began=began)
+    sentence, advice = "The reply was withheld", ADVICE["withheld"]
+    return ModelError("bad_request", sentence, detail, advice, began=began)
 
 
 def unreadable(request: ModelRequest, body: str, began: bool) -> ModelError:
@@ -183,6 +184,7 @@ def is_page(body: str) -> bool:
 
 KINDS = {401: "key", 402: "key", 403: "key", 404: "missing", 405: "missing", 408: "silent"}
 KINDS |= {409: "busy", 413: "too_long", 425: "busy", 429: "busy", 503: "busy", 529: "busy"}
+KINDS |= {498: "busy"}  # Groq's, where the flex tier is full
 PHRASES = {
     408: "it took too long",
     429: "too many requests",
@@ -219,14 +221,15 @@ A_MINUTE = re.compile(r"tokens per minute|\bTPM\b")  # what the account allows, 
 NO_CREDIT = re.compile(
     r"insufficient_quota|insufficient (credit|balance|fund)|credit balance is too low"
     r"|payment_required|billing_(not_active|hard_limit)|API usage limits|spend(ing)? limit"
-    r"|(no|any) credits|credits? (limit|exhausted)|out of credits"
+    r"|(no|any) credits|credits? (limit|exhausted)|out of credits|spending cap|credits are depleted"
     r"|enforced_spend_limit_reached|\blimit: 0\b|OpenAIException - You exceeded your current quota",
     re.IGNORECASE,
 )
-# Whatever else they say: Anthropic's, Gemini's for models that a free account may not use, and
-# OpenAI's as LiteLLM passes them on, without the code.
+# Whatever else they say: Anthropic's, Gemini's for models that a free account may not use and for
+# money that is used up, and OpenAI's as LiteLLM passes them on, without the code.
 EMPTY = re.compile(
-    r"enforced_spend_limit_reached|\blimit: 0\b|OpenAIException - You exceeded your current quota"
+    r"enforced_spend_limit_reached|\blimit: 0\b|spending cap|credits are depleted"
+    r"|OpenAIException - You exceeded your current quota"
 )
 # Of several words for the same 429 these are plain: the account is not empty, only too quick.
 LIMITED = re.compile(r"rate_?limit_?(exceeded|error)|RetryInfo|try again in", re.IGNORECASE)
@@ -236,6 +239,19 @@ BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 OVERLOADED = re.compile(r"overloaded_error|model is overloaded", re.IGNORECASE)
+# What was said is not to be answered, by a filter before the model: OpenRouter's, which may go on
+# with "No credits were charged", Azure's and OpenAI's.
+FLAGGED = re.compile(
+    r"requires moderation|input was flagged|ResponsibleAIPolicyViolation"
+    r"|violating our usage policy",
+    re.IGNORECASE,
+)
+# A model that does not exist, told with another status than 404: OpenAI, DeepSeek, Mistral, Groq
+# and OpenRouter.
+NO_MODEL = re.compile(
+    r"model_not_found|model not exist|invalid_model\b|model_decommissioned|not a valid model ID",
+    re.IGNORECASE,
+)
 BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
 # Groq, and Gemini as why a reply ended: the model wrote a call, or an answer, that cannot be read.
 # The next try is another.
@@ -296,7 +312,9 @@ def heading(request: ModelRequest, kind: str, body: str, words: str) -> tuple[st
         sentence = "The model wrote a call that cannot be read"
     elif kind == "bad_request":
         sentence = "The model refused the request"
-        if "tool" in words.lower():
+        if FLAGGED.search(body):
+            advice = ADVICE["withheld"]
+        elif "tool" in words.lower():
             advice = "Choose a model that can call tools."
     return sentence, advice
 
@@ -347,6 +365,10 @@ def kind_of(status: int, body: str, wait: float | None = None) -> str:
         return "too_long"
     if status == 429 and NEVER_FITS.search(body):
         return "too_long"
+    if status in (400, 403) and FLAGGED.search(body):
+        return "bad_request"
+    if status in (400, 403) and NO_MODEL.search(body):
+        return "missing"
     if status in (400, 402, 403, 429) and NO_CREDIT.search(body):
         is_limited = wait is not None or LIMITED.search(body)
         return "busy" if is_limited and not EMPTY.search(body) else "key"

@@ -343,6 +343,18 @@ async def test_an_error_is_what_it_is(name: str, case: Json) -> None:
     assert "sk-alice" not in str(error)
 
 
+async def test_a_limit_for_a_day_is_told_with_its_name_and_the_time_it_ends() -> None:
+    """OpenRouter's free models: nothing but the day's end helps, or other models."""
+    reset = str(int((time.time() + 3600) * 1000))
+    message = "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000"
+    metadata = {"headers": {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}}
+    body = {"error": {"message": message, "code": 429, "metadata": metadata}}
+    with FakeModelServer([refusal({"status": 429, "body": body})]) as server:
+        error = await error_for(asking("openrouter", server))
+    assert error.kind == "busy" and error.retry_after == pytest.approx(3600, abs=60)
+    assert "free-models-per-day" in error.detail
+
+
 PARAMETERS = [
     pytest.param(name, case, id=f"{name}-{number}")
     for name, vendor in VENDORS.items()
