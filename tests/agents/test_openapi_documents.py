@@ -174,6 +174,28 @@ def test_a_bad_operation_is_left_out_and_named_and_the_others_stay():
     assert "not an object" in found.skipped[0]["why"] and "#/nowhere" in found.skipped[1]["why"]
 
 
+def path_with(**parameter):
+    return {"get": {"parameters": [{"name": "id", "in": "path", **parameter}]}}
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ({"get": {}}, "does not say what {id}"),
+        ({"get": {"parameters": [{"name": "id", "in": "query"}]}}, "does not say what {id}"),
+        (path_with(style="label"), "{id} in the style label"),
+        (path_with(style="matrix"), "{id} in the style matrix"),
+    ],
+)
+def test_an_operation_whose_path_cannot_be_filled_in_is_left_out(item, why):
+    """It was offered, and each call of it refused."""
+    document = petstore()
+    document["paths"]["/lost/{id}"] = item
+    found = operations_of(document, URL, "", 58)
+    assert [each["operation"] for each in found.skipped] == ["GET /lost/{id}"]
+    assert why in found.skipped[0]["why"]
+
+
 # YAML
 
 

@@ -45,6 +45,8 @@ def body_of(document: Document, inliner: Inliner, operation: Json, place: str) -
         schema, files = with_files(schema, encoding)
     elif types[key] != FORM and is_file(schema, {"contentType": types[key]}):
         schema, files = {"type": "string", "description": A_FILE}, [""]
+    elif types[key] != FORM and not is_json(types[key]):  # XML, say: its fields are not JSON's
+        schema = {"type": "string", "description": f"The whole of it, written as {types[key]}."}
     if description := text(body.get("description")):
         schema.setdefault("description", description[:LONGEST_DESCRIPTION])
     required = body.get("required") is True
@@ -92,4 +94,4 @@ def choices(schema: Json) -> list[Json]:
 
 
 def is_json(kind: str) -> bool:
-    return kind in ("application/json", "*/*", "application/*") or kind.endswith("+json")
+    return kind in ("*/*", "application/*") or kind.endswith(("/json", "+json"))

@@ -22,6 +22,9 @@ from agents.tools.integrations.openapi.schemas import (
     text,
 )
 
+GAP = re.compile(r"\{[^}/]*\}")  # of a path
+# No description in use has them; written as `simple` they would ask for something else.
+UNSUPPORTED_STYLES = ("label", "matrix")
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 READS = ("get", "head", "options")
 REPEATABLE = (*READS, "put", "delete")
@@ -63,6 +66,7 @@ def operations_of(
                 operation, item = swagger.modern(document, operation, item, title), {}
             base = base_of([operation, item, root], url, read_from, list(paths), is_document)
             shape = parameters_of(document, operation, item, title)
+            check_path(base + path, shape, title)
         except (Invalid, RecursionError) as error:
             why = str(error) if isinstance(error, Invalid) else "It is nested too deeply."
             found.skipped.append({"operation": title[:300], "why": why[:500]})
@@ -164,6 +168,18 @@ def parameters_of(document: Document, operation: Json, item: Json, place: str) -
             required.append(name)
     schema = {"type": "object", "properties": properties}
     return shape | {"parameters": schema | ({"required": required} if required else {})}
+
+
+def check_path(url: str, shape: Json, place: str) -> None:
+    """Every gap in it can be filled, or no call would ever be sent. Raises Invalid."""
+    routes = [mapping(each, place) for each in mapping(shape["arguments"], place).values()]
+    styles = {text(each["name"]): text(each["style"]) for each in routes if each["in"] == "path"}
+    for gap in GAP.findall(url.partition("?")[0]):
+        name = gap[1:-1]
+        if name not in styles:
+            raise Invalid(f"{place} does not say what {gap} in its path is.")
+        if styles[name] in UNSUPPORTED_STYLES:
+            raise Invalid(f"{place} has {gap} in the style {styles[name]}, which is not known.")
 
 
 def all_parameters(document: Document, operation: Json, item: Json, place: str) -> list[Json]:

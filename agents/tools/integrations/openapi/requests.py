@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import mimetypes
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -20,8 +19,6 @@ Route = Mapping[str, object]
 ReadFile = Callable[[str, int], bytes]  # by its path and the largest size
 
 SEPARATORS = {"spaceDelimited": " ", "pipeDelimited": "|"}
-# No description in use has them; written as `simple` they would ask for something else.
-UNSUPPORTED_STYLES = ("label", "matrix")
 MOST_SENT = 50_000_000  # bytes of files in one request
 
 
@@ -57,8 +54,6 @@ def request_of(
             cookies += in_query(route, value)
         elif value is not None:
             request.headers[str(route["name"])] = in_header(route, value)
-    if left := re.search(r"\{[^}/]*\}", request.url.partition("?")[0]):
-        raise ToolFailed(f"The document does not say what {left[0]} in the path is.")
     if cookies:
         pairs = [f"{quote(name)}={quote(value, safe='')}" for name, value in cookies]
         request.headers["Cookie"] = "; ".join(pairs)
@@ -120,10 +115,8 @@ def in_query(route: Route, value: object) -> list[tuple[str, str]]:
 
 def in_path(route: Route, value: object) -> str:
     """One segment of a path, quoted so that it stays one. Raises ToolFailed."""
-    name, style = str(route["name"]), str(route["style"])
-    if style in UNSUPPORTED_STYLES:
-        raise ToolFailed(f"{name} is a part of the path in the style {style}, which is not known.")
-    if style == "json":
+    name = str(route["name"])
+    if route["style"] == "json":
         return quote(json.dumps(value, ensure_ascii=False), safe="")
     written = simple(route, value, lambda text: quote(text, safe=""))
     if written in ("", ".", ".."):
