@@ -59,6 +59,7 @@ function answered(form, ok) {
   if (!form.matches("[data-why]")) return;
   delete form.dataset.sent;
   const box = form.closest("[data-reason-of]");
+  if (ok) form.elements.reason.value = ""; // it arrived: nothing to keep when the card is drawn anew
   if (box && ok) box.remove();
   else if (box) box.hidden = false;
 }
