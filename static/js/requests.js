@@ -41,6 +41,7 @@ document.addEventListener("htmx:config:request", (event) => {
   Object.assign(ctx.request.headers, headers());
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
   if (ctx.request.method !== "POST") return;
+  forgetRefusal(ctx.sourceElement);
   nameThePlan(ctx);
   const post = async (url, request) => {
     const response = await fetch(url, request);
@@ -56,6 +57,12 @@ document.addEventListener("htmx:config:request", (event) => {
  * and what was pressed be gone. */
 function answered(element, { ok }) {
   document.dispatchEvent(new CustomEvent("planside:answered", { detail: { element, ok } }));
+}
+
+/** What was wrong with a form as it was sent before is not said of what is on its way now. */
+function forgetRefusal(element) {
+  const alert = element.closest("form")?.querySelector("[role=alert]");
+  if (alert) alert.textContent = "";
 }
 
 /** A decision is about the plan and version on the screen: the form's or the dialog's own, as they

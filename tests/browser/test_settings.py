@@ -73,7 +73,7 @@ def test_what_does_not_answer_is_said_with_what_to_do(open_tab):
 
 def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     tab = open_tab("/settings/tools/")
-    tab.expects("409")
+    tab.expects("409", "net::ERR_FAILED", "htmx:error")
     tab.button("Add service").click()
     dialog = tab.page.get_by_role("dialog", name="Add service")
     dialog.get_by_role("textbox", name="Name", exact=True).fill("pets")
@@ -82,6 +82,14 @@ def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     dialog.get_by_role("button", name="Add service").click()
     expect(dialog.get_by_role("alert")).to_contain_text("127.0.0.1:1")
     expect(dialog.get_by_role("textbox", name="Name", exact=True)).to_have_value("pets")
+
+    held = tab.hold("**/settings/tools/add")
+    dialog.get_by_role("button", name="Add service").click()
+    expect(dialog.get_by_text("Asking it what it offers")).to_be_visible()
+    expect(dialog.get_by_role("alert")).to_have_count(0)
+    for route in held:
+        route.abort()
+    expect(dialog.get_by_role("alert")).to_contain_text("That did not get through.")
 
 
 def test_a_service_is_granted_as_a_whole_and_by_operation(product, service, open_tab):
@@ -215,6 +223,19 @@ def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
     expect(here.message).to_have_value("half a thought")
     expect(here.message).to_be_focused()
     expect(here.alerts).to_have_count(0)
+
+
+def test_a_reason_that_arrived_is_not_kept_when_the_page_hears_of_it_later(asking, open_tab):
+    chat, _ = asking
+    tab = open_tab(blocked=True).chat(chat)
+    tab.expects("WebSocket", "ERR_FAILED", "htmx:ws:error")
+    tab.button("Deny").click()
+    tab.hears_nothing_until_it_asks()
+    tab.page.get_by_label("Tell the agent why (optional)").fill("not into this folder")
+    tab.button("Deny").click()
+    expect(tab.log.get_by_text("Denied by you")).to_be_attached()
+    expect(tab.alerts).to_have_count(0)
+    expect(tab.button("Discard")).to_have_count(0)
 
 
 def test_a_reason_that_is_refused_because_another_tab_was_faster_is_kept(asking, open_tab):
