@@ -1,3 +1,4 @@
+import asyncio
 import json
 import logging
 import sys
@@ -119,6 +120,26 @@ def test_a_new_source_that_cannot_be_asked_is_not_kept():
     source = add_source("pets", kind="openapi", url=URL, by="alice")
     with pytest.raises(Conflict):
         async_to_sync(register)(source, "alice")
+    assert not ToolSource.objects.exists()
+
+
+def test_a_new_source_whose_adder_went_away_before_it_answered_is_not_kept():
+    async def story():
+        asked = asyncio.Event()
+
+        async def silent(request):
+            asked.set()
+            await asyncio.Event().wait()
+
+        http.use(httpx.MockTransport(silent))
+        adding = asyncio.create_task(register(source, "alice"))
+        await asked.wait()
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+
+    source = add_source("pets", kind="openapi", url=URL, by="alice")
+    async_to_sync(story)()
     assert not ToolSource.objects.exists()
 
 

@@ -156,7 +156,11 @@ async def register(source: ToolSource, by: str) -> ToolSource:
 
     One that wants somebody to sign in is: that is the next step.
     """
-    source = await refresh_source(source)
+    try:
+        source = await refresh_source(source)
+    except asyncio.CancelledError:  # who added it went away before it answered
+        await in_db(remove_source, source.name, by)
+        raise
     if source.error and not source.sign_in:
         await in_db(remove_source, source.name, by)
         raise Conflict(source.error)
