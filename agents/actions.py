@@ -62,6 +62,8 @@ def model_named(name: str) -> tuple[str, str]:
         return "", ""
     if not provider or not model.strip():
         raise Invalid("Name the model as provider/model.")
+    if not name.strip().isprintable():
+        raise Invalid("The name of a model has no characters that cannot be seen.")
     if len(model) > LONGEST_MODEL:
         raise Invalid(f"The name of a model has at most {LONGEST_MODEL} characters.")
     try:

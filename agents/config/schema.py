@@ -105,7 +105,7 @@ class AgentFile(Shape):
     plan: PlanSettings = PlanSettings()
     budget: Budget = Budget()
 
-    @field_validator("name")
+    @field_validator("name", "model")
     @classmethod
     def name_is_visible(cls, name: str) -> str:
         seen = name.translate(JOINERS)

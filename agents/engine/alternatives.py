@@ -11,7 +11,7 @@ run are never hidden, since what an approved plan came out of stays (plans/actio
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
@@ -130,23 +130,28 @@ def leave(turn: Turn, by: Actor) -> int:
 
 def hidden_line(turn: Turn) -> list[Turn]:
     """From where this turn's way leaves the shown path, to the turn itself."""
+    earlier = chat_turns(turn.conversation_id).filter(hidden=True, pk__lt=turn.pk)
+    hidden = {row.pk: row for row in earlier.only("conversation", "parent")}
     line = [turn]
-    while (above := line[0].parent) is not None and above.hidden:
-        line.insert(0, above)
-    return line
+    while (above := hidden.get(line[-1].parent_id or 0)) is not None:
+        line.append(above)
+    return line[::-1]
 
 
 def show(line: list[Turn], by: Actor) -> list[int]:
     """Put a hidden line, and what followed it there, in place of what is shown now."""
     seq = leave(line[0], by)
-    for turn in line:
-        choose(turn, seq)
+    for part in batched([turn.pk for turn in line]):
+        Turn.objects.filter(pk__in=part).update(shown_seq=seq)
     path = path_from(line[0])
-    for start in range(0, len(path), AT_ONCE):
-        part = path[start : start + AT_ONCE]
+    for part in batched(path):
         Turn.objects.filter(pk__in=part).update(hidden=False)
-        messages_with(turn.conversation_id, part).update(hidden=False)
+        messages_with(line[0].conversation_id, part).update(hidden=False)
     return path
+
+
+def batched(keys: list[int]) -> Iterator[list[int]]:
+    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
 
 
 def choose(turn: Turn, seq: int) -> None:

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents import actions as talk
 from agents.db import in_db
@@ -179,7 +180,7 @@ def test_another_model_answers_this_one_time():
 
 def test_a_model_that_cannot_be_is_refused_and_nothing_is_hidden():
     c = talked()
-    for name in ("nobody/x", "openai", "openai/", "/x"):
+    for name in ("nobody/x", "openai", "openai/", "/x", "openai/a\nb", "openai/\u202egpt"):
         with pytest.raises(Refused):
             ask_again(turn_of(c, "second"), "alice", name)
     assert shown(c)[-1] == "Two."
@@ -325,6 +326,27 @@ def test_several_taken_back_at_once_leave_the_next_one_in_its_place():
     queued[2].refresh_from_db()
     assert queued[2].parent == turn_of(c, "second")
     assert c.messages.get(text="/help").after == queued[2]
+
+
+def hidden_ways(c, length):
+    """The last turn of as many in a row that are hidden."""
+    turn = None
+    for _ in range(length):
+        turn = Turn.objects.create(conversation=c, state="done", parent=turn, hidden=True)
+    return turn
+
+
+def test_walking_far_asks_the_database_no_more_than_walking_near():
+    c = talked()
+    near, far = hidden_ways(c, 2), hidden_ways(c, 40)
+    asked = []
+    for turn in (near, far):
+        with CaptureQueriesContext(connection) as queries:
+            actions.show_alternative(c, turn, "alice")
+        turn.refresh_from_db()
+        assert not turn.hidden
+        asked.append(len(queries))
+    assert asked[1] <= asked[0]
 
 
 def test_what_was_cleared_stays_as_it_is():
