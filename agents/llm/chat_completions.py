@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from agents.llm.images import behind_results
+from agents.llm.known_providers import known_provider
 from agents.llm.message_order import begun_by_user, folded
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
@@ -98,7 +99,7 @@ def messages_for(request: ModelRequest) -> list[Json]:
     sent: list[Json] = []
     is_lenient = request.endpoint.provider in LENIENT
     asked = request.messages if is_lenient else folded(request.messages)
-    for message in behind_results(begun_by_user(asked)):
+    for message in behind_results(begun_by_user(asked), answers_results(request.endpoint)):
         own = {key: value for key, value in message.items() if key != "wanted_back"}
         if message["role"] == "assistant" and "tool_calls" in message:
             is_own = is_origin_of(message, request)
@@ -114,6 +115,13 @@ def messages_for(request: ModelRequest) -> list[Json]:
             own["tool_call_id"] = ids.get(known, known)
         sent.append(own)
     return sent
+
+
+def answers_results(endpoint: Endpoint) -> bool:
+    """Mistral refuses a user's words right behind results ("Unexpected role 'user' after role
+    'tool'")."""
+    known = known_provider(endpoint.provider, endpoint.base_url)
+    return known is not None and known.name == "mistral"
 
 
 def call_for(call: Json, extras: Json, ids: dict[object, str] | None) -> Json:

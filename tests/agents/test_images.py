@@ -93,6 +93,21 @@ SEEN = [
     {"role": "assistant", "content": None, "tool_calls": []},
     {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "Here:"}, IMAGE]},
 ]
+
+
+async def test_mistral_says_a_word_between_results_and_their_images():
+    """It refuses a user's words right behind results, and the images were left out for it."""
+    transport = ScriptedTransport([say("A dot.")])
+    endpoint = Endpoint("mine", "https://api.mistral.ai/v1", "sk-1")
+    request = ModelRequest(endpoint, "mistral-medium-latest", list(SEEN))
+    with http.use(transport):
+        assert [part async for part in stream(request)]
+        await http.aclose_all()
+    *_, result, word, images = transport.requests[0]["messages"]
+    assert [each["role"] for each in (result, word, images)] == ["tool", "assistant", "user"]
+    assert word["content"] and images["content"] == [ATTACHED, IMAGE]
+
+
 BLIND = [
     fails(400, "messages[3].content must be a string"),
     fails(404, "No endpoints found that support image input"),
