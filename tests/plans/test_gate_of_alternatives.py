@@ -1,6 +1,7 @@
 """The gate, where what was said is taken back, said anew or walked to."""
 
 import pytest
+from django.db import transaction
 
 from agents import actions as talk
 from agents.errors import Conflict
@@ -131,7 +132,8 @@ def test_an_edit_taken_back_before_it_went_out_brings_the_plan_back_with_its_wor
     if take_back == "discard":
         talk.discard_queued(result.message, "alice")
     else:
-        talk.keep_unsent(c, [result.turn])
+        with transaction.atomic():
+            talk.keep_unsent(c, [result.turn])
     assert plan_of(c) == plan
     assert not pointer_of(c).asked
     scripted(EAGER, say("I may not."))
