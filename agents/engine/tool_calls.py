@@ -6,6 +6,8 @@ import logging
 from collections.abc import AsyncGenerator
 from functools import partial
 
+from django.db.models import QuerySet
+
 from agents.chains.template import Output, parsed_or_text, text_of
 from agents.config.schema import macros_in
 from agents.db import in_db
@@ -18,6 +20,7 @@ from agents.engine.subagents import add_message_at_top
 from agents.errors import TaskFailed, TurnFailed, TurnWaits
 from agents.models import ToolCall, Turn
 from agents.models.turn import Checkpoint
+from agents.statements import prepared
 from agents.telemetry import hooks
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
 
@@ -29,6 +32,8 @@ ANOTHER_TOOL = (
     "{tool} was not carried out: it is not the tool any more that the person was asked about. "
     "Call it again, and they are asked again."
 )
+SAME_FAILURES = 5  # of one tool in a row, in the same words; after that the turn has failed
+DID_NOT_RUN = (ToolCall.State.FAILED, ToolCall.State.REFUSED)
 EXIT_CODE = {".exit_code", ".facts.exit_code"}  # macros by which a template looks at it
 
 
@@ -48,6 +53,8 @@ async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
         yield StepDone("finished" if ended else "no_calls_found", dict(step.input))
         return
     text = await in_db(results_of, calls)
+    if not ended:
+        await in_db(demand_no_repetition, step.turn)
     yield StepDone("finished" if ended else "tools_executed", {"text": text})
 
 
@@ -55,6 +62,22 @@ def results_of(calls: list[ToolCall]) -> str:
     rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls]).order_by("position", "pk")
     results = "\n\n".join(filter(None, rows.values_list("result", flat=True)))
     return truncated(results, RESULT_LIMIT)
+
+
+def demand_no_repetition(turn: Turn) -> None:
+    """A model that only makes the same mistake costs tokens and gets nowhere. Raises TurnFailed."""
+    last = list(last_calls.rows(turn=turn.pk))
+    tool, state, result = last[0]
+    if len(last) == SAME_FAILURES and len(set(last)) == 1 and state in DID_NOT_RUN:
+        why = f"{tool} failed {SAME_FAILURES} times in a row in the same way: {result[:300]}"
+        raise TurnFailed("logic", why)
+
+
+@prepared
+def last_calls(turn: int) -> QuerySet[ToolCall, tuple[str, str, str]]:
+    """The newest of a turn: tool, state and result."""
+    calls = ToolCall.objects.filter(turn=turn).order_by("-pk")
+    return calls.values_list("tool", "state", "result")[:SAME_FAILURES]
 
 
 def calls_of(step: Step) -> list[ToolCall]:
