@@ -1,6 +1,7 @@
 """An MCP server that wants somebody to sign in: `python oauth_server.py PORT`.
 
 It is its own authorization server, of the SDK's making. Whoever asks is let in without a question.
+/control/ways?named=none says how clients show who they are; others are not registered.
 /control/forget?what=access (or refresh, or client) makes it forget
 what it has given, /control/seen says what it was asked.
 """
@@ -11,6 +12,7 @@ import sys
 import time
 
 from mcp.server import MCPServer
+from mcp.server.auth import routes
 from mcp.server.auth.provider import (
     AccessToken,
     AuthorizationCode,
@@ -26,12 +28,23 @@ from starlette.responses import JSONResponse
 
 PORT, SECONDS = int(sys.argv[1]), 3600
 URL = f"http://127.0.0.1:{PORT}"
+WAYS = ("client_secret_post", "client_secret_basic")
+described = []
+build_metadata = routes.build_metadata
+
+
+def remembered_metadata(*args, **kwargs):
+    described.append(build_metadata(*args, **kwargs))
+    return described[-1]
+
+
+routes.build_metadata = remembered_metadata
 
 
 class Provider:
     def __init__(self):
         self.clients, self.codes, self.access, self.refresh = {}, {}, {}, {}
-        self.seen, self.is_closed = [], False
+        self.seen, self.is_closed, self.ways = [], False, list(WAYS)
 
     async def get_client(self, client_id):
         return self.clients.get(client_id)
@@ -39,6 +52,8 @@ class Provider:
     async def register_client(self, client_info):
         if self.is_closed:
             raise RegistrationError("invalid_client_metadata", "Ask an administrator.")
+        if client_info.token_endpoint_auth_method not in self.ways:
+            raise RegistrationError("invalid_client_metadata", "Not a way that is supported.")
         self.seen.append("register")
         self.clients[client_info.client_id] = client_info
 
@@ -137,6 +152,15 @@ async def closed(request):
             redirect_uris=[wanted["back"]],
             token_endpoint_auth_method="client_secret_post",
         )
+    return JSONResponse([])
+
+
+@server.custom_route("/control/ways", methods=["GET"])
+async def ways(request):
+    provider.ways = request.query_params.getlist("named") or list(WAYS)
+    provider.clients.clear()
+    for each in described:
+        each.token_endpoint_auth_methods_supported = provider.ways
     return JSONResponse([])
 
 

@@ -316,6 +316,36 @@ async def test_no_server_leads_us_to_other_private_addresses(metadata, issuer):
     assert not (await in_db(OAuthLogin.objects.get)).tokens
 
 
+# A server that names how clients show who they are
+
+
+@pytest.fixture
+async def naming(guarded):
+    async def name(way):
+        await guarded.asked(f"/control/ways?named={way}")
+        return guarded
+
+    yield name
+    await guarded.asked("/control/ways")
+
+
+@pytest.mark.parametrize("way", ["none", "client_secret_basic", "client_secret_post"])
+async def test_the_registration_asks_for_what_the_server_names(naming, way):
+    """`none` is a public client, whose code is protected by PKCE alone."""
+    server = await naming(way)
+    await added(server)
+    address = await led_to()
+    assert "code_challenge" in parse_qs(urlsplit(address).query)
+    source = await brought(await sent_back(address))
+    assert (source.sign_in, source.error) == ("connected", "")
+    client = (await in_db(OAuthLogin.objects.get)).client
+    assert client["token_endpoint_auth_method"] == way
+    assert ("client_secret" in client) == (way != "none")
+    await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
+    await mcp.aclose_all()
+    assert await call(source) == "The cake is in the oven."
+
+
 # A server that registers nobody by itself
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +20,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.oauth2 import OAuthContext
+from mcp.client.auth.utils import create_client_registration_request
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -175,6 +176,27 @@ class NewSignIn(OAuthClientProvider):
         )
         self.row.provider = self
 
+    async def async_auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        """The SDK registers us without a look at the ways of sign-in that the server names."""
+        async with aclosing(super().async_auth_flow(request)) as flow:
+            with suppress(StopAsyncIteration):
+                outgoing = await anext(flow)
+                while True:
+                    is_own = outgoing is not request and outgoing.method == "POST"
+                    if is_own and self.context.client_info is None:
+                        outgoing = self.registration()
+                    outgoing = await flow.asend((yield outgoing))
+
+    def registration(self) -> httpx2.Request:
+        context = self.context
+        context.client_metadata.token_endpoint_auth_method = way_to_register(context.oauth_metadata)
+        base = context.get_authorization_base_url(context.server_url)
+        return create_client_registration_request(
+            context.oauth_metadata, context.client_metadata, base
+        )
+
     async def hand_out(self, address: str) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https"):
@@ -221,6 +243,16 @@ def client_metadata(redirect_uris: list[str]) -> OAuthClientMetadata:
         token_endpoint_auth_method="client_secret_post",
         application_type="native" if is_local else "web",
     )
+
+
+def way_to_register(
+    server: OAuthMetadata | None,
+) -> Literal["client_secret_post", "client_secret_basic", "none"]:
+    """One that the server names: with `none` we are a public client, which PKCE protects alone."""
+    named = (server and server.token_endpoint_auth_methods_supported) or []
+    if "client_secret_post" not in named and "client_secret_basic" in named:
+        return "client_secret_basic"
+    return "none" if "none" in named and "client_secret_post" not in named else "client_secret_post"
 
 
 def way_to_show_secret(
