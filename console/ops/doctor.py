@@ -173,7 +173,8 @@ def tool_sources() -> Iterator[Finding]:
             yield Finding(about, "wrong", source.error or dead, again)
         elif source.skipped:
             worst = source.skipped[0]
-            sentence = f"{note_on(source)} {worst['operation']}: {worst['why']}"
+            named = "" if worst["why"].startswith(worst["operation"]) else f"{worst['operation']}: "
+            sentence = f"{note_on(source)} {named}{worst['why']}"
             yield Finding(about, "note", sentence)
         else:
             yield Finding(about, "fine", f"answers, {len(source.tools):,} tools.")

@@ -268,6 +268,13 @@ def test_a_source_of_tools_is_asked_and_a_dead_one_is_wrong(model_server):
     assert about("Tool source gone").grade == "wrong"
 
 
+def test_an_operation_that_is_not_usable_is_named_once(model_server):
+    paths = {"/x": {"get": {"operationId": "look"}}, "/m/{id}": {"get": {"operationId": "read"}}}
+    document = {"openapi": "3.0.0", "info": {}, "paths": paths}
+    ToolSource.objects.create(name="maps", kind="openapi", url=model_server.address, spec=document)
+    assert about("Tool source maps").sentence.count("GET /m/{id}") == 1
+
+
 def test_the_extras_are_named(monkeypatch):
     assert "PostgreSQL, Redis, MCP, OpenTelemetry" in about("Extras").sentence
     monkeypatch.setitem(doctor.EXTRAS, "OpenTelemetry", "opentelemetry.nowhere")
