@@ -12,10 +12,10 @@ import re
 from dataclasses import replace
 
 from agents.llm.error_bodies import message_in
-from agents.llm.errors import IMAGES, may_mean_images
+from agents.llm.error_kinds import IMAGES, may_mean_images
 from agents.llm.images import count_images
 from agents.llm.lessons import Lessons
-from agents.llm.message_order import folded
+from agents.llm.message_order import folded, with_results_answered
 from agents.llm.reply import Json, as_dict, as_text
 from agents.llm.request import ModelRequest
 from agents.llm.simple_schemas import with_simple_schemas
@@ -51,6 +51,8 @@ THOUGHTS = ("thinking", "redacted_thinking")
 SCHEMAS = re.compile(
     r"function_declarations|invalid schema for function|input_schema|parse grammar", re.IGNORECASE
 )
+# Mistral's, also behind LiteLLM and vLLM: of a person's words, or images, right behind results.
+BEHIND_RESULTS = re.compile(r"unexpected role .user. after role .tool", re.IGNORECASE)
 # OpenAI's newest models call tools in this API only where they do not think.
 EFFORTLESS = re.compile(r"tools with reasoning_effort are not supported", re.IGNORECASE)
 # Gemini's own stand-in for calls that it did not make (ai.google.dev/gemini-api/docs/
@@ -93,6 +95,8 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
         found = replace(known, drops_thinking=True)
     elif re.search(r"missing a `?thought_?signature", words, re.I):
         found = replace(known, wants_signatures=True)
+    elif BEHIND_RESULTS.search(words) and has_unanswered_results(sent):
+        found = replace(known, answers_results=True)
     elif re.search(r"system message must be at the begin|unexpected role .system", words, re.I):
         found = replace(known, folds_system=True)
     elif status == 500:
@@ -106,6 +110,11 @@ def from_words(known: Lessons, sent: Json, status: int, body: str) -> Lessons:
     elif name := refused_parameter(sent, words, body):
         found = replace(known, without=known.without | {name})
     return found
+
+
+def has_unanswered_results(sent: Json) -> bool:
+    messages = sent.get("messages")
+    return isinstance(messages, list) and with_results_answered(messages) != messages
 
 
 def refused_parameter(sent: Json, words: str, body: str) -> str:
@@ -159,6 +168,8 @@ def heeding(lessons: Lessons, body: Json) -> Json:
         body["tools"] = with_simple_schemas(tools)
     if isinstance(messages, list) and lessons.folds_system:
         messages = folded(messages)
+    if isinstance(messages, list) and lessons.answers_results:
+        messages = with_results_answered(messages)
     items = body.get("input")
     if isinstance(items, list) and lessons.drops_thinking:
         body["input"] = [item for item in items if as_dict(item).get("type") != "reasoning"]

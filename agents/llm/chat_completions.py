@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from agents.llm.images import behind_results
 from agents.llm.known_providers import known_provider
-from agents.llm.message_order import begun_by_user, folded
+from agents.llm.message_order import begun_by_user, folded, with_results_answered
 from agents.llm.model_info import read_models
 from agents.llm.reply import (
     MOST_CALLS,
@@ -99,7 +99,7 @@ def messages_for(request: ModelRequest) -> list[Json]:
     sent: list[Json] = []
     is_lenient = request.endpoint.provider in LENIENT
     asked = request.messages if is_lenient else folded(request.messages)
-    for message in behind_results(begun_by_user(asked), answers_results(request.endpoint)):
+    for message in behind_results(begun_by_user(asked)):
         own = {key: value for key, value in message.items() if key != "wanted_back"}
         if message["role"] == "assistant" and "tool_calls" in message:
             is_own = is_origin_of(message, request)
@@ -114,7 +114,7 @@ def messages_for(request: ModelRequest) -> list[Json]:
             known = message.get("tool_call_id")
             own["tool_call_id"] = ids.get(known, known)
         sent.append(own)
-    return sent
+    return with_results_answered(sent) if answers_results(request.endpoint) else sent
 
 
 def answers_results(endpoint: Endpoint) -> bool:

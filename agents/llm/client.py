@@ -18,6 +18,7 @@ from agents.http_bodies import PLAIN, pieces
 from agents.json_size import has_more_values
 from agents.llm import adaptation, errors
 from agents.llm.api import api_of
+from agents.llm.error_kinds import BAD_CALL
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
 from agents.llm.images import without_images
 from agents.llm.lessons import Row, remember
@@ -68,7 +69,7 @@ async def stream(
         is_wordless = not (reply.text.strip() or reply.calls)
         if is_wordless and reply.finish_reason == "length":
             raise errors.no_room(request)
-        if is_wordless and errors.BAD_CALL.search(reply.finish_reason):
+        if is_wordless and BAD_CALL.search(reply.finish_reason):
             raise errors.unread_call(request, reply.finish_reason)
         if reply.is_empty and (reply.finish_reason or not draft.documents):
             raise errors.nothing(request)

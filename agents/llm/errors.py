@@ -5,7 +5,8 @@ ModelError.kind    transient  when
 ├── missing        no         404, a redirect, a web page: the address or the model is wrong
 ├── too_long       no         the conversation does not fit the model, or the account
 ├── endless        no         the reply went on and on, asked for too many calls, is too large
-├── bad_request    no         any other 4xx, an illegal address or header
+├── bad_request    no         any other 4xx, an illegal address or header, a server that lacks
+│                             memory or an option for it
 ├── busy           yes        429, 503, 529
 ├── bad_call       once       the model wrote a call that the server could not read
 ├── server         yes        any other 5xx, an error inside the stream, an unreadable answer
@@ -24,6 +25,18 @@ import httpx
 from django.conf import settings
 
 from agents.llm.error_bodies import message_in, wait_in
+from agents.llm.error_kinds import (
+    A_MINUTE,
+    BAD_KEY,
+    BUSY,
+    EXTRA_USAGE,
+    FLAGGED,
+    MANY_TOOLS,
+    NO_CREDIT,
+    NO_MEMORY,
+    NO_OPTION,
+    kind_of,
+)
 from agents.llm.known_providers import known_provider
 from agents.llm.reply import as_dict
 from agents.llm.request import ModelRequest
@@ -33,6 +46,7 @@ LONGEST_DOCUMENT = 4 * 1024 * 1024
 MOST_VALUES = 100_000
 
 UNANSWERED = "The model did not answer"
+WITHHELD = "The reply was withheld"
 LONG_WAIT = 60.0  # seconds; longer than that, and it is said what for
 TRANSIENT = {"busy", "bad_call", "server", "silent", "unreachable", "cut", "nothing"}
 ADVICE = {
@@ -154,8 +168,7 @@ def withheld(request: ModelRequest, reason: str = "", began: bool = False) -> Mo
     detail = f"{label}'s content filter stopped the reply of {request.model}."
     if reason:
         detail = f"{request.model} refused: {ended(without_secrets(request, reason))}"
-    sentence, advice = "The reply was withheld", ADVICE["withheld"]
-    return ModelError("bad_request", sentence, detail, advice, began=began)
+    return ModelError("bad_request", WITHHELD, detail, ADVICE["withheld"], began=began)
 
 
 def unreadable(request: ModelRequest, body: str, began: bool) -> ModelError:
@@ -182,9 +195,6 @@ def is_page(body: str) -> bool:
 
 # An error status, or an error inside the stream, read and put into plain words.
 
-KINDS = {401: "key", 402: "key", 403: "key", 404: "missing", 405: "missing", 408: "silent"}
-KINDS |= {409: "busy", 413: "too_long", 425: "busy", 429: "busy", 503: "busy", 529: "busy"}
-KINDS |= {498: "busy"}  # Groq's, where the flex tier is full
 PHRASES = {
     408: "it took too long",
     429: "too many requests",
@@ -208,55 +218,6 @@ TYPES = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-TOO_LONG = re.compile(
-    r"context[ _]?(length|window|size|limit)|maximum (context|prompt|number of tokens)"
-    r"|too many tokens|token limit reached"
-    r"|(prompt|input|request|conversation) (is|was)? ?too (long|large)"
-    r"|exceeds? the (available|model)",
-    re.IGNORECASE,
-)
-# OpenAI's 429 for one request of more tokens than a minute allows: no wait makes it fit.
-NEVER_FITS = re.compile(r"request too large for", re.IGNORECASE)
-A_MINUTE = re.compile(r"tokens per minute|\bTPM\b")  # what the account allows, not the model
-NO_CREDIT = re.compile(
-    r"insufficient_quota|insufficient (credit|balance|fund)|credit balance is too low"
-    r"|payment_required|billing_(not_active|hard_limit)|API usage limits|spend(ing)? limit"
-    r"|(no|any) credits|credits? (limit|exhausted)|out of credits|spending cap|credits are depleted"
-    r"|enforced_spend_limit_reached|\blimit: 0\b|OpenAIException - You exceeded your current quota",
-    re.IGNORECASE,
-)
-# Whatever else they say: Anthropic's, Gemini's for models that a free account may not use and for
-# money that is used up, and OpenAI's as LiteLLM passes them on, without the code.
-EMPTY = re.compile(
-    r"enforced_spend_limit_reached|\blimit: 0\b|spending cap|credits are depleted"
-    r"|OpenAIException - You exceeded your current quota"
-)
-# Of several words for the same 429 these are plain: the account is not empty, only too quick.
-LIMITED = re.compile(r"rate_?limit_?(exceeded|error)|RetryInfo|try again in", re.IGNORECASE)
-BAD_KEY = re.compile(
-    r"(in|not )(valid|correct) (x-)?api[-_ ]?key|api[-_ ]key (is )?(not valid|invalid|expired)"
-    r"|API_KEY_INVALID|invalid_api_key|incorrect api key",
-    re.IGNORECASE,
-)
-OVERLOADED = re.compile(r"overloaded_error|model is overloaded", re.IGNORECASE)
-# What was said is not to be answered, by a filter before the model: OpenRouter's, which may go on
-# with "No credits were charged", Azure's and OpenAI's.
-FLAGGED = re.compile(
-    r"requires moderation|input was flagged|ResponsibleAIPolicyViolation"
-    r"|violating our usage policy",
-    re.IGNORECASE,
-)
-# A model that does not exist, told with another status than 404: OpenAI, DeepSeek, Mistral, Groq
-# and OpenRouter.
-NO_MODEL = re.compile(
-    r"model_not_found|model not exist|invalid_model\b|model_decommissioned|not a valid model ID",
-    re.IGNORECASE,
-)
-BUSY = re.compile(r"rate.?limit|overload|too many requests|capacity", re.IGNORECASE)
-# Groq, and Gemini as why a reply ended: the model wrote a call, or an answer, that cannot be read.
-# The next try is another.
-BAD_CALL = re.compile(r"tool_use_failed|output_parse_failed|MALFORMED_FUNCTION_CALL")
-IMAGES = re.compile(r"image|vision|multi-?modal|mmproj", re.IGNORECASE)
 KEY_LIKE = re.compile(r"\b(sk|pk|gsk|xai|Bearer)[-_ ][\w*.-]{6,}")
 
 
@@ -306,16 +267,34 @@ def heading(request: ModelRequest, kind: str, body: str, words: str) -> tuple[st
         sentence = "This conversation is longer than the account allows a minute"
         where = request.endpoint.label or request.endpoint.provider
         advice = f"Start a new chat, choose another model, or raise the limit at {where}."
+    elif kind == "too_long" and EXTRA_USAGE.search(words):
+        sentence = "This conversation is longer than the account allows"
+        where = request.endpoint.label or request.endpoint.provider
+        advice = f"Start a new chat, choose another model, or turn on extra usage at {where}."
     elif kind == "too_long":
         sentence = f"This conversation is too long for {request.model}"
     elif kind == "bad_call":
         sentence = "The model wrote a call that cannot be read"
     elif kind == "bad_request":
-        sentence = "The model refused the request"
-        if FLAGGED.search(body):
-            advice = ADVICE["withheld"]
-        elif "tool" in words.lower():
-            advice = "Choose a model that can call tools."
+        sentence, advice = refused(body, words)
+    return sentence, advice
+
+
+def refused(body: str, words: str) -> tuple[str, str]:
+    """Sentence and advice; what the server says decides which."""
+    sentence, advice = "The model refused the request", ADVICE["bad_request"]
+    if FLAGGED.search(body):
+        sentence, advice = WITHHELD, ADVICE["withheld"]
+    elif NO_MEMORY.search(words):
+        sentence = "The model does not fit into the server's memory"
+        advice = "Choose a smaller model, or free memory there."
+    elif option := NO_OPTION.search(words):
+        advice = f"Start the server with {option['option']}, or choose another model."
+    elif MANY_TOOLS.search(words):
+        sentence = "The model was offered too many tools"
+        advice = "Turn some off for this agent in Settings > Agents, or choose another model."
+    elif "tool" in words.lower():
+        advice = "Choose a model that can call tools."
     return sentence, advice
 
 
@@ -350,39 +329,6 @@ def missing_words(
     if request.endpoint.provider == "ollama":
         advice = f"Run ollama pull {request.model}, or choose another model in Settings > Agents."
     return "The model was not found", detail, advice
-
-
-def may_mean_images(status: int, body: str) -> bool:
-    """May the server have refused a request for its images? Some do without a word about them."""
-    if kind_of(status, body) == "too_long":
-        return False
-    return status in (400, 404, 415, 422) or (status >= 500 and bool(IMAGES.search(body)))
-
-
-def kind_of(status: int, body: str, wait: float | None = None) -> str:
-    """What went wrong; a server that asks for a `wait` is busy and not empty."""
-    if status in (400, 413, 422, 500) and TOO_LONG.search(body):
-        return "too_long"
-    if status == 429 and NEVER_FITS.search(body):
-        return "too_long"
-    if status in (400, 403) and FLAGGED.search(body):
-        return "bad_request"
-    if status in (400, 403) and NO_MODEL.search(body):
-        return "missing"
-    if status in (400, 402, 403, 429) and NO_CREDIT.search(body):
-        is_limited = wait is not None or LIMITED.search(body)
-        return "busy" if is_limited and not EMPTY.search(body) else "key"
-    if status == 402 and wait is not None:
-        return "busy"
-    if status == 400 and BAD_KEY.search(body):
-        return "key"
-    if status == 400 and BAD_CALL.search(body):
-        return "bad_call"
-    if status < 400:
-        return "missing"
-    if status >= 500 and OVERLOADED.search(body):  # behind LiteLLM, which makes a 500 of a 529
-        return "busy"
-    return KINDS.get(status) or ("server" if status >= 500 else "bad_request")
 
 
 def without_secrets(request: ModelRequest, text: str) -> str:

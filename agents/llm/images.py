@@ -16,7 +16,6 @@ Part = dict[str, object]
 
 IMAGE_TOKENS = 1_000  # estimated; providers count between 85 and some 1,600 for one
 ATTACHED = "[the images of the tool results above, in order]"
-SEEN_NEXT = "(I look at the images.)"
 
 
 def image_part(media_type: str, data: bytes) -> Part:
@@ -43,18 +42,15 @@ def without_images(messages: list[ChatMessage]) -> list[ChatMessage]:
     return [text_alone(message) for message in messages]
 
 
-def behind_results(messages: list[ChatMessage], answers_first: bool = False) -> list[ChatMessage]:
+def behind_results(messages: list[ChatMessage]) -> list[ChatMessage]:
     """In chat completions a tool's message is text alone, and nothing may stand between the results
 
-    of one reply: so their images follow the last of them, in a message of the user. Where that
-    may not stand right behind results either, a word of the model goes first.
+    of one reply: so their images follow the last of them, in a message of the user.
     """
     sent: list[ChatMessage] = []
     waiting: list[Part] = []
     for message in [*messages, {}]:
         if waiting and message.get("role") != "tool":
-            if answers_first:
-                sent.append({"role": "assistant", "content": SEEN_NEXT})
             sent.append({"role": "user", "content": [text_part(ATTACHED), *waiting]})
             waiting = []
         if message.get("role") == "tool":

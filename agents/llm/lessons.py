@@ -42,6 +42,10 @@ SENTENCES = {
     ),
     "simplifies_schemas": ("Describes tools with simpler schemas", "the server refused one"),
     "folds_system": ("Puts system messages first", "the server refused them elsewhere"),
+    "answers_results": (
+        "Puts a word of the model behind results of tools",
+        "the server refused a person's words or images there",
+    ),
     "is_blind": ("Leaves out images", "the server refused them"),
 }
 
@@ -63,6 +67,7 @@ class Lessons:
     calls_without_effort: bool = False
     simplifies_schemas: bool = False
     folds_system: bool = False
+    answers_results: bool = False
     is_blind: bool = False  # images are left out
     drops_images: bool = False
     drops_thinking: bool = False

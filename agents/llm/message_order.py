@@ -7,6 +7,7 @@ from agents.llm.request import ChatMessage
 
 # What begins a conversation whose beginning was left out.
 LEFT_OUT = "(What was said before is left out here.)"
+SEEN_NEXT = "(I look at what follows.)"
 
 
 def folded(messages: list[ChatMessage]) -> list[ChatMessage]:
@@ -31,6 +32,20 @@ def folded(messages: list[ChatMessage]) -> list[ChatMessage]:
         else:
             whole.append(message)
     return [*whole, {"role": "user", "content": waiting}] if waiting else whole
+
+
+def with_results_answered(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """With a word of the model between the results of its calls and a user's words, or images."""
+    whole: list[ChatMessage] = []
+    for message in messages:
+        if is_unanswered(whole, message):
+            whole.append({"role": "assistant", "content": SEEN_NEXT})
+        whole.append(message)
+    return whole
+
+
+def is_unanswered(before: list[ChatMessage], message: ChatMessage) -> bool:
+    return bool(before) and (before[-1]["role"], message["role"]) == ("tool", "user")
 
 
 def begun_by_user(messages: list[ChatMessage]) -> list[ChatMessage]:

@@ -108,6 +108,19 @@ async def test_mistral_says_a_word_between_results_and_their_images():
     assert word["content"] and images["content"] == [ATTACHED, IMAGE]
 
 
+@pytest.mark.parametrize("status", [400, 500])
+async def test_a_server_that_refuses_as_mistral_does_learns_the_word_and_keeps_the_images(status):
+    """Behind LiteLLM or vLLM neither name nor address tells that it is Mistral's."""
+    words = "MistralException - Unexpected role 'user' after role 'tool'"
+    model = ScriptedTransport([fails(status, words), say("A dot."), say("Again.")])
+    assert (await asked(model)).text == "A dot."
+    assert (await asked(model)).text == "Again."
+    for request in model.requests[1:]:
+        *_, result, word, images = request["messages"]
+        assert [each["role"] for each in (result, word, images)] == ["tool", "assistant", "user"]
+        assert images["content"] == [ATTACHED, IMAGE]
+
+
 BLIND = [
     fails(400, "messages[3].content must be a string"),
     fails(404, "No endpoints found that support image input"),

@@ -295,6 +295,14 @@ async def test_a_400_that_names_another_cause_is_not_asked_again() -> None:
     assert error.kind == "bad_request" and error.advice == "Choose a model that can call tools."
 
 
+async def test_llama_cpp_without_jinja_is_said_at_once_with_the_remedy() -> None:
+    """ggml-org/llama.cpp tools/server: a 500, though no retry can pass."""
+    error = await error_of([fails(500, "tools param requires --jinja flag")])
+    assert (error.kind, error.transient) == ("bad_request", False)
+    assert error.detail == "qwen3-max returned 500: tools param requires --jinja flag."
+    assert error.advice == "Start the server with --jinja, or choose another model."
+
+
 async def test_a_flag_of_the_provider_leaves_stream_options_out() -> None:
     endpoint = Endpoint("old", "http://old.invalid/v1", flags={"stream_options": False})
     transport = ScriptedTransport([say("Hi")])

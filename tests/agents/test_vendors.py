@@ -334,6 +334,8 @@ async def test_an_error_is_what_it_is(name: str, case: Json) -> None:
         number = len(server.requests)
     assert error.kind == case["kind"], error
     assert case.get("says", "") in error.detail
+    assert error.sentence == case.get("sentence", error.sentence)
+    assert error.advice == case.get("advice", error.advice)
     assert error.transient == (case["kind"] in ("busy", "server", "bad_call"))
     if "wait" in case:
         assert error.retry_after == pytest.approx(case["wait"])
