@@ -36,10 +36,11 @@ def kept_cursor() -> CursorWrapper:
     """The one cursor of this thread's connection, for what is read at once.
 
     Making one for each statement, and closing it, costs as much as carrying the statement out.
+    Where something looks at each statement, and may ask for others meanwhile, each has its own.
     """
     database = this_database()
     raw = database.connection
-    if raw is None or database.force_debug_cursor:
+    if raw is None or database.force_debug_cursor or database.execute_wrappers:
         return database.cursor()
     known: CursorWrapper | None = getattr(_cursors, "known", None)
     if known is None or known.cursor.connection is not raw:

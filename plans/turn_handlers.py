@@ -23,6 +23,7 @@ from agents.models import Turn
 from agents.telemetry import hooks
 from agents.tools import permissions
 from plans import actions, prompts, subplans
+from plans.actions.alternatives import bring_back
 from plans.actions.attempts import plan_of
 from plans.actions.run import demand_free_lane, queue_next
 from plans.attempts import why_over
@@ -159,5 +160,5 @@ def register() -> None:
         "closing": TurnHandler(prepare_closing, settle_closing, check_budget),
     }
     for kind, handler in kinds.items():
-        extended = replace(handler, role=role, offer=offer, came_back=actions.bring_back)
+        extended = replace(handler, role=role, offer=offer, came_back=bring_back)
         register_handler(kind, extended)

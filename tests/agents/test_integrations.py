@@ -267,7 +267,7 @@ def test_a_name_of_a_built_in_tool_is_refused():
         "create_plan",
         "plan",
     ):
-        with pytest.raises(Invalid, match="built in"):
+        with pytest.raises(Conflict, match="built in"):
             add_source(name, kind="openapi", url=URL, by="alice")
 
 

@@ -326,7 +326,8 @@ def test_an_agent_that_waits_for_another_gets_an_answer_whatever_goes_away(goes)
     helping({**say("Counting"), "hang": on}, *REST)
 
     async def story(worker):
-        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        answering = Message.objects.filter(streaming=True, conversation__parent_call__isnull=False)
+        await eventually(lambda: answering.all().exists())
         await in_db(lambda: goes(Conversation.objects.exclude(parent_call=None).get()))
         on.set()
         worker.swept_at = None  # the sweep comes every few seconds

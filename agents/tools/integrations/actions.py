@@ -93,7 +93,10 @@ def add_source(
 
 
 def check(source: ToolSource) -> None:
-    """Raises Invalid for what cannot be registered. No message names a header's value."""
+    """Raises Invalid for what cannot be registered, and Conflict for a name that is taken.
+
+    No message names a header's value.
+    """
     name, url, command = source.name, source.url, source.command
     if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise Invalid(
@@ -101,7 +104,7 @@ def check(source: ToolSource) -> None:
             "between them."
         )
     if name.replace("-", "_") in BUILT_IN:
-        raise Invalid(f"{name} is the name of a tool that is built in; choose another.")
+        raise Conflict(f"{name} is the name of a tool that is built in; choose another.")
     if source.kind not in ToolSource.Kind.values:
         raise Invalid("A service is of kind openapi or mcp.")
     is_openapi = source.kind == ToolSource.Kind.OPENAPI

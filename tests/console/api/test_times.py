@@ -44,7 +44,13 @@ def done(transactional_db, admin):
     admin.post(f"/plans/{plan}/approve", {"version": 1})
     drive()
     assert Plan.objects.get().state == "done"
-    return {"id": [chat, plan], "agent_id": ["alice-writer"], "n": [1], "name": ["far"]}
+    return {
+        "id": [chat, plan],
+        "agent_id": ["alice-writer"],
+        "n": [1],
+        "number": [1],
+        "name": ["far"],
+    }
 
 
 def test_every_reading_operation_writes_moments_the_same_way(done, admin):

@@ -59,7 +59,7 @@ def test_a_service_that_cannot_be_asked_is_refused_and_not_kept(admin, said):
 def test_a_name_that_is_taken_and_values_that_are_wrong_are_refused(admin, said):
     admin.post("/tools", PETS)
     said(admin.post("/tools", PETS), 409)
-    said(admin.post("/tools", {**PETS, "name": "shell"}), 422)
+    said(admin.post("/tools", {**PETS, "name": "shell"}), 409)
     said(admin.post("/tools", {**PETS, "kind": "soap"}), 422)
     said(admin.post("/tools", {**PETS, "token": "x"}), 422)
     said(admin.post("/tools", {"name": "x"}), 422)
