@@ -73,7 +73,7 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
     halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
     if halts or (run == "paused" and is_pausing(plan)):
-        pause = replace(PAUSE, blocked="It pauses after this step")
+        pause = replace(PAUSE, blocked="It pauses next")
     # An approval, an answer or a higher limit is what makes it go on.
     if plan["attention"] == "budget":
         return PlanButtons(steering=(replan,), ending=STOP)

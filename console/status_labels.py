@@ -79,7 +79,7 @@ def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:
         goes_on = f". Subtask {number} goes on when you resume." if number else ""
         more = why_paused(plan, conversation) + goes_on
     if standing.name in ("approval", "question") and is_pausing(plan):
-        more += ". It pauses after this step."
+        more += ". It pauses next."
     return replace(label, words=standing.word + more)
 
 

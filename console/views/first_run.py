@@ -179,7 +179,7 @@ def draw_notes(request: HttpRequest, pk: int) -> str:
         now = read_state(own_conversation(request, pk).pk)
     except (Http404, Conversation.DoesNotExist):
         return ""
-    context = {"now": now, "conversation": now.conversation}
+    context = {"now": now, "conversation": now.conversation, "checked": True}
     return "".join(
         replace(name, render_to_string(f"conversation/_{file}.html", context))
         for name, file in (("agent-note", "agent_note"), ("heading", "heading"))

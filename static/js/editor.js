@@ -40,6 +40,7 @@ function openEditor(place, template, label) {
   const first = form.querySelector("textarea");
   first.focus();
   first.setSelectionRange(first.value.length, first.value.length);
+  form.scrollIntoView({ block: "nearest" }); // its buttons too, where they fit
 }
 
 function closeEditor(place) {
@@ -144,7 +145,9 @@ const missingName = (place) =>
   place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
 
 export function complain(form, sentence) {
-  sayUntilReached(form.querySelector("[role=alert]"), sentence);
+  const alert = form.querySelector("[role=alert]");
+  sayUntilReached(alert, sentence);
+  alert.scrollIntoView({ block: "nearest" });
 }
 
 function cancel(place) {

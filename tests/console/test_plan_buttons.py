@@ -69,10 +69,10 @@ def test_each_button_does_one_thing_unless_it_is_blocked():
 
 def test_what_is_under_way_says_so_and_cannot_be_asked_for_twice():
     assert only("replan", {}, replanning=True).blocked == "It is being replanned"
-    assert only("pause-plan", {"run": "pausing"}).blocked == "It pauses after this step"
+    assert only("pause-plan", {"run": "pausing"}).blocked == "It pauses next"
     for waits in (ASKED, {"question": "Which?"}):
         pauses_next = {"run": "paused", "pause_reason": "user", **waits}
-        assert only("pause-plan", pauses_next).blocked == "It pauses after this step"
+        assert only("pause-plan", pauses_next).blocked == "It pauses next"
     assert only("stopping", {"run": "stopping"}).blocked == "It is being stopped"
 
 

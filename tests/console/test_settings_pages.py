@@ -360,6 +360,11 @@ def test_a_missing_model_is_said_on_the_card_and_above_the_message_box(owner, se
     for address in ("/settings/agents/", f"/c/{c.pk}/"):
         page = html(owner.get(address))
         assert sentence in page and 'id="model-check"' not in page
+    before_and_after = [
+        re.search(r'id="agent-note" data-seq="([\d.]+)"', h)[1] for h in (page, noted)
+    ]
+    before, after = map(float, before_and_after)
+    assert before < after < before + 1, "what the socket drew before the check cannot take it away"
 
 
 def test_a_missing_key_or_provider_is_said_without_asking_anybody(owner, served):

@@ -107,6 +107,7 @@ def test_what_was_collected_is_not_collected_again(collected):
     assert [path.name for path in collected.parent.iterdir()] == [collected.name]
 
 
+@pytest.mark.django_db  # a response that is closed lets go of connections
 def test_what_another_version_has_collected_is_served_for_a_year(own_home):
     serve = static_files.StaticFiles(lambda request: HttpResponse(status=404))
     old = own_home / "static" / "ba9876543210" / "js" / "planside.js"

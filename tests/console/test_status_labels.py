@@ -60,7 +60,7 @@ def test_a_run_that_will_pause_after_your_answer_says_so(asks, says):
     drive()
     assert words(plan_of(c)) == says
     pause(c, "alice")
-    assert words(plan_of(c)) == f"{says}. It pauses after this step."
+    assert words(plan_of(c)) == f"{says}. It pauses next."
     page = flat(signed_in(person()).get(f"/c/{c.pk}/").content.decode())
     drawer = page[page.index('id="plan-head"') :]
-    assert drawer.count("It pauses after this step") >= 2, "beside the state and in the button"
+    assert drawer.count("It pauses next") >= 2, "beside the state and in the button"
