@@ -43,6 +43,8 @@ router = Router(tags=["conversations"])
 tool_calls = Router(tags=["conversations"])
 Document = dict[str, object]
 BINARY = {"type": "string", "format": "binary"}
+# Generators of clients leave out an answer of which they know no type: bytes they know.
+IMAGE_CONTENT = {kind: {"schema": BINARY} for kind in (*SIZES, "application/octet-stream")}
 # What one answer brings at most; the next one goes on after its last seq.
 MOST_MESSAGES = 500
 
@@ -167,7 +169,7 @@ def cancel_asking(request: HttpRequest, id: int, asking: int | None = None) -> S
     "/{id}/images/{number}",
     response=answers(None, 404),
     url_name="tool_call_image",
-    openapi_extra={"responses": {200: {"content": {kind: {"schema": BINARY} for kind in SIZES}}}},
+    openapi_extra={"responses": {200: {"content": IMAGE_CONTENT}}},
 )
 def get_image(request: HttpRequest, id: int, number: int) -> HttpResponse:
     """An image that the result of the call brought, counted from 1, as it came."""

@@ -105,7 +105,8 @@ def test_a_reply_without_end_is_stopped(c):
     async def story(worker):
         await in_db(person_says, c, "talk for ever", "alice")
         await eventually(
-            lambda: Message.objects.filter(streaming=True, text__contains=" on and").exists()
+            lambda: Message.objects.filter(streaming=True, text__contains=" on and").exists(),
+            60,  # it reckons on the processor
         )
         await in_db(talk.stop_reply, c, "alice")
         await eventually(lambda: not c.turns.filter(state__in=["queued", "running"]).exists(), 2)
