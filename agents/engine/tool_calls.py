@@ -33,7 +33,7 @@ ANOTHER_TOOL = (
     "Call it again, and they are asked again."
 )
 SAME_FAILURES = 5  # of one tool in a row, in the same words; after that the turn has failed
-DID_NOT_RUN = (ToolCall.State.FAILED, ToolCall.State.REFUSED)
+UNSUCCESSFUL = (ToolCall.State.FAILED, ToolCall.State.REFUSED)
 EXIT_CODE = {".exit_code", ".facts.exit_code"}  # macros by which a template looks at it
 
 
@@ -52,23 +52,25 @@ async def execute_tool_calls(step: Step) -> AsyncGenerator[ChainEvent, None]:
     if not calls:
         yield StepDone("finished" if ended else "no_calls_found", dict(step.input))
         return
-    text = await in_db(results_of, calls)
-    if not ended:
+    text, has_failed = await in_db(results_of, calls)
+    if has_failed and not ended:
         await in_db(demand_no_repetition, step.turn)
     yield StepDone("finished" if ended else "tools_executed", {"text": text})
 
 
-def results_of(calls: list[ToolCall]) -> str:
+def results_of(calls: list[ToolCall]) -> tuple[str, bool]:
+    """What the calls came to, and whether one of them failed or was refused."""
     rows = ToolCall.objects.filter(pk__in=[call.pk for call in calls]).order_by("position", "pk")
-    results = "\n\n".join(filter(None, rows.values_list("result", flat=True)))
-    return truncated(results, RESULT_LIMIT)
+    results = list(rows.values_list("result", "state"))
+    text = "\n\n".join(result for result, _ in results if result)
+    return truncated(text, RESULT_LIMIT), any(state in UNSUCCESSFUL for _, state in results)
 
 
 def demand_no_repetition(turn: Turn) -> None:
     """A model that only makes the same mistake costs tokens and gets nowhere. Raises TurnFailed."""
     last = list(last_calls.rows(turn=turn.pk))
     tool, state, result = last[0]
-    if len(last) == SAME_FAILURES and len(set(last)) == 1 and state in DID_NOT_RUN:
+    if len(last) == SAME_FAILURES and len(set(last)) == 1 and state in UNSUCCESSFUL:
         why = f"{tool} failed {SAME_FAILURES} times in a row in the same way: {result[:300]}"
         raise TurnFailed("logic", why)
 
