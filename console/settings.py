@@ -108,6 +108,7 @@ TEMPLATES = [
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
+                "console.preferences.in_templates",
             ],
             "builtins": [
                 "console.templatetags.components",

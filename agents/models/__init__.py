@@ -1,6 +1,6 @@
 """Conversations, the turns that answer them, and what turns produce."""
 
-from agents.models.access import AgentOwner, ApiToken, SigninToken, Tally
+from agents.models.access import AgentOwner, ApiToken, Preferences, SigninToken, Tally
 from agents.models.conversation import Attachment, Conversation, Event, Message
 from agents.models.integrations import (
     ListedModel,
@@ -23,6 +23,7 @@ __all__ = [
     "Message",
     "ModelLesson",
     "OAuthLogin",
+    "Preferences",
     "Progress",
     "Provider",
     "ProviderListing",

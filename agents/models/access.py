@@ -56,3 +56,23 @@ class Tally(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key}: {self.count}"
+
+
+class Preferences(models.Model):
+    """What a person wants of the pages; without a row, what stands here.
+
+    `tells_*`: what a hidden page tells by the browser's notifications.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
+    )
+    tells_needs = models.BooleanField(default=True, db_default=True)
+    tells_failed = models.BooleanField(default=True, db_default=True)
+    tells_finished = models.BooleanField(default=True, db_default=True)
+    tells_replies = models.BooleanField(default=False, db_default=False)
+    counts_in_title = models.BooleanField(default=True, db_default=True)
+    sounds = models.BooleanField(default=False, db_default=False)
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"
