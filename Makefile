@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real fonts telemetry clean compare-pages
+.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -80,6 +80,10 @@ $(UV):
 # of one is named in .ci/fonts.py, or another character is wanted.
 fonts: $(UV)
 	@$(UV) run --quiet --no-project --with "fonttools[woff]==4.68.0" .ci/fonts.py
+
+# The catalogs of translated texts, brought up to what code, templates and scripts say.
+messages: .venv/.dev
+	@$(BIN)/python -m tests.messages
 
 # Run after editing the dependencies in pyproject.toml: writes the versions and hashes everybody then
 # installs. Each file is whole by itself; the smaller ones are held to the versions of the largest.

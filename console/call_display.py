@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, groupby
 
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import ToolCall
 from console.components import component
+from console.language import cached
 from console.visible_text import count_hidden, visible_code
 from plans.text_diff import aligned
 
@@ -189,7 +189,7 @@ def values_of(call: ToolCall) -> dict[str, object]:
     return dict(values) if isinstance(values, dict) else {"arguments": values}
 
 
-@lru_cache(maxsize=128)
+@cached(128)
 def whole_text(text: str, *, is_short: bool = False) -> WholeText:
     """A command, a path, any argument of a call."""
     lines, left_out = within_limits(text, is_short)
@@ -226,7 +226,7 @@ def within_limits(text: str, is_short: bool) -> tuple[list[str], int]:
     return drawn, max(len(lines) - len(drawn), int(is_cut))
 
 
-@lru_cache(maxsize=128)
+@cached(128)
 def whole_change(old: str, new: str, *, is_short: bool = False) -> WholeText:
     """From one text to the other, line by line; `is_short` counts what is far from any change."""
     before, left_out_before = within_limits(old, is_short) if old else ([], 0)

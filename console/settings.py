@@ -85,12 +85,14 @@ MIDDLEWARE = [
     "console.middleware.CompressedPages",
     "console.middleware.content_security_policy",
     "console.api.errors.plain_errors",
+    "console.language.of_browser",
     "console.middleware.readable",
     "console.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "console.language.of_person",
     "console.middleware.session_required",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -111,8 +113,10 @@ TEMPLATES = [
                 "console.preferences.in_templates",
             ],
             "builtins": [
+                "django.templatetags.i18n",
                 "console.templatetags.components",
                 "console.templatetags.formats",
+                "console.templatetags.languages",
                 "console.templatetags.messages",
                 "console.templatetags.plans",
             ],
@@ -160,7 +164,9 @@ STATIC_ROOT = PLANSIDE_HOME / "static" / FINGERPRINT
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LANGUAGE_CODE = "en"
-USE_I18N = False
+LANGUAGES = [("en", "English")]
+USE_I18N = True
+TEXTS_FINGERPRINT = env.fingerprint(BASE_DIR / "console" / "locale")
 USE_TZ = True
 TIME_ZONE = "UTC"
 

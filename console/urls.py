@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
+from console.language import script_texts
 from console.views import (
     agents,
     api_docs,
@@ -34,6 +35,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/docs", api_docs.api_docs, name="api-docs"),
     path("", include("console.api.urls")),
     path("", conversations.home, name="home"),
+    path("texts/<slug:fingerprint>/<slug:language>.js", script_texts, name="script-texts"),
     path("sidebar", conversations.sidebar, name="sidebar"),
     path("c/new", conversations.new, name="new"),
     path(CONVERSATION, conversations.conversation, name="conversation"),

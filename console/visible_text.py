@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import lru_cache
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from console.components import component
+from console.language import cached
 
 MOST_MARKS = 3  # accents on one letter; a pile of them covers the lines above
 MOST_SPACES = 64  # in a row; more push what follows out of sight
@@ -121,7 +121,7 @@ def _drawn(text: str, pattern: re.Pattern[str]) -> SafeString:
     return mark_safe("".join(html))
 
 
-_remembered = lru_cache(maxsize=2048)(_drawn)
+_remembered = cached(2048)(_drawn)
 
 
 def pieces(text: str, pattern: re.Pattern[str]) -> list[tuple[str, str]]:
@@ -135,7 +135,7 @@ def pieces(text: str, pattern: re.Pattern[str]) -> list[tuple[str, str]]:
     return [*cut, ("", text[end:])]
 
 
-@lru_cache(maxsize=512)
+@cached(512)
 def hidden_box(sign: str) -> SafeString:
     """The box of one character: its code point, and its name as people write it
     (Right-to-left override, Zero-width space, Escape)."""

@@ -8,6 +8,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from typing import ParamSpec
 
+from django.utils import translation
+
 from agents.chains.schema import END, START, Task, next_task, seconds_of
 from agents.chains.template import Output, text_of
 from agents.db import AWAY, in_db
@@ -57,7 +59,7 @@ async def run_turn(turn: Turn, watch: Watch = ignore_event) -> None:
     `watch` is called with each event of the chain, for a command that prints along.
     """
     try:
-        with hooks.turn(turn):
+        with hooks.turn(turn), translation.override(turn.language):
             await run_and_settle(turn, watch)
     except TurnLost:
         log.info("turn %s is no longer ours", turn.pk)

@@ -61,7 +61,8 @@ class Tally(models.Model):
 class Preferences(models.Model):
     """What a person wants of the pages; without a row, what stands here.
 
-    `tells_*`: what a hidden page tells by the browser's notifications.
+    `tells_*`: what a hidden page tells by the browser's notifications. `language`: a code of
+    settings.LANGUAGES, or nothing for the browser's choice.
     """
 
     user = models.OneToOneField(
@@ -73,6 +74,7 @@ class Preferences(models.Model):
     tells_replies = models.BooleanField(default=False, db_default=False)
     counts_in_title = models.BooleanField(default=True, db_default=True)
     sounds = models.BooleanField(default=False, db_default=False)
+    language = fields.CharField(max_length=16, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
         return f"preferences of {self.user}"

@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import get_language
 
 from agents.models import fields
 
@@ -108,6 +109,9 @@ class Turn(models.Model):
     not_before = models.DateTimeField(null=True, blank=True)
     chain = fields.CharField(max_length=200, blank=True)
     config = fields.JSONField(default=dict)
+    # Of the texts that are written for a person meanwhile: what they read when they asked for it,
+    # and of a turn that another one leads to, that one's.
+    language = fields.CharField(max_length=16, default=get_language, db_default="en")
     checkpoint: models.Field[Checkpoint, Checkpoint] = fields.JSONField(default=dict)
     epoch = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)

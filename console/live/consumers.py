@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -25,6 +26,7 @@ from agents.db import in_db, in_reader
 from agents.events import group_of, text_group_of
 from console import fragments
 from console.form_parsing import EVENT, number
+from console.language import drawn_in
 from console.live.sessions import Credential, LiveSession, live_sessions
 
 P = ParamSpec("P")
@@ -79,6 +81,7 @@ class Conversation(AsyncWebsocketConsumer):
     after: int = 0
     latest: int = 0
     awaited: int = 0
+    language: str  # of the page
     pk: int
     session: LiveSession | None = None
     reading: asyncio.Task[None] | None = None
@@ -112,7 +115,7 @@ class Conversation(AsyncWebsocketConsumer):
         self.growing, self.heard = {}, {}
         self.hurry = asyncio.Event()
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
-        self.after = after_of(self.scope["query_string"])
+        self.after, self.language = asked_of(self.scope["query_string"])
         user = self.scope.get("user")
         own = models.Conversation.objects.filter(pk=self.pk, parent_call=None)
         if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
@@ -191,10 +194,14 @@ class Conversation(AsyncWebsocketConsumer):
             if self.growing:
                 message, growing = self.growing.popitem()
                 blocks = tuple(growing.items())
-                html = await shared(("text", message, blocks), fragments.streamed, message, blocks)
+                html = await shared(
+                    self.language, ("text", message, blocks), fragments.streamed, message, blocks
+                )
             else:
                 call, words = self.heard.popitem()
-                html = await shared(("progress", call, words), fragments.progress, call, words)
+                html = await shared(
+                    self.language, ("progress", call, words), fragments.progress, call, words
+                )
             await self.send(text_data=html)
 
     async def conversation_event(self, event: Frame) -> None:
@@ -230,22 +237,30 @@ class Conversation(AsyncWebsocketConsumer):
         self.is_stale = self.is_opening = self.is_urgent = False
         if is_opening:
             # What happened before this page listened, text that was saved meanwhile included.
-            self.after, html = await in_reader(fragments.changes, self.pk, self.after, growing=True)
+            self.after, html = await in_reader(
+                drawn_in, self.language, fragments.changes, self.pk, self.after, growing=True
+            )
         elif is_urgent:
-            now, html = await shared((self.pk, latest), fragments.plan_first, self.pk)
+            now, html = await shared(
+                self.language, (self.pk, latest), fragments.plan_first, self.pk
+            )
             await self.send(text_data=html)
             rest = (self.pk, latest, self.after, now.seq)
-            html = await shared(rest, fragments.the_rest, now, self.after)
+            html = await shared(self.language, rest, fragments.the_rest, now, self.after)
             self.after = max(self.after, now.seq)
         else:
             key = (self.pk, latest, self.after)
-            self.after, html = await shared(key, fragments.changes, self.pk, self.after)
+            self.after, html = await shared(
+                self.language, key, fragments.changes, self.pk, self.after
+            )
         await self.send(text_data=html)
 
 
-def after_of(query: bytes) -> int:
-    text = parse_qs(query.decode("ascii", "replace")).get("after", [""])[0]
-    return number(text, EVENT) or 0
+def asked_of(query: bytes) -> tuple[int, str]:
+    """The last event that the page shows, and its language."""
+    asked = parse_qs(query.decode("ascii", "replace"))
+    after, language = (asked.get(name, [""])[0] for name in ("after", "language"))
+    return number(after, EVENT) or 0, language
 
 
 # What is read and drawn once for all pages that have the same state and heard of the same event.
@@ -254,12 +269,15 @@ MOST_SHARED = 32
 
 
 async def shared(
-    key: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+    language: str, key: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
+    key = (language, *key)
     if key not in _shared:
         while len(_shared) >= MOST_SHARED:
             _shared.pop(next(iter(_shared)))
-        _shared[key] = asyncio.ensure_future(in_reader(draw, *args, **kwargs))
+        _shared[key] = asyncio.ensure_future(
+            in_reader(drawn_in, language, partial(draw, *args, **kwargs))
+        )
     drawing = _shared[key]
     try:
         drawn: R = await asyncio.shield(drawing)

@@ -9,6 +9,7 @@ from django.forms.utils import flatatt
 from django.utils.safestring import SafeString
 
 from console.components import component
+from console.language import cached
 from console.status_labels import NAMES
 
 register = template.Library()
@@ -22,7 +23,7 @@ def icon(name: str, kind: str = "") -> SafeString:
 
 
 @register.simple_tag
-@lru_cache(maxsize=256)
+@cached(256)
 def mark(shape: str, size: str = "", name: str = "") -> SafeString:
     """A state mark, which has a name for readers who do not see it."""
     return component("mark", shape=shape, size=size, name=name or NAMES[shape])

@@ -87,11 +87,6 @@ def window(tokens: int | None) -> str:
 
 
 @register.filter
-def plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-@register.filter
 def shortened(text: str) -> str:
     """A long result; the whole is in the API."""
     if len(text) <= LONGEST_RESULT:

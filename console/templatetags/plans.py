@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from agents.actors import actor_of
 from agents.models import Conversation
+from console.language import cached
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
@@ -138,15 +139,17 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
         whole = {"now": now, "conversation": now.conversation, "plan": plan, "row": row}
         return render_to_string("plans/_subtask.html", resting._asdict() | whole)
     is_long = sum(len(text) for text in texts if isinstance(text, str)) > LONG_ROW
-    return draw_resting.__wrapped__(resting) if is_long else draw_resting(resting)
+    return draw_resting(resting) if is_long else drawn_resting(resting)
 
 
-@lru_cache(maxsize=MOST_ROWS)
 def draw_resting(resting: RestingRow) -> SafeString:
-    """Drawn once: each event of a run draws the whole list, at 0.3 ms a row (4 ms for 20)."""
     row = dict(zip(AT_REST, resting.texts, strict=True)) | {"plan": None, "failed": False}
     values = {"conversation": {"pk": resting.conversation}, "plan": {"id": resting.plan}}
     return render_to_string("plans/_subtask.html", resting._asdict() | values | {"row": row})
+
+
+# Each event of a run draws the whole list, at 0.3 ms a row (4 ms for 20).
+drawn_resting = cached(MOST_ROWS)(draw_resting)
 
 
 @register.inclusion_tag("plans/_subtask_button.html", takes_context=True)

@@ -1,6 +1,6 @@
 // Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
 import { always, atStart, byId, on } from "./dom.js";
-import { send, show } from "./requests.js";
+import { headers, send, show } from "./requests.js";
 import { openerOf } from "./popovers.js";
 
 const BUSY = "Stop the reply first.";
@@ -152,7 +152,7 @@ atStart(() => {
 const items = () => [...menu.querySelectorAll("[role=menuitem]")];
 
 async function read(url) {
-  const response = await fetch(url).catch(() => null);
+  const response = await fetch(url, { headers: headers() }).catch(() => null);
   return { text: response?.ok ? await response.text() : "" };
 }
 

@@ -2,7 +2,7 @@
 import { always, atStart, byId, on } from "./dom.js";
 import { askAgain } from "./messages.js";
 import { openAt, openerOf } from "./popovers.js";
-import { send, show, swap } from "./requests.js";
+import { headers, send, show, swap } from "./requests.js";
 
 const PAUSE = 120; // ms after the last key
 const picker = byId("model-picker");
@@ -34,7 +34,7 @@ on("click", "[data-another]", () => {
 async function draw(how = "") {
   const number = (asked += 1);
   const query = new URLSearchParams({ find: field.value, ...(how && { [how]: "1" }) });
-  const response = await fetch(`${picker.dataset.url}?${query}`).catch(() => null);
+  const response = await fetch(`${picker.dataset.url}?${query}`, { headers: headers() }).catch(() => null);
   const text = response && response.status < 500 ? await response.text() : "";
   if (number !== asked || !text) return;
   byId("model-alert").textContent = "";

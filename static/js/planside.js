@@ -1,5 +1,6 @@
 // What a page does, in this order. A server joins these into one file when it starts
 // (console/static_files.py); each is edited by itself.
+import "./texts.js";
 import "./swaps.js";
 import "./unsent.js";
 import "./requests.js";

@@ -98,7 +98,7 @@ function errorText(status) {
 }
 
 export function headers() {
-  return { "X-CSRFToken": csrf(), "Planside-Seen": cursor() };
+  return { "X-CSRFToken": csrf(), "Planside-Seen": cursor(), "Accept-Language": document.documentElement.lang };
 }
 
 /** The session has ended, or the page's token is of an earlier one: it is loaded again, which asks for
@@ -171,7 +171,8 @@ function until(isSo) {
 }
 
 async function fetchChanges() {
-  const changes = await fetch(`${byId("connection").dataset.url}?after=${cursor()}`).catch(() => null);
+  const address = `${byId("connection").dataset.url}?after=${cursor()}`;
+  const changes = await fetch(address, { headers: headers() }).catch(() => null);
   if (changes && !signedOut(changes) && changes.ok) await swap(await changes.text());
 }
 

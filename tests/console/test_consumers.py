@@ -239,8 +239,8 @@ async def test_a_drawing_that_fails_is_tried_anew_by_the_next(monkeypatch):
 
     place = (1, 2, 3)
     with pytest.raises(ValueError):
-        await shared(place, broken, 1, 2)
-    assert await shared(place, lambda pk, after: "drawn", 1, 2) == "drawn"
+        await shared("en", place, broken, 1, 2)
+    assert await shared("en", place, lambda pk, after: "drawn", 1, 2) == "drawn"
 
 
 # Drawing what streams

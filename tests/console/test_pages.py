@@ -277,7 +277,8 @@ def test_a_poll_costs_a_304_when_nothing_changed(alice, django_assert_max_num_qu
     first = alice.get(f"/c/{c.pk}/drawer")
     assert 'id="plan"' in html(first)
     with django_assert_max_num_queries(4):  # session, user, one number, and calls under way
-        again = alice.get(f"/c/{c.pk}/drawer", headers={"If-None-Match": first["ETag"]})
+        poll = {"If-None-Match": first["ETag"], "Sec-Fetch-Mode": "cors"}
+        again = alice.get(f"/c/{c.pk}/drawer", headers=poll)
     assert again.status_code == 304
     tell(c, "/help")
     changed = alice.get(f"/c/{c.pk}/drawer", headers={"If-None-Match": first["ETag"]})

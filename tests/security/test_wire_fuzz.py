@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.asgi import application, live
-from console.live.consumers import NOT_YOURS, SIGN_IN, after_of
+from console.live.consumers import NOT_YOURS, SIGN_IN, asked_of
 from console.middleware import MOST_BYTES, REFUSALS
 from console.serving.protocols import MOST_RECEIVED
 from tests.console.serving import Started
@@ -243,7 +243,7 @@ def mine():
 @quickly
 @given(query=st.binary(max_size=60) | st.integers().map(lambda n: f"after={n}".encode()))
 def test_any_cursor_is_a_number_that_fits(query):
-    assert 0 <= after_of(query) < 2**63
+    assert 0 <= asked_of(query)[0] < 2**63
 
 
 @pytest.mark.parametrize("after", ["-1", "x", "9" * 18, "9" * 30, "%00", "1e9", "٣", "²", ""])

@@ -1,0 +1,96 @@
+"""In which language a person reads: the one they chose, else the first of their browser's that we
+have. Scripts, which ask the API, read English.
+
+What is drawn is drawn in the language that is active in its thread: in a request by the middleware
+here, over a socket in the language of the page it is for. A turn writes its texts for a person in
+the language that person read when they asked for it (`Turn.language`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import cache_control
+from django.views.i18n import JavaScriptCatalog
+
+from console.preferences import preferences
+
+P = ParamSpec("P")
+R = TypeVar("R")
+View = Callable[[HttpRequest], HttpResponse]
+
+YEAR = 60 * 60 * 24 * 365
+IN_ENGLISH = ("/api/", "/static/", "/metrics", "/healthz", "/readyz")
+
+
+def of_browser(get_response: View) -> View:
+    """Middleware: the language of the request, as long as nobody knows whose it is."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.path.startswith(IN_ENGLISH):
+            return get_response(request)
+        with translation.override(translation.get_language_from_request(request)):
+            response = get_response(request)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
+
+    return middleware
+
+
+def of_person(get_response: View) -> View:
+    """Middleware: whoever has signed in and chosen a language gets pages in it.
+
+    What a page asks for afterwards names the page's language (static/js/requests.js: headers).
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        is_page = request.headers.get("Sec-Fetch-Mode", "navigate") == "navigate"
+        is_english = request.path.startswith(IN_ENGLISH)
+        if is_english or not is_page or not request.user.is_authenticated:
+            return get_response(request)
+        chosen = known(preferences(request).language)
+        with translation.override(chosen or translation.get_language()):
+            return get_response(request)
+
+    return middleware
+
+
+def known(code: str) -> str:
+    """The code, if it is one of ours."""
+    return code if code in dict(settings.LANGUAGES) else ""
+
+
+def drawn_in(language: str, draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    with translation.override(known(language) or settings.LANGUAGE_CODE):
+        return draw(*args, **kwargs)
+
+
+def cached(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """lru_cache for what is drawn, apart for each language."""
+
+    def decorate(draw: Callable[P, R]) -> Callable[P, R]:
+        def draw_in(language: str, *args: P.args, **kwargs: P.kwargs) -> R:
+            return draw(*args, **kwargs)
+
+        drawn_in_each: Callable[..., R] = lru_cache(most)(draw_in)
+
+        @wraps(draw)
+        def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+            return drawn_in_each(translation.get_language(), *args, **kwargs)
+
+        return drawn
+
+    return decorate
+
+
+@cache_control(max_age=YEAR, immutable=True, private=True)
+def script_texts(request: HttpRequest, fingerprint: str, language: str) -> HttpResponse:
+    """The texts of the scripts, at an address that changes with every text."""
+    with translation.override(known(language)):
+        return JavaScriptCatalog(packages=["console"]).get(request)

@@ -1,0 +1,39 @@
+"""What differs from language to language beside the words: how things are counted."""
+
+from __future__ import annotations
+
+from django import template
+from django.conf import settings
+from django.urls import reverse
+from django.utils.translation import get_language, ngettext_lazy
+
+register = template.Library()
+
+# As a template names them: 3|plural:"tool".
+COUNTED = {
+    "approval": ngettext_lazy("%(n)d approval", "%(n)d approvals", "n"),
+    "call": ngettext_lazy("%(n)d call", "%(n)d calls", "n"),
+    "change": ngettext_lazy("%(n)d change", "%(n)d changes", "n"),
+    "line": ngettext_lazy("%(n)d line", "%(n)d lines", "n"),
+    "model": ngettext_lazy("%(n)d model", "%(n)d models", "n"),
+    "more line": ngettext_lazy("%(n)d more line", "%(n)d more lines", "n"),
+    "place": ngettext_lazy("%(n)d place", "%(n)d places", "n"),
+    "plan": ngettext_lazy("%(n)d plan", "%(n)d plans", "n"),
+    "subtask": ngettext_lazy("%(n)d subtask", "%(n)d subtasks", "n"),
+    "tool": ngettext_lazy("%(n)d tool", "%(n)d tools", "n"),
+}
+
+
+@register.filter
+def plural(count: int, noun: str) -> str:
+    """1 tool, 3 tools."""
+    return str(COUNTED[noun] % {"n": count})
+
+
+@register.simple_tag
+def script_texts() -> str:
+    """Where the texts of the scripts are; nothing for English, which stands in them."""
+    language = get_language()
+    if language == settings.LANGUAGE_CODE:
+        return ""
+    return reverse("script-texts", args=[settings.TEXTS_FINGERPRINT, language])

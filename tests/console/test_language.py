@@ -1,0 +1,130 @@
+"""Which language a person reads, page, scripts and live changes alike."""
+
+import re
+
+import pytest
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from django.utils import translation
+
+from agents.models import Turn
+from console.language import cached, drawn_in
+from console.preferences import set_preferences
+from console.templatetags.languages import COUNTED
+from plans.actions import approve_plan
+from tests import messages
+from tests.markup import html
+from tests.world import done, drive, person, plan_of, proposed, scripted
+
+pytestmark = pytest.mark.django_db
+
+# Esperanto stands for any other language: each text in brackets.
+OTHER = "eo"
+
+
+@pytest.fixture
+def translated(settings, tmp_path):
+    """Every text of the product has a translation that can be told from it."""
+    for domain in messages.DOMAINS:
+        catalog = Catalog(OTHER)
+        for _, _, text in messages.texts_of(domain):
+            forms = tuple(map(bracketed, text)) if isinstance(text, tuple) else bracketed(text)
+            catalog.add(text, forms)
+        path = tmp_path / OTHER / "LC_MESSAGES" / f"{domain}.mo"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            write_mo(file, catalog)
+    settings.LOCALE_PATHS = [tmp_path]
+    settings.LANGUAGES = [("en", "English"), (OTHER, "Esperanto")]
+    forget()
+    yield
+    forget()
+
+
+def forget():
+    translation.trans_real._translations.clear()
+    translation.trans_real.get_languages.cache_clear()
+
+
+def bracketed(text):
+    return f"⟦{text}⟧"
+
+
+def other(**more):
+    return {"Accept-Language": "eo,en;q=0.5", **more}
+
+
+@pytest.mark.usefixtures("translated")
+class TestPages:
+    def test_a_page_is_in_the_first_language_of_the_browser_that_we_have(self, alice):
+        c = proposed("Read", "Write")
+        page = alice.get(f"/c/{c.pk}/", headers={"Accept-Language": "tlh, eo;q=0.8, en;q=0.5"})
+        assert '<html lang="eo">' in html(page) and "⟦2 subtasks⟧" in html(page)
+        assert f"language={OTHER}" in html(page), "what comes over the socket follows"
+        assert "Accept-Language" in page["Vary"]
+
+    def test_what_a_person_chose_goes_before_their_browser(self, alice):
+        set_preferences(person("alice"), language="en")
+        assert '<html lang="en">' in html(alice.get("/settings/agents/", headers=other()))
+
+    def test_a_choice_that_is_not_ours_any_more_counts_for_nothing(self, alice):
+        set_preferences(person("alice"), language="xx")
+        assert '<html lang="eo">' in html(alice.get("/settings/agents/", headers=other()))
+
+    def test_what_a_page_asks_for_afterwards_is_in_the_language_of_the_page(self, alice):
+        set_preferences(person("alice"), language="en")
+        c = proposed("Read", "Write")
+        drawer = alice.get(f"/c/{c.pk}/drawer", headers=other(**{"Sec-Fetch-Mode": "cors"}))
+        assert "⟦2 subtasks⟧" in html(drawer)
+
+    def test_scripts_that_ask_the_api_read_english(self, alice):
+        answer = alice.get("/api/conversations/999999999", headers=other())
+        assert "⟦" not in html(answer) and "Content-Language" not in answer
+
+    def test_a_page_in_english_loads_no_catalog(self, alice):
+        assert "/texts/" not in html(alice.get("/settings/agents/"))
+
+    def test_the_texts_of_the_scripts_are_kept_for_a_year(self, alice):
+        page = html(alice.get("/settings/agents/", headers=other()))
+        address = re.search(r'src="(/texts/[0-9a-f]+/eo.js)"', page)[1]
+        answer = alice.get(address)
+        assert "django.gettext" in html(answer) and "max-age=31536000" in answer["Cache-Control"]
+
+    def test_what_was_drawn_in_one_language_is_not_shown_in_another(self, alice):
+        c = proposed("Read", "Write")
+        for language, words in ("eo", "⟦2 subtasks⟧"), ("en", "2 subtasks"), ("eo", "⟦2 subtasks⟧"):
+            page = html(alice.get(f"/c/{c.pk}/", headers={"Accept-Language": language}))
+            assert words in page and ("⟦" in page) == (language == "eo")
+
+
+def test_what_is_remembered_is_remembered_for_each_language(translated):
+    drawn = []
+
+    @cached(10)
+    def draw(number):
+        drawn.append(number)
+        return translation.get_language()
+
+    answers = [drawn_in(language, draw, 1) for language in ("en", OTHER, "en", OTHER)]
+    assert answers == ["en", OTHER, "en", OTHER] and drawn == [1, 1]
+
+
+def test_a_language_that_nobody_has_is_english(translated):
+    assert drawn_in("tlh", translation.get_language) == "en"
+
+
+def test_a_run_goes_on_in_the_language_in_which_it_was_approved(translated):
+    c = proposed("Read", "Write")
+    with translation.override(OTHER):
+        approve_plan(plan_of(c), 1, "alice", run="all")
+    scripted(done(), done(), "All done.")
+    drive()
+    turns = Turn.objects.filter(conversation=c).order_by("pk")
+    assert [turn.language for turn in turns] == ["en", OTHER, OTHER, OTHER]
+
+
+def test_everything_that_templates_count_can_be_counted_in_any_language():
+    counted = set()
+    for path in (messages.ROOT / "templates").rglob("*.html"):
+        counted |= set(re.findall(r"""\|plural:["']([^"']+)["']""", path.read_text()))
+    assert counted == set(COUNTED), "see console/templatetags/languages.py"

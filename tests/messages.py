@@ -1,0 +1,107 @@
+"""`make messages`: the catalogs under console/locale, brought up to what code, templates and scripts
+say; each is compiled beside it, as nothing is compiled where Planside runs.
+
+A new text comes without a translation, one that changed as a guess marked "fuzzy": both are to be
+translated in the .po file, and tests/console/test_language.py fails until they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import django
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_from_file
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+from django.template.loader import get_template
+from django.templatetags.i18n import BlockTranslateNode, TranslateNode
+
+ROOT = Path(__file__).parents[1]
+LOCALE = ROOT / "console" / "locale"
+LANGUAGES = {"zh_Hans": "zh_Hans_CN"}  # folder, and what Babel knows its plurals by
+DOMAINS = ("django", "djangojs")
+KEYWORDS = {
+    "_": None,
+    "gettext": None,
+    "gettext_lazy": None,
+    "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2),
+    "pgettext": ((1, "c"), 2),
+}
+IN_A_TAG = re.compile(r"""\b_\(("[^"]*"|'[^']*')\)""")
+
+Text = tuple[str, int, str | tuple[str, str]]  # file, line, and the text or its two forms
+
+
+def texts_of(domain: str) -> Iterator[Text]:
+    """Everything that is to be translated."""
+    if domain == "djangojs":
+        yield from of_files("javascript", (ROOT / "static" / "js").glob("*.js"))
+        return
+    for folder in ("agents", "plans", "console"):
+        yield from of_files("python", (ROOT / folder).rglob("*.py"))
+    for path in sorted((ROOT / "templates").rglob("*.html")):
+        yield from of_template(path)
+
+
+def of_files(method: str, paths: Iterator[Path]) -> Iterator[Text]:
+    for path in sorted(paths):
+        for line, message, _, _ in extract_from_file(method, path, keywords=KEYWORDS):
+            yield str(path.relative_to(ROOT)), line, message
+
+
+def of_template(path: Path) -> Iterator[Text]:
+    name = str(path.relative_to(ROOT))
+    template = get_template(str(path.relative_to(ROOT / "templates"))).template
+    for node in template.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
+        yield name, node.token.lineno, text_of(node)
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        for found in IN_A_TAG.finditer(line):
+            yield name, number, found[1][1:-1]
+
+
+def text_of(node: TranslateNode | BlockTranslateNode) -> str | tuple[str, str]:
+    if isinstance(node, TranslateNode):
+        return str(node.filter_expression.var.literal)
+    one = node.render_token_list(node.singular)[0]
+    return (one, node.render_token_list(node.plural)[0]) if node.plural else one
+
+
+def catalog_of(folder: str, domain: str) -> Catalog:
+    """What is translated, and all that is to be."""
+    path = LOCALE / folder / "LC_MESSAGES" / f"{domain}.po"
+    known = Catalog(LANGUAGES[folder])
+    if path.exists():
+        with path.open("rb") as file:
+            known = read_po(file, LANGUAGES[folder], domain)
+    wanted = Catalog(LANGUAGES[folder], domain)
+    for name, _, text in texts_of(domain):
+        wanted.add(text, locations=[(name, None)])
+    known.update(wanted)
+    known.obsolete.clear()
+    return known
+
+
+def write(folder: str, domain: str) -> None:
+    catalog = catalog_of(folder, domain)
+    path = LOCALE / folder / "LC_MESSAGES" / f"{domain}.po"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_po(file, catalog, width=100, sort_output=True, omit_header=False)
+    with path.with_suffix(".mo").open("wb") as file:
+        write_mo(file, catalog)
+    missing = [each for each in catalog if each.id and (not each.string or each.fuzzy)]
+    sys.stdout.write(f"{path.relative_to(ROOT)}: {len(catalog)} texts, {len(missing)} missing\n")
+
+
+if __name__ == "__main__":
+    os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+    django.setup()
+    for folder in LANGUAGES:
+        for domain in DOMAINS:
+            write(folder, domain)
