@@ -8,6 +8,7 @@ from functools import wraps
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from pydantic import ValidationError
 
@@ -70,6 +71,27 @@ def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
     """Why nothing was changed, in the element `alert`."""
     html = components.alert(alert, str(refusal))
     return HttpResponse(html, status=refusal.status, headers=refusal.headers)
+
+
+def posted(alert: str) -> Callable[[View], View]:
+    """For a view that changes something and answers fragments; a refusal is shown in `alert`.
+
+    What it answers may hold a secret that is shown once: nothing keeps it.
+    """
+
+    def decorate(do: View) -> View:
+        @never_cache
+        @require_POST
+        @wraps(do)
+        def view(request: HttpRequest, **where: object) -> HttpResponse:
+            try:
+                return do(request, **where)
+            except Refused as refusal:
+                return refusal_response(alert.format(**where), refusal)
+
+        return view
+
+    return decorate
 
 
 def is_htmx(request: HttpRequest) -> bool:

@@ -12,6 +12,8 @@ from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
 
+from console.auth import browsers
+
 View = Callable[[HttpRequest], HttpResponse]
 
 POLICY = (
@@ -102,7 +104,10 @@ def session_required(get_response: View) -> View:
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if request.path.startswith(OPEN_PATHS) or request.user.is_authenticated:
+        if request.path.startswith(OPEN_PATHS):
+            return get_response(request)
+        if request.user.is_authenticated:
+            browsers.note(request)
             return get_response(request)
         if request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate":
             return HttpResponse("Sign in.", "text/plain; charset=utf-8", 401, headers=LOAD_AGAIN)

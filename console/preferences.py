@@ -11,7 +11,7 @@ from django.utils.functional import SimpleLazyObject
 from agents.models import Preferences
 from agents.statements import by_key
 
-READ = "planside_preferences"
+READ = "preferences_read"
 
 
 def preferences_of(user_id: int | None) -> Preferences:

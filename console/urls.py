@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 from console.language import script_texts
 from console.views import (
+    account,
     agents,
     api_docs,
     conversations,
@@ -24,6 +25,8 @@ PLAN = CONVERSATION + "plan/"
 SUBTASK = PLAN + "subtasks/<slug:key>/"
 AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
+SESSION = "settings/account/sessions/<int:session>/"
+TOKEN = "settings/account/tokens/<int:token>/"
 TOOL = "settings/tools/<slug:name>/"
 
 handler400 = "console.serving.handler.bad_request"
@@ -131,6 +134,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(TOOL + "trust", tools.trust, name="tool-trust"),
     path(TOOL + "change", tools.change, name="tool-change"),
     path(TOOL + "remove", tools.remove, name="tool-remove"),
+    path("settings/account/", account.account, name="account"),
+    path("settings/account/name", account.rename, name="account-name"),
+    path("settings/account/password", account.change_password, name="account-password"),
+    path("settings/account/link", account.make_link, name="account-link"),
+    path("settings/account/sessions/end", account.end_others, name="account-sessions-end"),
+    path(SESSION + "end", account.end_session, name="account-session-end"),
+    path("settings/account/tokens/new", account.new_token, name="account-token-new"),
+    path(TOKEN + "revoke", account.revoke, name="account-token-revoke"),
     path("", include("console.auth.signin")),
     path("", include("console.ops.health")),
     path("", include("console.ops.metrics")),

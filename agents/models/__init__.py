@@ -1,6 +1,14 @@
 """Conversations, the turns that answer them, and what turns produce."""
 
-from agents.models.access import AgentOwner, ApiToken, Preferences, SigninToken, Tally
+from agents.models.access import (
+    AgentOwner,
+    ApiToken,
+    BrowserSession,
+    LocalOwner,
+    Preferences,
+    SigninToken,
+    Tally,
+)
 from agents.models.conversation import Attachment, Conversation, Event, Message
 from agents.models.integrations import (
     ListedModel,
@@ -16,10 +24,12 @@ __all__ = [
     "AgentOwner",
     "ApiToken",
     "Attachment",
+    "BrowserSession",
     "Conversation",
     "Event",
     "Lane",
     "ListedModel",
+    "LocalOwner",
     "Message",
     "ModelLesson",
     "OAuthLogin",

@@ -34,6 +34,30 @@ class SigninToken(models.Model):
         return f"sign-in of {self.user}"
 
 
+class BrowserSession(models.Model):
+    """What a person recognises one of their sessions by; nothing of it lets anybody in."""
+
+    session = models.OneToOneField("sessions.Session", models.CASCADE, related_name="browser")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    user_agent = fields.CharField(max_length=300, blank=True, default="")
+    since = models.DateTimeField(auto_now_add=True)
+    seen_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.user} since {self.since}"
+
+
+class LocalOwner(models.Model):
+    """Who is the person of this computer, whatever name they have taken."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return str(self.user)
+
+
 class AgentOwner(models.Model):
     """Who made an agent. The agent itself is a folder with an agent.json."""
 

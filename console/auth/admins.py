@@ -7,10 +7,9 @@ from functools import wraps
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_POST
 
-from agents.errors import Forbidden, Refused
-from console.htmx import refusal_response
+from agents.errors import Forbidden
+from console.htmx import posted
 
 View = Callable[..., HttpResponse]
 
@@ -29,13 +28,10 @@ def for_admins(alert: str) -> Callable[[View], View]:
     """
 
     def decorate(do: View) -> View:
-        @require_POST
+        @posted(alert)
         @wraps(do)
-        def view(request: HttpRequest, **where: str) -> HttpResponse:
-            try:
-                return do(request, demand_admin(request.user), **where)
-            except Refused as refusal:
-                return refusal_response(alert.format(**where), refusal)
+        def view(request: HttpRequest, **where: object) -> HttpResponse:
+            return do(request, demand_admin(request.user), **where)
 
         return view
 

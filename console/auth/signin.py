@@ -16,7 +16,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from agents.errors import RateLimited
+from agents.errors import Invalid, RateLimited
 from agents.models import SigninToken
 from console import throttling
 from console.auth.tokens import digest_of
@@ -27,14 +27,15 @@ LINK_LASTS = timedelta(hours=24)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 SPENT = "This sign-in link was used before or is too old. For a new one run: manage.py signin-link"
+NOT_CURRENT = "This is not your present password. Nothing was changed."
 WRONG = "This username and password do not belong together."
 
 
-def signin_path(user: User) -> str:
-    """A fresh one-time link for this person; the ones printed before it stop working."""
+def signin_path(user: User, lasts: timedelta = LINK_LASTS) -> str:
+    """A fresh one-time link for this person; the ones made before it stop working."""
     SigninToken.objects.filter(user=user).delete()
     secret = secrets.token_urlsafe(32)
-    expires_at = timezone.now() + LINK_LASTS
+    expires_at = timezone.now() + lasts
     SigninToken.objects.create(user=user, digest=digest_of(secret), expires_at=expires_at)
     return f"/signin/?token={secret}"
 
@@ -74,9 +75,7 @@ def use_link(secret: str) -> User | None:
 
 def by_password(request: HttpRequest) -> HttpResponse:
     username = known_username(request.POST.get("username", ""))
-    # On a server the last address that is named, which its proxy wrote.
-    forwarded = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
-    address = forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
+    address = address_of(request)
     try:
         throttling.count_signin(username, address)
     except RateLimited as refusal:
@@ -89,6 +88,24 @@ def by_password(request: HttpRequest) -> HttpResponse:
     throttling.forget_failures(username, address)
     login(request, user)
     return HttpResponseRedirect(target(request))
+
+
+def address_of(request: HttpRequest) -> str:
+    """Whence a request comes: on a server the last address that is named, which its proxy wrote."""
+    forwarded = "" if settings.PLANSIDE_IS_LOCAL else request.headers.get("X-Forwarded-For", "")
+    return forwarded.rpartition(",")[2].strip() or request.META.get("REMOTE_ADDR", "")
+
+
+def demand_password(request: HttpRequest, user: User) -> None:
+    """Whoever only holds a session may not take the account over: the password that is set is
+    asked for, and guesses are counted with those of sign-ins. Raises Invalid or RateLimited."""
+    if not user.has_usable_password():
+        return
+    address = address_of(request)
+    throttling.count_signin(user.username, address)
+    if not user.check_password(request.POST.get("current_password", "")):
+        raise Invalid(NOT_CURRENT)
+    throttling.forget_failures(user.username, address)
 
 
 def page(request: HttpRequest, problem: str = "", status: int = 200) -> HttpResponse:

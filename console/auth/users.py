@@ -8,6 +8,7 @@ import unicodedata
 from django.contrib.auth.models import User
 
 from agents.errors import Conflict, Invalid
+from agents.models import LocalOwner
 
 OWNER = "owner"
 LONGEST = 150
@@ -25,8 +26,10 @@ DIGITS = str.maketrans("01", "ol")
 def local_owner() -> User:
     """Whoever started Planside on this machine: the admin whom the printed link signs in.
 
-    Made at the first start, without a password.
+    Made at the first start, without a password; it is them under another name too.
     """
+    if found := User.objects.filter(pk__in=LocalOwner.objects.values("pk")).first():
+        return found
     owner, is_new = User.objects.get_or_create(
         username=OWNER, defaults={"is_staff": True, "is_superuser": True}
     )
@@ -36,8 +39,13 @@ def local_owner() -> User:
     return owner
 
 
-def new_username(typed: str) -> str:
-    """The name as it is stored. Raises Invalid or Conflict with what is wrong with it."""
+def is_local_owner(user: User) -> bool:
+    return user.username == OWNER or LocalOwner.objects.filter(user=user).exists()
+
+
+def new_username(typed: str, of: User | None = None) -> str:
+    """The name as it is stored, in the place of an earlier one `of` somebody. Raises Invalid or
+    Conflict with what is wrong with it."""
     name = normalised(typed)
     if not name or len(name) > LONGEST:
         raise Invalid(f"A name has between 1 and {LONGEST} characters.")
@@ -51,7 +59,8 @@ def new_username(typed: str) -> str:
     looks = skeleton(name)
     if looks in RESERVED:
         raise Invalid(f"Nobody can be called {name}: it means somebody else here.")
-    taken = User.objects.values_list("username", flat=True)
+    others = User.objects.exclude(pk=of.pk) if of else User.objects.all()
+    taken = others.values_list("username", flat=True)
     if looks in {skeleton(each) for each in taken}:
         raise Conflict(f"There is already a person named {name!r}, or so alike.")
     return name

@@ -57,6 +57,12 @@ def dialog(
 
 
 @register.simple_block_tag
+def settings_section(content: str, id: str, title: str) -> SafeString:
+    """A card of the settings that does not fold: a title, then rows of label and control."""
+    return component("settings_section", content=content, id=id, title=title)
+
+
+@register.simple_block_tag
 def settings_card(
     content: str, card: str, id: str, label: str, is_broken: object = False
 ) -> SafeString:

@@ -14,7 +14,7 @@ const PLACES = [
   [/^log$/, (log) => log],
   [/^menu$/, (menu) => menu.querySelector("summary")],
   [/^plan$/, () => titleOfPlan()],
-  [/^(agent|provider|source)-/, (card) => card],
+  [/^(agent|provider|source|account|people)-/, (card) => card],
   [/^plans-found$/, (list) => list],
   [/^file$/, (file) => file],
   [/^(main|side)$/, () => byId("main")],
@@ -94,6 +94,15 @@ const rowAt = (number) => {
   const row = document.querySelectorAll("#subtasks > li")[Number(number) - 1];
   return row?.querySelector(".step-row[tabindex]") ?? row;
 };
+
+// What is shown once is at hand: its button has the focus when it comes
+
+always(() => {
+  const button = document.querySelector("[data-focus-once]");
+  if (!button) return;
+  delete button.dataset.focusOnce;
+  button.focus();
+});
 
 // A verb whose answer is a whole new page: the new page goes on where the old one was
 

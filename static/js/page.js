@@ -33,9 +33,18 @@ function refresh(dialog) {
 }
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
 on("click", "button[data-closes]", (button) => button.closest("dialog").close());
+// A password that was typed and not sent stays nowhere.
+document.addEventListener(
+  "close",
+  ({ target }) => target.querySelectorAll("input[type=password]").forEach((field) => (field.value = "")),
+  true,
+);
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
   if (!ok) return;
-  if (element.matches("form[data-closes]")) element.closest("dialog").close();
+  if (element.matches("form[data-closes]")) {
+    element.closest("dialog").close();
+    element.reset();
+  }
   if (element.matches("[data-toast]")) element.remove();
 });
 
@@ -121,10 +130,12 @@ on("click", "[data-copy-from]", async (button) => {
 });
 
 function sayCopied(button) {
+  const words = button.querySelector("span")?.textContent;
+  if (words !== "Copied") button.dataset.words = words ?? "";
   showCopied(button, "#i-check", "Copied");
   byId("copied").textContent = "Copied";
   setTimeout(() => {
-    showCopied(button, "#i-copy", "Copy");
+    showCopied(button, "#i-copy", button.dataset.words);
     byId("copied").textContent = "";
   }, 2000);
 }

@@ -17,7 +17,16 @@ from agents.config import ownership
 from agents.config.store import change_agent, read_agent
 from agents.db import in_db
 from agents.errors import Forbidden
-from agents.models import Attachment, Conversation, Message, Provider, ToolCall, ToolSource
+from agents.models import (
+    ApiToken,
+    Attachment,
+    BrowserSession,
+    Conversation,
+    Message,
+    Provider,
+    ToolCall,
+    ToolSource,
+)
 from console import asgi
 from console.auth.tokens import create_token
 from console.live.consumers import NOT_YOURS, SIGN_IN
@@ -36,6 +45,7 @@ from tests.world import (
     proposal,
     scripted,
     scripted_agents,
+    signed_in,
     tell,
 )
 
@@ -45,6 +55,7 @@ SECRET = "xyzzy"  # stands in everything that is alice's
 
 # What the first parameter of a route is, by how the route begins.
 OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
+OWNED |= {"settings/account/sessions/": "session", "settings/account/tokens/": "token"}
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn"}
@@ -78,8 +89,12 @@ def things_of(name, secret):
     made.images = [{"attachment": shot.pk, "media_type": "image/png", "size": len(shot.data)}]
     made.save()
     said = Message.objects.filter(conversation=own, role="user").first()
+    create_token(user, secret)
+    signed_in(user).get("/plans/")
     return SimpleNamespace(
         user=user,
+        token=ApiToken.objects.get(user=user).pk,
+        session=BrowserSession.objects.get(user=user).pk,
         conversation=own.pk,
         plan=plan.pk,
         agent=own.agent_id,

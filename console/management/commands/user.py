@@ -1,4 +1,4 @@
-"""`manage.py user add NAME [--admin] | list | password NAME | activate NAME | deactivate NAME`."""
+"""`manage.py user add NAME [--admin] | list`, and what may be done to a person: see VERBS."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from argparse import ArgumentParser
 from getpass import getpass
 
 from django.contrib.auth.models import User
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 
-from agents.actions import stop_work_of
-from agents.errors import Invalid, NotFound
+from agents.errors import Invalid
 from agents.timestamps import timestamp
-from console.auth.users import known_username, new_username
+from console.auth import people
 from console.management.base import PlainCommand
 
+DOES = {
+    "activate": people.activate,
+    "make-admin": people.make_admin,
+    "take-back-admin": people.take_back_admin,
+}
 VERBS = {
     "add": "a new person; the password is asked for, or read from a pipe",
     "list": "who may sign in, and who is an admin",
     "password": "another password; it ends the person's sessions",
     "activate": "let a person in again",
+    "make-admin": "let a person change settings, providers, services and people",
+    "take-back-admin": "let them do so no more; somebody else has to be an admin",
     "deactivate": "let a person in no more, by session or token; nothing of theirs is deleted",
 }
 
@@ -46,15 +50,14 @@ class Command(PlainCommand):
         if verb == "list":
             self.list_people(json)
         elif verb == "add":
-            user = User(username=new_username(name), is_staff=admin, is_superuser=admin)
-            set_password(user)
+            people.add_person(name, is_admin=admin, password=typed_password())
         elif verb == "password":
-            set_password(person(name))
-        else:
-            user, may = person(name), verb == "activate"
-            User.objects.filter(pk=user.pk).update(is_active=may)
-            if not may and (stopped := stop_work_of(user)):
+            people.set_password(people.person_named(name), typed_password())
+        elif verb == "deactivate":
+            if stopped := people.deactivate(people.person_named(name)):
                 self.stdout.write(f"Stopped what was under way: {stopped}.")
+        else:
+            DOES[verb](people.person_named(name))
 
     def list_people(self, as_json: bool) -> None:
         rows: list[dict[str, object]] = []
@@ -75,24 +78,11 @@ class Command(PlainCommand):
             self.stdout.write(f"{row['name']}  ({notes})" if notes else str(row["name"]))
 
 
-def set_password(user: User) -> None:
+def typed_password() -> str:
     """Asked twice at a prompt, once through a pipe; no argument, which every process could see."""
-    if sys.stdin.isatty():
-        password = getpass("Password: ")
-        if password != getpass("Once more: "):
-            raise Invalid("The two passwords are not the same.")
-    else:
-        password = sys.stdin.readline().rstrip("\n")
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise Invalid(error.messages[0]) from None
-    user.set_password(password)
-    user.save()
-
-
-def person(name: str) -> User:
-    user = User.objects.filter(username=known_username(name)).first()
-    if user is None:
-        raise NotFound(f"There is no person named {name!r}.")
-    return user
+    if not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    password = getpass("Password: ")
+    if password != getpass("Once more: "):
+        raise Invalid("The two passwords are not the same.")
+    return password
