@@ -222,7 +222,8 @@ def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
     """Queued messages after a stop go back to the composer: all of them, in the order they were
     sent in. They are kept beside the draft, which pages go on saving without having seen them."""
     sent = Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq")
-    text = "\n\n".join(text for text in sent.values_list("text", flat=True) if text.strip())
+    texts = sent.values_list("text", "meta__comments")  # comments go back to their subtasks
+    text = "\n\n".join(text for text, comments in texts if text.strip() and not comments)
     seq = max((drop_queued(turn) for turn in queued), default=0)
     if not text:
         return

@@ -19,6 +19,7 @@ from agents.statements import by_key
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
+from plans.comments import count_words, kept_comments
 from plans.expected_version import NOT_STARTED, Expected, VersionConflict
 from plans.models import Plan, Run
 from plans.queries import (
@@ -48,6 +49,9 @@ NOT_CANCELLED = "Nothing was cancelled."
 UNSAVED = """\
 Nothing was started: the plan has edits that are not saved. Press Start with my edits, or save \
 them first."""
+
+UNSENT = """\
+Nothing was started: {} on the plan went to nobody. Press Ask for changes, or Start without."""
 
 
 @dataclass(frozen=True)
@@ -241,6 +245,8 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
         version = version_seen(plan, seen, NOT_STARTED)
         if seen.unsaved:
             raise Conflict(UNSAVED)
+        if comments := len(kept_comments(plan)):
+            raise Conflict(UNSENT.format(count_words(comments)))
         if not plan.is_confirmed:
             actions.approve_plan(plan, version, by)
         elif plan.run == Run.PAUSED:

@@ -303,6 +303,8 @@ class ConversationState:
             return f"Message {self.agent_name}, or type / for commands"
         if plan["question"]:
             return "Answer the question"
+        if self.plan_buttons.comments:
+            return "Anything about the plan as a whole"
         if plan["attention"] == "confirm":
             return "Ask for changes to the plan"
         return "Add a note for the agent, or ask for changes"

@@ -34,10 +34,12 @@ class PlanButton:
 
 @dataclass(frozen=True)
 class PlanButtons:
-    """`start` is the label of the form that approves the plan, if it waits for that; `ending` ends
-    the plan and stands apart."""
+    """`start` is the label of the form that approves the plan, if it waits for that; with
+    `comments` that have not gone out, asking for changes comes before it. `ending` ends the plan
+    and stands apart."""
 
     start: str = ""
+    comments: int = 0
     steering: tuple[PlanButton, ...] = ()
     ending: PlanButton | None = None
 
@@ -65,7 +67,8 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
         again = replace(USE_AGAIN, posts_to=to("use-again", plan["id"]))
         return PlanButtons(steering=(timeline, again))
     if plan["version"] != plan["approved_version"] and run not in HALTING:
-        return PlanButtons(start=start_label(plan), ending=CANCEL if run == "idle" else STOP)
+        ending = CANCEL if run == "idle" else STOP
+        return PlanButtons(start_label(plan), comments_of(plan), ending=ending)
     replan = replace(REPLAN, opens="replan-dialog", answer_to=to("replan"), asks="Replan the rest?")
     if replanning:
         replan = replace(REPLAN, blocked="It is being replanned")
@@ -96,3 +99,8 @@ def start_label(plan: Snapshot) -> str:
     if plan["version"] > 1:
         return f"{verb} v{plan['version']}"
     return "Start plan" if plan["subtasks"] else verb
+
+
+def comments_of(plan: Snapshot) -> int:
+    """Subtasks with a comment that has not gone out."""
+    return sum(1 for row in plan["subtasks"] if row["comment"])

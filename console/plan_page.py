@@ -18,6 +18,7 @@ from agents.engine.usage import times_of
 from agents.models import Event, ToolCall, TurnState
 from console.status_labels import ENDS, name_for
 from console.templatetags.messages import argument
+from plans.comments import count_words
 from plans.models import Attempt, Plan, Subtask
 
 WIDE = 1000  # units of the gantt's drawing
@@ -236,8 +237,10 @@ class Timeline:
             case "plan.cleared":  # no second line where the clearing is what ended the plan
                 cleared = ENDS["cleared"]
                 return None if self.end == cleared else Line(cleared, icon="x")
-            case "plan.asked_person":  # the call has its own line
+            case "plan.asked_person" | "plan.commented":  # the call has its own line
                 return None
+            case "plan.comments_sent":
+                return Line(f"{count_words(data['count'])} sent to the agent", icon="comment")
             case "plan.replanning":
                 number, _ = self.place(str(data.get("subtask")))
                 words = with_detail(f"Replanned from subtask {number}", data, "hint")

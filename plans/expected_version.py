@@ -9,8 +9,10 @@ what was decided about exactly that, or nothing, and says in one sentence what i
 | run, resume, start again, retry, raise a budget | plan and version | nothing is started    |
 | edit, add, change, move, remove, go back, undo  | plan and version | nothing is changed    |
 | skip, replan                                    | plan and version | nothing is changed    |
+| send comments                                   | plan and version | nothing is sent       |
 | stop, pause, cancel, words that cancel          | plan             | never for its version |
 | answer to a question                            | plan, question   | it is a plain message |
+| comment on a subtask                            | plan             | –                     |
 | activate, delete, use again                     | plan             | –                     |
 
 Pages must name both, a form without them is refused. The API and the commands name the plan in

@@ -253,3 +253,28 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}"
+
+
+class SubtaskComment(models.Model):
+    """What a person wants changed about a subtask before their yes.
+
+    It is kept until it goes to the planner with the others; taken back from there, with the
+    message, it is kept again. `answered_in` is the last version that the reply made, and `answer`
+    what the planner says it did.
+    """
+
+    subtask = models.ForeignKey(Subtask, models.CASCADE, related_name="comments")
+    text = fields.TextField()
+    author = fields.CharField(max_length=150)
+    message = models.ForeignKey(
+        "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    answered_in = models.PositiveIntegerField(null=True, blank=True)
+    answer = fields.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"comment on {self.subtask}"

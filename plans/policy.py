@@ -13,6 +13,7 @@ from agents.models import Turn
 from agents.statements import by_key
 from agents.tools.permissions import is_off
 from plans import prompts
+from plans.comments import sent_with
 from plans.documents import get_plan
 from plans.gate import GATED, PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan
@@ -109,6 +110,8 @@ def instructions(
     wanted: list[Instruction | None] = []
     if behaviour:
         wanted.append(Instruction(95 if row in GATED else 90, behaviour))
+    if row == Row.UNCONFIRMED and (comments := sent_with(turn)):
+        wanted.append(Instruction(95, prompts.commented_text(comments)))
     if template and "create_plan" in names:
         wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
     if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):

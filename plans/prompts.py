@@ -19,6 +19,7 @@ from plans.models import (
     PlanVersion,
     State,
     Subtask,
+    SubtaskComment,
 )
 from plans.queries import checklist
 from plans.snapshot import progress
@@ -38,6 +39,11 @@ Answer questions about it. If they want changes, make exactly these with revise_
 subtasks by key, leave out what stays as it is, and give "remove": true for one that is to go. If \
 they want to throw it away, use finish_plan with state abandoned. Then say in a sentence or two \
 what the plan is now, and stop."""
+
+COMMENTS = """\
+The person's message brings comments on the subtasks below, which stand here with their whole \
+text. Change the plan as they ask with one call of revise_current_plan. In its "answers" say of \
+each comment, by the key of its subtask, in one sentence what you did about it, or why nothing."""
 
 # How a planner that calls no tools writes subtasks.
 STEP = ", ".join(f'"{field}": "…"' for field in SUBTASK_TEXT)
@@ -131,6 +137,17 @@ def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
     if by_tools:
         lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
     return "\n".join(lines)
+
+
+def commented_text(comments: Iterable[SubtaskComment]) -> str:
+    """What to do with comments, and the subtasks they are about as these stand now."""
+    subtasks = {comment.subtask.key: comment.subtask for comment in comments}
+    return "\n\n".join([COMMENTS, *(whole_text(each) for each in subtasks.values())])
+
+
+def whole_text(subtask: Subtask) -> str:
+    texts = [(label, getattr(subtask, field)) for field, label in SUBTASK_LABELS.items()]
+    return "\n".join([subtask.key, *(f"{label}: {text}" for label, text in texts if text)])
 
 
 def plan_context(

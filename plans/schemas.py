@@ -133,3 +133,15 @@ class Revision(Shape):
     expected_outcome: Text | None = None
     subtasks: list[SubtaskRevision] = Field(default_factory=list)
     explanation: Text = ""
+
+    @property
+    def answered(self) -> list[CommentAnswer]:
+        """What it says about comments; only a reply to some is asked for that."""
+        return []
+
+
+class CommentAnswer(Shape):
+    """What a model says it did about the comment on a subtask."""
+
+    key: str
+    answer: Text

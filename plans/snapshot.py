@@ -12,6 +12,7 @@ from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
+from plans.comments import kept_comments
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
@@ -73,6 +74,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
     subtasks = checklist.models(plan=plan.pk)
     attempts = attempts_of(plan)
+    comments = kept_comments(plan)
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
     approvals = [call for turn in turns for call in asked_calls(turn)]
@@ -109,7 +111,10 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         **used_by(attempts).document(),
         "seconds": times_of_plan(plan, attempts).document(),
         **{name: getattr(plan, name) for name in ("budget", "metadata")},
-        "subtasks": [subtask_document(each, attempts[each.pk]) for each in subtasks],
+        "subtasks": [
+            subtask_document(each, attempts[each.pk], comments.get(each.pk, ""))
+            for each in subtasks
+        ],
         "created_at": timestamp(plan.created_at),
         "updated_at": timestamp(plan.updated_at),
         "finished_at": timestamp(plan.finished_at),
@@ -173,11 +178,12 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     }
 
 
-def subtask_document(subtask: Subtask, summary: AttemptSummary) -> Document:
+def subtask_document(subtask: Subtask, summary: AttemptSummary, comment: str) -> Document:
     failed = is_failed(subtask, summary)
     names = ("key", "position", *SUBTASK_TEXT, "state", "reason")
     return {
         **{name: getattr(subtask, name) for name in (*names, "progress", "outcome", "result")},
+        "comment": comment,
         "error": summary.last_error if failed else "",
         "failed": failed,
         "attempts": len(summary.attempts),

@@ -20,7 +20,7 @@ from plans import actions
 from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text
 from plans.queries import AGENT, reload
-from plans.schemas import PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
+from plans.schemas import CommentAnswer, PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
 from plans.standing import standings_of
 
 P = ParamSpec("P")
@@ -59,6 +59,20 @@ class ReviseCurrentPlan(Revision, Arguments):
     Subtasks are named by key; what is not mentioned stays as it is; one without a key is new;
     "remove": true takes one out. The new version waits for the person's yes.
     """
+
+
+class ReviseByComments(ReviseCurrentPlan):
+    """Change the plan as the comments ask, and say in `answers` what you did about each of them.
+
+    Subtasks are named by key; what is not mentioned stays as it is; one without a key is new;
+    "remove": true takes one out. The new version waits for the person's yes.
+    """
+
+    answers: list[CommentAnswer] = Field(default_factory=list)
+
+    @property
+    def answered(self) -> list[CommentAnswer]:
+        return self.answers
 
 
 class AddSubtask(SubtaskDraft, Arguments):
@@ -118,13 +132,19 @@ class TextTools:
     Where there is no plan, each of them says so.
     """
 
-    def __init__(self, plan: Plan | None) -> None:
+    def __init__(self, plan: Plan | None, turn: Turn | None = None) -> None:
         self.plan = plan
+        self.caller = turn
 
     def whole_text(self) -> list[Tool]:
+        has_comments = self.caller is not None and self.caller.checkpoint.get("comments")
         return [
             typed_tool("get_plan", GetPlan, self.get, read_only=True),
-            typed_tool("revise_current_plan", ReviseCurrentPlan, self.revise),
+            typed_tool(
+                "revise_current_plan",
+                ReviseByComments if has_comments else ReviseCurrentPlan,
+                self.revise,
+            ),
         ]
 
     def current(self) -> Plan:
@@ -155,14 +175,15 @@ class TextTools:
         return ToolResult(await in_db(text_and_standing, plan))
 
     async def revise(self, revision: Revision) -> ToolResult:
-        return await self.changed(await act(actions.revise_plan, self.current(), revision, AGENT))
+        plan = await act(actions.revise_plan, self.current(), revision, AGENT, self.caller)
+        return await self.changed(plan)
 
 
 class PlanTools(TextTools):
     """The plan tools of one turn, bound to the conversation's plan. The gate picks from them."""
 
     def __init__(self, turn: Turn, plan: Plan | None, template: str = "") -> None:
-        super().__init__(plan)
+        super().__init__(plan, turn)
         self.turn = turn
         self.template = template
 

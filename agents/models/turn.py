@@ -59,6 +59,7 @@ class Checkpoint(Retrying, total=False):
     threw_away: int  # the plan of its own that it has abandoned, for another one
     replan: str | None  # the key of the first subtask that is to be planned anew
     replans: int  # the plan that has it
+    comments: bool  # the message brings comments on subtasks
 
 
 class TurnState(models.TextChoices):

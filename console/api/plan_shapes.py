@@ -80,6 +80,7 @@ class SubtaskShape(ExactShape):
     progress: str
     outcome: str
     result: JsonValue
+    comment: str
     error: str
     failed: bool
     attempts: int

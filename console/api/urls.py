@@ -12,6 +12,7 @@ from console.api import (
     errors,
     events,
     messages,
+    plan_comments,
     plans,
     providers,
     tools,
@@ -41,5 +42,6 @@ api.add_router("/providers", providers.router)
 api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", versions.router)
+api.add_router("/plans", plan_comments.router)
 
 urlpatterns = [path("api/", api.urls)]

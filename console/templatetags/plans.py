@@ -31,7 +31,7 @@ from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
 # Of a row that rests: its template gets these and no others.
 AT_REST = (
-    *("key", "state", *SUBTASK_TEXT, "reason", "outcome"),
+    *("key", "state", *SUBTASK_TEXT, "reason", "outcome", "comment"),
     *("started_at", "counts_from", "seconds", "tokens", "tokens_cached", "usage_estimated"),
 )
 
@@ -116,6 +116,7 @@ class RestingRow(NamedTuple):
     number: int
     anchor: str
     editable: bool
+    commentable: bool
     skippable: bool
     texts: tuple[object, ...]  # of AT_REST, in its order
 
@@ -132,6 +133,7 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
         number=number,
         anchor=now.anchors.get(row["key"], ""),
         editable=is_editable(row, plan),
+        commentable=row["state"] == "todo" and is_proposed(plan),
         skippable=is_next and may_be_skipped(row, plan),
         texts=texts,
     )

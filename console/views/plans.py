@@ -19,6 +19,7 @@ from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing
 from console.views.conversations import person
+from console.views.plan_comments import demand_seen, keep_open
 from plans import actions, search
 from plans.attempts import why_over
 from plans.expected_version import plan_in
@@ -42,7 +43,8 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
     editors = [dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True)]
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
-        edited = plan
+        edited = keep_open(request, plan, by)
+        demand_seen(request, edited)
         for text in editors:
             key, draft = text.pop("key"), SubtaskDraft.model_validate(text)
             if key:

@@ -23,6 +23,7 @@ from plans.actions.close import (
     end_open_plans,
     finish_plan,
 )
+from plans.actions.comments import keep_comment, remove_comment, send_comments
 from plans.actions.create import activate_plan, create_plan, request_plan, throw_away, use_again
 from plans.actions.edit import (
     add_subtask,
@@ -60,10 +61,12 @@ __all__ = [
     "end_open_plans",
     "finish_plan",
     "interrupt_attempt",
+    "keep_comment",
     "leave_alternative",
     "move_subtask",
     "pause_plan",
     "raise_budget",
+    "remove_comment",
     "remove_subtask",
     "replace_rest",
     "replan_rest",
@@ -75,6 +78,7 @@ __all__ = [
     "retry_subtask",
     "revise_plan",
     "run_plan",
+    "send_comments",
     "settle_closing",
     "settle_subtask",
     "show_alternative",

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from agents.actors import Actor
 from agents.config.json_text import merged
 from agents.errors import Invalid, NotFound
+from plans.actions.comments import move_kept
 from plans.actions.versions import (
     changed_text,
     find,
@@ -139,8 +140,10 @@ def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None)
         text = {field: getattr(gone, field) for field in SUBTASK_TEXT}
         order = unstarted(plan)
         place = place_behind(order, position_before(plan, key))
-        order.insert(place, *new_subtasks(plan, [SubtaskDraft.model_validate(text)]))
+        [back] = new_subtasks(plan, [SubtaskDraft.model_validate(text)])
+        order.insert(place, back)
         order_subtasks(plan, order)
+        move_kept(gone, back)
         change.explanation = f"Put back “{gone.name}”"
     return plan
 
@@ -170,15 +173,20 @@ def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None
         for field in PLAN_TEXT:
             setattr(plan, field, row.snapshot[field])
         plan.save(update_fields=PLAN_TEXT)
-        order_subtasks(plan, subtasks_as_in(plan, row.text))
+        order = subtasks_as_in(plan, row.text)
+        order_subtasks(plan, [subtask for subtask, _ in order])
+        for subtask, key in order:
+            if subtask.key != key and (gone := plan.subtasks.filter(key=key).first()):
+                move_kept(gone, subtask)
         change.explanation = f"Went back to v{version}"
     return plan
 
 
-def subtasks_as_in(plan: Plan, text: PlanText) -> list[Subtask]:
-    """The unstarted subtasks as they were, in the order they had; what has started stays.
+def subtasks_as_in(plan: Plan, text: PlanText) -> list[tuple[Subtask, str]]:
+    """The unstarted subtasks as they were, each with the key it had, in the order they had.
 
-    One that came back before under another key needs no copy: it is found by its text.
+    What has started stays. One that came back before under another key needs no copy: it is
+    found by its text.
     """
     here = {subtask.key: subtask for subtask in checklist(plan)}
     todo = {key: subtask for key, subtask in here.items() if subtask.state == State.TODO}
@@ -196,4 +204,5 @@ def subtasks_as_in(plan: Plan, text: PlanText) -> list[Subtask]:
             rewrite(subtask, dict(each))
         order.append(subtask or SubtaskDraft.model_validate(each))
     fresh = iter(new_subtasks(plan, [each for each in order if isinstance(each, SubtaskDraft)]))
-    return [each if isinstance(each, Subtask) else next(fresh) for each in order]
+    now = [each if isinstance(each, Subtask) else next(fresh) for each in order]
+    return [(subtask, each["key"]) for subtask, each in zip(now, wanted, strict=True)]

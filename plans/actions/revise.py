@@ -11,6 +11,7 @@ from agents.actions import open_turns, start_turn
 from agents.actors import Actor
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn
+from plans.actions.comments import note_answers
 from plans.actions.run import stop_plan
 from plans.actions.versions import (
     changed_text,
@@ -34,17 +35,22 @@ from plans.tracing import operation
 
 
 @operation("revise_plan")
-def revise_plan(plan: Plan, revision: Revision, by: Actor) -> Plan:
+@transaction.atomic
+def revise_plan(plan: Plan, revision: Revision, by: Actor, turn: Turn | None = None) -> Plan:
     """Change, add, remove, reorder what has not started; only an explicit removal removes.
 
-    Rewording or removing the running subtask stops its attempt, which does not count.
+    Rewording or removing the running subtask stops its attempt, which does not count. With the
+    `turn` that does it, the new version answers the comments which that one was sent.
     """
     with changed_text(plan, by) as change:
         plan = change.plan
+        before = plan.version
         change.set_text(revision)
         if revision.subtasks:
             order_subtasks(plan, revised(plan, revision.subtasks))
         change.explanation = revision.explanation
+    if turn is not None and plan.version > before:
+        note_answers(plan, turn, revision.answered)
     return plan
 
 

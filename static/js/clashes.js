@@ -1,7 +1,7 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
 import { byId, moveInto, on } from "./dom.js";
-import { HELD, complain, editors, formOf, isOwnNews, missed } from "./editor.js";
+import { HELD, complain, editors, formOf, isComment, isOwnNews, missed } from "./editor.js";
 import { compare } from "./versions.js";
 
 document.addEventListener("planside:drawer", ({ detail }) => protect(detail));
@@ -14,6 +14,7 @@ function protect(root) {
     const isNews = root.dataset.version !== place.dataset.knows;
     if (fresh) missed.set(place, fresh.outerHTML);
     if (root.dataset.planId !== place.dataset.ofPlan) keepApart(place, root);
+    else if (isComment(place)) keepComment(place, root, fresh);
     else if (!fresh) keepLost(place, root, agent);
     else if (isNews && agent) warn(place, root, "The agent changed this plan while you were editing.");
     else if (isChanged(place, fresh)) warn(place, root, "Changed elsewhere.");
@@ -25,8 +26,18 @@ function protect(root) {
 /** Another plan is in the drawer now: the text stays open below it, and is not saved into it. */
 function keepApart(place, root) {
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
-  formOf(kept).querySelector("[data-see]").hidden = true;
+  formOf(kept).querySelector("[data-see]")?.toggleAttribute("hidden", true);
   complain(formOf(kept), "This belongs to another plan than the one shown now. Your text is kept.");
+  root.querySelector("#plan-scroll").append(kept.cloneNode(false));
+}
+
+/** A new version is no news to a comment, as long as its subtask takes one. */
+function keepComment(place, root, fresh) {
+  const form = formOf(place);
+  if (fresh && isChanged(place, fresh)) complain(form, "Changed elsewhere. Your text is kept.");
+  if (fresh) return;
+  const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
+  complain(formOf(kept), "This subtask takes no comment any more. Your text is kept.");
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 

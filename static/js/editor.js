@@ -8,22 +8,25 @@ import { inTurn } from "./queue.js";
 import { follow, sayUntilReached, send, show, swap } from "./requests.js";
 
 /** It said already that the text underneath is another one. */
-const isClash = (form) => !form.querySelector("[data-see]").hidden;
+const isClash = (form) => form.querySelector("[data-see]")?.hidden === false;
 /** What the server has drawn of a place since its editor was opened there: shown when that is closed. */
 export const missed = new WeakMap();
 /** What an editor remembers: the text, the plan and version it was opened for, and the newest version
  * that the person was warned of. */
-export const HELD = ["editing", "ofPlan", "fromVersion", "knows"];
+export const HELD = ["editing", "ofPlan", "ofSubtask", "fromVersion", "knows"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
 export const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
-export const formOf = (place) => place.querySelector("form.editor");
+export const formOf = (place) => place.querySelector(":scope > form.editor");
+/** It holds a comment on a subtask (comments.js), not the plan's text. */
+export const isComment = (place) => "ofSubtask" in place.dataset;
+const isCommentPlace = (place) => place?.matches(".subtask-comment-place");
 
 // Opening and closing
 
 /** The form's fields are what can be edited; `place` has their present text as data of those names. */
-function openEditor(place, template, label) {
+export function openEditor(place, template, label) {
   if (formOf(place)) return formOf(place).querySelector("textarea").focus();
   for (const other of editors()) if (!isDirty(other)) closeEditor(other);
   const form = byId(template).content.firstElementChild.cloneNode(true);
@@ -43,7 +46,7 @@ function openEditor(place, template, label) {
   form.scrollIntoView({ block: "nearest" }); // its buttons too, where they fit
 }
 
-function closeEditor(place) {
+export function closeEditor(place) {
   formOf(place)?.remove();
   for (const name of HELD) delete place.dataset[name];
   place.removeAttribute("hx-morph-skip");
@@ -78,9 +81,9 @@ function addSubtask(place) {
   formOf(place).querySelector("[data-placing]").remove();
 }
 
-const valuesOf = (form) => Object.fromEntries(new FormData(form));
+export const valuesOf = (form) => Object.fromEntries(new FormData(form));
 
-function isDirty(place) {
+export function isDirty(place) {
   const before = JSON.parse(place.dataset.editing);
   return Object.entries(valuesOf(formOf(place))).some(([name, value]) => value !== before[name]);
 }
@@ -90,7 +93,7 @@ function isDirty(place) {
 async function save(place) {
   const form = formOf(place);
   const typed = valuesOf(form);
-  if (!(typed.name ?? typed.title).trim()) return complain(form, missingName(place));
+  if (!(typed.name ?? typed.title ?? typed.comment).trim()) return complain(form, missing(place));
   if (!isDirty(place)) return cancel(place);
   await inTurn("plan", () => store(place, form, typed));
 }
@@ -137,12 +140,15 @@ async function bring(answer) {
 }
 
 function addressOf(place) {
+  if (isComment(place)) return `subtasks/${place.dataset.ofSubtask}/comment`;
   if (place.id === "plan-title") return "edit";
   return place.dataset.key ? `subtasks/${place.dataset.key}/edit` : "subtasks";
 }
 
-const missingName = (place) =>
-  place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
+function missing(place) {
+  if (isComment(place)) return "Write the comment first.";
+  return place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
+}
 
 export function complain(form, sentence) {
   const alert = form.querySelector("[role=alert]");
@@ -159,6 +165,7 @@ function cancel(place) {
 function focusRow(place) {
   if (!isAdrift() && !place.contains(document.activeElement)) return;
   const row = place.id && byId(place.id);
+  if (isCommentPlace(row)) return rowOf(row)?.querySelector(".tools [data-comments]")?.focus();
   (row?.querySelector(".step-row[tabindex], [data-edit-plan], .add") ?? byId("add-subtask"))?.focus();
 }
 
@@ -200,13 +207,13 @@ async function remove(row) {
 
 /** The open editors were saved together with the start. */
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
-  if (element.id === "start" && ok) ofThisPlan().forEach(closeEditor);
+  if (element.id === "start" && ok) edits().forEach(closeEditor);
 });
 
 document.addEventListener("htmx:config:request", (event) => {
   const { sourceElement, request } = event.detail.ctx;
   if (sourceElement.id !== "start") return;
-  ofThisPlan().filter(isDirty).forEach((place) => carry(place, request.body));
+  edits().filter(isDirty).forEach((place) => carry(place, request.body));
 });
 
 function carry(place, body) {
@@ -217,16 +224,12 @@ function carry(place, body) {
 }
 
 /** Text of another plan, still open here, is never saved or started with this one. */
-const ofThisPlan = () => editors().filter((place) => place.dataset.ofPlan === plan().dataset.planId);
-const hasEdits = () => ofThisPlan().some(isDirty);
+export const ofThisPlan = () => editors().filter((place) => place.dataset.ofPlan === plan().dataset.planId);
+const edits = () => ofThisPlan().filter((place) => !isComment(place));
+export const hasEdits = () => edits().some(isDirty);
 
-/** The button says what it will start: what is saved, or what is being typed. */
 function relabel() {
-  byId("app")?.toggleAttribute("data-unsaved", hasEdits());
-  const button = byId("start-button");
-  if (!button) return;
-  const words = hasEdits() ? "Start with my edits" : button.dataset.label;
-  button.querySelector("span").textContent = words;
+  document.dispatchEvent(new CustomEvent("planside:typed"));
 }
 
 always(relabel);
@@ -268,8 +271,8 @@ on("keydown", "#subtasks .step-row[tabindex]", (cell, event) => {
 });
 
 on("keydown", "#plan", (_drawer, event) => {
-  const isTyping = event.target.closest("form:not(#start), dialog, textarea, input, select");
+  const isTyping = event.target.closest("form.editor, dialog, textarea, input, select");
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
   event.preventDefault();
-  byId("start")?.requestSubmit();
+  byId("plan-actions").querySelector("form:has([data-kind=go])")?.requestSubmit();
 });

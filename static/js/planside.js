@@ -10,6 +10,7 @@ import "./drawer.js";
 import "./fold.js";
 import "./versions.js";
 import "./editor.js";
+import "./comments.js";
 import "./clashes.js";
 import "./drag.js";
 import "./composer.js";

@@ -18,7 +18,7 @@ const PASSING = [LOST, AWAY];
 const lost = new Set();
 
 /** What changes a plan waits for the change before it; what halts a run never waits. */
-const CHANGES = /\/plan\/(approve|edit|subtasks|go-back)/;
+const CHANGES = /\/plan\/(approve|edit|subtasks|comments|go-back)/;
 /** The version that a change of this page's own made of another one. */
 const made = new Map();
 

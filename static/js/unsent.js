@@ -82,6 +82,7 @@ function openAgain({ form, editor, dialog, message, address }) {
   if (message) ways = [`#${message} [data-edits]`];
   if (dialog) ways = [`${opens}[data-to="${address}"]`, opens];
   if (editor) ways = [`#${editor} [data-edit]`, `#${editor} [data-edit-plan]`, "#add-subtask"];
+  if (editor.startsWith("comment-")) ways = [`li:has(> #${editor}) .tools [data-comments]`];
   const buttons = ways.map((way) => document.querySelector(way));
   buttons.find(Boolean)?.click();
 }

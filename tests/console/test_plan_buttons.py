@@ -11,7 +11,7 @@ OPEN = {
     "pause_reason": "",
     "version": 1,
     "approved_version": 1,
-    "subtasks": [{"key": "s1"}],
+    "subtasks": [{"key": "s1", "comment": ""}],
     "approvals": [],
     "question": None,
     "attention": "none",

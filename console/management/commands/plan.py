@@ -51,8 +51,10 @@ class Command(PlainCommand):
         )
         for verb, explanation in BY_ID.items():
             by_id = verbs.add_parser(verb, help=explanation)
-            if verb in ("retry", "skip"):
+            if verb in ("retry", "skip", "comment"):
                 by_id.add_argument("key", help="the subtask, such as s2")
+            if verb == "comment":
+                by_id.add_argument("text", help="what to change; empty takes the comment away")
             one_number = None if verb in ("activate", "delete") else "?"
             by_id.add_argument("id", nargs=one_number, type=int)
             by_id.add_argument("--json", action="store_true")
@@ -197,12 +199,32 @@ class Command(PlainCommand):
         plan = plan_named(id)
         before = plan.version
         turn = actions.replan_rest(plan, by(), start, hint)
-        with left_to_server("It goes on with it there.", "The plan is as it was."):
-            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
-        plan.refresh_from_db()
+        self.see_answered(plan, turn)
         if plan.version == before:
             raise Conflict(why_none(turn, "The plan is as it was."))
         self.show(plan, json)
+
+    def comment_plan(self, *, key: str, text: str, id: int | None, json: bool, **_: object) -> None:
+        plan = plan_named(id)
+        if text.strip():
+            self.show(actions.keep_comment(plan, key, text, by()), json)
+        else:
+            self.show(actions.remove_comment(plan, key, by()), json)
+
+    def revise_plan(self, *, id: int | None, text: str, json: bool, **_: object) -> None:
+        """Until the agent has answered; what it makes of the comments waits for a yes."""
+        plan = plan_named(id)
+        before = plan.version
+        turn = actions.send_comments(plan, by(), more=text)
+        self.see_answered(plan, turn)
+        if plan.version == before:
+            raise Conflict(why_none(turn, "The plan is as it was."))
+        self.show(plan, json)
+
+    def see_answered(self, plan: Plan, turn: Turn) -> None:
+        with left_to_server("It goes on with it there.", "The plan is as it was."):
+            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
+        plan.refresh_from_db()
 
     def activate_plan(self, *, id: int, json: bool, **_: object) -> None:
         self.show(actions.activate_plan(plan_named(id), by()), json)
@@ -242,6 +264,8 @@ class Command(PlainCommand):
             line = f"  [{MARKS[subtask['state']]}] {subtask['key']}  {subtask['name']}"
             more = subtask["error"] or subtask["outcome"] or subtask["reason"]
             self.stdout.write(f"{line}: {more}" if more else line)
+            if subtask["comment"]:
+                self.stdout.write(f"      Your comment: {subtask['comment']}")
         if (times := times_of_plan(plan, attempts_of(plan))).worked:
             self.stdout.write(f"  {times.words}")
         if plan.outcome:
@@ -256,6 +280,8 @@ BY_ID = {
     "retry": "try a failed subtask again",
     "skip": "leave a subtask out",
     "replan": "replan the open subtasks; what is done stays",
+    "comment": "keep a comment on a subtask until you ask for changes",
+    "revise": "send the kept comments to the agent, and wait for the new version",
     "activate": "put it into its conversation's drawer",
     "cancel": "give it up; nothing is deleted",
     "delete": "remove it with its versions and attempts",
@@ -274,6 +300,7 @@ FLAGS: dict[str, dict[str, dict[str, object]]] = {
         "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
     },
     "skip": {"--reason": {"default": ""}},
+    "revise": {"--text": {"default": "", "help": "about the plan as a whole"}},
     "replan": {
         "--from": {"dest": "start", "metavar": "KEY", "help": "the first subtask to replace"},
         "--hint": {"default": "", "help": "what the planner should do differently"},

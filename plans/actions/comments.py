@@ -1,0 +1,121 @@
+"""A person comments on subtasks before their yes; the comments go to the planner together.
+
+None of this is a change of text or a yes: the version stays, and no executor reads a comment.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from agents.actions import start_turn
+from agents.actors import Actor, name_of
+from agents.errors import Conflict, Invalid
+from agents.models import Turn
+from plans.actions.create import bind
+from plans.actions.versions import find_unstarted
+from plans.comments import (
+    MOST_CHARACTERS,
+    count_words,
+    kept_comments,
+    sent_with,
+    takes_comments,
+)
+from plans.expected_version import demand_active, demand_version
+from plans.models import Plan, Subtask, SubtaskComment
+from plans.queries import checklist, demand_no_child, demand_open, lock_plan, record_event
+from plans.schemas import CommentAnswer, plain
+from plans.tracing import operation
+
+NOT_SENT = "Nothing was sent."
+APPROVED = "v{} is approved: comments are for a plan that waits for its yes."
+
+
+@operation("keep_comment")
+@transaction.atomic
+def keep_comment(plan: Plan, key: str, text: str, by: Actor) -> Plan:
+    """Beside a subtask that has not started, in place of what was said about it before."""
+    plan = lock_plan(plan)
+    demand_commentable(plan, by)
+    subtask = find_unstarted(plan, key)
+    text = plain(text)
+    if not text:
+        raise Invalid("Write the comment first.")
+    if len(text) > MOST_CHARACTERS:
+        raise Invalid(
+            f"A comment has at most {MOST_CHARACTERS:,} characters; this one has {len(text):,}."
+        )
+    kept_on(subtask).delete()
+    SubtaskComment.objects.create(subtask=subtask, text=text, author=name_of(by))
+    record_event(plan, "plan.commented", by, subtask=key)
+    return plan
+
+
+@operation("remove_comment")
+@transaction.atomic
+def remove_comment(plan: Plan, key: str, by: Actor) -> Plan:
+    """Nothing happens where there is none."""
+    plan = lock_plan(plan)
+    demand_commentable(plan, by)
+    if kept_on(find_unstarted(plan, key)).delete()[0]:
+        record_event(plan, "plan.commented", by, subtask=key)
+    return plan
+
+
+def demand_commentable(plan: Plan, by: Actor) -> None:
+    demand_open(plan)
+    demand_no_child(plan.conversation, by)
+    if not takes_comments(plan):
+        raise Conflict(APPROVED.format(plan.version), plan.version)
+
+
+def kept_on(subtask: Subtask) -> QuerySet[SubtaskComment]:
+    return SubtaskComment.objects.filter(subtask=subtask, message__isnull=True)
+
+
+@operation("send_comments")
+@transaction.atomic
+def send_comments(plan: Plan, by: Actor, version: int | None = None, more: str = "") -> Turn:
+    """All that are kept go to the planner in one message, below what is said about the whole."""
+    plan = lock_plan(plan)
+    demand_commentable(plan, by)
+    demand_active(plan, NOT_SENT)
+    demand_version(plan, version, NOT_SENT)
+    kept = kept_comments(plan)
+    if not kept:
+        raise Conflict("There are no comments to send.", plan.version)
+    subtasks = list(checklist(plan).filter(pk__in=kept))
+    text = letter(subtasks, kept, more)
+    message, turn = start_turn(plan.conversation, text, by, "plan", meta={"comments": len(kept)})
+    turn.checkpoint = {**turn.checkpoint, "comments": True}
+    bind(turn, plan.pk)
+    SubtaskComment.objects.filter(subtask__in=subtasks, message__isnull=True).update(
+        message=message
+    )
+    record_event(plan, "plan.comments_sent", by, count=len(kept))
+    return turn
+
+
+def letter(subtasks: list[Subtask], kept: dict[int, str], more: str = "") -> str:
+    """Each comment below the number and name of its subtask."""
+    parts = [more.strip()] if more.strip() else []
+    parts.append(f"{count_words(len(subtasks)).capitalize()} on the plan:")
+    parts += [f"> {each.position}. {each.name}\n\n{kept[each.pk]}" for each in subtasks]
+    return "\n\n".join(parts)
+
+
+def note_answers(plan: Plan, turn: Turn, answers: list[CommentAnswer]) -> None:
+    """The version that the reply has made answers the comments of its message; what is said of
+    each stands beside what has really changed."""
+    said = {answer.key: answer.answer for answer in answers}
+    for comment in sent_with(turn):
+        if comment.subtask.plan_id != plan.pk:
+            continue
+        comment.answered_in = plan.version
+        comment.answer = said.get(comment.subtask.key, comment.answer)
+        comment.save(update_fields=["answered_in", "answer"])
+
+
+def move_kept(old: Subtask, new: Subtask) -> None:
+    """A subtask that came back under a new key has the comments that went with it."""
+    kept_on(old).update(subtask=new)

@@ -1,0 +1,63 @@
+"""Comments on subtasks before the yes: those that are kept, and those that a planner was sent."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from django.db.models import QuerySet
+
+from agents.models import Turn
+from agents.statements import prepared
+from plans.models import Plan, State, SubtaskComment
+
+MOST_CHARACTERS = 4000
+
+
+@prepared
+def kept_of_plan(plan: int) -> QuerySet[SubtaskComment, tuple[int, str]]:
+    """By subtask; two where one was taken back with its message and another one kept meanwhile."""
+    rows = SubtaskComment.objects.filter(
+        subtask__plan=plan,
+        subtask__position__isnull=False,
+        subtask__state=State.TODO,
+        message__isnull=True,
+    )
+    return rows.order_by("pk").values_list("subtask_id", "text")
+
+
+def takes_comments(plan: Plan) -> bool:
+    """Whether its present version waits for a yes."""
+    return plan.is_open and not plan.is_confirmed
+
+
+def kept_comments(plan: Plan) -> dict[int, str]:
+    """What is said about each subtask and has not gone out; nothing once the plan is approved."""
+    texts: defaultdict[int, list[str]] = defaultdict(list)
+    if takes_comments(plan):
+        for subtask, text in kept_of_plan.rows(plan=plan.pk):
+            texts[subtask].append(text)
+    return {subtask: "\n\n".join(each) for subtask, each in texts.items()}
+
+
+def sent_with(turn: Turn) -> list[SubtaskComment]:
+    """The comments that the turn's message brings."""
+    if not turn.checkpoint.get("comments"):
+        return []
+    rows = SubtaskComment.objects.filter(message__turn=turn).select_related("subtask")
+    return list(rows.order_by("pk"))
+
+
+def answered_between(plan: Plan, old: int, new: int) -> dict[str, list[SubtaskComment]]:
+    """By subtask: the comments that a version behind `old`, up to `new`, came out of."""
+    rows = SubtaskComment.objects.filter(
+        subtask__plan=plan, answered_in__gt=old, answered_in__lte=new
+    )
+    found: defaultdict[str, list[SubtaskComment]] = defaultdict(list)
+    for comment in rows.select_related("subtask").order_by("pk"):
+        found[comment.subtask.key].append(comment)
+    return dict(found)
+
+
+def count_words(count: int) -> str:
+    """1 comment, 2 comments."""
+    return f"{count} comment{'' if count == 1 else 's'}"

@@ -1,0 +1,92 @@
+// Comments on subtasks before the yes. Kept ones stand under their subtask, and go to the agent
+// together with those that are still being typed. What the buttons say follows both.
+import { byId, on } from "./dom.js";
+import { closeEditor, formOf, hasEdits, isComment, isDirty, ofThisPlan, openEditor, rowOf, rows } from "./editor.js";
+
+const PLACE = ".subtask-comment-place";
+
+on("click", "#subtasks [data-comments]", (button) => {
+  const row = rowOf(button);
+  const place = row.querySelector(PLACE);
+  const label = `Comment on subtask ${rows().indexOf(row) + 1}`;
+  openEditor(place, "comment-editor", label);
+  formOf(place).querySelector("label > span").textContent = label;
+  place.dataset.ofSubtask = row.dataset.key;
+});
+
+const typed = (place) => formOf(place)?.elements.comment.value.trim();
+/** Those of the list; what belongs to no subtask any more is not sent. */
+const open = () => ofThisPlan().filter((place) => isComment(place) && place.matches(`#subtasks ${PLACE}`));
+const unsent = () => open().filter((place) => isDirty(place) && typed(place));
+
+function count() {
+  const places = [...document.querySelectorAll(`#subtasks ${PLACE}`)];
+  return places.filter((place) => typed(place) || place.dataset.comment).length;
+}
+
+// Sent, or left behind, with what is being typed
+
+const FORMS = ["start", "ask-changes-form"];
+
+document.addEventListener("htmx:config:request", (event) => {
+  const { sourceElement, request } = event.detail.ctx;
+  if (!FORMS.includes(sourceElement.id)) return;
+  for (const place of unsent()) {
+    request.body.append("comment_key", place.dataset.ofSubtask);
+    request.body.append("comment_text", typed(place));
+  }
+  request.body.set("comments", count());
+});
+
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (FORMS.includes(element.id) && ok) open().forEach(closeEditor);
+});
+
+// What the buttons say
+
+document.addEventListener("planside:typed", () => {
+  const button = byId("start-button");
+  const comments = button ? count() : 0;
+  byId("app")?.toggleAttribute("data-unsaved", hasEdits() || unsent().length > 0);
+  if (!button) return;
+  const words = `${comments} comment${comments === 1 ? "" : "s"}`;
+  const label = hasEdits() ? "Start with my edits" : button.dataset.label;
+  labelStart(button, comments ? "Start without" : label, comments && `Start without the ${words}`);
+  labelAsking(byId("ask-changes"), comments);
+  showNote(!comments);
+  byId("comments-note").querySelector("span").textContent = `${words} ${comments === 1 ? "goes" : "go"}`;
+  if (byId("comment-count")) byId("comment-count").textContent = comments ? `, ${words}` : "";
+});
+
+/** It makes the list shorter: what is being typed stays in view. */
+function showNote(isHidden) {
+  const note = byId("comments-note");
+  const comes = note.hidden && !isHidden;
+  note.hidden = isHidden;
+  if (comes) document.activeElement.closest(`${PLACE} > form`)?.scrollIntoView({ block: "nearest" });
+}
+
+function labelStart(button, words, name) {
+  button.querySelector("span").textContent = words;
+  button.dataset.kind = name ? "quiet" : "go";
+  setName(button, name);
+}
+
+/** With comments it sends them, and comes first; without, it leads to the message box. */
+function labelAsking(button, comments) {
+  button.type = comments ? "submit" : "button";
+  button.toggleAttribute("data-ask-changes", !comments);
+  if (comments) button.dataset.kind = "go";
+  else delete button.dataset.kind;
+  setName(button, comments && `Ask for changes ${comments}, ${comments === 1 ? "comment" : "comments"}`);
+  const number = button.querySelector(".button-count");
+  number.hidden = !comments;
+  number.textContent = comments;
+  const [first, second] = comments ? [button.form, byId("start")] : [byId("start"), button.form];
+  if (first.nextElementSibling !== second) second.before(first);
+}
+
+function setName(button, name) {
+  if (name) button.setAttribute("aria-label", name);
+  else button.removeAttribute("aria-label");
+}
