@@ -14,21 +14,22 @@ from itertools import chain, groupby
 from django.utils.safestring import SafeString, mark_safe
 
 from agents.models import ToolCall
+from console.changed_lines import Line, changed_lines, near_changes
 from console.components import component
 from console.language import cached
 from console.visible_text import count_hidden, visible_code
-from plans.text_diff import aligned
 
 State = ToolCall.State
 
 LONGEST_COMMAND = 80  # characters of a command that is repeated below it
 HEAD, TAIL = 8, 3  # lines of a long text that are shown before "Show all"
 LONG_CHANGE, CHANGE_HEAD = 400, 200  # the same for lines of a change
-CONTEXT = 3  # unchanged lines around a change
 MOST_BLANK = 2  # blank lines in a row that are drawn; more are counted
 MOST_LINES = 5_000  # of one text; what is longer cannot be shown whole
 MOST_CHARACTERS = 200_000
 MOST_HIDDEN = 5_000
+LONG_RESULT, RESULT_HEAD = 20, 12  # lines of a result; of more than the first, the second
+LONGEST_RESULT = 2_000  # characters
 SHORT_LINES, SHORT_CHARACTERS = 400, 20_000  # the same for what is decided already
 
 
@@ -62,21 +63,6 @@ def call_status(call: ToolCall) -> CallStatus:
     if call.state == State.INTERRUPTED and call.started_at is None:
         return CallStatus("Not run", "x")
     return BY_STATE.get(call.state, NOT_RUN_YET)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of the drawing; `of` is how many lines of the text it stands for."""
-
-    html: SafeString
-    number: str = ""
-    old_number: str = ""
-    kind: str = ""  # "new", "gone", "same" in a change; "fold" where lines are only counted
-    of: int = 1
-
-    @property
-    def sign(self) -> str:
-        return {"new": "+", "gone": "−"}.get(self.kind, "")
 
 
 EMPTY = Line(mark_safe("(empty)"), kind="fold", of=0)  # drawn where a text has no line
@@ -153,6 +139,25 @@ class CallDrawing:
             return component("mono", text=self.arguments[0].drawing.head[0].html)
         is_command = self.is_shell and len(self.arguments) == 1
         return f"exactly this {'command' if is_command else 'call'}, whole,"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call gave back, as far as it is shown; `lines` is how many it has in all."""
+
+    text: str
+    lines: int
+    is_cut: bool
+
+
+def result_of(call: ToolCall, *, is_whole: bool = False) -> Result:
+    """A long one begins with its first lines: a page holds many, and few are read."""
+    lines = call.result.split("\n")
+    is_long = len(lines) > LONG_RESULT or len(call.result) > LONGEST_RESULT
+    if is_whole or not is_long:
+        return Result(call.result, len(lines), is_cut=False)
+    head = "\n".join(lines[:RESULT_HEAD])[:LONGEST_RESULT]
+    return Result(head, len(lines), is_cut=True)
 
 
 def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
@@ -233,34 +238,9 @@ def whole_change(old: str, new: str, *, is_short: bool = False) -> WholeText:
     after, left_out_after = within_limits(new, is_short) if new else ([], 0)
     rows = list(changed_lines(before, after))
     if is_short:
-        rows = list(near_changes(rows))
+        rows = [row for block in near_changes(rows) for row in block.counted]
     rows = rows or [EMPTY]
     head = CHANGE_HEAD if len(rows) > LONG_CHANGE else len(rows)
     left_out = left_out_before + left_out_after
     lines = sum(row.of for row in rows) + left_out
     return folded(rows, head, 0, lines, count_hidden(old) + count_hidden(new), left_out)
-
-
-def changed_lines(old: list[str], new: list[str]) -> Iterator[Line]:
-    i = j = 0
-    for at, to in [*aligned(old, new), (len(old), len(new))]:
-        for place in range(i, at):
-            yield Line(visible_code(old[place]), "", str(place + 1), "gone")
-        for place in range(j, to):
-            yield Line(visible_code(new[place]), str(place + 1), "", "new")
-        if at < len(old):
-            yield Line(visible_code(new[to]), str(to + 1), str(at + 1), "same")
-        i, j = at + 1, to + 1
-
-
-def near_changes(rows: list[Line]) -> Iterator[Line]:
-    near: set[int] = set()
-    for place, row in enumerate(rows):
-        if row.kind != "same":
-            near.update(range(place - CONTEXT, place + CONTEXT + 1))
-    for is_near, places in groupby(range(len(rows)), key=near.__contains__):
-        group = [rows[place] for place in places]
-        if is_near or len(group) == 1:
-            yield from group
-        else:
-            yield Line(mark_safe(f"{len(group):,} unchanged lines"), kind="fold", of=len(group))

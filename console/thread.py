@@ -175,7 +175,8 @@ def read_messages(conversation: Conversation, *, cleared: bool = False) -> Query
     since, until = conversation.cleared_seq, conversation.seq
     if cleared:
         since, until = 0, conversation.cleared_seq
-    calls = Prefetch("tool_calls", ToolCall.objects.order_by("position"))
+    with_changes = ToolCall.objects.select_related("file_change")
+    calls = Prefetch("tool_calls", with_changes.order_by("position"))
     return (
         Message.objects.filter(
             conversation=conversation, seq__gt=since, seq__lte=until, hidden=False

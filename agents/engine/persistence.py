@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Unpack
 
@@ -18,6 +19,7 @@ from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import (
     Attachment,
     Conversation,
+    FileChange,
     Message,
     Progress,
     StoredImage,
@@ -32,6 +34,7 @@ from agents.timestamps import timestamp
 if TYPE_CHECKING:
     from agents.llm.reply import Reply
     from agents.llm.request import ModelRequest
+    from agents.tools import file_changes
     from agents.tools.images import Image
 
 
@@ -237,6 +240,15 @@ def save_progress(turn: Turn, call_id: int, words: str) -> None:
     with fenced(turn):
         running = ToolCall.objects.filter(pk=call_id, state=ToolCall.State.RUNNING)
         running.update(progress=progress)
+
+
+def keep_file_change(turn: Turn, call: ToolCall, change: file_changes.FileChange) -> None:
+    """What the call is about to replace, before it does. Carried out once more after a crash, it
+    finds what it wrote itself: then what was there first stays."""
+    with fenced(turn):
+        kept = FileChange.objects.filter(call=call)
+        if not (change.changes_nothing and kept.exists()):
+            FileChange.objects.update_or_create(call=call, defaults=asdict(change))
 
 
 def ask_for_call(turn: Turn, call: ToolCall, identity: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from functools import partial
@@ -23,6 +24,7 @@ from agents.models.turn import Checkpoint
 from agents.statements import prepared
 from agents.telemetry import hooks
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated
+from agents.tools.file_changes import FileChange, keeping
 
 log = logging.getLogger(__name__)
 
@@ -180,8 +182,15 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     async def save(words: str) -> None:
         await in_db(persistence.save_progress, turn, call.pk, words)
 
+    loop = asyncio.get_running_loop()
+
+    def keep(change: FileChange) -> None:
+        saving = in_db(persistence.keep_file_change, turn, call, change)
+        asyncio.run_coroutine_threadsafe(saving, loop).result()
+
     async with live_progress(turn.conversation_id, call.pk, save):
-        state, result = await hooks.tool_call(call, outcome_of(tool, call))
+        with keeping(keep):
+            state, result = await hooks.tool_call(call, outcome_of(tool, call))
     changes: Checkpoint = {"ended": True} if result.ends_turn else {}
     if result.unlocks:
         changes["unlocked"] = unlocked(turn, result)

@@ -18,7 +18,7 @@ from agents.models.integrations import (
     ProviderListing,
     ToolSource,
 )
-from agents.models.turn import Lane, Progress, StoredImage, ToolCall, Turn, TurnState
+from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
     "AgentOwner",
@@ -27,6 +27,7 @@ __all__ = [
     "BrowserSession",
     "Conversation",
     "Event",
+    "FileChange",
     "Lane",
     "ListedModel",
     "LocalOwner",

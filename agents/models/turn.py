@@ -227,7 +227,40 @@ class ToolCall(models.Model):
         return f"{self.tool} ({self.state or 'not run yet'})"
 
     @property
+    def change(self) -> FileChange | None:
+        """What it did to a file, if it is known."""
+        is_writing = self.tool in ("write_file", "edit_file") and self.state == self.State.DONE
+        return getattr(self, "file_change", None) if is_writing else None
+
+    @property
     def seconds(self) -> float | None:
         if not self.started_at or not self.finished_at:
             return None
         return (self.finished_at - self.started_at).total_seconds()
+
+
+class FileChange(models.Model):
+    """What a call that wrote a file put in place of what: from `line` on, `old` gave way to `new`.
+
+    Written before the file is; it holds for calls that are done. Where the texts were not kept
+    `left_out` says why. Sizes are bytes of the whole file.
+    """
+
+    class LeftOut(models.TextChoices):
+        BINARY = "binary"
+        TOO_LONG = "too_long"
+        UNREADABLE = "unreadable"
+
+    call = models.OneToOneField(
+        ToolCall, models.CASCADE, primary_key=True, related_name="file_change"
+    )
+    is_new = models.BooleanField()
+    line = models.PositiveIntegerField()
+    old = fields.TextField(blank=True)
+    new = fields.TextField(blank=True)
+    left_out = fields.CharField(max_length=10, choices=LeftOut.choices, blank=True)
+    old_size = models.PositiveIntegerField()
+    new_size = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return f"change of call {self.call_id}"

@@ -116,6 +116,12 @@ class Workspace:
             os.fsync(parent)
             return mode is None
 
+    def is_there(self, path: str) -> bool:
+        with suppress(ToolFailed), self.parent_of(path) as (parent, name):
+            os.stat(name, dir_fd=parent, follow_symlinks=False)
+            return True
+        return False
+
     def is_folder(self, path: str) -> bool:
         if not self.locate(path):
             return True

@@ -23,6 +23,7 @@ from pydantic import BaseModel, Field
 
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from agents.tools.confinement import Workspace, display_path
+from agents.tools.file_changes import FileChange, change_of, keep_change
 
 MOST_FILES = 1_000  # in one listing
 MOST_LINES = 2_000  # in one reading
@@ -167,10 +168,22 @@ def editing(workspace: Workspace) -> threading.Lock:
 
 
 def write_file(workspace: Workspace, args: WriteFile) -> str:
+    content = encoded(args.content)
     with editing(workspace):
-        is_new = workspace.write(args.path, encoded(args.content))
+        keep_change(change_before(workspace, args.path, content))
+        is_new = workspace.write(args.path, content)
     count = len(StringIO(args.content).readlines())
     return f"{'Created' if is_new else 'Wrote'} {display_path(args.path)} ({count:,} lines)."
+
+
+def change_before(workspace: Workspace, path: str, content: bytes) -> FileChange:
+    """What writing this content would change. What cannot be read may still be written over."""
+    if not workspace.is_there(path):
+        return change_of(None, content)
+    try:
+        return change_of(workspace.read(path, LARGEST_WRITE), content)
+    except ToolFailed:
+        return FileChange(left_out="unreadable", new_size=len(content))
 
 
 def encoded(content: str) -> bytes:
@@ -199,7 +212,9 @@ def edit_file(workspace: Workspace, args: EditFile) -> str:
         if old == new:
             raise ToolFailed("old and new are the same, so nothing changes.")
         place = only_occurrence(text, old, path)
-        workspace.write(path, encoded(text[:place] + new + text[place + len(old) :]))
+        content = encoded(text[:place] + new + text[place + len(old) :])
+        keep_change(change_of(text.encode(), content))
+        workspace.write(path, content)
     return f"Edited {display_path(path)} at line {line_at(text, place)}."
 
 

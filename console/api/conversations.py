@@ -106,7 +106,7 @@ def list_messages(
     not shown too, each with `alternative` and `hidden`.
     """
     conversation = conversation_of(request, id)
-    rows = conversation.messages.filter(seq__gt=after).prefetch_related("tool_calls")
+    rows = conversation.messages.filter(seq__gt=after).prefetch_related("tool_calls__file_change")
     rows = rows if alternatives == "all" else rows.filter(hidden=False)
     limit = conversation.cleared_seq
     rows = rows.filter(seq__lte=limit) if cleared else rows.filter(seq__gt=limit)

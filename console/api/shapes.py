@@ -112,8 +112,22 @@ class ImageShape(Schema):
     height: int | None
 
 
+class FileChangeShape(Schema):
+    """From `line` on, the lines `old` gave way to `new`; both begin and end with up to three lines
+    that stayed. Where they were not kept `left_out` says why. Sizes are bytes of the whole file."""
+
+    is_new: bool
+    line: int
+    old: str
+    new: str
+    left_out: str
+    old_size: int
+    new_size: int
+
+
 class ToolCallShape(Schema):
-    """`progress` is what the tool said last of how far it is, while it runs."""
+    """`progress` is what the tool said last of how far it is, while it runs; `change` what
+    write_file or edit_file did to the file."""
 
     id: int
     tool: str
@@ -122,6 +136,7 @@ class ToolCallShape(Schema):
     result: str
     progress: str
     images: list[ImageShape]
+    change: FileChangeShape | None
 
     @staticmethod
     def resolve_progress(row: ToolCall) -> str:

@@ -18,7 +18,6 @@ from console.components import component
 
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
-LONGEST_RESULT = 6_000  # characters of a tool's result that a page shows
 
 register = template.Library()
 register.filter("prose", markdown.render)
@@ -84,11 +83,3 @@ def window(tokens: int | None) -> str:
         return ""
     step = 1024 if tokens % 1000 and not tokens % 1024 else 1000
     return f"{tokens / step**2:.3g}M" if tokens >= step**2 else f"{tokens / step:.0f}k"
-
-
-@register.filter
-def shortened(text: str) -> str:
-    """A long result; the whole is in the API."""
-    if len(text) <= LONGEST_RESULT:
-        return text
-    return f"{text[:LONGEST_RESULT]}\n… and {len(text) - LONGEST_RESULT:,} more characters"

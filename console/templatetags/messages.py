@@ -10,10 +10,11 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from agents.models import Lane, Message, ToolCall
-from console.call_display import CallDrawing, call_status, draw_call, is_shell
+from console.call_display import CallDrawing, call_status, draw_call, is_shell, result_of
 from console.call_images import images_of
 from console.components import component
 from console.conversation_state import agent_name
+from console.file_diffs import diff_of
 from console.thread import visible_calls
 
 # What a message of each kind looks like; any other is a text.
@@ -31,6 +32,8 @@ register = template.Library()
 register.filter("call_status", call_status)
 register.filter("calls", visible_calls)
 register.filter("images", images_of)
+register.filter("diff", diff_of)
+register.filter("result", result_of)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -13,6 +15,9 @@ from agents.engine.subagents import ancestors
 from agents.errors import Refused
 from agents.models import Conversation, Lane, Message, ToolCall
 from console import alternatives, chat_commands
+from console.call_display import result_of
+from console.components import partial
+from console.file_diffs import diff_of
 from console.form_parsing import expected, number
 from console.htmx import is_htmx, own_conversation, seen_by, verb
 from plans import actions as plan_actions
@@ -85,6 +90,35 @@ def reply_text(request: HttpRequest, pk: int, turn: int) -> HttpResponse:
     if not text:
         raise Http404
     return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@require_GET
+def call_diff(request: HttpRequest, pk: int) -> HttpResponse:
+    """All lines of what a call did to a file; the page has the first ones."""
+    call = own_call(request, pk)
+    diff = diff_of(call, is_whole=True)
+    if diff is None or not diff.blocks:
+        raise Http404
+    return part_of_call("_file_diff", f"call-{call.pk}-diff", call=call, diff=diff)
+
+
+@require_GET
+def call_result(request: HttpRequest, pk: int) -> HttpResponse:
+    """All lines of what a call gave back; the page has the first ones."""
+    call = own_call(request, pk)
+    result = result_of(call, is_whole=True)
+    return part_of_call("_result", f"call-{call.pk}-result", call=call, result=result)
+
+
+def own_call(request: HttpRequest, pk: int) -> ToolCall:
+    """One made for this person, also by an agent that works for theirs."""
+    calls = ToolCall.objects.select_related("file_change")
+    return get_object_or_404(calls, pk=pk, turn__conversation__owner=request.user.pk)
+
+
+def part_of_call(name: str, target: str, **values: object) -> HttpResponse:
+    html = render_to_string(f"conversation/{name}.html", {**values, "is_whole": True})
+    return HttpResponse(partial(target, "outerHTML", mark_safe(html)))
 
 
 @verb(alert="say-alert")

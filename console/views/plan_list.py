@@ -177,7 +177,8 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
     root = root_of(chosen.conversation)
     if not is_htmx(request):
         return redirect(f"{reverse('conversation', args=[root])}#turn-{attempt.turn_id}")
-    rows = Message.objects.filter(turn=attempt.turn_id).prefetch_related("tool_calls")
+    rows = Message.objects.filter(turn=attempt.turn_id)
+    rows = rows.prefetch_related("tool_calls__file_change")
     messages = [(message, list(message.tool_calls.all())) for message in rows.order_by("seq")]
     context = {"messages": messages, "attempt": attempt, "root": root}
     html = render_to_string("plans/_attempt.html", context)

@@ -1,6 +1,6 @@
 // Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
 import { always, atStart, byId, on } from "./dom.js";
-import { headers, send, show } from "./requests.js";
+import { fetched, send, show } from "./requests.js";
 import { openerOf } from "./popovers.js";
 
 const BUSY = "Stop the reply first.";
@@ -144,17 +144,12 @@ atStart(() => {
   menu?.addEventListener("toggle", async ({ newState }) => {
     if (newState !== "open") return;
     items()[0].focus();
-    await show(await read(menu.dataset.url));
+    await show(await fetched(menu.dataset.url));
   });
   byId("log")?.addEventListener("scroll", () => menu.matches(":popover-open") && menu.hidePopover());
 });
 
 const items = () => [...menu.querySelectorAll("[role=menuitem]")];
-
-async function read(url) {
-  const response = await fetch(url, { headers: headers() }).catch(() => null);
-  return { text: response?.ok ? await response.text() : "" };
-}
 
 on("keydown", "#again-menu", (_menu, event) => {
   const all = items();

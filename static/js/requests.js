@@ -198,6 +198,14 @@ export async function send(url, values) {
   return { ok: response.ok, error: "", response, text };
 }
 
+/** GET of a part of the page. */
+export async function fetched(url) {
+  const response = await fetch(url, { headers: headers() }).catch(() => null);
+  if (!response) return { error: LOST };
+  if (signedOut(response)) return { error: "" };
+  return response.ok ? { text: await response.text() } : { error: errorText(response.status) };
+}
+
 export async function show({ response, text }) {
   if (response) await shown(response);
   if (text) await swap(text);

@@ -1,11 +1,15 @@
 // A long text folds until a person asks for all of it, and a call can be allowed once every line
-// of every argument has been on the screen. Without this script nothing is folded.
-import { always, on } from "./dom.js";
+// of every argument has been on the screen. Without this script nothing is folded. What a call gave
+// back, and what it did to a file, come whole when asked for.
+import { always, byId, on } from "./dom.js";
+import { fetched, show } from "./requests.js";
 
 const unfolded = new Set(); // texts whose "Show all" was pressed
 const wrapped = new Set();
 const seen = new Map(); // how far each text was scrolled: {layout, down, right}
-const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => update(target)));
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) target.isConnected ? update(target) : sizes.unobserve(target);
+});
 const SLACK = 2; // pixels
 
 /** A text has no id of its own: it is the nth of its card or row. */
@@ -94,6 +98,14 @@ on("click", "[data-show-all]", (button) => {
   unfolded.add(nameOf(text));
   update(text);
   text.focus({ preventScroll: true });
+});
+
+on("click", "[data-shows-rest]", async (button) => {
+  const { id } = button.closest("[id^=call-][hx-ignore]");
+  const answer = await fetched(button.dataset.showsRest);
+  await show(answer);
+  if (answer.error) byId("say-alert").textContent = answer.error;
+  else byId(id)?.querySelector("pre, summary")?.closest("[tabindex]")?.focus({ preventScroll: true });
 });
 
 on("click", "[data-wrap]", (button) => {

@@ -56,6 +56,7 @@ SECRET = "xyzzy"  # stands in everything that is alice's
 # What the first parameter of a route is, by how the route begins.
 OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
 OWNED |= {"settings/account/sessions/": "session", "settings/account/tokens/": "token"}
+OWNED |= {"calls/": "call"}
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn"}
@@ -210,6 +211,7 @@ NEVER_THERE = {
     "c/<int:pk>/plan/go-back",  # wants a version
     "c/<int:pk>/plan/versions",  # wants a plan
     "plans/<int:pk>/versions/<int:n>/",  # of the second version on
+    "calls/<int:pk>/diff",  # of a call that wrote a file
 }
 
 

@@ -1,0 +1,112 @@
+"""What a call did to a file, as a diff in the place of its arguments and result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agents.models import FileChange, ToolCall
+from console.changed_lines import Block, changed_lines, near_changes
+from console.language import cached
+from console.visible_text import count_hidden
+
+LONG, HEAD = 400, 200  # lines; of more than the first, the second are on the page at first
+MOST_CHARACTERS = 20_000  # that are on the page at first
+MOST_HIDDEN = 5_000  # each is drawn as a box
+
+
+@dataclass(frozen=True)
+class FileDiff:
+    """Changes with the lines around them; `lines` is how many there are of these, with those that
+    are not on the page. Without blocks `note` says why."""
+
+    blocks: Sequence[Block] = ()
+    lines: int = 0
+    added: int = 0
+    removed: int = 0
+    note: str = ""
+    is_cut: bool = False
+
+    @property
+    def sum(self) -> str:
+        """What changed in words."""
+        if not self.blocks:
+            return ""
+        noun = "line" if self.added == 1 else "lines"
+        return f"{self.added:,} {noun} added, {self.removed:,} removed"
+
+
+def diff_of(call: ToolCall, *, is_whole: bool = False) -> FileDiff | None:
+    """Nothing for a call that changed no file, or where it is not known what it changed."""
+    change = call.change
+    if change is None:
+        return None
+    if change.left_out:
+        return FileDiff(note=why_no_lines(change))
+    if count_hidden(change.old) + count_hidden(change.new) > MOST_HIDDEN:
+        return FileDiff(note="It holds too many hidden characters to be shown line by line.")
+    diff = drawn_change(change.old, change.new, change.line)
+    note = "" if diff.blocks else why_no_lines(change)
+    return diff if is_whole and diff.blocks else replace(shortened(diff), note=note)
+
+
+def why_no_lines(change: FileChange) -> str:
+    was, now = readable_size(change.old_size), readable_size(change.new_size)
+    if change.left_out == FileChange.LeftOut.BINARY:
+        return f"Binary file, {now}, {'new' if change.is_new else f'was {was}'}."
+    if change.left_out == FileChange.LeftOut.TOO_LONG:
+        what = "The new file" if change.is_new else "What changed"
+        before = "" if change.is_new else f", was {was}"
+        return f"{what} is too long to be kept line by line: {now}{before}."
+    if change.left_out:
+        return f"What was there before could not be read. The file has {now} now."
+    return "A new file, empty." if change.is_new else "The file was the same already."
+
+
+def readable_size(size: int) -> str:
+    if size < 1000:
+        return f"{size} bytes"
+    return f"{size / 1000:.3g} kB" if size < 999_500 else f"{size / 1_000_000:.3g} MB"
+
+
+@cached(64)
+def drawn_change(old: str, new: str, first: int) -> FileDiff:
+    """All of it. Line ends of the Windows way are drawn only where one side has others."""
+    before, after = (text.split("\n") if text else [] for text in (old, new))
+    if all(line.endswith("\r") for line in (*before[:-1], *after[:-1])):
+        before, after = ([line.removesuffix("\r") for line in lines] for lines in (before, after))
+    rows = list(changed_lines(before, after, first))
+    kinds = [row.kind for row in rows]
+    added, removed = kinds.count("new"), kinds.count("gone")
+    if not added and not removed:
+        return FileDiff()
+    blocks = tuple(near_changes(rows))
+    lines = sum(len(block.lines) for block in blocks if not block.is_folded)
+    return FileDiff(blocks, lines, added, removed)
+
+
+def shortened(diff: FileDiff) -> FileDiff:
+    """The same with what a page shows at first."""
+    size = sum(len(line.html) for block in diff.blocks for line in block.lines)
+    if diff.lines <= LONG and size <= MOST_CHARACTERS:
+        return diff
+    return replace(diff, blocks=tuple(first_blocks(diff.blocks)), is_cut=True)
+
+
+def first_blocks(blocks: Sequence[Block]) -> Iterator[Block]:
+    """Those that fit, the last one in part."""
+    lines, characters = HEAD, MOST_CHARACTERS
+    for block in blocks:
+        fitting = []
+        for line in block.lines:
+            characters -= len(line.html)
+            lines -= not block.is_folded
+            if lines < 0 or characters < 0:
+                break
+            fitting.append(line)
+        if len(fitting) == len(block.lines):
+            yield block
+        else:
+            if fitting and not block.is_folded:
+                yield Block(fitting)
+            return

@@ -1,0 +1,61 @@
+"""What a call did to a file, read in the conversation: folds, "Show all", and long lines."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.fake_model import FakeModelServer, call, rule, say
+
+OLD = "\n".join(f"line {n}" for n in range(60))
+NEW = OLD.replace("line 10\n", "LINE 10\n").replace(
+    "line 40\n", "line 40 is long, " + "x" * 300 + "\n"
+)
+RULES = [
+    rule(call("write_file", path="a.txt", content=NEW), user="^change", results=0),
+    rule(call("write_file", path="b.txt", content="\n".join(["row"] * 812)), results=1),
+    rule(say("Done."), results=2),
+]
+
+
+@pytest.fixture(scope="module")
+def model():
+    with FakeModelServer({"rules": RULES}) as server:
+        yield server
+
+
+@pytest.fixture
+def page(product, open_tab):
+    product.change_agent("scripted", plan={"enabled": False})
+    file = product.file("a.txt", "scripted")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(OLD)
+    page = open_tab(f"/c/{product.conversation('scripted')}/").page
+    page.get_by_role("textbox", name="Message").fill("change it")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Done.")).to_be_visible()
+    return page
+
+
+def test_a_diff_folds_unfolds_and_comes_whole(page):
+    first, second = page.locator("details.tool > summary").all()
+    expect(first).to_contain_text("+2 −2")
+    first.focus()
+    page.keyboard.press("Enter")
+    diff = page.get_by_role("group", name="Changes in a.txt, 2 lines added, 2 removed")
+    expect(diff.get_by_text("line 25", exact=True)).to_be_hidden()
+    diff.get_by_text("23 unchanged lines").click()
+    expect(diff.get_by_text("line 25", exact=True)).to_be_visible()
+    is_sideways = "each => each.scrollWidth > each.clientWidth"
+    assert diff.evaluate(is_sideways), "long lines scroll"
+    assert not page.locator("#log").evaluate(is_sideways)
+
+    second.click()
+    diff = page.get_by_role("group", name="Changes in b.txt, 812 lines added, 0 removed")
+    expect(diff.locator(".whole-line")).to_have_count(200)
+    page.get_by_role("button", name="Show all 812 lines").click()
+    expect(diff.locator(".whole-line")).to_have_count(812)
+    expect(diff).to_be_focused()
+    # What was unfolded stays so while the message is drawn anew.
+    page.get_by_role("textbox", name="Message").fill("more")
+    page.keyboard.press("Enter")
+    expect(page.locator("article[data-role=user]")).to_have_count(2)
+    expect(diff.locator(".whole-line")).to_have_count(812)
