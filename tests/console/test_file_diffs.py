@@ -61,9 +61,8 @@ def test_changed_words_are_marked_and_a_wholly_new_line_is_not():
 
 def test_a_line_keeps_its_indentation_and_is_safe():
     [_, line] = changed("    if a < one: b", "    if a < two: b").blocks[0].lines
-    assert (
-        re.sub(r"(<\w+)\s+>", r"\1>", line.drawn) == "<span>    if a &lt; <ins>two</ins>: b</span>"
-    )
+    drawn = re.sub(r"<span[^>]*>|</span>|\s+(?=>)", "", line.drawn)
+    assert drawn == "    if a &lt; <ins>two</ins>: b"
 
 
 def test_hidden_characters_among_changed_words_are_drawn_as_boxes():
