@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from pydantic import JsonValue
 
-from agents import events
+from agents import events, search
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
 from agents.config.ownership import disown
@@ -52,6 +52,7 @@ def rename_conversation(conversation: Conversation, title: str, by: Actor = "") 
     if not title:
         raise Invalid("Give the conversation a title.")
     Conversation.objects.filter(pk=conversation.pk).update(title=title[:200])
+    search.index_title(conversation.pk, title[:200])
     events.record(conversation, "conversation.renamed", actor=by)
 
 
@@ -139,7 +140,8 @@ def start_turn(
     # The first line of the first message, without a command's name; never a model's invention.
     lines = (text if wire is None else wire).splitlines()
     title = next((line.strip() for line in lines if line.strip()), "")
-    first_title.update(conversation=conversation.pk, title=title[:LONGEST_TITLE])
+    if first_title.update(conversation=conversation.pk, title=title[:LONGEST_TITLE]):
+        search.index_title(conversation.pk, title[:LONGEST_TITLE])
     return message, turn
 
 

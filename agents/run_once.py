@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
 
+from agents import search
 from agents.actions import check_text, queue_turn
 from agents.chains.schema import Chain
 from agents.config.store import AgentRecord, read_agent
@@ -50,6 +51,7 @@ def queue_chain(owner: User, chain: str, text: str, agent_id: str) -> Turn:
     check_text(text)
     read_agent(agent_id)
     conversation = Conversation.objects.create(owner=owner, agent_id=agent_id, title=text[:60])
+    search.index_title(conversation.pk, conversation.title)
     turn = queue_turn(conversation, "chat", chain=chain)
     persistence.add_message(turn, "user", Message.Kind.TEXT, text)
     return turn
@@ -66,6 +68,7 @@ def own_turn(
             conversation = Conversation.objects.create(
                 owner=owner, agent_id=agent_id, title=text[:60]
             )
+            search.index_title(conversation.pk, conversation.title)
             now = timezone.now()
             turn = Turn.objects.create(
                 conversation=conversation,

@@ -302,6 +302,47 @@ INSERT INTO agents_event
 (conversation_id, seq, type, subject, actor, actor_kind, data, created_at)
 SELECT %s, seq, %s, %s, %s, %s, %s, %s FROM numbered RETURNING seq
 """
+# The words of a title, message or plan that a person can reach: not those of called agents. Three
+# kinds, each with its own key; what is there already is replaced.
+INDEXED = {
+    "sqlite": """
+INSERT INTO agents_searchentry (conversation_id, message_id, plan, words)
+SELECT id, %s, %s, '_' || %s || owner_id || ' ' || %s FROM agents_conversation
+WHERE id = %s AND parent_call_id IS NULL
+""",
+    "postgresql": """
+INSERT INTO agents_searchentry (conversation_id, message_id, plan, words)
+SELECT id, %s::bigint, %s::bigint,
+    array_to_tsvector(string_to_array('_' || %s || owner_id || ' ' || %s, ' '))
+FROM agents_conversation WHERE id = %s AND parent_call_id IS NULL
+""",
+}
+REPLACED = {
+    "t": "(conversation_id) WHERE message_id IS NULL AND plan IS NULL",
+    "m": "(message_id)",
+    "p": "(plan)",
+}
+# The newest entries with these words, of what is said, or of titles and plans. An index reads its
+# newest first, and no more than is wanted.
+SAID = {"name": "said", "which": "message_id IS NOT NULL"}
+NAMED = {"name": "named", "which": "message_id IS NULL"}
+FIND = {
+    "sqlite": """
+SELECT entry.id, entry.conversation_id, entry.message_id, entry.plan
+FROM agents_searchentry_{name} found
+CROSS JOIN agents_searchentry entry ON entry.id = found.rowid
+CROSS JOIN agents_conversation ON agents_conversation.id = entry.conversation_id
+WHERE found.agents_searchentry_{name} MATCH %s AND agents_conversation.deleted_at IS NULL
+ORDER BY found.rowid DESC LIMIT %s
+""",
+    "postgresql": """
+SELECT entry.id, entry.conversation_id, entry.message_id, entry.plan
+FROM agents_searchentry entry
+JOIN agents_conversation ON agents_conversation.id = entry.conversation_id
+WHERE entry.words @@ %s::tsquery AND entry.{which} AND agents_conversation.deleted_at IS NULL
+ORDER BY entry.id DESC LIMIT %s
+""",
+}
 # A heartbeat waits for nobody: a row that is being written to is as good as renewed, and waiting
 # for it while holding others could end in a deadlock. It runs beside Django's connection.
 RENEW_LEASES = """

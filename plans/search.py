@@ -28,6 +28,8 @@ from django.db.models.functions import Coalesce
 
 from agents.engine.usage import worked_by_now
 from agents.models import Turn
+from agents.search import Kind, find
+from agents.words import question_of
 from plans.models import LIVE, Plan, Run, State, Subtask
 from plans.standing import (
     Standing,
@@ -43,6 +45,7 @@ STANDINGS = ("failed", "waiting", "running", "paused", "stopped", "done", "aband
 NEEDS_ME = ("failed", "waiting")
 OPEN = ("failed", "waiting", "running", "paused", "stopped")
 NEWEST = "-created"
+MOST_FOUND = 1000  # plans with the words that are looked for, the newest
 
 
 # Of a plan that was given up only what was done counts: it did not come to 3 of 3.
@@ -95,11 +98,9 @@ def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
     rows = rows.filter(conversation__agent_id=wanted.agent) if wanted.agent else rows
     rows = rows.filter(created_at__gte=wanted.since) if wanted.since else rows
     rows = rows.filter(created_at__lt=wanted.until) if wanted.until else rows
-    # Every word, in whatever case, stands in the title, goal, content or a subtask's name.
-    for word in wanted.text.replace("\0", " ").split():
-        named = Subtask.objects.filter(plan=OuterRef("pk"), name__icontains=word)
-        words = Q(title__icontains=word) | Q(goal__icontains=word) | Q(content__icontains=word)
-        rows = rows.filter(words | Exists(named.filter(position__isnull=False)))
+    if wanted.text.replace("\0", " ").strip():
+        hits = find(owner_id, Kind.PLAN, question_of(wanted.text), MOST_FOUND)
+        rows = rows.filter(pk__in=[hit.plan for hit in hits])
     return rows
 
 

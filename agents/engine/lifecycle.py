@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from agents import events
+from agents import events, search
 from agents.actors import Actor
 from agents.db import clock
 from agents.engine import persistence
@@ -70,6 +70,7 @@ def close_open_work(turn: Turn, streaming: bool, calling: bool, called_agents: b
             message.streaming = False
             message.meta = {**message.meta, "broken_off": True}
             message.save(update_fields=["streaming", "meta"])
+            search.index_message(message)
             persistence.touch(message, turn.conversation_id)
     if calling:
         persistence.interrupt_calls(turn, NO_RESULT, NOT_RUN)

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
 
-from agents import events
+from agents import events, search
 from agents.actors import Actor
 from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import (
@@ -129,6 +129,7 @@ def put(message: Message, conversation_id: int, by: Actor = "") -> Message:
     seq = events.record(conversation_id, "message.added", subject, by)
     message.conversation_id, message.seq, message.changed_seq = conversation_id, seq, seq
     insert(message)
+    search.index_message(message)
     return message
 
 
@@ -154,6 +155,7 @@ def close_message(turn: Turn, message: Message, text: str, **meta: object) -> No
         turn.conversation_id, "message.updated", f"message:{message.pk}"
     )
     store(message, "text", "streaming", "meta", "changed_seq")
+    search.index_message(message)
 
 
 def finish_reply(

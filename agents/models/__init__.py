@@ -18,6 +18,7 @@ from agents.models.integrations import (
     ProviderListing,
     ToolSource,
 )
+from agents.models.search import SearchEntry
 from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall, Turn, TurnState
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Progress",
     "Provider",
     "ProviderListing",
+    "SearchEntry",
     "SigninToken",
     "StoredImage",
     "Tally",

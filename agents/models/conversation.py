@@ -24,6 +24,7 @@ class Conversation(models.Model):
     `draft` is what the message box of a page held, `given_back` what stops have put into it that no
     page has saved yet; up to `draft_seq` the draft holds it.
     `provider` and `model` answer here in place of the agent's own, if they are set.
+    With `deleted_at` it does not exist for anybody; it can be taken back until it is purged.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
@@ -43,11 +44,21 @@ class Conversation(models.Model):
     parent_call = models.ForeignKey(
         "agents.ToolCall", models.CASCADE, null=True, blank=True, related_name="children"
     )
+    pinned_at = models.DateTimeField(null=True, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    deleted_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        indexes = [models.Index(fields=["owner", "-updated_at"], name="conversation_by_owner")]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"], name="conversation_by_owner"),
+            models.Index(
+                fields=["deleted_at"],
+                condition=Q(deleted_at__isnull=False),
+                name="deleted_conversations",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"

@@ -8,12 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agents.sanitize import sanitize, sanitize_text
 
 if TYPE_CHECKING:
     from django.db.models import CharField, JSONField, TextField
+
+    Words = models.Field[str, str]
 else:
+    Words = models.Field
 
     class Plain:
         """Says in migrations that it is the field of Django it is made of."""
@@ -38,4 +42,12 @@ else:
             return sanitize(super().get_prep_value(value))
 
 
-__all__ = ["CharField", "JSONField", "TextField"]
+class WordsField(Words):
+    """Words to be searched for: a tsvector on PostgreSQL; on SQLite a text, which a virtual table
+    indexes by triggers. It is written by agents.search alone."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return "tsvector" if connection.vendor == "postgresql" else "text"
+
+
+__all__ = ["CharField", "JSONField", "TextField", "WordsField"]

@@ -15,6 +15,7 @@ from console.api import (
     plan_comments,
     plans,
     providers,
+    search,
     tools,
     versions,
 )
@@ -43,5 +44,6 @@ api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", versions.router)
 api.add_router("/plans", plan_comments.router)
+api.add_router("/search", search.router)
 
 urlpatterns = [path("api/", api.urls)]

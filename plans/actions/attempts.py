@@ -19,6 +19,7 @@ from agents.errors import Conflict, NothingToDo
 from agents.models import Message, ToolCall, Turn, TurnState
 from plans.actions.close import finish_plan
 from plans.actions.run import queue_next
+from plans.indexing import index_plan
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -178,6 +179,8 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
             attempt.error = turn.error or "It ended without a result."
         attempt.save(update_fields=["failure_class", "error"])
         put_back(subtask)
+    if subtask.state == State.DONE:
+        index_plan(plan)
     by = AGENT if report is not None and is_done else SYSTEM
     moved = {"state": subtask.state, "error": attempt.error}
     record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from agents import events
+from agents import events, search
 from agents.actions import add_message, drop_queued, keep_unsent, open_turns
 from agents.actors import Actor
 from agents.engine.lifecycle import request_stop
@@ -13,6 +13,7 @@ from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, TurnState
 from plans.actions.run import stop_plan
+from plans.indexing import index_plan
 from plans.models import OPEN, ActivePlan, Plan, Run, State
 from plans.queries import (
     checklist,
@@ -76,6 +77,7 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
         plan.state, plan.reason = State.ABANDONED, NOTHING_DONE
     plan.outcome, plan.finished_at = outcome, timezone.now()
     plan.save()
+    index_plan(plan)
     save_run(plan, Run.IDLE)
     record_event(plan, "plan.finished", by, state=plan.state)
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
@@ -95,6 +97,7 @@ def delete_plan(plan: Plan, by: Actor) -> None:
     record_event(plan, "plan.deleted", by, title=plan.title)
     if plan.card is not None:
         plan.card.delete()
+    search.forget_plan(plan.pk)
     plan.delete()
 
 

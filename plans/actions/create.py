@@ -18,6 +18,7 @@ from agents.models import Conversation, Message, Turn
 from plans.actions.close import cancel_plan, stop_planning
 from plans.actions.run import set_aside
 from plans.actions.versions import new_subtasks
+from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
 from plans.queries import (
     AGENT,
@@ -109,6 +110,7 @@ def create_plan(
     before = pointer.plan
     plan = insert_plan(conversation, draft, goal, over or make_room(before, by, beside))
     save_version(plan, by, "")
+    index_plan(plan)
     if not (beside and before is not None and before.is_live):
         pointer.plan = plan
     if asked is not None:

@@ -16,6 +16,7 @@ from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
 from plans.expected_version import demand_version
+from plans.indexing import index_plan
 from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
@@ -109,6 +110,7 @@ def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
         plan.approved_version = plan.version
     plan.save(update_fields=["version", "approved_version", "updated_at"])
     save_version(plan, by, explanation)
+    index_plan(plan)
     assign_subtasks(plan)
     refresh_state(plan)
     if not keeps_approval and plan.run in (Run.QUEUED, Run.RUNNING):

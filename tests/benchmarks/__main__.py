@@ -1,4 +1,4 @@
-"""`make bench`: the live server's speed and weight, then how pages grow.
+"""`make bench`: the live server's speed and weight, then how pages grow and how long finding takes.
 
 On SQLite, and on PostgreSQL and Redis where TEST_DATABASE_URL and TEST_REDIS_URL say where they
 are (127.0.0.1 where those answer). Client, model and server share the machine. Nothing is
@@ -10,7 +10,7 @@ import sys
 from contextlib import ExitStack
 from statistics import median, quantiles
 
-from tests.benchmarks import changes, growth, real_turn, turns, weight
+from tests.benchmarks import changes, growth, real_turn, search, turns, weight
 from tests.benchmarks.console import Console, Model, database_of_its_own, engines
 
 SECONDS = 6  # of load at each step
@@ -97,6 +97,7 @@ def main():
             say(rows[0][0], *(figure for _, figure in rows))
     if "live" not in sys.argv:
         growth.run()
+        search.run(engines())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,39 @@
+"""The words of a text: the same for question and text, in any script."""
+
+import pytest
+
+from agents.words import LONGEST_WORD, MOST_BYTES, question_of, words_of
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("Edit docs/api.md, edit_file!", ["edit", "docs", "api", "md", "file"]),
+        ("Café NAÏVE straße", ["cafe", "naive", "strasse"]),
+        ("Ещё ПЛАН", ["еще", "план"]),
+        ("数据库", ["数据", "据库", "库"]),
+        ("v2接口ok", ["v2", "接口", "口", "ok"]),
+        ("データ", ["デー", "ータ", "タ"]),
+        ("ｱ１", ["ア", "1"]),
+        ("pay\u200bload \u202eevil", ["payload", "evil"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("한국어 검색", ["한국어", "검색"]),
+        ("👍 … —", []),
+        ("", []),
+    ],
+)
+def test_words_have_no_case_no_accents_and_no_signs(text, words):
+    assert words_of(text) == words
+
+
+def test_each_word_counts_once_and_none_is_without_end():
+    assert words_of("a A á " + "x" * 500) == ["a", "x" * LONGEST_WORD]
+    many = " ".join(f"word{n}" for n in range(200_000))
+    assert sum(len(word) + 1 for word in words_of(many)) <= MOST_BYTES
+
+
+def test_a_question_is_plain_text_and_bounded():
+    assert question_of('NEAR("a b") OR c* -d:"').parts == ("near", "a", "b", "or", "c", "d")
+    assert len(question_of(" ".join(f"w{n}" for n in range(100))).words) == 12
+    assert question_of("數").words == (("數", True),)
+    assert question_of("数据库").words == (("数据", False), ("据库", False))
