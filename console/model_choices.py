@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from agents.config.store import AgentRecord
 from agents.engine.alternatives import chat_turns
 from agents.engine.handlers import CHOSEN
 from agents.errors import Invalid
@@ -53,17 +54,28 @@ class Choices:
 
 
 def choices_of(now: ConversationState, find: str = "") -> Choices:
+    return choices_beside(now.model_in_use, recent_models(now), find)
+
+
+def choices_of_agent(agent: AgentRecord, owner_id: int, find: str = "") -> Choices:
+    """What an agent may be answered by: its own model, then what its person chose lately."""
+    own = (agent.file.provider, agent.file.model)
+    names = dict.fromkeys([own, *chosen_by(owner_id)])
+    return choices_beside(own, [name for name in names if can_answer(*name)][:MOST_RECENT], find)
+
+
+def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Choices:
     """Without a search the models used lately come first; each model stands once."""
     words = find.strip().lower()
     listings = known_listings()
-    recent = [] if words else recent_models(now)
-    groups = [ChoiceGroup("Recent", "", [choice(now, *name) for name in recent])]
+    recent = [] if words else recent
+    groups = [ChoiceGroup("Recent", "", [choice(in_use, *name) for name in recent])]
     most = MOST_FOUND if words else MOST_OF_A_PROVIDER
     for place in discovery.found_in(listings).places:
         own_name = name_of_model(place.provider, "").lower()
         fit = [m for m in place.models if words in (own_name or m.id.lower())]
         rest = [m for m in fit if (place.provider, m.id) not in recent]
-        rows = [choice(now, place.provider, m.id, m) for m in rest[:most]]
+        rows = [choice(in_use, place.provider, m.id, m) for m in rest[:most]]
         more = f"{len(rows)} of {len(fit)}, type to find more"
         is_here = place.note if place.note == "on this computer" else ""
         note = more if len(rest) > len(rows) else is_here
@@ -84,7 +96,7 @@ def is_missed(listing: Listing) -> bool:
 def recent_choices(now: ConversationState) -> list[Choice]:
     """What another reply may be asked of: not the model in use, which has a row of its own."""
     others = [name for name in recent_models(now, MOST_RECENT + 1) if name != now.model_in_use]
-    return [choice(now, *name) for name in others[:MOST_RECENT]]
+    return [choice(now.model_in_use, *name) for name in others[:MOST_RECENT]]
 
 
 def recent_models(now: ConversationState, most: int = MOST_RECENT) -> list[ModelName]:
@@ -92,11 +104,16 @@ def recent_models(now: ConversationState, most: int = MOST_RECENT) -> list[Model
     conversation = now.conversation
     turns = chat_turns(conversation.pk).order_by("-pk")[:LOOKED_AT]
     here = turns.values_list(f"config__{CHOSEN}", flat=True)
-    others = Conversation.objects.filter(owner=conversation.owner_id).exclude(model="")
-    elsewhere = others.order_by("-updated_at").values_list("provider", "model")[:LOOKED_AT]
+    elsewhere = chosen_by(conversation.owner_id)
     chosen: list[ModelName] = [(str(each[0]), str(each[1])) for each in here if each]
     names = dict.fromkeys([now.model_in_use, *chosen, *elsewhere, now.own_model])
     return [name for name in names if can_answer(*name)][:most]
+
+
+def chosen_by(owner_id: int) -> list[ModelName]:
+    """The models that a person has chosen for conversations, the latest first."""
+    chosen = Conversation.objects.filter(owner=owner_id).exclude(model="")
+    return list(chosen.order_by("-updated_at").values_list("provider", "model")[:LOOKED_AT])
 
 
 def can_answer(provider: str, model: str) -> bool:
@@ -105,14 +122,12 @@ def can_answer(provider: str, model: str) -> bool:
     return False
 
 
-def choice(
-    now: ConversationState, provider: str, model: str, info: ModelInfo | None = None
-) -> Choice:
+def choice(in_use: ModelName, provider: str, model: str, info: ModelInfo | None = None) -> Choice:
     endpoint = resolve(provider)
     return Choice(
         value=f"{provider}/{model}",
         name=name_of_model(provider, model),
         provider="" if provider == "demo" else endpoint.label,
         info=info or catalog.model_info(endpoint, model) or ModelInfo(model),
-        is_current=(provider, model) == now.model_in_use,
+        is_current=(provider, model) == in_use,
     )

@@ -152,7 +152,29 @@ def patched(text: str, patch: Mapping[str, JsonValue]) -> str:
     What it does not change in value keeps its place, not its layout: see docs/decisions/0008.
     """
     before = json.loads(text)
-    after = merged(before, dict(patch))
+    return written_like(text, before, merged(before, dict(patch)))
+
+
+def with_value(text: str, path: Sequence[str], value: JsonValue) -> str:
+    """The object with one value set, in the text's own indent and line ends.
+
+    Nothing is null where its key stands already, and no key where it does not.
+    """
+    after = json.loads(text)
+    inside = after
+    for key in path[:-1]:
+        if not isinstance(inside.get(key), dict):
+            inside[key] = {}
+        inside = inside[key]
+    if value is not None or path[-1] in inside:
+        inside[path[-1]] = value
+    elif len(path) > 1 and not inside:  # no empty object is left where there was none
+        return text
+    return written_like(text, json.loads(text), after)
+
+
+def written_like(text: str, before: JsonValue, after: JsonValue) -> str:
+    """The changed value as the person would have written it, whose text this is."""
     if written(after) == written(before):
         return text
     first_line = re.search(r"\n([ \t]*)\S", text.strip())

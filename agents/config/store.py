@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agents.config import workspaces
-from agents.config.json_text import BadFile, patched
+from agents.config.json_text import BadFile, patched, with_value
 from agents.config.schema import AgentFile, parse_agent_file
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
@@ -91,6 +91,27 @@ def change_agent(
         text, after = checked_patch(record.text, patch, agent_id)
         check_change(agent_id, record.file, after)
         write(record.path, text, patch.get("workspace"))
+    return read_agent(agent_id)
+
+
+def set_key(
+    agent_id: str,
+    key: str,
+    value: JsonValue,
+    check: Callable[[AgentRecord], None] = lambda record: None,
+) -> AgentRecord:
+    """Set one key, such as plan.confirm, and nothing else; None stands for null.
+
+    `check` may refuse it by what is on disk at that moment.
+    """
+    with locked_if_there(agent_id):
+        record = unchanged_since(None, agent_id)
+        refuse_broken(record)
+        check(record)
+        text, after = checked(lambda: with_value(record.text, key.split("."), value), agent_id)
+        check_change(agent_id, record.file, after)
+        if text != record.text:
+            write(record.path, text, value if key == "workspace" else None)
     return read_agent(agent_id)
 
 
@@ -204,9 +225,13 @@ def refuse_broken(record: AgentRecord) -> None:
 def checked_patch(
     text: str, patch: Mapping[str, JsonValue], agent_id: str
 ) -> tuple[str, AgentFile]:
-    """The patched text; Invalid names the key, since the caller has not seen the lines."""
+    return checked(lambda: patched(text, patch), agent_id)
+
+
+def checked(change: Callable[[], str], agent_id: str) -> tuple[str, AgentFile]:
+    """The changed text; Invalid names the key, since the caller has not seen the lines."""
     try:
-        changed = patched(text, patch)
+        changed = change()
         changed.encode()
         return changed, parse_agent_file(changed, agent_id)
     except BadFile as fault:

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.text import slugify
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
@@ -30,8 +31,11 @@ from agents.config.store import (
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.catalog import is_fresh, model_problem, window_for
 from agents.llm.providers import provider_names
+from agents.llm.request import CHARACTERS_PER_TOKEN
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
+from console.agent_form import fields_of, save_field
+from console.agent_settings import slug_of
 from console.agent_tools import (
     DEFAULT_GRANTS,
     always_allowed,
@@ -42,6 +46,7 @@ from console.agent_tools import (
 )
 from console.components import alert, remove, replace, replace_content
 from console.htmx import refusal_response
+from console.status_labels import name_of_model
 from console.views.conversations import person
 
 MOST_COPIES = 100
@@ -125,9 +130,49 @@ def plan_mode(request: HttpRequest, agent_id: str) -> str:
     return f"Plan Mode is {'on' if enabled else 'off'}."
 
 
+@require_POST
+def field(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """One field of the form. What is refused stays typed, with the reason under it."""
+    before, form = own_agent(request, agent_id), request.POST
+    key, text = form.get("key", ""), form.get("value", "")
+    place = f"setting-{agent_id}-{slug_of(key)}-alert"
+    if "own" in form:  # the model's own, or a number that may still have to be typed
+        text = "" if form["own"] else text.strip()
+        if not text and not form["own"]:
+            return HttpResponse(status=204)
+    try:
+        saved = save_field(agent_id, key, text, None if "keep" in form else form.get("was", ""))
+    except Stale as stale:
+        clash = render_to_string("agents/_field_clash.html", {"agent": before})
+        return HttpResponse(replace_content(place, clash), status=stale.status)
+    except NotFound:
+        raise
+    except Refused as refusal:
+        why = str(refusal)
+        html = draw_card(before) + alert(place, why[:1].upper() + why[1:])
+        return HttpResponse(html, status=refusal.status)
+    after = read_agent(agent_id)
+    html = draw_card(after) + alert(place, "")
+    return HttpResponse(html + draw_file(after, before, saved) if saved else html)
+
+
+@changing
+def undo(request: HttpRequest, agent_id: str) -> str:
+    """The file as it was before the last change, unless it was changed since."""
+    try:
+        replace_agent_text(agent_id, request.POST.get("text", ""), request.POST.get("digest", ""))
+    except Stale:
+        raise Conflict("agent.json has changed since: this cannot be undone any more.") from None
+    return "Undone."
+
+
 @changing
 def model(request: HttpRequest, agent_id: str) -> str:
-    provider, name = request.POST.get("provider", ""), request.POST.get("model", "").strip()
+    """By two fields, or by the picker's one: provider/model."""
+    name = request.POST.get("model", "").strip()
+    provider = request.POST.get("provider")
+    if provider is None:
+        provider, _, name = name.partition("/")
     if provider not in provider_names():
         raise Invalid(f"There is no provider “{provider}”.")
     change_agent(agent_id, {"provider": provider, "model": name})
@@ -251,6 +296,9 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "chain_problems": problems_of(agent),
         "model_problem": model_problem(agent.file.provider, agent.file.model),
         "window": window_for(agent.file.settings()),
+        "form": fields_of(agent),
+        "tokens": len(agent.file.instructions) // CHARACTERS_PER_TOKEN,
+        "model_name": name_of_model(agent.file.provider, agent.file.model),
     }
 
 
@@ -268,4 +316,5 @@ def file_context(
         Line(text, number == agent.problem_line or (old is not None and text not in old))
         for number, text in enumerate(agent.text.splitlines(), 1)
     ]
-    return {"agent": agent, "lines": lines, "saved": saved}
+    undoes = before.text if before and saved and before.text != agent.text else None
+    return {"agent": agent, "lines": lines, "saved": saved, "undoes": undoes, "now": timezone.now()}

@@ -7,6 +7,8 @@ import { headers, send, show, swap } from "./requests.js";
 const PAUSE = 120; // ms after the last key
 const picker = byId("model-picker");
 const field = byId("find-model");
+/** Where its models come from and the choice goes: in Settings the button says it. */
+let place = {};
 let again = ""; // the reply's address that the choice is for; empty for the conversation
 let asked = 0; // only the answer to the last question is drawn
 let typing = 0;
@@ -14,6 +16,7 @@ let typing = 0;
 atStart(() => {
   picker?.addEventListener("toggle", async ({ newState }) => {
     if (newState !== "open") return void (again = "");
+    place = { ...picker.dataset, ...openerOf(picker)?.dataset };
     field.value = "";
     field.focus();
     select(null);
@@ -34,7 +37,7 @@ on("click", "[data-another]", () => {
 async function draw(how = "") {
   const number = (asked += 1);
   const query = new URLSearchParams({ find: field.value, ...(how && { [how]: "1" }) });
-  const response = await fetch(`${picker.dataset.url}?${query}`, { headers: headers() }).catch(() => null);
+  const response = await fetch(`${place.models}?${query}`, { headers: headers() }).catch(() => null);
   const text = response && response.status < 500 ? await response.text() : "";
   if (number !== asked || !text) return;
   byId("model-alert").textContent = "";
@@ -86,11 +89,13 @@ async function choose({ model, name }) {
   const address = again;
   picker.hidePopover();
   if (address) return askAgain(address, model);
-  const answer = await send(picker.dataset.choose, { model });
+  const answer = await send(place.chooses, { model });
   await show(answer);
-  if (answer.ok) byId("status").textContent = `${name} answers from now on.`;
-  else if (answer.error) byId("say-alert").textContent = answer.error;
+  if (answer.ok && byId("status")) byId("status").textContent = `${name} answers from now on.`;
+  else if (answer.error) alertHere().textContent = answer.error;
 }
+
+const alertHere = () => byId("say-alert") ?? byId(`${openerOf(picker).closest("article").id}-alert`);
 
 // The narrow head has no tags: the menu names the model
 

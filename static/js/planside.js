@@ -20,6 +20,7 @@ import "./models.js";
 import "./messages.js";
 import "./popovers.js";
 import "./model_picker.js";
+import "./settings.js";
 import "./page.js";
 import "./focus.js";
 import "./sidebar.js";

@@ -115,22 +115,22 @@ def test_a_service_is_granted_as_a_whole_and_by_operation(product, service, open
 def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(product, open_tab):
     tab = open_tab("/settings/agents/?agent=docs-writer")
     card = tab.page.get_by_role("article", name="Scripted", exact=True)
-    expect(card.get_by_label("Model")).to_have_count(0)
+    expect(card.get_by_label("Description")).to_have_count(0)
     fold = tab.button("Scripted settings")
     fold.press("Enter")
-    field = card.get_by_role("textbox", name="Model")
-    expect(field).to_have_value("scripted")
+    field = card.get_by_role("textbox", name="Description")
+    expect(field).to_have_value("")
     expect(tab.page.get_by_role("complementary", name="agent.json")).to_contain_text("scripted")
     expect(fold).to_be_focused()
     assert violations(tab) == []
     tab.page.set_viewport_size(DESK)
     field.fill("another")
     fold.click()
-    expect(tab.page.get_by_text("Saved. The model is openai/another.")).to_be_visible()
+    expect(tab.page.get_by_text("The description is changed.")).to_be_visible()
     expect(field).to_be_hidden()
     fold.click()
     expect(field).to_have_value("another")
-    product.change_agent("scripted", model="scripted")
+    product.change_agent("scripted", description="")
     card.get_by_role("button", name="Delete agent").click()
     expect(tab.page.get_by_role("dialog", name="Delete Scripted?")).to_be_visible()
 
@@ -144,7 +144,7 @@ def test_a_card_is_opened_without_scripts(product, chromium, open_tab):
     page.goto(f"{product.address}/settings/agents/?agent=docs-writer")
     page.get_by_role("button", name="Scripted settings").click()
     card = page.get_by_role("article", name="Scripted", exact=True)
-    expect(card.get_by_role("textbox", name="Model")).to_be_visible()
+    expect(card.get_by_role("textbox", name="Description")).to_be_visible()
     context.close()
 
 
@@ -321,11 +321,11 @@ def test_a_file_changed_by_hand_is_told_where_only_the_card_is_seen(product, ope
     card = tab.page.get_by_role("article", name="By hand two", exact=True)
     tab.button("Close agent.json").click()
     expect(tab.page.get_by_role("complementary", name="agent.json")).to_be_hidden()
-    card.get_by_label("Model", exact=True).fill("typed-and-not-saved")
+    card.get_by_label("Instructions").fill("typed and not saved")
     product.change_agent("by-hand-two", description="Changed by hand")
     expect(card).to_contain_text("agent.json was changed on disk.", timeout=A_POLL)
-    expect(card).to_contain_text("Changed by hand")
-    expect(card.get_by_label("Model", exact=True)).to_have_value("typed-and-not-saved")
+    expect(card.get_by_label("Description")).to_have_value("Changed by hand")
+    expect(card.get_by_label("Instructions")).to_have_value("typed and not saved")
 
 
 def test_a_word_of_the_file_that_changes_nothing_is_told_in_the_conversation(product, open_tab):

@@ -1,0 +1,161 @@
+"""An agent as a form beside its agent.json, as a person types in it, alone and in two tabs."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESK, PHONE
+from tests.browser.tab import A_POLL
+from tests.browser.test_pages import violations
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def form(product, open_tab, request):
+    id = "a" + str(abs(hash(request.node.name)))[:8]
+    product.post("/agents", id=id, name=f"Agent {id}", instructions="Be brief.")
+    return Form(product, open_tab, id)
+
+
+class Form:
+    def __init__(self, product, open_tab, id):
+        self.product, self.id, self.open_tab = product, id, open_tab
+        self.tab = self.open()
+        self.page = self.tab.page
+
+    def open(self, **options):
+        return self.open_tab(f"/settings/agents/?agent={self.id}", **options)
+
+    @property
+    def file(self):
+        return json.loads(self.product.agent_file(self.id).read_text())
+
+    def __getitem__(self, label):
+        return self.page.get_by_role("textbox", name=label, exact=True)
+
+    @property
+    def status(self):
+        return self.page.locator("#file footer")
+
+
+def test_a_field_is_saved_on_leaving_it_and_its_line_is_marked(form):
+    form["Description"].fill("Keeps it tidy")
+    form.page.keyboard.press("Tab")
+    expect(form.status).to_contain_text("The description is changed.")
+    expect(form.page.locator("#agent-json mark")).to_have_text('  "description": "Keeps it tidy",')
+    expect(form["Instructions"]).to_be_focused()
+    assert form.file["description"] == "Keeps it tidy"
+
+
+def test_ctrl_enter_saves_the_instructions_and_the_focus_stays(form):
+    box = form["Instructions"]
+    box.fill("One.")
+    box.press("Enter")
+    form.page.keyboard.type("Two.")
+    form.page.keyboard.press("Control+Enter")
+    expect(form.status).to_contain_text("The instructions are changed.")
+    expect(box).to_be_focused()
+    assert form.file["instructions"] == "One.\nTwo."
+
+
+def test_undo_puts_the_file_and_the_field_back(form):
+    before = form.file
+    form["Attempts"].fill("7")
+    form["Attempts"].press("Enter")
+    expect(form.status).to_contain_text("Attempts are 7.")
+    form.tab.button("Undo").click()
+    expect(form.status).to_contain_text("Undone.")
+    expect(form["Attempts"]).to_have_value("3")
+    assert form.file == before
+
+
+def test_what_is_not_valid_stays_with_the_reason_under_it_until_it_is_mended(form):
+    form.tab.expects("422")
+    form.page.get_by_label("Set", exact=True).check(force=True)
+    box = form["Temperature, from 0 to 2"]
+    expect(box).to_be_focused()
+    box.fill("3")
+    box.press("Enter")
+    expect(form.tab.alerts).to_contain_text("Temperature must be less than or equal to 2")
+    expect(box).to_have_attribute("aria-invalid", "true")
+    expect(box).to_have_value("3")
+    assert violations(form.tab) == []
+    form.page.set_viewport_size(DESK)
+    assert form.file["temperature"] is None
+    box.fill("0.3")
+    box.press("Enter")
+    expect(form.status).to_contain_text("Temperature is 0.3.")
+    expect(form.tab.alerts).to_have_count(0)
+    expect(box).not_to_have_attribute("aria-invalid", "true")
+    form.page.get_by_label("The model’s own").check(force=True)
+    expect(form.status).to_contain_text("Temperature is the model’s own.")
+    expect(box).to_be_hidden()
+
+
+def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form):
+    other = form.open()
+    here = other.page.get_by_role("textbox", name="Description", exact=True)
+    typing = other.page.get_by_role("textbox", name="Instructions", exact=True)
+    typing.fill("Half a thought")
+    form["Description"].fill("Changed there")
+    form["Description"].press("Enter")
+    form.page.get_by_label("Plan first on every task").check(force=True)
+    expect(here).to_have_value("Changed there", timeout=A_POLL)
+    expect(other.page.get_by_label("Plan first on every task")).to_be_checked(timeout=A_POLL)
+    expect(typing).to_have_value("Half a thought")
+    here.fill("And back")
+    here.press("Enter")
+    expect(form["Description"]).to_have_value("And back", timeout=A_POLL)
+    expect(typing).to_have_value("Half a thought")
+
+
+@pytest.mark.parametrize(("choice", "value"), [("Reload", "By hand"), ("Keep mine", "Mine")])
+def test_a_field_that_changed_on_disk_asks_whose_text_counts(form, choice, value):
+    form.tab.expects("412")
+    box = form["Description"]
+    box.fill("Mine")
+    form.product.change_agent(form.id, description="By hand")
+    box.press("Enter")
+    expect(form.tab.alerts).to_contain_text("agent.json changed on disk.")
+    expect(box).to_have_value("Mine")
+    assert form.file["description"] == "By hand"
+    form.tab.button(choice).click()
+    expect(box).to_have_value(value)
+    expect(form.tab.alerts).to_have_count(0)
+    assert form.file["description"] == value
+
+
+def test_the_model_is_found_in_the_picker_by_keyboard(form):
+    button = form.page.get_by_role("button", name="Model: ")
+    button.press("Enter")
+    find = form.page.get_by_label("Find a model")
+    expect(find).to_be_focused()
+    find.fill("demo")
+    option = form.page.locator('#model-list [data-model="demo/docs"]')
+    expect(option).to_have_attribute("aria-selected", "true")
+    form.product.change_agent(form.id, model="gone")
+    find.press("Enter")
+    expect(form.status).to_contain_text("The model is demo/docs.")
+    expect(button).to_be_focused()
+    assert form.file["model"] == "docs"
+    assert violations(form.tab) == []
+
+
+def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):
+    tab = form.open(viewport=PHONE)
+    label, box = (
+        tab.page.get_by_text("Description", exact=True),
+        tab.page.get_by_label("Description"),
+    )
+    expect(box).to_be_visible()
+    assert label.bounding_box()["y"] + label.bounding_box()["height"] <= box.bounding_box()["y"]
+    pane = tab.page.get_by_role("complementary", name="agent.json")
+    expect(pane).to_be_hidden()
+    assert violations(tab) == []
+    tab.page.get_by_role("button", name="agent.json", exact=True).click()
+    expect(pane).to_be_visible()
+    tab.button("Close agent.json").click()
+    expect(pane).to_be_hidden()
+    expect(tab.page.get_by_role("button", name="agent.json", exact=True)).to_be_focused()
