@@ -81,7 +81,9 @@ def rendered(value: Any, facts: Facts) -> Any:
 def about_subtask(comment: re.Match[str]) -> str:
     """A comment as if it were said in the message box: “drop this” names its subtask."""
     place = f"subtask {comment['number']}"
-    said = reads("this_subtask").sub(lambda found: f"{found[0].split()[0]} {place}", comment["said"])
+    said = reads("this_subtask").sub(
+        lambda found: f"{found[0].split()[0]} {place}", comment["said"]
+    )
     return f"{said}\n"
 
 
