@@ -82,7 +82,8 @@ function labelAsking(button, comments) {
   button.toggleAttribute("data-ask-changes", !comments);
   if (comments) button.dataset.kind = "go";
   else delete button.dataset.kind;
-  setName(button, comments && ngettext("Ask for changes {n}, comment", "Ask for changes {n}, comments", { n: comments }));
+  const name = ngettext("Ask for changes {n}, comment", "Ask for changes {n}, comments", { n: comments });
+  setName(button, comments && name);
   const number = button.querySelector(".button-count");
   number.hidden = !comments;
   number.textContent = comments;
