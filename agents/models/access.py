@@ -86,8 +86,25 @@ class Preferences(models.Model):
     """What a person wants of the pages; without a row, what stands here.
 
     `tells_*`: what a hidden page tells by the browser's notifications. `language`: a code of
-    settings.LANGUAGES, or nothing for the browser's choice.
+    settings.LANGUAGES, or nothing for the browser's choice. `lists_keys`: whether ? opens the list
+    of keys.
     """
+
+    class Theme(models.TextChoices):
+        SYSTEM = "system"
+        LIGHT = "light"
+        DARK = "dark"
+
+    class TextSize(models.IntegerChoices):
+        """In per cent."""
+
+        NORMAL = 100
+        LARGER = 115
+        LARGEST = 130
+
+    class Density(models.TextChoices):
+        COMFORTABLE = "comfortable"
+        COMPACT = "compact"
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, models.CASCADE, primary_key=True, related_name="+"
@@ -99,6 +116,24 @@ class Preferences(models.Model):
     counts_in_title = models.BooleanField(default=True, db_default=True)
     sounds = models.BooleanField(default=False, db_default=False)
     language = fields.CharField(max_length=16, blank=True, default="", db_default="")
+    theme = fields.CharField(
+        max_length=8, choices=Theme.choices, default=Theme.SYSTEM, db_default=Theme.SYSTEM
+    )
+    text_size = models.PositiveSmallIntegerField(
+        choices=TextSize.choices, default=TextSize.NORMAL, db_default=TextSize.NORMAL
+    )
+    density = fields.CharField(
+        max_length=16,
+        choices=Density.choices,
+        default=Density.COMFORTABLE,
+        db_default=Density.COMFORTABLE,
+    )
+    lists_keys = models.BooleanField(default=True, db_default=True)
 
     def __str__(self) -> str:
         return f"preferences of {self.user}"
+
+    @property
+    def color_scheme(self) -> str:
+        """As CSS writes it."""
+        return "light dark" if self.theme == self.Theme.SYSTEM else self.theme

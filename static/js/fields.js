@@ -10,5 +10,8 @@ on("keydown", "form", (form, event) => {
   if (!isOneLine && !event.target.matches("textarea")) return;
   if (!isOneLine && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
-  if (!event.repeat) form.requestSubmit(form.querySelector("button:not([type=button])"));
+  const button = form.querySelector("button:not([type=button])");
+  // What counts as soon as it is chosen is not sent once more.
+  const isSent = button || (form.getAttribute("hx-trigger") ?? "submit").includes("submit");
+  if (!event.repeat && isSent) form.requestSubmit(button);
 });

@@ -22,6 +22,7 @@ import "./popovers.js";
 import "./model_picker.js";
 import "./settings.js";
 import "./page.js";
+import "./appearance.js";
 import "./focus.js";
 import "./sidebar.js";
 import "./live.js";
