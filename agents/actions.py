@@ -20,6 +20,7 @@ from agents.config.store import delete_agent as delete_file
 from agents.engine import alternatives, persistence
 from agents.engine.available_tools import same_json
 from agents.engine.handlers import OPTIONS, with_chosen_model
+from agents.engine.known_models import demand_model
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.subagents import GONE, ancestors, deliver
 from agents.errors import Conflict, Invalid, NotFound
@@ -133,6 +134,8 @@ def start_turn(
     check_text(text)
     demand_no_helper(conversation, by)
     turn = queue_turn(conversation, kind, chain=chain)
+    if kind_of(by) == PERSON:
+        demand_model(turn)
     more: dict[str, object] = {} if wire is None else {"wire": wire}
     message = persistence.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}

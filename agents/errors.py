@@ -4,6 +4,7 @@ Refused
 ├── Invalid      422  what was sent cannot be used
 │   └── TooLarge 422  … because it is too big
 ├── Conflict     409  the state refuses; `current_version` names the version that stands
+│   └── NoModel  409  … because the model that is to answer does not exist
 ├── Stale        412  it was read before somebody else changed it
 ├── NotFound     404  there is no such thing, or not for this person
 ├── Forbidden    403  this person may not
@@ -48,6 +49,10 @@ class Conflict(Refused):
     def __init__(self, sentence: str, current_version: int | None = None) -> None:
         super().__init__(sentence)
         self.current_version = current_version
+
+
+class NoModel(Conflict):
+    pass
 
 
 class Stale(Refused):

@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from agents.config.store import AgentRecord, read_agent
 from agents.engine.subagents import DEEPEST
 from agents.errors import NotFound
-from agents.llm.catalog import model_problem
+from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared
 from console.exceeded_limits import ExceededLimit, used_up
@@ -80,6 +80,11 @@ class ConversationState:
     def model_problem(self) -> str:
         """Why its model cannot answer, as far as is known; nothing is asked for this."""
         return model_problem(*self.model_in_use) if self.agent else ""
+
+    @cached_property
+    def missing_model(self) -> str:
+        """That its provider has no such model: then what is said to it is not sent."""
+        return missing_model(*self.model_in_use) if self.model_problem else ""
 
     @property
     def asks_for_model(self) -> bool:

@@ -273,6 +273,20 @@ def model_problem(provider: str, model: str) -> str:
         return f"There is no provider “{name}”: choose another, or add it in Settings > Models."
     if sentence := lacks(endpoint):
         return sentence
+    if not (missing := missing_model(provider, model)):
+        return ""
+    how = "choose another"
+    if endpoint.provider == "ollama":
+        how = f"run ollama pull {model[:100]}, or choose another"
+    return f"{missing}: {how}."
+
+
+def missing_model(provider: str, model: str) -> str:
+    """That the provider has said that it has no such model; empty if it may be there."""
+    try:
+        endpoint = resolve(provider)
+    except Invalid:
+        return ""
     known = known_provider(endpoint.provider, endpoint.base_url)
     if endpoint.provider == "demo" or (known and not known.lists_all):
         return ""
@@ -282,10 +296,7 @@ def model_problem(provider: str, model: str) -> str:
     ).first()
     if row is None or is_listed(row, endpoint, model):
         return ""
-    how = "choose another"
-    if endpoint.provider == "ollama":
-        how = f"run ollama pull {model[:100]}, or choose another"
-    return f"There is no model {model[:100]} at {endpoint.label}: {how}."
+    return f"There is no model {model[:100]} at {endpoint.label}"
 
 
 def is_listed(row: ProviderListing, endpoint: Endpoint, model: str) -> bool:

@@ -173,13 +173,15 @@ async def of_conversation(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(await in_db(draw_notes, request, pk))
 
 
-def draw_notes(request: HttpRequest, pk: int) -> str:
+def draw_notes(request: HttpRequest, pk: int, *, is_refused: bool = False) -> str:
     """Nothing for a conversation that was deleted meanwhile: its page is told so by the socket."""
     try:
         now = read_state(own_conversation(request, pk).pk)
     except (Http404, Conversation.DoesNotExist):
         return ""
-    context = {"now": now, "conversation": now.conversation, "checked": True}
+    is_refused = is_refused and bool(now.missing_model)
+    about = {"now": now, "conversation": now.conversation}
+    context = {**about, "checked": True, "is_refused": is_refused}
     return "".join(
         replace(name, render_to_string(f"conversation/_{file}.html", context))
         for name, file in (("agent-note", "agent_note"), ("heading", "heading"))

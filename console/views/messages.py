@@ -12,7 +12,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
 from agents.engine.subagents import ancestors
-from agents.errors import Refused
+from agents.errors import NoModel, Refused
 from agents.models import Conversation, Lane, Message, ToolCall
 from console import alternatives, chat_commands
 from console.call_display import result_of
@@ -20,6 +20,7 @@ from console.components import partial
 from console.file_diffs import diff_of
 from console.form_parsing import expected, number
 from console.htmx import is_htmx, own_conversation, seen_by, verb
+from console.views.first_run import draw_notes
 from plans import actions as plan_actions
 
 
@@ -40,8 +41,11 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
             asking=number(request.POST.get("asking")),
             question=number(request.POST.get("question")),
         )
-    except Refused:
+    except Refused as refusal:
         actions.save_draft(conversation, text, seen_by(request))
+        if isinstance(refusal, NoModel) and is_htmx(request):  # the note above the box says so
+            notes = draw_notes(request, conversation.pk, is_refused=True)
+            return HttpResponse(notes, status=refusal.status)
         raise
     if result.conversation.pk == conversation.pk:
         return None

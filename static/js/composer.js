@@ -96,8 +96,9 @@ function giveBack(text, isLost) {
 
 function nameLost(sentence, isLost = false) {
   const alert = byId("say-alert");
+  if (!sentence && !lost.length) return; // the note above the box says why
   const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
-  alert.replaceChildren(`${sentence.replace(/\.$/, "")}${named.length ? ":" : ""}${named.join(",")}. `);
+  alert.replaceChildren(`${(sentence || "Not sent").replace(/\.$/, "")}${named.length ? ":" : ""}${named.join(",")}. `);
   if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
 }
 

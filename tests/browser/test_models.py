@@ -159,6 +159,15 @@ def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, un
     note = tab.page.get_by_role("alert").filter(has_text=sentence)
     expect(note).to_be_visible()
     assert violations(tab) == []
+    tab.expects("409")
+    tab.message.fill("Are you there?")
+    tab.page.keyboard.press("Enter")
+    kept = "There is no model model-eye at vendor. Nothing was sent, and your message is kept."
+    note = tab.page.get_by_role("alert").filter(has_text=kept)
+    expect(note).to_be_visible()
+    expect(tab.message).to_have_value("Are you there?")
+    expect(tab.log.get_by_role("article")).to_have_count(0)
+    assert violations(tab) == []
     note.get_by_role("button", name="Choose a model").click()
     expect(tab.page.get_by_role("combobox", name="Find a model")).to_be_focused()
     tab.page.keyboard.press("Escape")
