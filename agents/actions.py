@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from pydantic import JsonValue
 
-from agents import events, search
+from agents import attachments, events, search
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
 from agents.config.ownership import disown
@@ -89,6 +89,7 @@ def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
     for turn in open_turns(conversation):
         request_stop(turn, by)
     deliver(conversation, GONE, failed=True)
+    attachments.forget(conversation, attachments.attached_to(conversation.pk))
     conversation.delete()
     wake_after_commit()  # who runs a turn of it sees that the row is gone
 
@@ -100,8 +101,9 @@ def open_turns(conversation: Conversation, lane: str | None = None) -> list[Turn
     return list(turns.select_related("conversation").order_by("pk"))
 
 
-def check_text(text: str) -> None:
-    if not text.strip():
+def check_text(text: str, files: attachments.Files = ()) -> None:
+    """Files say enough without a word."""
+    if not text.strip() and not files:
         raise Invalid("Write a message first.")
     if len(text) > LONGEST_MESSAGE:
         raise Invalid(
@@ -125,23 +127,26 @@ def start_turn(
     wire: str | None = None,
     meta: dict[str, object] | None = None,
     chain: str = "",
+    files: attachments.Files = (),
 ) -> tuple[Message, Turn]:
     """A person's message and the turn that will answer it, queued behind those before it.
 
     `wire` is what the model gets to read where that is not the text itself; `chain` is thought
-    with instead of the one that agent.json names.
+    with instead of the one that agent.json names; `files` are those it brings along.
     """
-    check_text(text)
+    check_text(text, files)
     demand_no_helper(conversation, by)
     turn = queue_turn(conversation, kind, chain=chain)
     if kind_of(by) == PERSON:
         demand_model(turn)
     more: dict[str, object] = {} if wire is None else {"wire": wire}
+    if files:
+        more["attachments"] = list(files)
     message = persistence.add_message(
         turn, "user", Message.Kind.TEXT, text, meta={**(meta or {}), **more}
     )
     # The first line of the first message, without a command's name; never a model's invention.
-    lines = (text if wire is None else wire).splitlines()
+    lines = (text if wire is None else wire).splitlines() + [each["name"] for each in files]
     title = next((line.strip() for line in lines if line.strip()), "")
     if first_title.update(conversation=conversation.pk, title=title[:LONGEST_TITLE]):
         search.index_title(conversation.pk, title[:LONGEST_TITLE])
@@ -226,9 +231,10 @@ def stop_reply(conversation: Conversation, by: Actor) -> Turn | None:
 def keep_unsent(conversation: Conversation, queued: list[Turn]) -> None:
     """Queued messages after a stop go back to the composer: all of them, in the order they were
     sent in. They are kept beside the draft, which pages go on saving without having seen them."""
-    sent = Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq")
-    texts = sent.values_list("text", "meta__comments")  # comments go back to their subtasks
-    text = "\n\n".join(text for text, comments in texts if text.strip() and not comments)
+    sent = list(Message.objects.filter(turn__in=queued, role=Message.Role.USER).order_by("seq"))
+    attachments.give_back(conversation, attachments.of_messages(sent))
+    typed = [each.text for each in sent if not each.meta.get("comments")]  # those go back elsewhere
+    text = "\n\n".join(text for text in typed if text.strip())
     seq = max((drop_queued(turn) for turn in queued), default=0)
     if not text:
         return
@@ -252,6 +258,7 @@ def discard_queued(message: Message, by: Actor) -> None:
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
         raise Conflict("This message has already gone out.")
     drop_queued(turn)
+    attachments.forget(message.conversation, message.attachments)
 
 
 @transaction.atomic

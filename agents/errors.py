@@ -8,7 +8,8 @@ Refused
 ├── Stale        412  it was read before somebody else changed it
 ├── NotFound     404  there is no such thing, or not for this person
 ├── Forbidden    403  this person may not
-└── RateLimited  429  … so often; Retry-After says when again
+├── RateLimited  429  … so often; Retry-After says when again
+└── DiskFull     507  there is no room on the server's disk
 
 Interruption          a turn leaves its loop before it is through
 ├── TurnLost          somebody else has it
@@ -73,6 +74,10 @@ class RateLimited(Refused):
     def __init__(self, sentence: str, wait: int) -> None:
         super().__init__(sentence)
         self.headers = {"Retry-After": str(wait)}
+
+
+class DiskFull(Refused):
+    status = 507
 
 
 class Interruption(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from agents import actions as talk
+from agents.attachments import Files
 from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
@@ -59,7 +60,7 @@ def send_anew(
     turn: Turn, message: Message, edited: str | None, by: str, model: str = ""
 ) -> ChatResult:
     text = message.text if edited is None else edited
-    talk.check_text(text)
+    talk.check_text(text, message.attachments)
     conversation = by_key(Conversation, turn.conversation_id, lock=True)
     if conversation is None:
         raise Conversation.DoesNotExist
@@ -70,24 +71,28 @@ def send_anew(
     if model:  # for this reply; the conversation's row keeps its own
         conversation.provider, conversation.model = talk.model_named(model)
     seq = actions.leave_alternative(conversation, turn, by)
-    result = send(conversation, text, by, turn.chain, beside=bool(message.meta.get("beside")))
+    is_beside = bool(message.meta.get("beside"))
+    result = send(conversation, text, by, turn.chain, message.attachments, beside=is_beside)
     if result.turn is None:
         raise Conflict(result.notice)
     alternatives.choose(result.turn, seq)
     return result
 
 
-def send(c: Conversation, text: str, by: str, chain: str, *, beside: bool) -> ChatResult:
-    """As it would be read in the message box; what no reply answers is refused."""
+def send(
+    c: Conversation, text: str, by: str, chain: str, files: Files, *, beside: bool
+) -> ChatResult:
+    """As it would be read in the message box, with the same files; what no reply answers is
+    refused."""
     if command := COMMAND.match(text):
         if command.group(1).lower() != "plan":
             raise Conflict(A_COMMAND)
         goal = command.group(2) or ""
         if not goal.strip():
             raise Invalid("Say what you want after /plan.")
-        return plan_command(c, text, goal, by, chain, beside=beside)
+        return plan_command(c, text, goal, by, chain, beside=beside, files=files)
     plan, goal = active_plan_and_goal(c.pk)
     is_word = approves(text) or cancels(text) or nearly_approves(text)
     if is_word and (goal or (plan is not None and plan.is_open)):
         raise Conflict(A_WORD)
-    return answer(c, text, by, SeenOnPage(), chain)
+    return answer(c, text, by, SeenOnPage(), chain, files)

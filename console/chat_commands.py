@@ -6,12 +6,14 @@ Commands act at once; anything else is read for what it means here and now.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from agents import actions as talk
-from agents import events
+from agents import attachments, events
+from agents.attachments import Files
 from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
@@ -93,14 +95,15 @@ def handle_message(
     unsaved: bool = False,
     asking: int | None = None,
     question: int | None = None,
+    attached: Iterable[int] = (),
 ) -> ChatResult:
     """Take in a message. `seen` is the plan and version that the person had before them.
 
     `unsaved` says that an editor with changes was open there, `asking` with which message a plan
     was being asked for, `question` which call asked the person (0 for none, None where the door
-    does not say).
+    does not say). Files that are `attached` go with what a model reads; a command, a yes or a no
+    leaves them in the message box, which is that of the new conversation after /new.
     """
-    talk.check_text(text)
     talk.demand_no_helper(conversation, by)
     with transaction.atomic(savepoint=False):
         count_message(conversation.owner_id)
@@ -108,15 +111,25 @@ def handle_message(
         if locked is None:
             raise Conversation.DoesNotExist
         conversation = locked
+        files = attachments.claim(conversation, attached)
+        talk.check_text(text, files)
         if command := COMMAND.match(text):
-            return run_command(conversation, text, command.group(1).lower(), command.group(2), by)
-        return handle_intent(conversation, text, by, SeenOnPage(seen, unsaved, asking, question))
+            name, rest = command.group(1).lower(), command.group(2)
+            result = run_command(conversation, text, name, rest, by, files)
+        else:
+            on_page = SeenOnPage(seen, unsaved, asking, question)
+            result = handle_intent(conversation, text, by, on_page, files)
+        if not result.message.attachments:
+            attachments.give_back(result.conversation, files)
+        return result
 
 
-def run_command(c: Conversation, text: str, name: str, rest: str | None, by: str) -> ChatResult:
+def run_command(
+    c: Conversation, text: str, name: str, rest: str | None, by: str, files: Files
+) -> ChatResult:
     """Commands act at once, are never queued and never reach the model."""
     if name == "plan":
-        return plan_command(c, text, rest or "", by)
+        return plan_command(c, text, rest or "", by, files=files)
     message = typed(c, text, by, name)
     if name == "clear":  # the view and the model's memory begin after this; nothing is deleted
         ended = actions.clear(c, by)
@@ -142,7 +155,9 @@ def notice_ended(c: Conversation, ended: list[Plan], where: str) -> None:
         talk.add_message(c, Message.Kind.NOTICE, f"Ended: {titles}. {where}")
 
 
-def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> ChatResult:
+def handle_intent(
+    c: Conversation, text: str, by: str, seen: SeenOnPage, files: Files
+) -> ChatResult:
     """An open question comes first, whatever the words.
 
     The gate's words count only as the whole message and only where they fit.
@@ -151,8 +166,8 @@ def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> Chat
     plan, asked = active if active and active.is_open else None, bool(goal)
     asking = asking_plan(plan) if plan and not seen.is_another(plan) else None
     if plan and asking and seen.question in (None, question_call(plan)):
-        message = typed(c, text, by, "answer", stays=True)
-        actions.answer_question(asking, text, by)
+        message = typed(c, text, by, "answer", stays=True, files=files)
+        actions.answer_question(asking, text, by, files)
         return ChatResult(message, None, c)
     cancels = approval_phrases.cancels(text)
     if refusal := misplaced(text, seen, active, asked):
@@ -165,10 +180,12 @@ def handle_intent(c: Conversation, text: str, by: str, seen: SeenOnPage) -> Chat
             return start(c, text, by, plan, seen)
         if not plan.is_confirmed and approval_phrases.nearly_approves(text):
             return with_refusal(c, typed(c, text, by, "nearly"), Conflict(NEARLY))
-    return answer(c, text, by, seen)
+    return answer(c, text, by, seen, files=files)
 
 
-def answer(c: Conversation, text: str, by: str, seen: SeenOnPage, chain: str = "") -> ChatResult:
+def answer(
+    c: Conversation, text: str, by: str, seen: SeenOnPage, chain: str = "", files: Files = ()
+) -> ChatResult:
     """A message for the agent; its turn is about the plan that the person saw.
 
     `chain` is thought with in place of the agent's.
@@ -178,9 +195,10 @@ def answer(c: Conversation, text: str, by: str, seen: SeenOnPage, chain: str = "
     if plan is None and not asked:
         mode = read_agent(c.agent_id).file.plan
         if mode.enabled and mode.enforce:  # every task is planned, not only those of /plan
-            return ask(c, text, text, by, chain)
+            return ask(c, text, text, by, chain, files=files)
     waits = asked or (plan is not None and not plan.is_confirmed)
-    message, turn = talk.start_turn(c, text, by, "plan" if waits else "chat", chain=chain)
+    kind = "plan" if waits else "chat"
+    message, turn = talk.start_turn(c, text, by, kind, chain=chain, files=files)
     if asked and (request := requested_by(c.pk)) is not None:
         join(turn, request)
     elif about := seen.plan.plan_id if seen.plan else plan.pk if plan else None:
@@ -271,9 +289,13 @@ def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
     return seen.plan.version
 
 
-def typed(c: Conversation, text: str, by: str, command: str, *, stays: bool = False) -> Message:
+def typed(
+    c: Conversation, text: str, by: str, command: str, *, stays: bool = False, files: Files = ()
+) -> Message:
     """A message that no model answers; it `stays` where it decided about a plan."""
     meta: dict[str, object] = {"command": command}
+    if files:
+        meta["attachments"] = list(files)
     kind, role = Message.Kind.TEXT, "user"
     return talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
 
@@ -292,7 +314,14 @@ def with_refusal(c: Conversation, message: Message, refusal: Refused) -> ChatRes
 
 
 def plan_command(
-    c: Conversation, text: str, goal: str, by: str, planner: str = "", *, beside: bool = False
+    c: Conversation,
+    text: str,
+    goal: str,
+    by: str,
+    planner: str = "",
+    *,
+    beside: bool = False,
+    files: Files = (),
 ) -> ChatResult:
     """`planner` is a chain other than the agent's; `beside` leaves an open plan alone."""
     agent = read_agent(c.agent_id).file
@@ -304,7 +333,7 @@ def plan_command(
         return with_notice(c, typed(c, text, by, "plan"), notice, link="/settings/agents/")
     if not goal.strip():
         return with_notice(c, typed(c, text, by, "plan"), describe_plan(c), open_plan=True)
-    return ask(c, text, goal, by, planner, beside=beside)
+    return ask(c, text, goal, by, planner, beside=beside, files=files)
 
 
 @transaction.atomic
@@ -322,10 +351,19 @@ def ask_beside(c: Conversation, goal: str, by: str) -> ChatResult:
 
 @transaction.atomic
 def ask(
-    c: Conversation, text: str, goal: str, by: str, planner: str, *, beside: bool = False
+    c: Conversation,
+    text: str,
+    goal: str,
+    by: str,
+    planner: str,
+    *,
+    beside: bool = False,
+    files: Files = (),
 ) -> ChatResult:
     meta: dict[str, object] = {"command": "plan"}
-    message, turn = talk.start_turn(c, text, by, "plan", wire=goal, meta=meta, chain=planner)
+    message, turn = talk.start_turn(
+        c, text, by, "plan", wire=goal, meta=meta, chain=planner, files=files
+    )
     actions.request_plan(c, goal, by, message, beside=beside)
     return ChatResult(message, turn, c)
 

@@ -24,6 +24,12 @@ def number(text: str | None, digits: int = 9) -> int | None:
     return int(text) if text and is_one else None
 
 
+def numbers(text: str) -> list[int]:
+    """Numbers with commas between them; what is none is left out."""
+    found = (number(part, EVENT) for part in text.split(","))
+    return [each for each in found if each is not None]
+
+
 def expected(request: HttpRequest, version: str = "version") -> Expected | None:
     """What the form names; None unless it names both. `version` is the name of its field."""
     plan, seen = number(request.POST.get("plan")), number(request.POST.get(version))

@@ -17,6 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from agents.events import MOST_READ, read_after
 from agents.models import Message
 from agents.statements import prepared
+from console.attachments import files_of
 from console.call_progress import running_calls
 from console.components import append, partial, remove, replace
 from console.conversation_state import ConversationState, read_state
@@ -42,6 +43,7 @@ STATE = {
     "status": "conversation/_status.html",
     "alarm": "conversation/_alarm.html",
     "agent-note": "conversation/_agent_note.html",
+    "attachments": "conversation/_attachments.html",
     "actions": "conversation/_actions.html",
     "heading": "conversation/_heading.html",
     "cursor": "conversation/_cursor.html",
@@ -221,6 +223,8 @@ class Thread:
 
     def message(self, message: Message) -> SafeString:
         extra: dict[str, object] = {"message": message, "cleared": self.cleared}
+        if message.attachments:
+            extra["files"] = files_of(self.now.conversation, message.attachments)
         if plan := message.meta.get("closing") or message.meta.get("plan"):
             extra["card"] = self.plan(int(plan))
         if message.turn_id in self.now.waiting_turns and not self.cleared:

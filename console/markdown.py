@@ -1,8 +1,8 @@
 """What a model wrote, as HTML that can do nothing but be read.
 
 The text is parsed with HTML switched off, then everything that is not on a short list is removed:
-no ids but those of footnotes, no styles, no attributes that a script listens to, no images from
-elsewhere.
+no ids but those of footnotes, no styles, no attributes that a script listens to, no images but
+those of the workspace.
 
 What one text may cost is bounded: blocks that would take too long are shown as they were typed.
 markdown-it-py is linear in almost everything; what is not (brackets, images, CDATA, padded tables,
@@ -37,6 +37,7 @@ from agents.models import Message
 from console import formulas
 from console.components import component
 from console.footnotes import environment, footnotes
+from console.workspace_images import picture_address
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
 MOST_CHARACTERS = 200_000  # that are parsed in one text
@@ -61,7 +62,7 @@ IN_A_GROUP = r'<span class="formula" role="group" aria-label="Formula" tabindex=
 TABLE = '<div class="table" role="group" aria-label="Table" tabindex="0"><table>'
 TAGS = {"p", "br", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote"}
 TAGS |= {"hr", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "input", "sup"}
-TAGS |= formulas.TAGS
+TAGS |= {"img"} | formulas.TAGS
 DIRECTED = {"p", "h3", "h4", "h5", "h6", "blockquote"}
 ATTRIBUTES = {"code": {"class"}, "span": {"class"}, "ul": {"class"}, **formulas.ATTRIBUTES}
 ATTRIBUTES |= {
@@ -71,6 +72,7 @@ ATTRIBUTES |= {
     "td": {"class", "dir"},
     "th": {"class", "dir"},
     "input": {"checked"},
+    "img": {"src", "alt", "class", "loading"},
 }
 ATTRIBUTES |= {tag: {"dir"} for tag in DIRECTED}
 FORCED = {"input": {"type": "checkbox", "disabled": "", "aria-label": "Task"}}
@@ -102,11 +104,16 @@ LANGUAGES = {
 }
 
 
-def render(text: str, *, live: bool = False) -> SafeString:
-    """Safe HTML. Text that is still growing is shown without colouring its code."""
-    html = drawn.get((text, live))
+def render(text: str, *, live: bool = False, files: str = "") -> SafeString:
+    """Safe HTML. Text that is still growing is shown without colouring its code.
+
+    `files` is the address under which pictures of the workspace are shown; without one they are
+    named.
+    """
+    key = text, live, files
+    html = drawn.get(key)
     if html is None:
-        html = drawn[text, live] = "".join(rendered(text, live))
+        html = drawn[key] = "".join(rendered(text, live, files))
     return mark_safe(html)
 
 
@@ -164,7 +171,7 @@ def as_typed(text: str) -> SafeString:
     return component("as_typed", text=text)
 
 
-def rendered(text: str, live: bool) -> Iterator[str]:
+def rendered(text: str, live: bool, files: str = "") -> Iterator[str]:
     """What can be afforded as markdown, the other blocks as they were typed."""
     for is_affordable, blocks in groupby(affordable(text), key=lambda pair: pair[0]):
         piece = "".join(block for _, block in blocks)
@@ -172,7 +179,7 @@ def rendered(text: str, live: bool) -> Iterator[str]:
             yield as_typed(piece)
             continue
         html = nh3.clean(
-            (GROWING if live else FINISHED).render(piece, environment(piece)),
+            (GROWING if live else FINISHED).render(piece, environment(piece) | {"files": files}),
             tags=TAGS,
             attributes=ATTRIBUTES,
             set_tag_attribute_values=FORCED,
@@ -250,12 +257,12 @@ def finish(state: StateCore) -> None:
         if style := token.attrs.pop("style", ""):
             token.attrSet("class", str(style).removeprefix("text-align:"))
         if token.type == "inline" and token.children:
-            token.children = list(linked(state.md, token.children))
+            token.children = list(linked(state.md, token.children, state.env.get("files", "")))
 
 
-def linked(parser: MarkdownIt, tokens: Sequence[Token]) -> Iterator[Token]:
+def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[Token]:
     """An image would be fetched from elsewhere by reading: a link with its description stands
-    for it. Bare addresses become links."""
+    for it, unless it is a picture of the workspace. Bare addresses become links."""
     in_link = False
     for token in tokens:
         if token.type in ("link_open", "link_close"):
@@ -263,7 +270,10 @@ def linked(parser: MarkdownIt, tokens: Sequence[Token]) -> Iterator[Token]:
         if token.type == "image":
             address = str(token.attrGet("src") or "")
             words = "".join(child.content for child in token.children or ()) or address or "Image"
-            if in_link or not WEB.match(address):
+            if picture := picture_address(address, files):
+                attributes = {"src": picture, "alt": words, "class": "picture", "loading": "lazy"}
+                yield Token("picture", "img", 0, attrs=dict(attributes), level=token.level)
+            elif in_link or not WEB.match(address):
                 yield text_token(words, token.level)
             else:
                 yield from link_tokens(address, words, token.level)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote, urlsplit
 
@@ -12,6 +13,7 @@ from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
 
+from agents.attachments import LARGEST, TOO_LARGE
 from console.auth import browsers
 
 View = Callable[[HttpRequest], HttpResponse]
@@ -21,6 +23,8 @@ POLICY = (
     "frame-ancestors 'none'; form-action 'self'"
 )
 MOST_BYTES = 4 * 1024 * 1024
+# The one body that may be longer: a file, which is read piece by piece (agents/attachments.py).
+UPLOAD = re.compile(r"/(?:c|api/conversations)/[0-9]+/attachments")
 REFUSALS = {
     400: "This request holds a null character.",
     422: "This request holds a null character.",
@@ -69,8 +73,8 @@ def readable(get_response: View) -> View:
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if declared_length(request) > MOST_BYTES:
-            return refusal(413)
+        if declared_length(request) > most_bytes(request.path):
+            return refusal(413, request.path)
         if (request.encoding or "utf-8").lower() not in ("utf-8", "utf8"):
             return refusal(415)
         is_api = request.path.startswith("/api/")
@@ -87,14 +91,23 @@ def readable(get_response: View) -> View:
     return middleware
 
 
+def most_bytes(path: str, most: int = MOST_BYTES) -> int:
+    """How long a request to this address may be."""
+    return LARGEST if UPLOAD.fullmatch(path) else most
+
+
 def declared_length(request: HttpRequest) -> int:
     declared = request.META.get("CONTENT_LENGTH") or "0"
     return int(declared) if declared.isdecimal() and len(declared) < 19 else 0
 
 
-def refusal(status: int) -> HttpResponse:
+def refusal(status: int, path: str = "") -> HttpResponse:
     """In words; for the API, the middleware around this one puts them into its shape."""
-    return HttpResponse(REFUSALS[status], "text/plain; charset=utf-8", status)
+    return HttpResponse(refusal_words(status, path), "text/plain; charset=utf-8", status)
+
+
+def refusal_words(status: int, path: str) -> str:
+    return TOO_LARGE if status == 413 and UPLOAD.fullmatch(path) else REFUSALS[status]
 
 
 def session_required(get_response: View) -> View:

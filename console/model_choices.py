@@ -12,6 +12,7 @@ from agents.engine.handlers import CHOSEN
 from agents.errors import Invalid
 from agents.llm import catalog, discovery
 from agents.llm.catalog import Listing
+from agents.llm.lessons import lessons_for
 from agents.llm.model_info import ModelInfo
 from agents.llm.providers import lacks, resolve
 from agents.models import Conversation
@@ -114,6 +115,34 @@ def chosen_by(owner_id: int) -> list[ModelName]:
     """The models that a person has chosen for conversations, the latest first."""
     chosen = Conversation.objects.filter(owner=owner_id).exclude(model="")
     return list(chosen.order_by("-updated_at").values_list("provider", "model")[:LOOKED_AT])
+
+
+def sees_images(provider: str, model: str) -> bool | None:
+    """None where nobody knows: then it is tried."""
+    with suppress(Invalid):
+        endpoint = resolve(provider)
+        if lessons_for(endpoint, model).is_blind:
+            return False
+        info = catalog.model_info(endpoint, model)
+        return info.sees_images if info else None
+    return None
+
+
+def seeing_model(now: ConversationState) -> tuple[str, str]:
+    """A model that sees images, as provider/model and by its name: one used lately, one of the same
+    provider, or any; empty where none is listed."""
+    provider = now.model_in_use[0]
+    recent = [name for name in recent_models(now, LOOKED_AT) if sees_images(*name)]
+    listed = [
+        (place.provider, model.id)
+        for place in discovery.found_in(known_listings()).places
+        for model in place.models
+        if model.sees_images
+    ]
+    same = [name for name in listed if name[0] == provider]
+    for name in (*recent, *same, *listed):
+        return "/".join(name), name_of_model(*name)
+    return "", ""
 
 
 def can_answer(provider: str, model: str) -> bool:

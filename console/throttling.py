@@ -1,8 +1,9 @@
-"""How often somebody may try to sign in, send messages, have servers tested and call the API.
+"""How often somebody may try to sign in, send messages, attach files, have servers tested and call
+the API.
 
-Sign-ins, messages and tests are counted in the database, so every process counts the same. Calls
-of the API cost no write: each web process counts those it answers, and n processes allow n times
-as many.
+Sign-ins, messages, files and tests are counted in the database, so every process counts the same.
+Calls of the API cost no write: each web process counts those it answers, and n processes allow n
+times as many.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ MOST_CALLERS = 10_000  # of the API whose calls are remembered
 GUESSING = "Too many wrong passwords: wait {}, then try again."
 TALKING = "You have sent {} messages within a minute: wait {}, then go on."
 TESTING = "You have had {} servers asked within a minute: wait {}, then go on."
+UPLOADING = "You have attached {} files within a minute: wait {}, then go on."
 CALLING = "You have called the API too often: wait {}, then go on."
 
 
@@ -92,12 +94,17 @@ def wait_of(row: Tally, free: int, now: datetime) -> int:
     return max(0, ceil(wait - (now - row.since).total_seconds()))
 
 
-# Messages and tests: one more write beside those that a message makes anyway.
+# Messages, files and tests: one more write beside those that a message makes anyway.
 
 
 def count_message(user_id: int) -> None:
     """One message, command or goal of a person's. Raises RateLimited."""
     count_one(f"messages:{user_id}", settings.MESSAGES_PER_MINUTE, TALKING)
+
+
+def count_upload(user_id: int) -> None:
+    """One file that a person attaches. Raises RateLimited."""
+    count_one(f"uploads:{user_id}", settings.UPLOADS_PER_MINUTE, UPLOADING)
 
 
 def count_test(user_id: int) -> None:

@@ -16,7 +16,7 @@ from agents.db import AWAY, in_db
 from agents.engine import persistence
 from agents.engine.available_tools import AvailableTools, available_tools
 from agents.engine.handlers import Instruction, handler_of, refresh_config
-from agents.engine.images import load_images
+from agents.engine.images import load_images, with_images_of
 from agents.engine.prompt import (
     NEVER_DROPPED,
     last_reply_id,
@@ -257,7 +257,8 @@ def messages_around_prompt(step: Step) -> tuple[list[ChatMessage], list[ChatMess
         prompt = new_prompt(step)
     if prompt is None:
         return step.work.opening, own_messages(step.turn)
-    asked: ChatMessage = {"role": "user", "content": prompt["text"]}
+    said = step.work.opening[-1] if step.work.opening else {}
+    asked: ChatMessage = {"role": "user", "content": with_images_of(str(prompt["text"]), said)}
     at = int(str(prompt["at"]))
     before = own_messages(step.turn, until=at) if prompt["by_template"] else []
     return [*step.work.opening[:-1], *before, asked], own_messages(step.turn, after=at)

@@ -1,19 +1,42 @@
-"""Images in results of tools: named by their key until it is known which of them are sent."""
+"""Images in results of tools and in messages of a person: named by their key until it is known
+which of them are sent."""
 
 from __future__ import annotations
 
-from agents.llm.images import Part, image_part, parts_of
+from collections.abc import Iterable, Sequence
+
+from agents.llm.images import Part, image_part, parts_of, text_part
 from agents.llm.request import ChatMessage
-from agents.models import Attachment, StoredImage
+from agents.models import AttachedFile, Attachment, StoredImage
 
 MOST_IMAGES = 8  # of a request, the newest ones
 STORED = "stored_image"
+ATTACHED_FILES = "Attached files, in the workspace"
 
 
-def with_images(text: str, images: list[StoredImage]) -> object:
-    """The content of a tool's message: its text, and behind it the images, if there are any."""
+def with_images(text: str, images: Iterable[StoredImage | AttachedFile]) -> object:
+    """The content of a message: its text, and behind it the images, if there are any."""
     named = [{"type": STORED, STORED: image["attachment"]} for image in images]
-    return [{"type": "text", "text": text}, *named] if named else text
+    return [text_part(text), *named] if named else text
+
+
+def with_files(text: str, files: Sequence[AttachedFile]) -> object:
+    """A person's message: the text, where its files lie, and the images among them."""
+    return with_images(text_with_files(text, files), [each for each in files if "width" in each])
+
+
+def text_with_files(text: str, files: Sequence[AttachedFile]) -> str:
+    """By their paths, so that a model can read them with the file tools."""
+    if not files:
+        return text
+    paths = ", ".join(f"{each['path']} ({each['size']:,} bytes)" for each in files)
+    return f"{text}\n\n{ATTACHED_FILES}: {paths}".strip()
+
+
+def with_images_of(text: str, message: ChatMessage) -> object:
+    """Another text with the images that came with this message."""
+    named = [part for part in parts_of(message) if part["type"] == STORED]
+    return [text_part(text), *named] if named else text
 
 
 def images_in(messages: list[ChatMessage]) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from decimal import Decimal
@@ -17,6 +17,7 @@ from agents import events, search
 from agents.actors import Actor
 from agents.errors import TurnLost, TurnStopped, TurnWaits
 from agents.models import (
+    AttachedFile,
     Attachment,
     Conversation,
     FileChange,
@@ -291,6 +292,24 @@ def stored_image(conversation_id: int, image: Image) -> StoredImage:
         "width": image.width,
         "height": image.height,
     }
+
+
+def show_images(call: ToolCall, files: Iterable[AttachedFile]) -> None:
+    """Those of a person's files that models can be shown, as images of the call's result."""
+    images: list[StoredImage] = [
+        {
+            "attachment": each["attachment"],
+            "media_type": each["media_type"],
+            "size": each["size"],
+            "width": each["width"],
+            "height": each["height"],
+        }
+        for each in files
+        if "width" in each
+    ]
+    if images:
+        call.images = images
+        store(call, "images")
 
 
 def close_call(call: ToolCall, state: str, result: str) -> None:

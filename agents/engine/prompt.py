@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 
 from agents.engine.handlers import Instruction, Offer
-from agents.engine.images import images_in, with_images
+from agents.engine.images import images_in, with_files, with_images
 from agents.llm.catalog import window_for
 from agents.llm.images import IMAGE_TOKENS
 from agents.llm.request import CHARACTERS_PER_TOKEN, ChatMessage
 from agents.models import Lane, Message, ToolCall, Turn
+from agents.models.conversation import attachments_in
 from agents.statements import one_of, prepared
 
 NO_RESULT = "Interrupted before it reported back. Its effect is unknown: look before you repeat it."
@@ -222,7 +223,7 @@ def chat_messages(message: StoredMessage, calls: list[ToolCall]) -> list[ChatMes
     """The message itself; nothing where there is nothing in it."""
     text = str(message.meta.get("wire", message.text))
     if message.role == "user":
-        return [{"role": "user", "content": text}]
+        return [{"role": "user", "content": with_files(text, attachments_in(message.meta))}]
     entry: ChatMessage = {"role": "assistant", "content": text or None}
     if calls:
         entry["tool_calls"] = [function_call(call) for call in calls]

@@ -16,6 +16,7 @@ from agents.chains.template import (
     text_of,
 )
 from agents.errors import TurnFailed
+from agents.llm.images import text_alone
 from agents.llm.request import ChatMessage
 from agents.models import Message, ToolSource, Turn
 
@@ -36,7 +37,7 @@ class Work:
     @property
     def input(self) -> str:
         """What the chain was started with: the last thing said before it began."""
-        return str(self.opening[-1].get("content") or "") if self.opening else ""
+        return str(text_alone(self.opening[-1]).get("content") or "") if self.opening else ""
 
 
 @dataclass

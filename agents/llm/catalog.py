@@ -196,7 +196,7 @@ def listed_models(provider: str, address: str, name: str) -> QuerySet[ListedMode
 def model_info(endpoint: Endpoint, model: str) -> ModelInfo | None:
     """What the provider has said of this model; None while it has said nothing."""
     if endpoint.provider == "demo":
-        return None
+        return ModelInfo(model, sees_images=False)
     where = {"provider": endpoint.provider, "address": endpoint.base_url}
     for name in names_of(endpoint, model):
         if rows := listed_models.models(**where, name=name):

@@ -9,7 +9,7 @@ from agents.models.access import (
     SigninToken,
     Tally,
 )
-from agents.models.conversation import Attachment, Conversation, Event, Message
+from agents.models.conversation import AttachedFile, Attachment, Conversation, Event, Message
 from agents.models.integrations import (
     ListedModel,
     ModelLesson,
@@ -24,6 +24,7 @@ from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall
 __all__ = [
     "AgentOwner",
     "ApiToken",
+    "AttachedFile",
     "Attachment",
     "BrowserSession",
     "Conversation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict, cast
 
 from django.conf import settings
 from django.db import models
@@ -18,11 +18,27 @@ class GivenBack(TypedDict):
     text: str
 
 
+class AttachedFile(TypedDict):
+    """A file that a person has attached: the key of its Attachment, and what can be said of it.
+
+    Only what a model can be shown has a width and a height.
+    """
+
+    attachment: int
+    name: str
+    path: str  # in the agent's workspace
+    media_type: str
+    size: int  # bytes
+    width: NotRequired[int]  # pixels
+    height: NotRequired[int]
+
+
 class Conversation(models.Model):
     """A thread of messages with one agent. `seq` counts its events, without gaps.
 
     `draft` is what the message box of a page held, `given_back` what stops have put into it that no
-    page has saved yet; up to `draft_seq` the draft holds it.
+    page has saved yet; up to `draft_seq` the draft holds it. `attached` are the files that the next
+    message brings along.
     `provider` and `model` answer here in place of the agent's own, if they are set.
     With `deleted_at` it does not exist for anybody; it can be taken back until it is purged.
     """
@@ -33,6 +49,9 @@ class Conversation(models.Model):
     draft = fields.TextField(blank=True)
     draft_seq = models.PositiveBigIntegerField(default=0, db_default=0)
     given_back: models.Field[list[GivenBack], list[GivenBack]] = fields.JSONField(
+        default=list, db_default=[]
+    )
+    attached: models.Field[list[AttachedFile], list[AttachedFile]] = fields.JSONField(
         default=list, db_default=[]
     )
     seq = models.PositiveBigIntegerField(default=0)
@@ -120,16 +139,28 @@ class Message(models.Model):
     def __str__(self) -> str:
         return f"{self.role}: {self.text[:40]}"
 
+    @property
+    def attachments(self) -> list[AttachedFile]:
+        """The files that a person has sent with it, in their order."""
+        return attachments_in(self.meta)
+
+
+def attachments_in(meta: dict[str, object]) -> list[AttachedFile]:
+    return cast("list[AttachedFile]", meta.get("attachments") or [])
+
 
 class Attachment(models.Model):
-    """Bytes that belong to a conversation, such as a picture in a tool's result.
+    """A picture in a tool's result, or a file that a person has attached to a message.
 
-    The row that shows them names the key.
+    The row that shows it names the key. A person's file lies in the agent's workspace at `path`;
+    `data` are the bytes of a picture as models and pages are shown it, nothing for other files.
     """
 
     conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="attachments")
     media_type = fields.CharField(max_length=100)
     data = models.BinaryField()
+    name = fields.CharField(max_length=200, blank=True, default="", db_default="")
+    path = fields.CharField(max_length=300, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

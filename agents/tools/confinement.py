@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from django.conf import settings
 
@@ -27,6 +31,8 @@ DEEPEST = 40  # folders below the one where a walk begins
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.part")
+ABANDONED_AFTER = 60 * 60  # seconds without another byte
 REASONS = {
     errno.ENOENT: "does not exist",
     errno.ENOTDIR: "does not exist, or a part of it is not a folder",
@@ -37,7 +43,13 @@ REASONS = {
     errno.ENXIO: "is not an ordinary file",
 }
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
 Parts = tuple[str, ...]
+
+
+class NoRoom(ToolFailed):
+    """The disk is full."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +133,58 @@ class Workspace:
             os.stat(name, dir_fd=parent, follow_symlinks=False)
             return True
         return False
+
+    def add(self, folder: str, name: str, pieces: Iterable[bytes]) -> str:
+        """A new file in a folder, which is made if need be; gives its name.
+
+        That is another one where the name is taken: nothing is replaced. The file appears whole or
+        not at all, also when the pieces end in an exception.
+        """
+        with self.folder(self.locate(folder), folder, make=True) as parent:
+            remove_abandoned(parent)
+            temporary = f".{secrets.token_hex(8)}.part"
+            with translated_errors(folder):
+                handle = os.open(temporary, NEW_FILE, 0o600, dir_fd=parent)
+            try:
+                with os.fdopen(handle, "wb") as file, translated_errors(f"{folder}/{name}"):
+                    os.fchmod(handle, 0o666 & ~umask.persons())
+                    file.writelines(pieces)
+                    file.flush()
+                    os.fsync(handle)
+                with translated_errors(f"{folder}/{name}"):
+                    free = take_free_name(parent, name)
+                    os.replace(temporary, free, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                os.unlink(temporary, dir_fd=parent)
+                raise
+            os.fsync(parent)
+            return free
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to be read piece by piece; the caller closes it."""
+        with self.parent_of(path) as (parent, name):
+            handle = os.open(name, FILE, dir_fd=parent)
+            file = os.fdopen(handle, "rb")
+            try:
+                self.check_plain(os.fstat(handle), path)
+            except BaseException:
+                file.close()
+                raise
+            return file
+
+    def holds(self, path: str) -> bool:
+        """Whether there is a file that may be read."""
+        try:
+            with self.parent_of(path) as (parent, name):
+                self.check_plain(os.stat(name, dir_fd=parent, follow_symlinks=False), path)
+        except ToolFailed:
+            return False
+        return True
+
+    def remove(self, path: str) -> None:
+        """A file that has gone already is no failure."""
+        with suppress(ToolFailed), self.parent_of(path) as (parent, name):
+            os.unlink(name, dir_fd=parent)
 
     def is_folder(self, path: str) -> bool:
         if not self.locate(path):
@@ -212,6 +276,29 @@ class Workspace:
         return links
 
 
+def take_free_name(folder: int, name: str) -> str:
+    """The name, or it with a number; an empty file holds it against everybody else's."""
+    stem, dot, ending = name.rpartition(".")
+    if not stem:
+        stem, dot, ending = name, "", ""
+    for number in count(1):
+        free = name if number == 1 else f"{stem}-{number}{dot}{ending}"
+        with suppress(FileExistsError):
+            os.close(os.open(free, NEW_FILE, 0o600, dir_fd=folder))
+            return free
+    raise AssertionError
+
+
+def remove_abandoned(folder: int) -> None:
+    """What is left of files whose writing was cut off by the end of the process."""
+    for name in os.listdir(folder):
+        if UNFINISHED.fullmatch(name):
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if status.st_mtime < time.time() - ABANDONED_AFTER:
+                    os.unlink(name, dir_fd=folder)
+
+
 @contextmanager
 def translated_errors(path: str) -> Iterator[None]:
     """Turns an error of the system into one sentence about the path."""
@@ -219,7 +306,8 @@ def translated_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = REASONS.get(error.errno or 0) or f"failed: {os.strerror(error.errno or 0)}"
-        raise ToolFailed(f"{display_path(path)} {reason}.") from None
+        refusal = NoRoom if error.errno in NO_ROOM else ToolFailed
+        raise refusal(f"{display_path(path)} {reason}.") from None
 
 
 def display_path(path: str) -> str:

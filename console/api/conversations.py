@@ -126,7 +126,9 @@ def say(request: HttpRequest, id: int, body: NewMessage) -> Status[Document]:
     if body.plan is not None and body.plan_version is not None:
         seen = Expected(body.plan, body.plan_version)
     with transaction.atomic():
-        result = chat_commands.handle_message(conversation, body.text, by, seen)
+        result = chat_commands.handle_message(
+            conversation, body.text, by, seen, attached=body.attachments
+        )
         if isinstance(result.refused, VersionConflict):
             raise result.refused
     return Status(202, accepted(result))

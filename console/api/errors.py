@@ -13,9 +13,10 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 from ninja.parser import Parser
 
+from agents.attachments import TOO_LARGE
 from agents.errors import Conflict, Invalid, Refused, Stale
 from agents.sanitize import fault_of
-from console.middleware import declared_length
+from console.middleware import UPLOAD, declared_length, most_bytes
 from plans.expected_version import VersionConflict
 
 MOST_BYTES = 2 * 1024 * 1024
@@ -139,8 +140,8 @@ def plain_errors(get_response: View) -> View:
     def middleware(request: HttpRequest) -> HttpResponseBase:
         if not request.path.startswith("/api/"):
             return get_response(request)
-        if declared_length(request) > MOST_BYTES:
-            return problem(413)
+        if declared_length(request) > most_bytes(request.path, MOST_BYTES):
+            return problem(413, TOO_LARGE if UPLOAD.fullmatch(request.path) else "")
         response = get_response(request)
         kind = response.headers.get("Content-Type", "")
         if response.status_code < 400 or kind.startswith("application/json"):

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, JsonValue
 from agents.engine.alternatives import alternatives_of
 from agents.models import Conversation, Message, ToolCall
 from console.api.fields import ModelName, NotBlank
+from console.attachments import ShownFile, files_of
 from console.call_images import CallImage, images_of
 from console.chat_commands import ChatResult
 from plans.queries import active_plan_id
@@ -125,6 +126,24 @@ class FileChangeShape(Schema):
     new_size: int
 
 
+class AttachmentShape(Schema):
+    """A file of the agent's workspace at `path`; `url` is a path of this server.
+
+    What models can be shown has a width and a height, in pixels. `removed` is one that is not in
+    the workspace any more.
+    """
+
+    id: int
+    name: str
+    path: str
+    media_type: str
+    size: int
+    width: int | None
+    height: int | None
+    removed: bool = Field(alias="is_gone")
+    url: str = Field(alias="address")
+
+
 class ToolCallShape(Schema):
     """`progress` is what the tool said last of how far it is, while it runs; `change` what
     write_file or edit_file did to the file."""
@@ -168,7 +187,12 @@ class MessageShape(Schema):
     alternative: AlternativeShape | None
     model: str | None
     created_at: datetime
+    attachments: list[AttachmentShape]
     tool_calls: list[ToolCallShape]
+
+    @staticmethod
+    def resolve_attachments(row: Message) -> list[ShownFile]:
+        return files_of(row.conversation, row.attachments) if row.attachments else []
 
     @staticmethod
     def resolve_alternative(row: Message) -> object:
@@ -196,13 +220,20 @@ def with_alternatives(conversation: Conversation, rows: Iterable[Message]) -> li
 
 
 class MessageEdit(Body):
+    """The files that came with the message stay with it."""
+
     text: NotBlank
 
 
 class NewMessage(Body):
-    """`plan` and `plan_version` are what was read: words approve only together with both."""
+    """`plan` and `plan_version` are what was read: words approve only together with both.
 
-    text: NotBlank
+    `attachments` are the ids of files that stand in the message box; they say enough without a
+    text.
+    """
+
+    text: str = ""
+    attachments: Annotated[list[int], Field(max_length=100)] = []
     plan: int | None = None
     plan_version: int | None = None
 

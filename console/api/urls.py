@@ -7,6 +7,7 @@ from ninja import NinjaAPI
 
 from console.api import (
     agents,
+    attachments,
     chains,
     conversations,
     errors,
@@ -35,6 +36,8 @@ errors.install(api)
 # Patterns are tried in this order: what is asked most stands first.
 api.add_router("/conversations", conversations.router)
 api.add_router("/conversations", events.router)
+api.add_router("/conversations", attachments.conversations)
+api.add_router("/attachments", attachments.router)
 api.add_router("/messages", messages.router)
 api.add_router("/agents", agents.router)
 api.add_router("/tool-calls", conversations.tool_calls)

@@ -34,6 +34,7 @@ from console.middleware import LOAD_AGAIN, page_of
 P = ParamSpec("P")
 R = TypeVar("R")
 
+BODY = "planside.body"  # in the scope: the file that the body of a request is
 THREADS = 8
 # Seconds a request waits for a thread before it gets an extra one: whoever occupies all of them
 # that long asks a slow server for something, and must not keep others from working.
@@ -61,6 +62,9 @@ class Pages(ASGIHandler):
             body = await self.read_body(receive)
         except RequestAborted:
             return
+        if BODY in scope:
+            body.close()
+            body = scope.pop(BODY)
         with closing(body):
             set_script_prefix(get_script_prefix(scope))
             request, response = self.create_request(scope, body)

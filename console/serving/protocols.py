@@ -4,7 +4,9 @@
   open for ever. A head and a body have a deadline, and a peer has a limit of unfinished requests.
   What follows a whole request (replies, long polls, live tails, sockets) has no deadline.
 * Twisted keeps a whole body before Django hears of the request, so the limit of its size is counted
-  here: by the length that is declared, and by what comes where none is.
+  here: by the length that is declared, and by what comes where none is. A file that is attached may
+  be longer; some come at once at most. Daphne would then read it into memory: what came is given on
+  as the file on disk that it is.
 * Twisted keeps whatever is written to a socket until the other side reads. A page in a sleeping
   laptop reads nothing, while a reply goes on at 25 frames a second. Such a socket is dropped; the
   page comes back and is sent the state as it is then.
@@ -17,7 +19,8 @@ import logging
 import time
 from collections import defaultdict
 from contextlib import suppress
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 from autobahn.exception import Disconnected
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -28,7 +31,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
-from console.middleware import MOST_BYTES, REFUSALS
+from console.middleware import MOST_BYTES, UPLOAD, most_bytes, refusal_words
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +39,15 @@ HEAD = 20.0  # seconds from its first byte to its last
 BODY = 30.0  # seconds, and more for what has come
 LEAST_SPEED = 4096  # bytes a second: 4 MB may take a quarter of an hour
 MOST_UNFINISHED = 500  # connections of one peer whose request is not whole yet
+MOST_UPLOADS = 50  # bodies longer than MOST_BYTES that are coming or being read
 MOST_RECEIVED = 4096  # bytes of a message from a page
 MOST_UNREAD = 2 * 1024 * 1024  # bytes kept for one socket, beside the frame that was sent last
 
+MANY_UPLOADS = "Too many files are being uploaded at the moment; try again in a minute."
+REFUSED_LINES = {
+    413: b"413 Content Too Large",
+    503: b"503 Service Unavailable\r\nRetry-After: 60",
+}
 LATE = b"The request did not come in time."
 ANSWER = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
@@ -119,24 +128,42 @@ class DeadlineChannel(Untyped):  # type: ignore[misc]
         return time.monotonic()
 
 
+uploads: set[BoundedRequest] = set()
+
+
 class BoundedRequest(WebRequest):  # type: ignore[misc]
-    """A request of at most MOST_BYTES."""
+    """A request of at most MOST_BYTES, or a file of as many as may be attached."""
 
     received = 0
     content_types: list[bytes] | None = None
     is_refused = False
+    content: Any
+    body: BinaryIO | None = None  # in place of `content`, where it is a file
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802
         super().gotLength(length)
-        if length is not None and length > MOST_BYTES:
-            self.refuse()
+        if length is not None:
+            self.check_size(length)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
         self.received += len(data)
-        if self.received > MOST_BYTES and not self.is_refused:
-            self.refuse()
+        self.check_size(self.received)
         if not self.is_refused:
             super().handleContentChunk(data)
+
+    def check_size(self, size: int) -> None:
+        if self.is_refused or size <= MOST_BYTES:
+            return
+        if size > most_bytes(self.address):
+            self.refuse(413)
+        elif self not in uploads and len(uploads) >= MOST_UPLOADS:
+            self.refuse(503)
+        else:
+            uploads.add(self)
+
+    @property
+    def address(self) -> str:
+        return bytes(self.channel._path).partition(b"?")[0].decode("latin-1")
 
     def requestReceived(self, *line: bytes) -> None:  # noqa: N802
         """Hide the content type from Twisted, which would parse each form on the loop, in vain."""
@@ -149,15 +176,29 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
         self.requestHeaders.removeHeader(b"Daphne-Root-Path")
         if self.content_types:
             self.requestHeaders.setRawHeaders(b"Content-Type", self.content_types)
-        return None if self.is_refused else super().process()
+        if self.is_refused:
+            return None
+        if UPLOAD.fullmatch(self.path.decode("latin-1")):
+            self.content.seek(0)
+            self.body, self.content = self.content, BytesIO()
+        return super().process()
 
-    def refuse(self) -> None:
-        """Answer 413 and hang up, without waiting for the rest."""
+    def finish(self) -> None:
+        uploads.discard(self)
+        super().finish()
+
+    def connectionLost(self, reason: Failure) -> None:  # noqa: N802
+        uploads.discard(self)
+        super().connectionLost(reason)
+
+    def refuse(self, status: int) -> None:
+        """Answer and hang up, without waiting for the rest."""
         self.is_refused = True
-        kind, body = b"text/plain; charset=utf-8", REFUSALS[413].encode()
-        if bytes(self.channel._path).startswith(b"/api/"):
-            kind, body = b"application/json", json.dumps({"detail": REFUSALS[413]}).encode()
-        head = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\n"
+        sentence = MANY_UPLOADS if status == 503 else refusal_words(status, self.address)
+        kind, body = b"text/plain; charset=utf-8", sentence.encode()
+        if self.address.startswith("/api/"):
+            kind, body = b"application/json", json.dumps({"detail": sentence}).encode()
+        head = b"HTTP/1.1 %s\r\nConnection: close\r\n" % REFUSED_LINES[status]
         fields = b"Content-Type: %s\r\nContent-Length: %d\r\n\r\n" % (kind, len(body))
         self.channel.transport.write(head + fields + body)
         self.channel.loseConnection()

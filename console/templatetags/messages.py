@@ -10,12 +10,15 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from agents.models import Lane, Message, ToolCall
+from console.attachments import Tray
 from console.call_display import CallDrawing, call_status, draw_call, is_shell, result_of
 from console.call_images import images_of
 from console.components import component
-from console.conversation_state import agent_name
+from console.conversation_state import ConversationState, agent_name
 from console.file_diffs import diff_of
+from console.markdown import render
 from console.thread import visible_calls
+from console.workspace_images import files_base
 
 # What a message of each kind looks like; any other is a text.
 MESSAGE_TEMPLATES = {
@@ -66,6 +69,18 @@ def command(message: Message) -> SafeString | str:
     """What a person typed; the name of a command stands out."""
     match = COMMAND.match(message.text) if message.meta.get("command") else None
     return component("command", name=match[1]) + escape(match[2]) if match else message.text
+
+
+@register.filter
+def tray(now: ConversationState) -> Tray:
+    """What stands attached in the message box."""
+    return Tray(now)
+
+
+@register.filter
+def reply(message: Message) -> SafeString:
+    """What the model wrote, with the pictures of its workspace."""
+    return render(message.text, files=files_base(message.conversation_id))
 
 
 @register.filter

@@ -18,7 +18,7 @@ from console import alternatives, chat_commands
 from console.call_display import result_of
 from console.components import partial
 from console.file_diffs import diff_of
-from console.form_parsing import expected, number
+from console.form_parsing import expected, number, numbers
 from console.htmx import is_htmx, own_conversation, seen_by, verb
 from console.views.first_run import draw_notes
 from plans import actions as plan_actions
@@ -40,6 +40,7 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
             unsaved="unsaved" in request.POST,
             asking=number(request.POST.get("asking")),
             question=number(request.POST.get("question")),
+            attached=numbers(request.POST.get("attachments", "")),
         )
     except Refused as refusal:
         actions.save_draft(conversation, text, seen_by(request))

@@ -11,7 +11,9 @@ from django.db.models import Max
 from django.utils import timezone
 
 from agents.actors import Actor
+from agents.attachments import Files
 from agents.engine import persistence
+from agents.engine.images import text_with_files
 from agents.engine.lifecycle import LONGEST_WAIT, requeue, reset_retries
 from agents.engine.steps import last_text, result_of
 from agents.engine.subagents import add_message_at_top, parent_waits
@@ -104,15 +106,18 @@ def ask_question(turn: Turn, question: str, by: Actor) -> None:
 
 @operation("answer_question")
 @transaction.atomic
-def answer_question(plan: Plan, text: str, by: Actor) -> Plan:
-    """The person's answer becomes the result of the call that asked; the turn goes on."""
+def answer_question(plan: Plan, text: str, by: Actor, files: Files = ()) -> Plan:
+    """The person's answer, with its files, becomes the result of the call that asked; the turn
+    goes on."""
     plan = lock_plan(plan)
     asking = [t for t in run_turns_of(plan) if t.waiting_for == Turn.WaitingFor.QUESTION]
     if not asking:
         raise Conflict("The plan has no open question.")
     for turn in asking:
         for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
-            persistence.close_call(call, ToolCall.State.DONE, f"The person answered: {text}")
+            answer = f"The person answered: {text_with_files(text, files)}"
+            persistence.show_images(call, files)
+            persistence.close_call(call, ToolCall.State.DONE, answer)
         requeue(turn)
     settle_run(plan)
     record_event(plan, "run.resumed", by)

@@ -1,4 +1,5 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
+import { dismissAll, refuse, takeFiles, whenUp } from "./attachments.js";
 import { always, atStart, byId, on } from "./dom.js";
 import { inTurn } from "./queue.js";
 import { headers, send, show } from "./requests.js";
@@ -27,6 +28,8 @@ let taken = savedAt;
 let lost = [];
 /** Messages whose answer has not come. */
 const onTheirWay = new Set();
+/** Messages that wait for their files, and those behind them, in order: {values, files, bubble}. */
+let waiting = [];
 
 atStart(() => {
   if (!form) return;
@@ -41,7 +44,7 @@ atStart(() => {
   addEventListener("pagehide", () => isUnsaved && leave());
   document.addEventListener("planside:leaving", gather);
   takeLeft();
-  window.takeHeldMessages?.().forEach(say);
+  for (const text of window.takeHeldMessages?.() ?? []) say(text);
   if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
 });
 
@@ -58,33 +61,111 @@ function onKey(event) {
 function onSubmit(event) {
   event.preventDefault();
   const text = box.value;
+  const files = takeFiles();
   box.value = "";
   hideMenu();
-  if (text.trim()) say(text);
+  if (!text.trim() && !files.count) return;
+  dismissAll();
+  say(text, files);
 }
 
 /** Messages go one after the other, each with the plan and version that its sender saw. */
-function say(text) {
+function say(text, files = takeFiles()) {
   clearTimeout(saving);
   isUnsaved = false;
   const values = { ...Object.fromEntries(new FormData(form)), text };
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
+  if (files.waitsFor() || waiting.length) return hold(values, files);
   onTheirWay.add(values);
-  return inTurn("composer", () => post(values));
+  return inTurn("composer", () => post(values, files));
 }
 
-async function post(values) {
+async function post(values, files) {
   sending += 1;
-  const answer = await send(form.action, values);
+  const ids = await files.isUp();
+  const answer = await send(form.action, { ...values, attachments: ids.join(",") });
   if (answer.isLeaving) return;
   onTheirWay.delete(values);
   await show(answer);
   sending -= 1;
+  files.release();
   if (!answer.ok) return giveBack(values.text, answer.error);
   byId("log").scrollTop = 0;
   nameLostAgain();
   if (typed()) saveSoon();
 }
+
+// A message whose files are on their way stands above the box, and in the draft
+
+async function hold(values, files) {
+  const message = { values, files, bubble: byId("held-form").content.firstElementChild.cloneNode(true) };
+  const own = message.bubble.querySelector(".own-message");
+  own.textContent = values.text.trim();
+  own.hidden = !own.textContent;
+  message.bubble.querySelector(".message-attachments").append(...files.names.map(chip));
+  waiting.push(message);
+  byId("held").append(message.bubble);
+  count();
+  saveSoon();
+  const ids = await files.isUp();
+  message.isUp = true;
+  if (!waiting.includes(message)) return;
+  if (!ids) {
+    takeBack(message);
+    refuse("Not sent: a file was not uploaded.");
+  }
+  sendWaiting();
+}
+
+const chip = (textContent) => Object.assign(document.createElement("span"), { className: "file-chip", textContent });
+
+/** What is up goes, in order, up to the first that is not. */
+function sendWaiting() {
+  while (waiting[0]?.isUp) {
+    const { values, files, bubble } = waiting.shift();
+    bubble.remove();
+    onTheirWay.add(values);
+    inTurn("composer", () => post(values, files));
+  }
+  count();
+}
+
+function count() {
+  let files = 0;
+  for (const message of waiting) {
+    files += message.files.waitsFor();
+    message.bubble.querySelector(".unsent span").textContent = whenUp(files);
+  }
+}
+
+function leaveOut(message) {
+  waiting = waiting.filter((each) => each !== message);
+  message.bubble.remove();
+}
+
+function takeBack(message) {
+  leaveOut(message);
+  message.files.release();
+  box.value = joined(message.values.text, box.value);
+  saveSoon();
+}
+
+const heldAt = (button) => waiting.find(({ bubble }) => bubble.contains(button));
+
+on("click", "[data-edit-held]", (button) => {
+  takeBack(heldAt(button));
+  box.focus();
+  sendWaiting();
+});
+
+on("click", "[data-discard-held]", (button) => {
+  const message = heldAt(button);
+  leaveOut(message);
+  message.files.discard();
+  saveSoon();
+  box.focus();
+  sendWaiting();
+});
 
 /** It stands in the box again; beside what was typed meanwhile it is named instead. */
 function giveBack(text, isLost) {
@@ -136,7 +217,7 @@ function saveSoon() {
   saving = setTimeout(saveDraft, DRAFT_PAUSE);
 }
 
-const typed = () => [...lost, box.value].filter(Boolean).join("\n\n");
+const typed = () => [...lost, ...waiting.map(({ values }) => values.text), box.value].filter(Boolean).join("\n\n");
 
 /** Never before a message that was sent earlier, which empties the draft. What is refused is older
  * than what another page has saved since a stop: it is saved again when this page shows that. */

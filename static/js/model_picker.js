@@ -85,7 +85,7 @@ on("click", "#model-picker [data-look-again]", () => {
   draw("anew");
 });
 
-async function choose({ model, name }) {
+export async function choose({ model, name }) {
   const address = again;
   picker.hidePopover();
   if (address) return askAgain(address, model);

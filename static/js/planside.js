@@ -13,6 +13,7 @@ import "./editor.js";
 import "./comments.js";
 import "./clashes.js";
 import "./drag.js";
+import "./attachments.js";
 import "./composer.js";
 import "./approvals.js";
 import "./whole_text.js";

@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
 
+from agents.attachments import take_in
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
 from agents.db import in_db
@@ -59,12 +60,12 @@ OWNED |= {"settings/account/sessions/": "session", "settings/account/tokens/": "
 OWNED |= {"calls/": "call"}
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
-ROWS = {"message", "call", "plan", "attempt_id", "turn"}
-NAMES = {"key", "n", "source"}
+ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment"}
+NAMES = {"key", "n", "source", "path"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
-API_OWNED |= {"/api/messages/{id}": "message"}
+API_OWNED |= {"/api/messages/{id}": "message", "/api/attachments/{id}": "attachment"}
 API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
 API_FOR_EVERYBODY = {"POST /api/providers/{name}/test"}
 
@@ -90,6 +91,7 @@ def things_of(name, secret):
     made.images = [{"attachment": shot.pk, "media_type": "image/png", "size": len(shot.data)}]
     made.save()
     said = Message.objects.filter(conversation=own, role="user").first()
+    attached = take_in(own, f"{secret}.png", [png(3, 2)], name)
     create_token(user, secret)
     signed_in(user).get("/plans/")
     return SimpleNamespace(
@@ -102,6 +104,8 @@ def things_of(name, secret):
         message=said.pk,
         turn=said.turn_id,
         call=made.pk,
+        attachment=attached["attachment"],
+        path=attached["path"],
         attempt_id=Attempt.objects.filter(subtask__plan=plan).first().pk,
         child=Conversation.objects.get(parent_call__isnull=False, owner=user).pk,
         child_plan=Plan.objects.get(
@@ -293,7 +297,8 @@ def ask(client, operation, path, body=None, **headers):
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
-    rows = dict.fromkeys(("conversation", "plan", "call", "message"), 10**9)
+    tables = ("conversation", "plan", "call", "message", "attachment")
+    rows = dict.fromkeys(tables, 10**9)
     none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1)
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))

@@ -1,0 +1,187 @@
+"""Files that people attach, as pages and the API show them, and how they are served.
+
+Whoever owns the conversation gets them, and nobody else. A browser draws the pictures that models
+are shown too; every other file it is told to save, whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.urls import reverse
+from django.utils.http import content_disposition_header
+
+from agents import attachments
+from agents.attachments import PLAIN, Files, cannot_be_shown, workspace_of
+from agents.engine.images import MOST_IMAGES
+from agents.errors import Invalid, NotFound, Refused
+from agents.models import AttachedFile, Attachment, Conversation
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import Workspace
+from agents.tools.images import NotShown, image_of
+from console.call_images import HEADERS
+from console.conversation_state import ConversationState
+from console.model_choices import seeing_model, sees_images
+
+PIECE = 64 * 1024
+LARGEST_PICTURE = 10_000_000  # bytes of a picture of the workspace that a reply shows
+# A file of the workspace may be another one the next time.
+CHANGING = {**HEADERS, "Cache-Control": "private, no-cache"}
+PRIVATE = "Cookie, Authorization"  # whoever signs in next gets nothing out of the browser's cache
+
+
+@dataclass(frozen=True)
+class ShownFile:
+    """One attached file; `is_gone` is one that is not in the workspace any more."""
+
+    id: int
+    name: str
+    path: str
+    media_type: str
+    size: int
+    width: int | None
+    height: int | None
+    is_gone: bool = False
+
+    @property
+    def address(self) -> str:
+        return reverse("api:attachment", args=[self.id])
+
+    @property
+    def is_image(self) -> bool:
+        return self.width is not None
+
+    @property
+    def words(self) -> str:
+        return in_words(self.size)
+
+
+def shown(file: AttachedFile, *, is_gone: bool = False) -> ShownFile:
+    return ShownFile(
+        id=file["attachment"],
+        name=file["name"],
+        path=file["path"],
+        media_type=file["media_type"],
+        size=file["size"],
+        width=file.get("width"),
+        height=file.get("height"),
+        is_gone=is_gone,
+    )
+
+
+def files_of(conversation: Conversation, files: Files) -> list[ShownFile]:
+    """The files of a message, each with whether it is still there."""
+    if not files:
+        return []
+    workspace = workspace_or_none(conversation)
+    return [
+        shown(each, is_gone=not (workspace and workspace.holds(each["path"]))) for each in files
+    ]
+
+
+def workspace_or_none(conversation: Conversation) -> Workspace | None:
+    try:
+        return workspace_of(conversation)
+    except Refused:
+        return None
+
+
+def in_words(size: int) -> str:
+    """38 kB, 12.4 MB."""
+    if size < 1_000:
+        return "1 byte" if size == 1 else f"{size} bytes"
+    if size < 999_500:
+        return f"{size / 1_000:.0f} kB"
+    return f"{size / 1_000_000:.1f}".removesuffix(".0") + " MB"
+
+
+@dataclass(frozen=True)
+class Tray:
+    """What stands attached in the message box, and what the model will see of it."""
+
+    now: ConversationState
+
+    @cached_property
+    def files(self) -> list[ShownFile]:
+        return [shown(each) for each in self.now.conversation.attached]
+
+    @cached_property
+    def is_blind(self) -> bool:
+        """Whether there is a picture that the model gets the name of, and nothing else."""
+        has_images = any(each.is_image for each in self.files)
+        return has_images and sees_images(*self.now.model_in_use) is False
+
+    @cached_property
+    def other_model(self) -> tuple[str, str]:
+        """One that sees images, as provider/model and by its name; empty where none is known."""
+        return seeing_model(self.now)
+
+    @property
+    def too_many(self) -> int:
+        """How many of the pictures are more than a model is shown at a time."""
+        images = sum(each.is_image for each in self.files)
+        return 0 if self.is_blind else max(0, images - MOST_IMAGES)
+
+
+# Taking in and giving out
+
+
+def take_in(request: HttpRequest, conversation: Conversation, name: str, by: str) -> AttachedFile:
+    """The body of the request is the file itself."""
+    if request.content_type == "multipart/form-data":
+        raise Invalid("Send the file itself as the body of the request, not a form.")
+    return attachments.take_in(conversation, name, pieces_of(request), by)
+
+
+def pieces_of(request: HttpRequest) -> Iterator[bytes]:
+    while piece := request.read(PIECE):
+        yield piece
+
+
+def note_on(file: AttachedFile) -> str:
+    """What a person would not expect of it."""
+    if cannot_be_shown(file):
+        return f"{file['name']} cannot be shown to a model. It is attached as a file."
+    return ""
+
+
+def response_with(attachment: Attachment) -> HttpResponseBase:
+    """A picture to be drawn, any other file to be saved. Raises NotFound."""
+    if attachment.data:
+        return picture(bytes(attachment.data), attachment.name, HEADERS)
+    gone = NotFound(f"{attachment.name or 'The file'} was removed from the workspace.")
+    workspace = workspace_or_none(attachment.conversation)
+    if workspace is None or not attachment.path:
+        raise gone
+    try:
+        file = workspace.open(attachment.path)
+    except ToolFailed:
+        raise gone from None
+    response = FileResponse(
+        file, as_attachment=True, filename=attachment.name, content_type=PLAIN, headers=CHANGING
+    )
+    response.headers["Vary"] = PRIVATE
+    return response
+
+
+def workspace_picture(conversation: Conversation, path: str) -> HttpResponse:
+    """A picture that lies among the agent's files, as a reply shows it. Raises NotFound."""
+    try:
+        data = workspace_of(conversation).read(path, LARGEST_PICTURE)
+    except ToolFailed as fault:
+        raise NotFound(str(fault)) from None
+    return picture(data, path.rpartition("/")[2], CHANGING)
+
+
+def picture(data: bytes, name: str, headers: dict[str, str]) -> HttpResponse:
+    try:
+        image = image_of(data)
+    except NotShown as reason:
+        raise NotFound(f"This is no image that is shown. {reason}") from None
+    disposition = content_disposition_header(as_attachment=False, filename=name) or "inline"
+    headers = {**headers, "Content-Disposition": disposition, "Vary": PRIVATE}
+    return HttpResponse(image.data, content_type=image.media_type, headers=headers)

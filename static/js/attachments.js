@@ -1,0 +1,366 @@
+// Files for the next message: chosen, pasted or dropped, uploaded one by one, shown as tiles.
+//
+// The server draws the tiles of what has landed; here are those that are still on their way. What a
+// message has taken along is hidden until the server has taken it out of the message box.
+import { always, atStart, byId, on } from "./dom.js";
+import { choose } from "./model_picker.js";
+import { AWAY, headers, LOST, send, show, shown, signedOut } from "./requests.js";
+
+const MOST = 10;
+const LARGEST = 20_000_000; // bytes
+const UNDO = 10_000; // ms
+const MEGABYTE = 1_000_000;
+
+const field = byId("files");
+/** What is on its way, in order: {file, tile, request, isTaken, isFailed, id, ending}. */
+let uploads = [];
+/** Ids of tiles that a message has taken along, or that were removed a moment ago. */
+const hidden = new Set();
+
+atStart(() => {
+  if (!field) return;
+  field.addEventListener("change", () => {
+    attach([...field.files]);
+    field.value = "";
+    byId("say").focus();
+  });
+});
+
+on("click", "#attach", () => field.click());
+
+const tiles = () => [...document.querySelectorAll("#attachments [data-attachment]")];
+const idOf = (tile) => Number(tile.dataset.attachment);
+const isUnderWay = ({ isFailed, id }) => !isFailed && !id;
+
+always(hide);
+
+function hide() {
+  for (const tile of tiles()) tile.hidden = hidden.has(idOf(tile));
+  const count = uploads.filter((each) => isUnderWay(each) && !each.isTaken).length;
+  const hint = byId("uploading-hint");
+  if (hint) hint.textContent = whenUp(count);
+}
+
+export const whenUp = (count) =>
+  count > 1 ? `Sends when ${count} files are up` : "Sends when 1 file is up";
+
+// Sizes
+
+const rounded = (number) => String(Math.round(number * 10) / 10);
+
+function inWords(size) {
+  if (size < 1000) return size === 1 ? "1 byte" : `${size} bytes`;
+  return size < 999_500 ? `${Math.round(size / 1000)} kB` : `${rounded(size / MEGABYTE)} MB`;
+}
+
+function partInWords(loaded, size) {
+  if (size < 999_500) return `${Math.round(loaded / 1000)} of ${inWords(size)}`;
+  return `${rounded(loaded / MEGABYTE)} of ${inWords(size)}`;
+}
+
+// Taking files
+
+/** Those that can be attached begin to upload; each of the others is named in a sentence. */
+function attach(files, folders = []) {
+  for (const name of folders) refuse(`${name} is a folder; attach its files.`);
+  const fitting = files.filter((file) => {
+    if (!file.size) refuse(`${file.name} is empty.`);
+    if (file.size > LARGEST) refuse(`${file.name} has ${inWords(file.size)}; 20 MB is the most.`);
+    return file.size && file.size <= LARGEST;
+  });
+  const there = tiles().length + uploads.filter(({ id }) => !id).length;
+  const left = fitting.splice(Math.max(0, MOST - there));
+  if (left.length) {
+    const names = new Intl.ListFormat("en").format(left.map(({ name }) => name));
+    const were = left.length === 1 ? "was" : "were";
+    refuse(`${there + fitting.length + left.length} files; ${MOST} is the most. ${names} ${were} left out.`);
+  }
+  for (const file of fitting) add(file);
+}
+
+export function refuse(sentence) {
+  const note = byId("refusal-form").content.firstElementChild.cloneNode(true);
+  note.querySelector("span").textContent = sentence;
+  byId("refused-files").append(note);
+}
+
+/** What was said of the files of a message goes with that. */
+export const dismissAll = () => byId("refused-files").replaceChildren();
+
+on("click", "[data-dismiss]", (button) => {
+  const note = button.closest(".note");
+  const next = note.nextElementSibling ?? note.previousElementSibling;
+  note.remove();
+  (next?.querySelector("[data-dismiss]") ?? byId("say")).focus();
+});
+
+function add(file) {
+  const tile = byId("upload-form").content.firstElementChild.cloneNode(true);
+  const [name, size] = tile.querySelectorAll(".attachment-words > *");
+  name.textContent = name.title = file.name;
+  size.textContent = partInWords(0, file.size);
+  tile.querySelector("progress").ariaLabel = `Uploading ${file.name}`;
+  nameButton(tile, `Stop uploading ${file.name}`);
+  byId("uploads").append(tile);
+  const upload = { file, tile, isTaken: false, isFailed: false, id: 0 };
+  upload.ended = new Promise((resolve) => (upload.end = resolve));
+  uploads.push(upload);
+  hide();
+  start();
+}
+
+function nameButton(tile, words) {
+  const button = tile.querySelector("[data-stop-upload]");
+  button.ariaLabel = button.title = words;
+}
+
+// Uploading
+
+/** One after the other, so that they stand in the order in which they were chosen. */
+function start() {
+  const [first] = uploads.filter(isUnderWay);
+  if (first && !first.request) post(first);
+}
+
+function post(upload) {
+  const { file, tile } = upload;
+  const request = new XMLHttpRequest();
+  upload.request = request;
+  request.open("POST", `${field.dataset.attachUrl}?${new URLSearchParams({ name: file.name })}`);
+  for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
+  request.setRequestHeader("Content-Type", "application/octet-stream");
+  request.upload.addEventListener("progress", ({ loaded }) => {
+    const part = Math.min(loaded, file.size);
+    tile.querySelector("progress").value = part / file.size;
+    tile.querySelector(".meta").textContent = partInWords(part, file.size);
+  });
+  request.addEventListener("load", () => answered(upload));
+  request.addEventListener("error", () => fail(upload, ""));
+  request.send(file);
+}
+
+async function answered(upload) {
+  const { request, tile } = upload;
+  const response = {
+    headers: {
+      get: (name) => request.getResponseHeader(name),
+      has: (name) => request.getResponseHeader(name) !== null,
+    },
+  };
+  if (signedOut(response)) return;
+  const { status, responseText } = request;
+  const isSentence = (request.getResponseHeader("Content-Type") ?? "").startsWith("text/plain");
+  if (status === 200) {
+    upload.id = Number(request.getResponseHeader("Planside-Attachment"));
+    if (upload.isTaken) hidden.add(upload.id);
+    if (responseText) refuse(responseText);
+    await shown(response);
+    drop(upload, upload.id);
+  } else if ([404, 409, 413, 422].includes(status)) {
+    refuse(isSentence ? named(upload, responseText) : named(upload, "cannot be uploaded."));
+    drop(upload, 0);
+  } else fail(upload, isSentence ? responseText : status === 503 ? AWAY : "");
+  if (!tile.isConnected) start();
+}
+
+/** The sentence names the file, unless it does so already. */
+function named({ file }, sentence) {
+  return sentence.includes(file.name) ? sentence : `${file.name}: ${sentence[0].toLowerCase()}${sentence.slice(1)}`;
+}
+
+function fail(upload, sentence) {
+  const { tile, file } = upload;
+  upload.isFailed = true;
+  upload.request = null;
+  tile.removeAttribute("data-uploading");
+  tile.dataset.failed = "";
+  tile.querySelector(".meta").textContent = "Not uploaded";
+  tile.querySelector("progress").hidden = true;
+  tile.querySelector("[data-try-upload]").hidden = false;
+  nameButton(tile, `Remove ${file.name}`);
+  if (sentence) refuse(sentence);
+  else byId("status").textContent = `${file.name} was not uploaded. ${LOST}`;
+  hide();
+  upload.end(0);
+  start();
+}
+
+/** It has landed, or never will: the tile goes. */
+function drop(upload, id) {
+  const hadFocus = upload.tile.contains(document.activeElement);
+  uploads = uploads.filter((each) => each !== upload);
+  upload.tile.remove();
+  if (hadFocus) (byId(`attachment-${id}`)?.querySelector("button") ?? byId("say")).focus();
+  hide();
+  upload.end(id);
+}
+
+const uploadOf = (element) => uploads.find(({ tile }) => tile.contains(element));
+
+on("click", "[data-try-upload]", (button) => {
+  const upload = uploadOf(button);
+  const { tile, file } = upload;
+  upload.isFailed = false;
+  upload.ended = new Promise((resolve) => (upload.end = resolve));
+  delete tile.dataset.failed;
+  tile.dataset.uploading = "";
+  tile.querySelector("progress").hidden = false;
+  button.hidden = true;
+  nameButton(tile, `Stop uploading ${file.name}`);
+  tile.querySelector("[data-stop-upload]").focus();
+  hide();
+  start();
+});
+
+on("click", "[data-stop-upload]", (button) => stop(uploadOf(button)));
+
+function stop(upload) {
+  upload.request?.abort();
+  const next = neighbour(upload.tile);
+  drop(upload, 0);
+  next.focus();
+  start();
+}
+
+// Removing
+
+/** The next tile's button, else the one before it, else the text. */
+function neighbour(tile) {
+  const all = [...document.querySelectorAll(".attachment:not([hidden])")];
+  const at = all.indexOf(tile);
+  const next = all[at + 1] ?? all[at - 1];
+  return next?.querySelector(".icon-button") ?? byId("say");
+}
+
+on("keydown", ".attachment", (tile, event) => {
+  if (!["Delete", "Backspace"].includes(event.key)) return;
+  event.preventDefault();
+  tile.querySelector(".icon-button").click();
+});
+
+/** The one that can be had back: {tile, id, url, timer}. */
+let removed = null;
+
+on("click", "[data-remove-attachment]", (button) => {
+  removeForGood();
+  const tile = button.closest(".attachment");
+  const next = neighbour(tile);
+  const id = idOf(tile);
+  removed = { id, url: button.dataset.removeAttachment };
+  hidden.add(id);
+  hide();
+  next.focus();
+  const toast = byId("removed-file-form").content.firstElementChild.cloneNode(true);
+  toast.querySelector("span").textContent = `Removed ${tile.querySelector("b").textContent}.`;
+  byId("toast").replaceChildren(toast);
+  removed.timer = setTimeout(function end() {
+    if (toast.matches(":hover, :focus-within")) removed.timer = setTimeout(end, UNDO);
+    else removeForGood();
+  }, UNDO);
+});
+
+on("click", "[data-undo-removal]", () => {
+  const { id } = removed;
+  clearTimeout(removed.timer);
+  removed = null;
+  byId("toast").replaceChildren();
+  hidden.delete(id);
+  hide();
+  (byId(`attachment-${id}`)?.querySelector("button") ?? byId("say")).focus();
+});
+
+async function removeForGood() {
+  if (!removed) return;
+  const { id, url, timer } = removed;
+  removed = null;
+  clearTimeout(timer);
+  document.querySelector("[data-undo-removal]")?.closest(".note").remove();
+  const answer = await send(url, {});
+  await show(answer);
+  if (!answer.ok && answer.error) refuse(answer.error);
+  hidden.delete(id);
+  hide();
+}
+
+addEventListener("pagehide", () => {
+  if (removed) fetch(removed.url, { method: "POST", headers: headers(), keepalive: true });
+});
+
+// A message takes along what is here
+
+/** What goes with a message: `isUp()` gives the ids once all have landed, null where one did not. */
+export function takeFiles() {
+  const ids = tiles().map(idOf).filter((id) => !hidden.has(id));
+  const taken = uploads.filter((each) => isUnderWay(each) && !each.isTaken);
+  const names = [...tiles().filter((tile) => ids.includes(idOf(tile))), ...taken.map(({ tile }) => tile)];
+  for (const id of ids) hidden.add(id);
+  for (const upload of taken) {
+    upload.isTaken = true;
+    upload.tile.dataset.taken = "";
+  }
+  hide();
+  return {
+    count: ids.length + taken.length,
+    names: names.map((tile) => tile.querySelector("b").textContent),
+    waitsFor: () => taken.filter(isUnderWay).length,
+    isUp: async () => {
+      const ends = await Promise.all(taken.map((upload) => upload.ended));
+      return ends.includes(0) ? null : [...ids, ...ends];
+    },
+    release: () => {
+      for (const id of [...ids, ...taken.map((upload) => upload.id)]) hidden.delete(id);
+      for (const upload of taken) {
+        upload.isTaken = false;
+        delete upload.tile.dataset.taken;
+      }
+      hide();
+    },
+    discard: async () => {
+      for (const upload of taken.filter(isUnderWay)) stop(upload);
+      const landed = [...ids, ...taken.map(({ id }) => id)].filter(Boolean);
+      const urls = landed.map((id) => byId(`attachment-${id}`)?.querySelector("[data-remove-attachment]"));
+      for (const button of urls.filter(Boolean)) await show(await send(button.dataset.removeAttachment, {}));
+      for (const id of landed) hidden.delete(id);
+    },
+  };
+}
+
+on("click", "[data-use-model]", ({ dataset }) => choose({ model: dataset.useModel, name: dataset.name }));
+
+// Pasting and dropping
+
+document.addEventListener("paste", (event) => {
+  const { files, types } = event.clipboardData;
+  const isElsewhere = event.target.closest?.("input, textarea:not(#say), dialog");
+  if (!field || !files.length || isElsewhere || types.includes("text/plain")) return;
+  event.preventDefault();
+  attach([...files]);
+});
+
+const brings = (event) => field && event.dataTransfer?.types.includes("Files");
+const zone = byId("drop-zone");
+
+addEventListener("dragenter", (event) => {
+  if (brings(event)) zone.hidden = false;
+});
+addEventListener("dragover", (event) => {
+  if (!brings(event)) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = "copy";
+});
+addEventListener("dragleave", (event) => {
+  if (brings(event) && !event.relatedTarget) zone.hidden = true;
+});
+addEventListener("drop", (event) => {
+  if (!brings(event)) return;
+  event.preventDefault();
+  zone.hidden = true;
+  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
+  const files = [...event.dataTransfer.files];
+  const folders = files.filter((_file, index) => entries[index]?.isDirectory);
+  attach(
+    files.filter((file) => !folders.includes(file)),
+    folders.map(({ name }) => name),
+  );
+  byId("say").focus();
+});
