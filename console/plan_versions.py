@@ -12,8 +12,9 @@ from django.db.models import Q, QuerySet
 from agents.actors import AGENT, actor_of
 from agents.statements import prepared
 from console.status_labels import name_for
+from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
-from plans.models import SUBTASK_LABELS, Plan, PlanVersion
+from plans.models import SUBTASK_LABELS, Plan, PlanVersion, SubtaskComment
 from plans.text_diff import Op, TextRun, replace, words
 
 LABELS = {"title": "Title", "content": "Description", **SUBTASK_LABELS}
@@ -89,12 +90,24 @@ class Versions:
     @property
     def diff_rows(self) -> Iterator[Unchanged | ChangedSubtask]:
         """The rows, of which unchanged ones in a sequence are one."""
-        groups = groupby(self.diff.rows, key=lambda row: (row.change == Change.SAME, row.shift))
-        for (is_same, _), rows in groups:
-            if is_same:
+        groups = groupby(self.diff.rows, key=lambda row: (self.is_quiet(row), row.shift))
+        for (is_quiet, _), rows in groups:
+            if is_quiet:
                 yield Unchanged(list(rows))
             else:
-                yield from (ChangedSubtask(row) for row in rows)
+                yield from (ChangedSubtask(row, self.comments_on(row)) for row in rows)
+
+    @cached_property
+    def answered(self) -> dict[str, list[SubtaskComment]]:
+        """By subtask: the comments that what changed between the two came out of."""
+        return answered_between(self.plan, self.old.version, self.new.version)
+
+    def comments_on(self, row: SubtaskDiff) -> list[SubtaskComment]:
+        return self.answered.get(row.key) or self.answered.get(row.old_key) or []
+
+    def is_quiet(self, row: SubtaskDiff) -> bool:
+        """Nothing changed, and nobody asked for a change."""
+        return row.change == Change.SAME and not self.comments_on(row)
 
     @property
     def fields(self) -> list[tuple[str, list[TextRun]]]:
@@ -120,15 +133,22 @@ class Unchanged:
 
 @dataclass(frozen=True)
 class ChangedSubtask:
-    """A subtask that changed."""
+    """A subtask that changed, or was to change: then its comments stand beside what came of it."""
 
     row: SubtaskDiff
+    comments: list[SubtaskComment]
     is_same = False
+
+    @property
+    def is_untouched(self) -> bool:
+        return self.row.change == Change.SAME
 
     @property
     def words(self) -> str:
         row = self.row
         was = f", was {row.was}" if row.shift else ""
+        if self.is_untouched:
+            return f"Subtask {row.place}, unchanged{was}"
         if row.change == Change.ADDED:
             return f"Added as subtask {row.place}"
         if row.change == Change.REMOVED:

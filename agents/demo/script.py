@@ -78,6 +78,15 @@ def rendered(value: Any, facts: Facts) -> Any:
     return made
 
 
+def about_subtask(comment: re.Match[str]) -> str:
+    """A comment as if it were said in the message box: “drop this” names its subtask."""
+    place = f"subtask {comment['number']}"
+    said = reads("this_subtask").sub(
+        lambda found: f"{found[0].split()[0]} {place}", comment["said"]
+    )
+    return f"{said}\n"
+
+
 # What a request says.
 
 
@@ -149,7 +158,7 @@ class Changes:
         self.done: list[str] = []
         self.trouble: list[str] = []
         self.unclear: list[str] = []
-        text = reads("replan_words").sub("", text)
+        text = reads("comment").sub(about_subtask, reads("replan_words").sub("", text))
         for word, number in {**WORDS["ordinals"], "last": len(self.keys)}.items():
             ordinal = rf"\b(?:the )?{word} (?:sub-?task|step|one|item)\b"
             text = re.sub(ordinal, f"step {number}", text, flags=re.IGNORECASE)

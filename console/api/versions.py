@@ -17,7 +17,8 @@ from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
 from console.call_images import plan_markdown
 from plans import actions
-from plans.diff import Change, SubtaskDiff, diff
+from plans.comments import answered_between
+from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
 from plans.text_diff import Op, TextRun
 
@@ -64,6 +65,15 @@ class CountsShape(Schema):
     removed: int
 
 
+class AnsweredShape(Schema):
+    """A comment that this change came out of; `changed` tells whether its subtask did."""
+
+    subtask: str
+    text: str
+    answer: str
+    changed: bool
+
+
 class DiffShape(Schema):
     """`fields` are title, content and expected outcome of the plan where they were reworded.
 
@@ -77,6 +87,7 @@ class DiffShape(Schema):
     counts: CountsShape
     fields: dict[str, list[RunShape]]
     subtasks: list[RowShape]
+    comments: list[AnsweredShape]
 
 
 class GoingBack(Body):
@@ -115,7 +126,23 @@ def changes(
         "counts": changed.counts,
         "fields": {each.field: each.runs for each in changed.fields},
         "subtasks": changed.rows,
+        "comments": answered(plan, old, new, changed),
     }
+
+
+def answered(plan: Plan, old: PlanVersion, new: PlanVersion, changed: PlanDiff) -> list[Document]:
+    unchanged = {row.key for row in changed.rows if row.change == Change.SAME}
+    found = answered_between(plan, old.version, new.version)
+    return [
+        {
+            "subtask": key,
+            "text": comment.text,
+            "answer": comment.answer,
+            "changed": key not in unchanged,
+        }
+        for key, comments in found.items()
+        for comment in comments
+    ]
 
 
 @router.post("/{id}/go-back", response=answers(PlanShape, 404, 409, 412))

@@ -14,6 +14,7 @@ COUNTED = {
     "approval": ngettext_lazy("%(n)d approval", "%(n)d approvals", "n"),
     "call": ngettext_lazy("%(n)d call", "%(n)d calls", "n"),
     "change": ngettext_lazy("%(n)d change", "%(n)d changes", "n"),
+    "comment": ngettext_lazy("%(n)d comment", "%(n)d comments", "n"),
     "line": ngettext_lazy("%(n)d line", "%(n)d lines", "n"),
     "model": ngettext_lazy("%(n)d model", "%(n)d models", "n"),
     "more line": ngettext_lazy("%(n)d more line", "%(n)d more lines", "n"),

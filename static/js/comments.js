@@ -1,6 +1,7 @@
 // Comments on subtasks before the yes. Kept ones stand under their subtask, and go to the agent
 // together with those that are still being typed. What the buttons say follows both.
 import { byId, on } from "./dom.js";
+import { gettext, ngettext } from "./texts.js";
 import { closeEditor, formOf, hasEdits, isComment, isDirty, ofThisPlan, openEditor, rowOf, rows } from "./editor.js";
 
 const PLACE = ".subtask-comment-place";
@@ -8,7 +9,7 @@ const PLACE = ".subtask-comment-place";
 on("click", "#subtasks [data-comments]", (button) => {
   const row = rowOf(button);
   const place = row.querySelector(PLACE);
-  const label = `Comment on subtask ${rows().indexOf(row) + 1}`;
+  const label = gettext("Comment on subtask {number}", { number: rows().indexOf(row) + 1 });
   openEditor(place, "comment-editor", label);
   formOf(place).querySelector("label > span").textContent = label;
   place.dataset.ofSubtask = row.dataset.key;
@@ -49,13 +50,16 @@ document.addEventListener("planside:typed", () => {
   const comments = button ? count() : 0;
   byId("app")?.toggleAttribute("data-unsaved", hasEdits() || unsent().length > 0);
   if (!button) return;
-  const words = `${comments} comment${comments === 1 ? "" : "s"}`;
-  const label = hasEdits() ? "Start with my edits" : button.dataset.label;
-  labelStart(button, comments ? "Start without" : label, comments && `Start without the ${words}`);
+  const n = { n: comments };
+  const label = hasEdits() ? gettext("Start with my edits") : button.dataset.label;
+  const without = ngettext("Start without the {n} comment", "Start without the {n} comments", n);
+  labelStart(button, comments ? gettext("Start without") : label, comments && without);
   labelAsking(byId("ask-changes"), comments);
   showNote(!comments);
-  byId("comments-note").querySelector("span").textContent = `${words} ${comments === 1 ? "goes" : "go"}`;
-  if (byId("comment-count")) byId("comment-count").textContent = comments ? `, ${words}` : "";
+  const going = ngettext("{n} comment goes", "{n} comments go", n);
+  byId("comments-note").querySelector("span").textContent = going;
+  const counted = `, ${ngettext("{n} comment", "{n} comments", n)}`;
+  if (byId("comment-count")) byId("comment-count").textContent = comments ? counted : "";
 });
 
 /** It makes the list shorter: what is being typed stays in view. */
@@ -78,7 +82,8 @@ function labelAsking(button, comments) {
   button.toggleAttribute("data-ask-changes", !comments);
   if (comments) button.dataset.kind = "go";
   else delete button.dataset.kind;
-  setName(button, comments && `Ask for changes ${comments}, ${comments === 1 ? "comment" : "comments"}`);
+  const name = ngettext("Ask for changes {n}, comment", "Ask for changes {n}, comments", { n: comments });
+  setName(button, comments && name);
   const number = button.querySelector(".button-count");
   number.hidden = !comments;
   number.textContent = comments;

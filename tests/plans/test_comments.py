@@ -242,3 +242,12 @@ def test_comments_on_a_plan_that_left_the_drawer_are_not_sent(c):
     tell(c, "/plan bake")
     with pytest.raises(Conflict):
         actions.send_comments(plan, "alice")
+
+
+def test_a_comment_that_was_sent_with_an_older_version_is_answered_by_the_newer_one(c):
+    comment(c, "s2", "Twice.")
+    actions.send_comments(plan_of(c), "alice")
+    actions.update_subtask(plan_of(c), "s1", {"name": "Read all"}, "alice")
+    revised(c)
+    assert answered_between(plan_of(c), 1, 2) == {}
+    assert list(answered_between(plan_of(c), 2, 3)) == ["s2"]
