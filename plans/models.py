@@ -109,7 +109,14 @@ class Plan(models.Model):
                 name="approved_version_exists",
             )
         ]
-        indexes = [models.Index(fields=["conversation", "-id"], name="plans_by_conversation")]
+        indexes = [
+            models.Index(fields=["conversation", "-id"], name="plans_by_conversation"),
+            models.Index(
+                fields=["conversation"],
+                condition=Q(state__in=["todo", "in_progress"]),  # OPEN
+                name="open_plans",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title

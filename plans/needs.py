@@ -1,0 +1,176 @@
+"""What waits for a person, in all of their conversations: the one place that says so.
+
+Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
+thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, and
+one whose budget is used up. A pause does not count, nor does a proposal of an alternative that is
+not shown. What an agent asks that works for another one counts once, where the person is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, cast
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    When,
+)
+
+from agents.engine.subagents import DEEPEST
+from agents.models import Lane, ToolCall, Turn, TurnState
+from agents.statements import prepared
+from plans.models import OPEN, Attempt, Plan, Run
+from plans.standing import failed_subtasks
+
+MOST = 500  # of each kind that are looked at
+
+APPROVAL, QUESTION, START, FAILED, BUDGET = "approval", "question", "start", "failed", "budget"
+
+
+@dataclass(frozen=True)
+class Need:
+    """One thing that waits. `key` names it for as long as it waits, and nothing else ever.
+
+    `conversation` is where the person is; `call` is what asks, `plan` what rests at `version`.
+    """
+
+    key: str
+    kind: str
+    conversation: int
+    since: datetime
+    call: int | None = None
+    plan: int | None = None
+    version: int | None = None
+
+
+def needs_of(owner: int) -> list[Need]:
+    """Failed plans first, then what waits, the oldest first; two queries."""
+    calls = [AskingCall(*row[:5], row[5:]) for row in asking_calls.rows(owner=owner)]
+    plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
+    busy = {call.root for call in calls if call.is_of_run}
+    needs = [call.need for call in calls]
+    needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
+    return sorted(needs, key=lambda need: (need.kind != FAILED, need.since, need.key))
+
+
+class OwnedBy(Func):
+    """Whose conversation it is. SQLite is to look that up last: what is open is found by an index
+    of its own and is little, while a person's conversations are many. PostgreSQL counts them."""
+
+    template = "%(expressions)s"
+    arg_joiner = " = "
+    output_field = BooleanField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, template="+%(expressions)s", **extra)
+
+
+def one_of_open(states: Iterable[str], path: str) -> Func:
+    """The states written out, as they are in the partial index that is to be used."""
+    listed = ", ".join(f"'{state}'" for state in states)
+    template = f"%(expressions)s IN ({listed})"
+    return Func(F(path), template=template, output_field=BooleanField())
+
+
+class AskingCall(NamedTuple):
+    """A call that waits for a word; `conversations` are its own and those above it."""
+
+    pk: int
+    tool: str
+    asked_at: datetime | None
+    queued_at: datetime
+    lane: str
+    conversations: tuple[int | None, ...]
+
+    @property
+    def root(self) -> int:
+        return [pk for pk in self.conversations if pk is not None][-1]
+
+    @property
+    def is_of_run(self) -> bool:
+        return self.lane == Lane.RUN or self.root != self.conversations[0]
+
+    @property
+    def need(self) -> Need:
+        kind = QUESTION if self.tool == "ask_user" else APPROVAL
+        since = self.asked_at or self.queued_at
+        return Need(f"{kind}-{self.pk}", kind, self.root, since, call=self.pk)
+
+
+@prepared
+def asking_calls(owner: int) -> QuerySet[ToolCall, Any]:
+    """The columns are those of `AskingCall`, with the conversations one by one."""
+    rows = ToolCall.objects.filter(
+        one_of_open(Turn.OPEN_STATES, "turn__state"),
+        OwnedBy("turn__conversation__owner", cast(Any, owner)),
+        turn__state=TurnState.WAITING,
+        turn__hidden=False,
+        state=ToolCall.State.ASKED,
+        decision="",
+    )
+    up = "__parent_call__turn__conversation"
+    places = [f"turn__conversation{up * depth}_id" for depth in range(DEEPEST + 1)]
+    facts = ("pk", "tool", "asked_at", "turn__queued_at", "turn__lane")
+    return rows.order_by().values_list(*facts, *places)[:MOST]
+
+
+class RestingPlan(NamedTuple):
+    """An open plan in view that is not at work with a yes."""
+
+    pk: int
+    version: int
+    approved_version: int | None
+    run: str
+    conversation: int
+    updated_at: datetime
+    has_failed: bool
+    last_attempt: int | None
+
+
+def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
+    """What it waits for, the most pressing first; a call that asks is a thing of its own."""
+    if plan.has_failed:
+        key, kind = f"failed-{plan.pk}-{plan.last_attempt}", FAILED
+    elif plan.run != Run.IDLE and has_calls:
+        return None
+    elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
+        key, kind = f"budget-{plan.pk}-{plan.last_attempt or 0}", BUDGET
+    else:
+        key, kind = f"start-{plan.pk}-{plan.version}", START
+    since, where = plan.updated_at, plan.conversation
+    return Need(key, kind, where, since, plan=plan.pk, version=plan.version)
+
+
+@prepared
+def resting_plans(owner: int) -> QuerySet[Plan, Any]:
+    """The columns are those of `RestingPlan`."""
+    own = Plan.objects.filter(
+        one_of_open(OPEN, "state"), OwnedBy("conversation__owner", cast(Any, owner))
+    )
+    own = own.filter(Q(card=None) | Q(card__hidden=False), conversation__parent_call=None)
+    # Another one is being asked for in its place: there is nothing to press.
+    pointer = Q(conversation__active_plan__plan=F("pk"))
+    asked = Q(conversation__active_plan__asked_message__isnull=False)
+    own = own.exclude(pointer & asked & ~Q(conversation__active_plan__asked_goal=""))
+    unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
+    over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
+    failed = Q(run=Run.IDLE) & Exists(failed_subtasks())
+    last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
+    return (
+        own.annotate(has_failed=Case(When(failed, then=True), default=False))
+        .filter(unconfirmed | over | Q(has_failed=True))
+        .values_list(
+            *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
+            *("has_failed", Subquery(last[:1])),
+        )[:MOST]
+    )

@@ -1,0 +1,133 @@
+"""What waits for a person, whatever it is and wherever, counts once and only while it waits."""
+
+import pytest
+
+from agents import actions as talk
+from agents.models import ToolCall
+from console import alternatives
+from plans import actions
+from plans.needs import needs_of
+from plans.standing import standings_of
+from tests.console.test_pending_approvals import by_a_helper, plain
+from tests.fake_model import call, say
+from tests.plans.test_subplans import END, PLANNED, done, story
+from tests.world import approved, conversation, drive, person, plan_of, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def kinds(name="alice"):
+    return [need.kind for need in needs_of(person(name).pk)]
+
+
+def failing():
+    c = approved("One", "Two", plan={"enabled": True, "max_attempts": 1})
+    scripted(call("fail_subtask", error="No figures."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    return c
+
+
+def test_nothing_waits_where_nothing_was_said():
+    conversation()
+    assert kinds() == []
+
+
+@pytest.mark.parametrize("begin", [plain, by_a_helper])
+def test_a_call_that_asks_counts_where_the_person_is(begin):
+    c = begin()
+    [need] = needs_of(person("alice").pk)
+    assert (need.kind, need.conversation) == ("approval", c.pk)
+    talk.decide_call(ToolCall.objects.get(tool="write_file"), "deny", "alice")
+    assert kinds() == []
+
+
+@pytest.mark.parametrize(
+    ("ask", "allowed", "kind"),
+    [
+        (call("write_file", path="a.txt", content="a"), {"write_file": "ask"}, "approval"),
+        (call("ask_user", question="Which half?"), {}, "question"),
+    ],
+)
+def test_what_an_agent_asks_that_works_for_a_plan_counts_once(ask, allowed, kind):
+    c, _ = story([*PLANNED, ask, done(), done(), say("ok")], END, tools=allowed)
+    tell(c, "go")
+    [need] = needs_of(person("alice").pk)
+    assert (need.kind, need.conversation) == (kind, c.pk)
+
+
+def test_a_proposal_counts_until_it_is_started_and_names_its_version():
+    c = proposed("One", "Two")
+    [need] = needs_of(person("alice").pk)
+    assert (need.kind, need.plan, need.version) == ("start", plan_of(c).pk, 1)
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    assert kinds() == []
+
+
+def test_a_new_version_is_another_thing():
+    c = proposed("One", "Two")
+    [before] = needs_of(person("alice").pk)
+    actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
+    [after] = needs_of(person("alice").pk)
+    assert before.key != after.key
+
+
+def test_a_failed_plan_comes_first_and_fails_anew_under_another_name():
+    proposed("One")
+    c = failing()
+    assert kinds() == ["failed", "start"]
+    before = needs_of(person("alice").pk)[0]
+    scripted(call("fail_subtask", error="Still none."))
+    actions.retry_subtask(plan_of(c), "s1", "alice")
+    assert kinds() == ["start"]
+    drive()
+    assert needs_of(person("alice").pk)[0].key != before.key
+
+
+def test_a_paused_plan_does_not_count():
+    c = approved("One", "Two")
+    actions.run_plan(plan_of(c), "alice")
+    actions.pause_plan(plan_of(c), "alice")
+    assert kinds() == []
+
+
+def test_a_plan_whose_budget_is_used_up_counts():
+    c = approved("One", "Two")
+    actions.raise_budget(plan_of(c), "alice", {"model_calls": 1})
+    scripted(call("list_files"), say("…"))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    assert standings_of([plan_of(c).pk])[plan_of(c).pk].name == "budget"
+    assert kinds() == ["budget"]
+
+
+def test_a_proposal_of_a_hidden_alternative_does_not_count():
+    c = proposed("One")
+    scripted(say("No plan."))
+    message = c.messages.filter(role="user").first()
+    alternatives.send_edited(message, "just talk", "alice")
+    drive()
+    assert kinds() == []
+
+
+def test_a_proposal_in_whose_place_another_is_asked_for_does_not_count_meanwhile():
+    c = proposed("One")
+    scripted(say("Which?"))
+    tell(c, "/plan something else")
+    assert kinds() == []
+
+
+def test_what_waits_for_somebody_else_does_not_exist():
+    proposed("One")
+    plain()
+    assert len(kinds()) == 2
+    assert kinds("bob") == []
+
+
+def test_looking_takes_two_queries(django_assert_num_queries):
+    proposed("One")
+    plain()
+    alice = person("alice").pk
+    needs_of(alice)
+    with django_assert_num_queries(2):
+        needs_of(alice)
