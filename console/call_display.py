@@ -185,6 +185,11 @@ def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
     return CallDrawing([*first, *last], command)
 
 
+def question_of(call: ToolCall) -> str:
+    """What a person is asked about it, in one line."""
+    return "Run this shell command?" if is_shell(call) else f"Let it use {call.tool}?"
+
+
 def is_shell(call: ToolCall) -> bool:
     return call.tool == "shell" and isinstance(values_of(call).get("command"), str)
 

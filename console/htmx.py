@@ -29,8 +29,9 @@ def own_conversation(request: HttpRequest, pk: int) -> Conversation:
 def verb(alert: str) -> Callable[[Verb], View]:
     """A view for one verb on a conversation: `verb(request, conversation, by, …)`.
 
-    What it returns is added to the answer. A refusal is shown in the element `alert`. The header
-    says which event the page has to show by then (static/js/requests.js: shown).
+    What it returns is added to the answer. A refusal is shown in the element `alert`, which may
+    name parts of the address. The header says which event the page has to show by then
+    (static/js/requests.js: shown).
     """
 
     def decorate(do: Verb) -> View:
@@ -58,7 +59,7 @@ def verb(alert: str) -> Callable[[Verb], View]:
             if not is_htmx(request):
                 return redirect("conversation", conversation.pk)
             conversation.refresh_from_db(fields=["seq"])
-            html = components.alert(alert, sentence) + extra
+            html = components.alert(alert.format(**where), sentence) + extra
             headers = {**headers, "Planside-Seq": str(conversation.seq)}
             return HttpResponse(html, status=status, headers=headers)
 

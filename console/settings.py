@@ -112,6 +112,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "console.preferences.in_templates",
+                "console.needs.in_templates",
             ],
             "builtins": [
                 "django.templatetags.i18n",

@@ -26,6 +26,7 @@ NAMES = {
     "waiting": "Waiting for you",
     "paused": "Paused",
     "failed": "Failed",
+    "question": "Asks you something",
 }
 ENDS = {
     "cancelled": "Cancelled",

@@ -29,7 +29,7 @@ from django.db.models import (
 from agents.engine.subagents import DEEPEST
 from agents.models import Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from plans.models import OPEN, Attempt, Plan, Run
+from plans.models import OPEN, Attempt, Plan, Run, State
 from plans.standing import failed_subtasks
 
 MOST = 500  # of each kind that are looked at
@@ -48,14 +48,14 @@ class Need:
     kind: str
     conversation: int
     since: datetime
-    call: int | None = None
-    plan: int | None = None
-    version: int | None = None
+    call: int = 0
+    plan: int = 0
+    version: int = 0
 
 
 def needs_of(owner: int) -> list[Need]:
     """Failed plans first, then what waits, the oldest first; two queries."""
-    calls = [AskingCall(*row[:5], row[5:]) for row in asking_calls.rows(owner=owner)]
+    calls = [asking_call(*row) for row in asking_calls.rows(owner=owner)]
     plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
     busy = {call.root for call in calls if call.is_of_run}
     needs = [call.need for call in calls]
@@ -105,6 +105,10 @@ class AskingCall(NamedTuple):
         kind = QUESTION if self.tool == "ask_user" else APPROVAL
         since = self.asked_at or self.queued_at
         return Need(f"{kind}-{self.pk}", kind, self.root, since, call=self.pk)
+
+
+def asking_call(pk: int, tool: str, at: Any, queued: Any, lane: str, *places: Any) -> AskingCall:
+    return AskingCall(pk, tool, at, queued, lane, places)
 
 
 @prepared
@@ -164,7 +168,12 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     own = own.exclude(pointer & asked & ~Q(conversation__active_plan__asked_goal=""))
     unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
     over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
-    failed = Q(run=Run.IDLE) & Exists(failed_subtasks())
+    replanning = Turn.objects.filter(
+        one_of_open(Turn.OPEN_STATES, "state"),
+        conversation=OuterRef("conversation"),
+        checkpoint__has_key="replan",
+    )
+    failed = Q(run=Run.IDLE) & Exists(failed_subtasks()) & ~Exists(replanning)
     last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
@@ -174,3 +183,30 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
             *("has_failed", Subquery(last[:1])),
         )[:MOST]
     )
+
+
+# What has ended lately, which is told but waits for nobody
+
+
+def ended_of(owner: int, since: datetime, *, replies: bool) -> list[str]:
+    """The keys of plans that have finished since then, and of replies in chats without a plan."""
+    keys = [f"done-{pk}" for (pk,) in finished_plans.rows(owner=owner, since=since)]
+    if replies:
+        keys += [f"reply-{pk}" for (pk,) in finished_replies.rows(owner=owner, since=since)]
+    return keys
+
+
+@prepared
+def finished_plans(owner: int, since: datetime) -> QuerySet[Plan, tuple[int]]:
+    """What is newer than its conversation's last event is not there: few are looked at."""
+    rows = Plan.objects.filter(conversation__owner=owner, conversation__updated_at__gt=since)
+    rows = rows.filter(conversation__parent_call=None, state=State.DONE, finished_at__gt=since)
+    return rows.values_list("pk")[:MOST]
+
+
+@prepared
+def finished_replies(owner: int, since: datetime) -> QuerySet[Turn, tuple[int]]:
+    rows = Turn.objects.filter(conversation__owner=owner, conversation__updated_at__gt=since)
+    rows = rows.filter(conversation__parent_call=None, conversation__active_plan__plan=None)
+    rows = rows.filter(lane=Lane.CHAT, state=TurnState.DONE, finished_at__gt=since)
+    return rows.values_list("pk")[:MOST]

@@ -13,6 +13,7 @@ from console.api import (
     errors,
     events,
     messages,
+    needs,
     plan_comments,
     plans,
     providers,
@@ -39,6 +40,7 @@ api.add_router("/conversations", events.router)
 api.add_router("/conversations", attachments.conversations)
 api.add_router("/attachments", attachments.router)
 api.add_router("/messages", messages.router)
+api.add_router("/needs", needs.router)
 api.add_router("/agents", agents.router)
 api.add_router("/tool-calls", conversations.tool_calls)
 api.add_router("/tools", tools.router)

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from agents.models import Lane, Message, ToolCall
 from console.attachments import Tray
-from console.call_display import CallDrawing, call_status, draw_call, is_shell, result_of
+from console.call_display import CallDrawing, call_status, draw_call, question_of, result_of
 from console.call_images import images_of
 from console.components import component
 from console.conversation_state import ConversationState, agent_name
@@ -37,6 +37,7 @@ register.filter("calls", visible_calls)
 register.filter("images", images_of)
 register.filter("diff", diff_of)
 register.filter("result", result_of)
+register.filter("question", question_of)
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,6 @@ def drawn_call(call: ToolCall) -> CallDrawing:
 def drawn_shortly(call: ToolCall) -> CallDrawing:
     """The same afterwards: what is far from a change is only counted."""
     return draw_call(call, is_short=True)
-
-
-@register.filter
-def question(call: ToolCall) -> str:
-    return "Run this shell command?" if is_shell(call) else f"Let it use {call.tool}?"
 
 
 @register.filter

@@ -181,14 +181,18 @@ def replan(
 
 @verb(alert="budget-alert")
 def raise_budget(request: HttpRequest, conversation: Conversation, by: str) -> None:
-    """Raise the limits that halted the run, and go on; limits that still halt it are not kept."""
+    """Raise the limits that halted the run, and go on."""
+    raise_limits(request, *plan_on_page(request, conversation), by)
+
+
+@transaction.atomic
+def raise_limits(request: HttpRequest, plan: Plan, version: int, by: str) -> None:
+    """To what was typed; limits that still halt it are not kept."""
     typed = {name: request.POST[name] for name in NAMES if request.POST.get(name)}
     limits: dict[str, object] = {name: number_in(text) for name, text in typed.items()}
-    with transaction.atomic():
-        plan, version = plan_on_page(request, conversation)
-        plan = actions.raise_budget(plan, by, limits, version)
-        if still := why_over(plan):
-            raise Invalid(f"That is not enough: {still}.")
+    plan = actions.raise_budget(plan, by, limits, version)
+    if still := why_over(plan):
+        raise Invalid(f"That is not enough: {still}.")
 
 
 def number_in(text: str) -> float | str:

@@ -313,10 +313,19 @@ def skip_subtask(
     assign_subtasks(plan)
     refresh_state(plan)
     record_event(plan, "plan.updated", by, subtask=key, state=State.ABANDONED, reason=words)
-    if plan.is_confirmed and plan.run == Run.IDLE and not has_work_left(plan):
-        demand_startable(plan)
-        queue_next(plan)  # nothing is left but to say what came of it
+    if plan.is_confirmed and plan.run == Run.IDLE:
+        end_or_rest(plan)
     return plan
+
+
+def end_or_rest(plan: Plan) -> None:
+    """After a skip nothing is left but to say what came of it, or a person has to say go on."""
+    if has_work_left(plan):
+        plan.run_options = {**plan.run_options, "halted": True}
+        plan.save(update_fields=["run_options"])
+    else:
+        demand_startable(plan)
+        queue_next(plan)
 
 
 def find_todo(plan: Plan, key: str) -> Subtask:

@@ -11,6 +11,7 @@ const PLACES = [
   [/^toast$/, (_toast, { number }) => rowAt(number) ?? titleOfPlan()],
   [/^(approval|call)-/, (card) => card.querySelector("summary") ?? card],
   [/^(actions|composer|welcome)$/, () => (narrow.matches ? byId("log") : byId("say"))],
+  [/^need-/, (card) => nextNeed(card)],
   [/^log$/, (log) => log],
   [/^menu$/, (menu) => menu.querySelector("summary")],
   [/^plan$/, () => titleOfPlan()],
@@ -89,6 +90,12 @@ function made(place) {
   return place;
 }
 
+/** The title of the card that comes next, else of the first, else the page. */
+const nextNeed = (settled) => {
+  const titles = [...document.querySelectorAll(".need-card h2 a")];
+  const isBehind = (title) => settled.compareDocumentPosition(title) & Node.DOCUMENT_POSITION_FOLLOWING;
+  return titles.find(isBehind) ?? titles[0] ?? byId("main");
+};
 const titleOfPlan = () => byId("plan-title")?.querySelector("h2") ?? byId("plan-scroll");
 const rowAt = (number) => {
   const row = document.querySelectorAll("#subtasks > li")[Number(number) - 1];

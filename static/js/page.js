@@ -212,22 +212,10 @@ on("click", "[data-unfold]", (button, event) => {
   htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });
 });
 
-// The tab says that something waits, when nobody looks at it
-
-const title = document.title;
 const titleNow = () => byId("heading")?.querySelector("h1").textContent ?? "";
 
-function badge() {
-  const waits = document.hidden && byId("status")?.dataset.needsYou;
-  const now = titleNow();
-  const name = now ? `${now} · Planside` : title;
-  document.title = waits ? `(${waits}) ${name}` : name;
-}
-
-always(badge);
 // The list is drawn anew by the server: what was searched for still is.
 always(() => byId("find")?.value && filter(byId("find").value));
-document.addEventListener("visibilitychange", badge);
 
 // The list of plans: the address says what is looked for
 

@@ -26,4 +26,6 @@ import "./page.js";
 import "./appearance.js";
 import "./focus.js";
 import "./sidebar.js";
+import "./needs.js";
+import "./notices.js";
 import "./live.js";

@@ -123,7 +123,7 @@ document.addEventListener("htmx:ws:before:message:incoming", () => (messages += 
 export async function shown(response) {
   const seq = Number(response.headers.get("Planside-Seq"));
   const isShown = () => Number(cursor()) >= seq;
-  if (isShown()) return;
+  if (isShown() || !byId("cursor")) return; // a page of no conversation has what the answer brings
   const socket = connection?.socket;
   const before = messages;
   const isOpen = socket?.readyState === WebSocket.OPEN;

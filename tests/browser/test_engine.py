@@ -63,7 +63,7 @@ def test_a_failed_subtask_is_skipped_with_a_reason_and_the_rest_finishes(failed)
     expect(failed.row(2)).to_contain_text("Skipped by you: the disk is old")
     expect(failed.log).to_contain_text("Skipped by you: the disk is old")
     expect(failed.button("Skip subtask 3")).to_be_visible()
-    failed.button("Start again").click()
+    failed.button("Go on").click()
     expect(failed.row(3)).to_have_attribute("data-state", "done")
     expect(failed.plan).to_have_attribute("data-state", "done")
 

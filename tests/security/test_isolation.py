@@ -61,7 +61,7 @@ OWNED |= {"calls/": "call"}
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment"}
-NAMES = {"key", "n", "source", "path"}
+NAMES = {"key", "n", "source", "path", "need", "action"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
@@ -116,6 +116,8 @@ def things_of(name, secret):
         n=1,
         number=1,
         source="shared",
+        need=f"start-{plan.pk}-1",
+        action="start",
         lesson=1,
     )
 

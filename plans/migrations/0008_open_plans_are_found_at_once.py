@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('agents', '0020_people_have_preferences'),
-        ('plans', '0005_pauses_say_who'),
+        ('plans', '0007_plans_are_found'),
     ]
 
     operations = [

@@ -1,0 +1,292 @@
+"""What waits for a person, as pages show and say it: cards, what became of them, and notices.
+
+Which things these are says plans/needs.py alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
+
+from agents.models import Message, Preferences, ToolCall
+from agents.statements import by_key
+from console.call_display import question_of
+from console.conversation_state import ConversationState, agent_name, read_state
+from console.exceeded_limits import ExceededLimit, used_up
+from console.preferences import preferences
+from console.status_labels import Snapshot
+from plans.models import OPEN, Plan, Run, State
+from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, Need, ended_of, needs_of
+from plans.snapshot import snapshot
+
+MOST_CARDS = 30  # drawn at once; the others come as these are answered
+MOST_RUNNING = 10
+KEY = re.compile(r"(approval|question|start|failed|budget)-(\d{1,18})(?:-(\d{1,18}))?")
+LATELY = timedelta(minutes=10)
+DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits for a person now, and what has ended lately: drawn on every page."""
+
+    needs: list[Need]
+    ended: list[str]
+    preferences: Preferences
+
+    @property
+    def count(self) -> int:
+        return len(self.needs)
+
+    @property
+    def keys(self) -> list[str]:
+        return [*(need.key for need in self.needs), *self.ended]
+
+    @property
+    def tag(self) -> str:
+        """Another one when something else waits."""
+        return sha256(" ".join(self.keys).encode()).hexdigest()[:16]
+
+    @property
+    def oldest(self) -> str:
+        return minutes_since(min(need.since for need in self.needs)) if self.needs else ""
+
+
+def waiting_for(owner: int, preferences: Preferences) -> Waiting:
+    since = timezone.now() - LATELY
+    ended = ended_of(owner, since, replies=preferences.tells_replies)
+    return Waiting(needs_of(owner), ended, preferences)
+
+
+def waiting_now(request: HttpRequest) -> Waiting:
+    """For the person whose request this is."""
+    return waiting_for(request.user.pk or 0, preferences(request))
+
+
+def in_templates(request: HttpRequest) -> dict[str, object]:
+    """`waiting` in every template of a request; it is read if a template asks for it."""
+    return {"waiting": SimpleLazyObject(lambda: waiting_now(request))}
+
+
+@dataclass
+class NeedCard:
+    """One thing that waits, with all that a person decides by."""
+
+    need: Need
+    now: ConversationState
+
+    @property
+    def id(self) -> str:
+        return f"need-{self.need.key}"
+
+    @cached_property
+    def call(self) -> ToolCall | None:
+        rows = ToolCall.objects.select_related("turn__conversation")
+        return rows.filter(pk=self.need.call).first()
+
+    @cached_property
+    def plan(self) -> Snapshot | None:
+        """The plan that rests, or whose run asks."""
+        shown = self.now.plan
+        if self.need.plan is None or (shown and shown["id"] == self.need.plan):
+            return shown
+        row = by_key(Plan, self.need.plan)
+        return snapshot(row) if row else None
+
+    @property
+    def title(self) -> str:
+        return str(self.plan["title"]) if self.need.plan and self.plan else self.now.title
+
+    @property
+    def agent(self) -> str:
+        """Who asks: it may be one that works for the conversation's own."""
+        asker = self.call.turn.conversation.agent_id if self.call else ""
+        own = self.now.conversation.agent_id
+        return agent_name(asker) if asker and asker != own else self.now.agent_name
+
+    @property
+    def is_helper(self) -> bool:
+        return self.agent != self.now.agent_name
+
+    @property
+    def shape(self) -> str:
+        marks = {FAILED: "failed", QUESTION: "question"}
+        return marks.get(self.need.kind, "waiting")
+
+    @property
+    def words(self) -> str:
+        """What it is, in the words that stand out."""
+        kind, plan = self.need.kind, self.plan
+        if kind == QUESTION:
+            return f"{self.agent} asks"
+        if kind == APPROVAL:
+            return question_of(self.call) if self.call else ""
+        if kind == BUDGET:
+            return "Budget used up"
+        total = len(plan["subtasks"]) if plan else 0
+        if kind == FAILED:
+            return f"Failed at subtask {self.number} of {total}"
+        return "Waiting for you to start it" if total else "Waiting for you to approve it"
+
+    @property
+    def more(self) -> str:
+        """What follows these words."""
+        plan = self.plan
+        if plan is None:
+            return ""
+        total, kind = len(plan["subtasks"]), self.need.kind
+        if kind == FAILED and self.row:
+            return f", after {counted(self.row['attempts'], 'attempt')}"
+        if kind == QUESTION and self.number:
+            return f", at subtask {self.number} of {total}"
+        if kind == START:
+            listed = f", {counted(total, 'subtask')}" if total else ""
+            return f"{listed}, version {plan['version']}"
+        return ""
+
+    @cached_property
+    def row(self) -> Snapshot | None:
+        """The subtask that it is about."""
+        rows = self.plan["subtasks"] if self.plan else []
+        if self.need.kind == FAILED:
+            return next((row for row in rows if row["failed"]), None)
+        return next((row for row in rows if row["state"] == State.IN_PROGRESS), None)
+
+    @property
+    def number(self) -> int:
+        return self.plan["subtasks"].index(self.row) + 1 if self.plan and self.row else 0
+
+    @property
+    def kept(self) -> str:
+        """What stays as it is, whatever is decided about the one that failed."""
+        rows = self.plan["subtasks"] if self.plan else []
+        done = [str(i) for i, row in enumerate(rows, 1) if row["state"] == State.DONE]
+        if not done:
+            return ""
+        if len(done) == 1:
+            return f"Subtask {done[0]} is done and stays so."
+        return f"Subtasks {', '.join(done[:-1])} and {done[-1]} are done and stay so."
+
+    @property
+    def question(self) -> str:
+        return str((self.call.arguments if self.call else {}).get("question") or "")
+
+    @property
+    def used_up(self) -> list[ExceededLimit]:
+        return used_up(Plan.objects.get(pk=self.need.plan))
+
+    @cached_property
+    def address(self) -> str:
+        """The place in the conversation where it is asked."""
+        page = reverse("conversation", args=[self.need.conversation])
+        if self.need.kind == APPROVAL:
+            return f"{page}#approval-{self.need.call}"
+        asked = Message.objects.filter(conversation=self.need.conversation, hidden=False)
+        if self.need.kind == QUESTION:
+            found = asked.filter(kind=Message.Kind.QUESTION).order_by("-seq").first()
+        else:
+            found = asked.filter(kind=Message.Kind.PLAN, meta__plan=self.need.plan).first()
+        return f"{page}#message-{found.pk}" if found else page
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def cards_of(waiting: list[Need]) -> list[NeedCard]:
+    """The state of each conversation is read once."""
+    states: dict[int, ConversationState] = {}
+    cards = []
+    for need in waiting[:MOST_CARDS]:
+        if need.conversation not in states:
+            states[need.conversation] = read_state(need.conversation)
+        cards.append(NeedCard(need, states[need.conversation]))
+    return cards
+
+
+# What became of a thing that does not wait any more
+
+
+@dataclass(frozen=True)
+class Settled:
+    """`words` say what was done, and `at` when, where that is known."""
+
+    key: str
+    words: str
+    title: str = ""
+    address: str = ""
+    at: datetime | None = None
+    goes_on: bool = False
+    is_gone: bool = False  # not by a person's word
+
+
+def settled(owner: int, key: str) -> Settled | None:
+    """None for what never was this person's."""
+    match = KEY.fullmatch(key)
+    if match is None:
+        return None
+    kind, pk = match[1], int(match[2])
+    gone = Settled(key, "It is gone.", is_gone=True)
+    if kind in (APPROVAL, QUESTION):
+        call = own_calls(owner).filter(pk=pk).first()
+        return settled_call(key, call) if call else gone
+    plan = Plan.objects.filter(pk=pk, conversation__owner=owner, conversation__parent_call=None)
+    row = plan.select_related("conversation").first()
+    return settled_plan(key, kind, row, int(match[3] or 0)) if row else gone
+
+
+def own_calls(owner: int) -> QuerySet[ToolCall]:
+    rows = ToolCall.objects.filter(turn__conversation__owner=owner)
+    return rows.select_related("turn__conversation__parent_call__turn__conversation")
+
+
+def settled_call(key: str, call: ToolCall) -> Settled:
+    root = call.turn.conversation
+    while root.parent_call is not None:
+        root = root.parent_call.turn.conversation
+    address = reverse("conversation", args=[root.pk])
+    words = DECIDED.get(call.decision, "")
+    if call.tool == "ask_user" and call.state == ToolCall.State.DONE:
+        words = "Answered"
+    title, at = root.title or "New chat", call.finished_at or call.started_at
+    if not words:
+        return Settled(key, "It does not ask any more.", title, address, is_gone=True)
+    return Settled(key, words, title, f"{address}#call-{call.pk}", at, goes_on=True)
+
+
+def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
+    address = reverse("conversation", args=[plan.conversation_id])
+    words, at, goes_on = "Settled", plan.updated_at, plan.is_live
+    if plan.state == State.ABANDONED:
+        words, at = "Cancelled", plan.finished_at or at
+    elif kind == START and plan.version != version:
+        return Settled(key, f"It is v{plan.version} now.", plan.title, address, is_gone=True)
+    elif kind == START and plan.is_confirmed:
+        words, at = ("Started" if plan.subtasks.exists() else "Approved"), plan.approved_at or at
+    elif kind == BUDGET and goes_on:
+        words = "Raised"
+    return Settled(key, words, plan.title, address, at, goes_on)
+
+
+def running_plans(owner: int) -> list[Snapshot]:
+    """Plans that work without needing anybody, for the page on which nothing waits."""
+    own = Plan.objects.filter(conversation__owner=owner, conversation__parent_call=None)
+    rows = own.filter(state__in=OPEN, run__in=(Run.QUEUED, Run.RUNNING)).order_by("pk")
+    return [snapshot(row) for row in rows[:MOST_RUNNING]]
+
+
+def minutes_since(moment: datetime) -> str:
+    """26 min, 3 h, 2 days."""
+    minutes = max(0, int((timezone.now() - moment).total_seconds() // 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // 1440} days"

@@ -1,0 +1,121 @@
+"""What a browser's notification says. Never a command, a path or an argument; never of what the
+person did."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from agents.actors import PERSON
+from agents.engine.usage import duration
+from agents.models import Conversation, Event, Preferences, Turn
+from console.conversation_state import agent_name
+from console.needs import NeedCard, cards_of, counted
+from console.visible_text import visible_plain
+from plans.models import Plan, PlanVersion, State
+from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, needs_of
+from plans.snapshot import snapshot
+
+ENDED = re.compile(r"(done|reply)-(\d{1,18})")
+LONGEST = 140  # characters of what somebody wrote
+
+
+@dataclass(frozen=True)
+class Notice:
+    """`key` is told once; a press opens `address`."""
+
+    key: str
+    title: str
+    body: str
+    address: str
+
+
+def notices_of(user: User, wanted: Preferences, keys: list[str]) -> list[Notice]:
+    """For those of the keys that still hold and that the person wants to be told of."""
+    waiting = [need for need in needs_of(user.pk) if need.key in keys]
+    told = [notice_of_need(card) for card in cards_of(waiting) if is_wanted(card, user, wanted)]
+    for key in keys:
+        kind, _, pk = key.partition("-")
+        if ENDED.fullmatch(key) is None:
+            continue
+        if kind == "done" and wanted.tells_finished:
+            told += notice_of_plan(key, int(pk), user)
+        elif kind == "reply" and wanted.tells_replies:
+            told += notice_of_reply(key, int(pk), user)
+    return told
+
+
+def is_wanted(card: NeedCard, user: User, wanted: Preferences) -> bool:
+    if card.need.kind == FAILED:
+        return wanted.tells_failed
+    return wanted.tells_needs and not (card.need.kind == START and is_own_version(card, user))
+
+
+def is_own_version(card: NeedCard, user: User) -> bool:
+    """Whether it waits because the person has changed it themselves."""
+    versions = PlanVersion.objects.filter(plan=card.need.plan, version=card.need.version)
+    return versions.filter(author_kind=PERSON, author=user.username).exists()
+
+
+def notice_of_need(card: NeedCard) -> Notice:
+    title, body = words_of(card)
+    return Notice(card.need.key, shown(title), shown(body), card.address)
+
+
+def words_of(card: NeedCard) -> tuple[str, str]:
+    kind, title = card.need.kind, card.title
+    if kind == APPROVAL and card.call:
+        does = "run a shell command" if card.call.tool == "shell" else f"use {card.call.tool}"
+        return f"{card.agent} waits for you", f"{title}: may it {does}?"
+    if kind == QUESTION:
+        return f"{card.agent} asks", f"{title}: “{card.question}”"
+    if kind == BUDGET:
+        return f"{card.now.agent_name} waits for you", f"{title}: the budget is used up"
+    subtasks = card.plan["subtasks"] if card.plan else []
+    if kind == START:
+        listed = f", {counted(len(subtasks), 'subtask')}" if subtasks else ""
+        return "A plan waits for your start", f"{title}{listed}"
+    name, tries = (card.row["name"], card.row["attempts"]) if card.row else ("", 0)
+    after = f", after {counted(tries, 'attempt')}"
+    return f"{title} failed", f"Subtask {card.number}, {name}{after}"
+
+
+def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
+    own = Plan.objects.filter(conversation__owner=user, conversation__parent_call=None)
+    plan = own.filter(pk=pk, state=State.DONE).first()
+    if plan is None or is_finished_by(plan, user):
+        return []
+    document: dict[str, object] = snapshot(plan)
+    counts, seconds = document["progress"], document["seconds"]
+    assert isinstance(counts, dict) and isinstance(seconds, dict)
+    parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
+    body = ", ".join([*parts, duration(seconds["worked"])])
+    address = f"{reverse('conversation', args=[plan.conversation_id])}#thread"
+    return [Notice(key, shown(f"{plan.title} is finished"), body, address)]
+
+
+def is_finished_by(plan: Plan, user: User) -> bool:
+    """A document is finished by the yes to it."""
+    ends = Event.objects.filter(subject=f"plan:{plan.pk}", type="plan.finished").order_by("-seq")
+    last = ends.filter(conversation=plan.conversation_id).first()
+    return last is not None and (last.actor_kind, last.actor) == (PERSON, user.username)
+
+
+def notice_of_reply(key: str, pk: int, user: User) -> list[Notice]:
+    own = Turn.objects.filter(conversation__owner=user, conversation__parent_call=None)
+    turn = own.select_related("conversation").filter(pk=pk).first()
+    if turn is None:
+        return []
+    talk: Conversation = turn.conversation
+    address = f"{reverse('conversation', args=[talk.pk])}#turn-{pk}"
+    title = f"{agent_name(talk.agent_id)} has answered"
+    return [Notice(key, shown(title), shown(talk.title or "New chat"), address)]
+
+
+def shown(text: str) -> str:
+    """On one line, with nothing hidden in it."""
+    line = visible_plain(" ".join(text.split()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"

@@ -1,0 +1,83 @@
+// Notifications of the browser: while no tab of Planside is in view, once for each thing.
+import { always, atStart, byId, person } from "./dom.js";
+import { headers } from "./requests.js";
+
+const MOST = 200; // keys that are remembered
+const VISIBLE = `planside-visible-${person()}`;
+const TOLD = `planside-told-${person()}`;
+const NEEDS = /^(approval|question|start|failed|budget)-/;
+let known = null; // what was there when the page was opened is no news
+let leave = null; // ends that this tab is in view
+
+const keys = () => (byId("needs-count")?.dataset.keys ?? "").split(" ").filter(Boolean);
+
+atStart(() => {
+  if (!byId("needs-count") || !navigator.locks) return;
+  known = new Set(keys());
+  document.addEventListener("visibilitychange", mark);
+  mark();
+});
+always(() => {
+  if (!known) return;
+  const fresh = keys().filter((key) => !known.has(key));
+  fresh.forEach((key) => known.add(key));
+  if (fresh.length) tell(fresh);
+});
+
+/** A lock that every tab in view holds with the others: others ask whether there is one. */
+function mark() {
+  if (document.hidden) {
+    leave?.();
+    leave = null;
+  } else if (!leave) {
+    const gone = new Promise((resolve) => (leave = resolve));
+    navigator.locks.request(VISIBLE, { mode: "shared" }, () => gone);
+  }
+}
+
+/** One tab after the other, so that each thing is told by the first. */
+function tell(fresh) {
+  return navigator.locks.request(TOLD, async () => {
+    const told = JSON.parse(localStorage.getItem(TOLD) ?? "[]");
+    const news = fresh.filter((key) => !told.includes(key));
+    if (!news.length) return;
+    localStorage.setItem(TOLD, JSON.stringify([...told, ...news].slice(-MOST)));
+    if ("sounds" in byId("needs-count").dataset && news.some((key) => NEEDS.test(key))) sound();
+    const { held } = await navigator.locks.query();
+    const isInView = !document.hidden || held.some((lock) => lock.name === VISIBLE);
+    if (isInView || globalThis.Notification?.permission !== "granted") return;
+    for (const notice of await noticesOf(news)) show(notice);
+  });
+}
+
+async function noticesOf(news) {
+  const wanted = new URLSearchParams(news.map((key) => ["key", key]));
+  const answer = await fetch(`/needs/notices?${wanted}`, { headers: headers() }).catch(() => null);
+  return answer?.ok ? (await answer.json()).notices : [];
+}
+
+export function show({ key, title, body, address }) {
+  const icon = byId("icon").dataset.quiet;
+  const notice = new Notification(title, { body, icon, tag: `planside-${key}` });
+  notice.addEventListener("click", () => {
+    notice.close();
+    window.focus();
+    location.assign(address);
+  });
+}
+
+/** Two short tones; a page that nobody has touched yet may not make any. */
+function sound() {
+  const context = new AudioContext();
+  const volume = context.createGain();
+  volume.gain.value = 0.08;
+  volume.connect(context.destination);
+  [660, 880].forEach((pitch, place) => {
+    const tone = context.createOscillator();
+    tone.frequency.value = pitch;
+    tone.connect(volume);
+    tone.start(context.currentTime + place * 0.12);
+    tone.stop(context.currentTime + place * 0.12 + 0.1);
+  });
+  setTimeout(() => context.close(), 1000);
+}

@@ -1,0 +1,139 @@
+"""What needs the person: said in every tab, listed on one page, and answered there."""
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.model import script
+from tests.browser.tab import A_POLL
+from tests.browser.test_approvals import LONG
+from tests.browser.test_pages import violations
+from tests.fake_model import FakeModelServer, call, rule
+
+RUN = rule(call("shell", command=LONG), user="run the long one", results=0)
+ASKS = {"write_file": "ask", "shell": "ask", "list_files": "allow"}
+
+
+@pytest.fixture(scope="module")
+def model():
+    with FakeModelServer({"rules": [RUN, *script()["rules"]]}) as server:
+        yield server
+
+
+@pytest.fixture
+def waiting(product, careful):
+    """One thing of each kind waits; their conversations by kind."""
+    product.change_agent("scripted", tools=ASKS, plan={"enabled": True, "max_attempts": 1})
+    chats = {"start": product.scripted("quick")}
+    for word, kind in (("fail", "failed"), ("question", "question"), ("approve", "approval")):
+        chats[kind] = product.started(word)
+    product.wait(chats["failed"], lambda plan: plan["attention"] == "failed")
+    product.wait(chats["question"], lambda plan: plan["attention"] == "question")
+    product.wait(chats["approval"], lambda plan: plan["attention"] == "approval")
+    yield chats
+    clean(product)
+
+
+def clean(product):
+    for row in product.get("/conversations")["items"]:
+        address = f"{product.address}/api/conversations/{row['id']}"
+        httpx.delete(address, headers=product.script.headers)
+
+
+def card(tab, words):
+    return tab.page.locator(".need-card").filter(has_text=words)
+
+
+def entry(tab, number):
+    name = f"Needs you, {number}" if number else "Needs you"
+    return tab.page.get_by_role("link", name=name, exact=True)
+
+
+def settled(tab, words):
+    return tab.page.locator("[data-need-settled]").filter(has_text=words)
+
+
+def titled(tab):
+    return tab.page.locator(".need-card h2 a:focus")
+
+
+def test_all_that_waits_is_answered_on_one_page_by_keyboard(product, open_tab, waiting):
+    tab = open_tab("/needs/")
+    keys = tab.page.keyboard
+    expect(tab.page).to_have_title("(4) Needs you · Planside")
+    expect(tab.page.locator(".need-card")).to_have_count(4)
+    expect(tab.page.locator(".need-card").first).to_contain_text("Failed at subtask 2 of 3")
+
+    card(tab, "Failed at").get_by_role("button", name="Skip", exact=True).press("Enter")
+    keys.type("the disk is known")
+    keys.press("Enter")
+    expect(card(tab, "Failed at")).to_have_count(0)
+    expect(settled(tab, "Skipped. A plan to fail goes on.")).to_be_visible()
+    expect(titled(tab)).to_be_visible()
+
+    card(tab, "Which tone?").get_by_role("textbox", name="Your answer").fill("A dry one")
+    keys.press("Control+Enter")
+    expect(settled(tab, "Answered. I want to question goes on.")).to_be_visible()
+    expect(titled(tab)).to_be_visible()
+
+    allow = card(tab, "Let it use write_file?").get_by_role("button", name="Allow once")
+    allow.press("Enter")
+    expect(settled(tab, "Allowed once. I want to approve goes on.")).to_be_visible()
+
+    card(tab, "Waiting for you to start it").get_by_role("button", name="Start plan").press("Enter")
+    expect(settled(tab, "Started. A plan to quick goes on.")).to_be_visible()
+    expect(tab.page.get_by_text("Nothing needs you.")).to_be_visible()
+    expect(tab.page).to_have_title("Needs you · Planside")
+    expect(entry(tab, 0)).to_have_attribute("aria-current", "page")
+
+
+def test_every_tab_says_how_much_waits_and_hears_of_it(product, open_tab, waiting):
+    chat, page = open_tab().chat(waiting["start"]), open_tab("/needs/")
+    settings = open_tab("/settings/agents/")
+    expect(entry(chat, 4)).to_be_visible()
+    expect(settings.page).to_have_title(re.compile(r"^\(4\) "), timeout=A_POLL)
+    assert "waiting" in settings.page.locator("#icon").get_attribute("href")
+    chat.button("Start plan").click()
+    expect(entry(chat, 3)).to_be_visible(timeout=A_POLL)
+    expect(page.page.locator(".need-card")).to_have_count(3, timeout=A_POLL)
+    expect(settled(page, "Started in another window at")).to_be_visible()
+    expect(settings.page).to_have_title(re.compile(r"^\(3\) "), timeout=A_POLL)
+    product.scripted("quick")
+    expect(page.page.locator(".need-card")).to_have_count(4, timeout=A_POLL)
+
+
+def test_what_is_typed_into_an_answer_stays_while_others_come_and_go(product, open_tab, waiting):
+    tab = open_tab("/needs/")
+    field = card(tab, "Which tone?").get_by_role("textbox", name="Your answer")
+    field.fill("A dry")
+    product.scripted("quick")
+    expect(tab.page.locator(".need-card")).to_have_count(5, timeout=A_POLL)
+    expect(field).to_have_value("A dry")
+    expect(field).to_be_focused()
+
+
+def test_a_long_command_is_read_whole_before_it_is_allowed_there(product, open_tab, careful):
+    product.change_agent("scripted", tools=ASKS)
+    chat = product.conversation("scripted")
+    product.post(f"/conversations/{chat}/messages", text="run the long one")
+    tab = open_tab("/needs/")
+    asked = card(tab, "Run this shell command?")
+    expect(asked).to_be_visible(timeout=A_POLL)
+    allow = asked.get_by_role("button", name="Allow once")
+    expect(allow).to_have_attribute("aria-disabled", "true")
+    asked.get_by_role("button", name="Deny", exact=True).click()
+    tab.page.keyboard.type("too long")
+    tab.page.keyboard.press("Control+Enter")
+    expect(settled(tab, "Denied. run the long one goes on.")).to_be_visible()
+    clean(product)
+
+
+def test_the_page_is_whole_for_everybody(product, open_tab, waiting):
+    tab = open_tab("/needs/")
+    expect(tab.page.locator(".need-card")).to_have_count(4)
+    assert violations(tab) == []
+    for name in ("Skip", "Replan from here", "Ask for changes", "Cancel plan"):
+        tab.button(name).click()
+    assert violations(tab) == []

@@ -1,0 +1,190 @@
+"""The page on which everything that waits stands, and is answered."""
+
+import pytest
+
+from agents.models import Conversation, ToolCall
+from plans import actions
+from plans.models import Plan
+from plans.needs import needs_of
+from tests.console.test_pending_approvals import by_a_helper, plain
+from tests.fake_model import call, say
+from tests.markup import flat
+from tests.plans.test_needs import failing
+from tests.plans.test_subplans import END, PLANNED, done, story
+from tests.world import HTMX, approved, drive, person, plan_of, proposed, scripted, signed_in, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def only_need(name="alice"):
+    [need] = needs_of(person(name).pk)
+    return need
+
+
+def press(client, need, action, **values):
+    address = f"/c/{need.conversation}/needs/{need.key}/{action}"
+    named = {"plan": need.plan, "version": need.version} if need.plan else {}
+    return client.post(address, {**named, "shows": need.key, **values}, headers=HTMX)
+
+
+def page(client):
+    return flat(client.get("/needs/").content.decode())
+
+
+def changes(client, *shows):
+    query = "&".join(["page", *(f"shows={key}" for key in shows)])
+    return client.get(f"/needs/changes?{query}")
+
+
+def test_where_nothing_waits_the_page_says_so_and_what_runs(alice):
+    assert "Nothing needs you." in page(alice)
+    c = approved("One", "Two")
+    actions.run_plan(plan_of(c), "alice")
+    shown = page(alice)
+    assert "1 plan running" in shown and "Tidy the docs, 0 of 2" in shown
+
+
+def test_a_plan_can_be_read_whole_and_started_there(alice):
+    c = proposed("One", "Two")
+    shown = page(alice)
+    assert "Waiting for you to start it" in shown and ", 2 subtasks, version 1" in shown
+    assert "Nothing needs you." not in shown
+    answer = press(alice, only_need(), "start").content.decode()
+    assert plan_of(c).approved_version == 1
+    assert "Started. Tidy the docs goes on." in flat(answer)
+
+
+def test_another_version_than_the_one_on_the_card_is_not_started(alice):
+    c = proposed("One", "Two")
+    need = only_need()
+    actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
+    answer = press(alice, need, "start")
+    assert plan_of(c).approved_version is None
+    assert "It is v2 now." in answer.content.decode()
+
+
+def test_a_call_is_allowed_there_and_the_card_becomes_a_line(alice):
+    plain()
+    need = only_need()
+    assert "Let it use write_file?" in page(alice)
+    answer = flat(press(alice, need, "decide", decision="allow_once").content.decode())
+    assert f'id="need-{need.key}"' in answer and "Allowed once. write it goes on." in answer
+    assert ToolCall.objects.get(tool="write_file").decision == "allow_once"
+
+
+def test_what_was_answered_in_another_window_is_said(alice):
+    plain()
+    need = only_need()
+    press(alice, need, "decide", decision="deny", reason="no")
+    drive()
+    said = flat(changes(alice, need.key).content.decode())
+    assert "Denied in another window at" in said
+    late = press(alice, need, "decide", decision="allow_once")
+    assert late.status_code == 200 and "Denied in another window at" in flat(late.content.decode())
+
+
+def test_a_helpers_call_is_decided_there(alice):
+    by_a_helper()
+    need = only_need()
+    assert "It works for" in page(alice)
+    press(alice, need, "decide", decision="allow_once")
+    assert ToolCall.objects.get(tool="write_file").decision == "allow_once"
+
+
+def test_an_answer_is_an_answer_whatever_its_words(alice):
+    c, _ = story(
+        [*PLANNED, call("ask_user", question="Which half?"), done(), done(), say("ok")], END
+    )
+    tell(c, "go")
+    need = only_need()
+    assert "Which half?" in page(alice)
+    press(alice, need, "answer", text="/clear")
+    asked = ToolCall.objects.get(tool="ask_user")
+    assert asked.result == "The person answered: /clear"
+    assert not Conversation.objects.get(pk=c.pk).cleared_seq
+
+
+def test_an_empty_answer_is_refused_below_its_field(alice):
+    c, _ = story(
+        [*PLANNED, call("ask_user", question="Which half?"), done(), done(), say("ok")], END
+    )
+    tell(c, "go")
+    need = only_need()
+    answer = press(alice, need, "answer", text=" ")
+    assert answer.status_code == 422
+    assert f'hx-target="#need-{need.key}-alert"' in answer.content.decode()
+
+
+def test_a_draft_in_the_conversation_outlives_an_answer(alice):
+    c, _ = story(
+        [*PLANNED, call("ask_user", question="Which half?"), done(), done(), say("ok")], END
+    )
+    tell(c, "go")
+    Conversation.objects.filter(pk=c.pk).update(draft="half a thought")
+    press(alice, only_need(), "answer", text="The left one")
+    assert Conversation.objects.get(pk=c.pk).draft == "half a thought"
+
+
+def test_a_failed_plan_says_what_failed_and_what_stays(alice):
+    failing()
+    shown = page(alice)
+    assert "Failed at subtask 1 of 2" in shown and ", after 1 attempt" in shown
+    assert "No figures." in shown
+
+
+@pytest.mark.parametrize("action", ["retry", "skip", "replan"])
+def test_a_failed_subtask_is_settled_there(alice, action):
+    failing()
+    scripted(say("…"))
+    answer = press(alice, only_need(), action, subtask="s1")
+    assert answer.status_code == 200, answer.content
+    assert [need.kind for need in needs_of(person().pk) if need.kind == "failed"] == []
+
+
+def test_a_plan_beside_the_one_in_the_drawer_is_brought_there(alice):
+    c = approved("One", "Two")
+    actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
+    first = plan_of(c)
+    scripted(say("?"))
+    other = actions.use_again(first, "alice")
+    actions.activate_plan(other, "alice")
+    needs = {need.plan: need for need in needs_of(person().pk)}
+    answer = press(alice, needs[first.pk], "start")
+    assert answer.status_code == 200
+    assert Plan.objects.get(pk=first.pk).is_confirmed
+
+
+def test_the_number_stands_beside_the_conversations_and_the_tag_changes_with_it(alice):
+    c = proposed("One")
+    shown = flat(alice.get(f"/c/{c.pk}/").content.decode())
+    assert 'aria-label="Needs you, 1"' in shown and 'data-count="1"' in shown
+    tag = alice.get("/needs/changes").headers["ETag"]
+    again = alice.get("/needs/changes", headers={"If-None-Match": tag})
+    assert again.status_code == 304
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    assert alice.get("/needs/changes", headers={"If-None-Match": tag}).status_code == 200
+
+
+def test_nobody_answers_for_another(alice):
+    proposed("One")
+    need = only_need()
+    assert press(signed_in(person("bob")), need, "start").status_code == 404
+    assert not changes(signed_in(person("bob")), need.key).content.count(b"Tidy the docs")
+
+
+def test_many_cards_are_drawn_in_part(alice, monkeypatch):
+    monkeypatch.setattr("console.needs.MOST_CARDS", 2)
+    monkeypatch.setattr("console.views.needs.MOST_CARDS", 2)
+    for _ in range(3):
+        proposed("One")
+    shown = page(alice)
+    assert shown.count("need-card") == 2 and "1 more come as these are answered." in shown
+
+
+def test_scripts_list_the_same(alice):
+    c = proposed("One")
+    plain()
+    start, call_that_asks = alice.get("/api/needs").json()["items"]
+    assert (start["plan"], start["version"], start["title"]) == (plan_of(c).pk, 1, "Tidy the docs")
+    assert call_that_asks["call"]["tool"] == "write_file" and call_that_asks["plan"] is None
+    assert signed_in(person("bob")).get("/api/needs").json() == {"items": [], "count": 0}
