@@ -3,7 +3,7 @@
 Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
 thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, and
 one whose budget is used up. A pause does not count, nor does a proposal of an alternative that is
-not shown. What an agent asks that works for another one counts once, where the person is.
+not shown, nor what rests in a conversation that was archived. What an agent asks that works for another one counts once, where the person is.
 """
 
 from __future__ import annotations
@@ -162,6 +162,8 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
         one_of_open(OPEN, "state"), OwnedBy("conversation__owner", cast(Any, owner))
     )
     own = own.filter(Q(card=None) | Q(card__hidden=False), conversation__parent_call=None)
+    # Who puts a conversation away has seen what rests in it; what is in the midst of work counts.
+    own = own.filter(Q(conversation__archived_at=None) | ~Q(run=Run.IDLE))
     # Another one is being asked for in its place: there is nothing to press.
     pointer = Q(conversation__active_plan__plan=F("pk"))
     asked = Q(conversation__active_plan__asked_message__isnull=False)

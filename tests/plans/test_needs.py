@@ -1,9 +1,10 @@
 """What waits for a person, whatever it is and wherever, counts once and only while it waits."""
 
 import pytest
+from django.utils import timezone
 
 from agents import actions as talk
-from agents.models import ToolCall
+from agents.models import Conversation, ToolCall
 from console import alternatives
 from plans import actions
 from plans.needs import needs_of
@@ -131,3 +132,9 @@ def test_looking_takes_two_queries(django_assert_num_queries):
     needs_of(alice)
     with django_assert_num_queries(2):
         needs_of(alice)
+
+
+def test_what_rests_in_an_archived_conversation_does_not_count_and_what_asks_there_does():
+    rests, asks = proposed("One"), plain()
+    Conversation.objects.filter(pk__in=(rests.pk, asks.pk)).update(archived_at=timezone.now())
+    assert kinds() == ["approval"]
