@@ -183,20 +183,6 @@ def handle_intent(
     return answer(c, text, by, seen, files=files)
 
 
-def answer_question(c: Conversation, asking: Plan, text: str, by: str) -> Message:
-    """An answer that was written below its question: whatever its words, it is nothing else.
-
-    `asking` is the plan that asks, which may be one of an agent that works for this one.
-    """
-    talk.check_text(text)
-    with transaction.atomic(savepoint=False):
-        count_message(c.owner_id)
-        by_key(Conversation, c.pk, lock=True)
-        message = typed(c, text, by, "answer", stays=True)
-        actions.answer_question(asking, text, by)
-        return message
-
-
 def answer(
     c: Conversation, text: str, by: str, seen: SeenOnPage, chain: str = "", files: Files = ()
 ) -> ChatResult:

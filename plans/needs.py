@@ -3,7 +3,8 @@
 Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
 thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, and
 one whose budget is used up. A pause does not count, nor does a proposal of an alternative that is
-not shown, nor what rests in a conversation that was archived. What an agent asks that works for another one counts once, where the person is.
+not shown, nor what rests in a conversation that was put away. What an agent asks that works for
+another one counts once, where the person is.
 """
 
 from __future__ import annotations

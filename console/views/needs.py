@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from agents import actions as talk
 from agents.errors import Invalid
+from agents.events import lock_conversation
 from agents.models import Conversation, ToolCall
 from console import chat_commands, components
 from console.form_parsing import expected, plan_in_form
@@ -20,6 +21,7 @@ from console.htmx import verb
 from console.needs import MOST_CARDS, Waiting, cards_of, running_plans, settled, waiting_now
 from console.notices import notices_of
 from console.preferences import preferences
+from console.throttling import count_message
 from console.views.conversations import person, sidebar_context, unless_known
 from console.views.plans import raise_limits
 from plans import actions
@@ -129,11 +131,19 @@ def decide(request: HttpRequest, conversation: Conversation, by: str, need: Need
 
 
 def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    """Below its question an answer is nothing else, whatever its words are.
+
+    The plan that asks may be one of an agent that works for this one.
+    """
     text = request.POST.get("text", "").strip()
     if not text:
         raise Invalid("Write an answer first.")
+    talk.check_text(text)
+    count_message(conversation.owner_id)
     asking = get_object_or_404(Plan, subtasks__attempts__turn__tool_calls=need.call)
-    chat_commands.answer_question(conversation, asking, text, by)
+    lock_conversation(conversation.pk)
+    chat_commands.typed(conversation, text, by, "answer", stays=True)
+    actions.answer_question(asking, text, by)
 
 
 def plan_shown(request: HttpRequest, conversation: Conversation, by: str) -> tuple[Plan, int]:
