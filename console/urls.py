@@ -18,6 +18,7 @@ from console.views import (
     model_choice,
     models,
     needs,
+    people,
     plan_comments,
     plan_list,
     plans,
@@ -31,6 +32,7 @@ AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 SESSION = "settings/account/sessions/<int:session>/"
 TOKEN = "settings/account/tokens/<int:token>/"
+PERSON = "settings/people/<int:who>/"
 TOOL = "settings/tools/<slug:name>/"
 
 handler400 = "console.serving.handler.bad_request"
@@ -167,6 +169,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(SESSION + "end", account.end_session, name="account-session-end"),
     path("settings/account/tokens/new", account.new_token, name="account-token-new"),
     path(TOKEN + "revoke", account.revoke, name="account-token-revoke"),
+    path("settings/people/", people.listed, name="people"),
+    path("settings/people/add", people.add, name="people-add"),
+    path(PERSON + "link", people.make_link, name="person-link"),
+    path(PERSON + "make-admin", people.make_admin, name="person-make-admin"),
+    path(PERSON + "take-back-admin", people.take_back_admin, name="person-take-back-admin"),
+    path(PERSON + "deactivate", people.deactivate, name="person-deactivate"),
+    path(PERSON + "activate", people.activate, name="person-activate"),
     path("", include("console.auth.signin")),
     path("", include("console.ops.health")),
     path("", include("console.ops.metrics")),
