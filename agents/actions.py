@@ -9,6 +9,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
+from django.utils import timezone
 from pydantic import JsonValue
 
 from agents import attachments, events, search
@@ -18,7 +19,7 @@ from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
 from agents.config.store import delete_agent as delete_file
 from agents.engine import alternatives, persistence
-from agents.engine.available_tools import same_json
+from agents.engine.available_tools import is_exactly
 from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.known_models import demand_model
 from agents.engine.lifecycle import request_stop, requeue
@@ -30,6 +31,7 @@ from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.conversation import GivenBack
 from agents.models.turn import Checkpoint
 from agents.statements import insert, prepared, updating
+from agents.timestamps import timestamp
 
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
@@ -327,11 +329,7 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
     if call.state != ToolCall.State.ASKED or call.decision:
         raise Conflict(f"{call.tool} was decided already.")
     if decision == "always":  # exactly this call goes into the agent's file; it can be taken back
-        agent = read_agent(call.turn.conversation.agent_id)
-        known = [each.model_dump(mode="json") for each in agent.file.always_allow]
-        exact: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
-        if not any(same_json(exact, each) for each in known):
-            change_agent(agent.id, {"always_allow": [*known, exact]})
+        allow_always(call, by)
     call.decision, call.reason, call.decided_by = decision, reason, by
     call.save(update_fields=["decision", "reason", "decided_by"])
     persistence.touch(call.message_id, call.turn.conversation_id, "tool.decided")
@@ -340,6 +338,21 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
             persistence.touch(card, above.conversation_id, "tool.decided")
     requeue(call.turn)
     return call
+
+
+def allow_always(call: ToolCall, by: str) -> None:
+    """The rule names the tool as it was asked about; one about an earlier tool gives way to it."""
+    agent = read_agent(call.turn.conversation.agent_id)
+    others: list[JsonValue] = [
+        each.model_dump(mode="json", exclude_unset=True)
+        for each in agent.file.always_allow
+        if not is_exactly(each, call.tool, call.arguments)
+    ]
+    rule: dict[str, JsonValue] = {"tool": call.tool, "arguments": call.arguments}
+    if call.asked_as:
+        rule["identity"] = call.asked_as
+    rule |= {"by": by, "at": timestamp(timezone.now())}
+    change_agent(agent.id, {"always_allow": [*others, rule]})
 
 
 def delete_agent(agent_id: str, by: User) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
+from django.utils.dateparse import parse_datetime
 from pydantic import JsonValue
 
 from agents.config.ownership import owner_of
@@ -12,13 +16,14 @@ from agents.config.schema import PLAN, AllowedCall
 from agents.config.store import AgentRecord, is_admins, list_agents
 from agents.engine.available_tools import agent_tools, left_out
 from agents.errors import Refused
-from agents.models import ToolSource
+from agents.models import ToolCall, ToolSource
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
-from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS
+from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool
 from agents.tools.integrations.actions import BUILT_IN, list_sources
 from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
+from console.call_display import CallDrawing, draw_call
 
 # Shell and network are off until somebody grants them; writing asks.
 DEFAULT_GRANTS = {
@@ -76,11 +81,19 @@ class GrantRow:
 
 @dataclass(frozen=True)
 class AllowedAlways:
-    """A call that is never asked about again, and the text it is taken back by."""
+    """A call that is not asked about again, and the text it is taken back by.
 
+    It is over, and asks again, where its service's tool has changed since or is gone.
+    """
+
+    id: str
     tool: str
-    covers: str
     call: str
+    drawing: CallDrawing
+    by: str
+    at: datetime | None
+    is_over: bool
+    is_gone: bool
 
 
 def grant_rows(agent: AgentRecord) -> list[GrantRow]:
@@ -151,15 +164,29 @@ def description_of(agent: AgentRecord, name: str) -> str:
     return "A tool of plans" if name in BUILT_IN else "There is no such tool now"
 
 
-def always_allowed(agent: AgentRecord) -> list[AllowedAlways]:
-    """Each call with its arguments as they have to be, word for word."""
-    rows = []
-    for call in agent.file.always_allow:
-        covers = json.dumps(call.arguments, ensure_ascii=False)
-        if call.tool == "shell" and set(call.arguments) == {"command"}:
-            covers = str(call.arguments["command"])
-        rows.append(AllowedAlways(call.tool, covers, key_of(call)))
-    return rows
+def always_allowed(agent: AgentRecord, tools: Mapping[str, Tool]) -> list[AllowedAlways]:
+    """Each call that is not asked about again, whole; `tools` are those of services, by name."""
+    return [
+        AllowedAlways(
+            id=hashlib.sha256(key_of(each).encode()).hexdigest()[:12],
+            tool=each.tool,
+            call=key_of(each),
+            drawing=draw_call(ToolCall(tool=each.tool, arguments=each.arguments)),
+            by=each.by,
+            at=parsed_time(each.at),
+            is_over=(tools[each.tool].identity if each.tool in tools else "") != each.identity,
+            is_gone=BETWEEN in each.tool and each.tool not in tools,
+        )
+        for each in agent.file.always_allow
+    ]
+
+
+def parsed_time(text: str) -> datetime | None:
+    """What a hand has written there may be no time."""
+    try:
+        return parse_datetime(text)
+    except ValueError:
+        return None
 
 
 def key_of(call: AllowedCall) -> str:
@@ -171,4 +198,4 @@ def without(agent: AgentRecord, key: str) -> list[JsonValue] | None:
     kept = [call for call in agent.file.always_allow if key_of(call) != key]
     if len(kept) == len(agent.file.always_allow):
         return None
-    return [call.model_dump(mode="json") for call in kept]
+    return [call.model_dump(mode="json", exclude_unset=True) for call in kept]

@@ -29,10 +29,16 @@ class Shape(BaseModel):
 
 
 class AllowedCall(Shape):
-    """A call that needs no asking any more: this tool with exactly these arguments."""
+    """A call that needs no asking any more: this tool with exactly these arguments.
+
+    `identity` is that of a service's tool as it was when a person, `by`, allowed it.
+    """
 
     tool: str
     arguments: dict[str, JsonValue] = {}
+    identity: str = ""
+    by: str = ""
+    at: str = ""
 
 
 class AgentChains(Shape):

@@ -11,6 +11,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
+from agents.config.schema import AllowedCall
 from agents.engine.handlers import Offer, handler_of
 from agents.engine.subagents import run_agent_tools
 from agents.llm.catalog import window_for
@@ -42,16 +43,21 @@ class AvailableTools:
     grants: dict[str, Grant] = field(default_factory=dict)
     unlisted: Set[str] = frozenset()
     left_out: Set[str] = frozenset()
-    always_allow: tuple[object, ...] = ()
+    always_allow: Sequence[AllowedCall] = ()
 
     @property
     def listed(self) -> list[Tool]:
         return [tool for tool in self.tools.values() if tool.name not in self.unlisted]
 
     def must_ask(self, call: ToolCall) -> bool:
-        """Set to ask, not decided yet, and exactly this call was not allowed for always."""
-        exact = {"tool": call.tool, "arguments": call.arguments}
-        known = any(same_json(exact, each) for each in self.always_allow)
+        """Set to ask, not decided yet, and exactly this call was not allowed for always.
+
+        What was allowed of a service's tool is not, once the tool is another one than it was.
+        """
+        tool = self.tools.get(call.tool)
+        identity = tool.identity if tool else ""
+        rules = (each for each in self.always_allow if each.identity == identity)
+        known = any(is_exactly(each, call.tool, call.arguments) for each in rules)
         name = call.tool
         if name == "run_agent":
             name = f"{RUN_AGENT}{call.arguments.get('agent')}"
@@ -114,9 +120,9 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     for tool in [*filter(is_open, own), *selection.offered, *search, *unlocked]:
         tools.setdefault(tool.name, tool)
     grants |= {f"{RUN_AGENT}{id}": grant for id, grant in now.callable_agents.items()}
-    always = ({"tool": a.tool, "arguments": a.arguments} for a in now.agent.file.always_allow)
     unlisted = {tool.name for tool in unlocked} - {tool.name for tool in listed}
-    return AvailableTools(offer, tools, grants, unlisted, set(by_name), tuple(always))
+    always = now.agent.file.always_allow
+    return AvailableTools(offer, tools, grants, unlisted, set(by_name), always)
 
 
 def grant_of_tool(now: Permissions, tool: Tool) -> Grant:
@@ -154,6 +160,10 @@ def agent_tools(now: Permissions) -> list[Tool]:
     root = now.folder
     shell = shell_tools(root) if now.reaches_server else []
     return [*file_tools(root), *shell, *fetch_tools(now.private_hosts)]
+
+
+def is_exactly(allowed: AllowedCall, tool: str, arguments: object) -> bool:
+    return allowed.tool == tool and same_json(allowed.arguments, arguments)
 
 
 def same_json(one: object, other: object) -> bool:

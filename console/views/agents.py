@@ -38,11 +38,9 @@ from console.agent_form import fields_of, save_field
 from console.agent_settings import slug_of
 from console.agent_tools import (
     DEFAULT_GRANTS,
-    always_allowed,
     grant_rows,
     note_on_large_offers,
     operations_of,
-    without,
 )
 from console.components import alert, remove, replace, replace_content
 from console.htmx import refusal_response
@@ -192,16 +190,6 @@ def grant(request: HttpRequest, agent_id: str) -> str:
     return f"{name} is set to {wanted}."
 
 
-@changing
-def take_back(request: HttpRequest, agent_id: str) -> str:
-    """One call that was allowed for always asks again from now on."""
-    kept = without(read_agent(agent_id), request.POST.get("call", ""))
-    if kept is None:
-        raise Conflict("This call is not among those allowed for always any more.")
-    change_agent(agent_id, {"always_allow": kept})
-    return "Taken back: this call asks again."
-
-
 @require_GET
 def operations(request: HttpRequest, agent_id: str, source: str) -> HttpResponse:
     """The operations of a service, when somebody unfolds them."""
@@ -291,7 +279,6 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "agent": agent,
         "grants": grant_rows(agent),
         "large_offers": note_on_large_offers(agent),
-        "always": always_allowed(agent),
         "providers": provider_names(),
         "chain_problems": problems_of(agent),
         "model_problem": model_problem(agent.file.provider, agent.file.model),

@@ -17,7 +17,7 @@ const PLACES = [
   [/^plan$/, () => titleOfPlan()],
   [/^(agent|provider|source|account|people)-/, (card) => card],
   [/^plans-found$/, (list) => list],
-  [/^file$/, (file) => file],
+  [/^(file|approvals)$/, (part) => part],
   [/^(main|side)$/, () => byId("main")],
 ];
 

@@ -194,11 +194,16 @@ def test_always_is_taken_back_in_settings(asking, open_tab):
     tab = open_tab().chat(chat)
     tab.button("Always allow").click()
     expect(tab.log.get_by_text("always allowed")).to_be_attached()
-    tab.open("/settings/agents/?agent=scripted")
-    calls = tab.page.get_by_role("list", name="Always allowed calls")
-    expect(calls).to_contain_text('"path": "new.txt"')
-    calls.get_by_role("button", name="Take back write_file").click()
+    tab.page.get_by_role("link", name="Settings").click()
+    tab.page.get_by_role("link", name="Approvals").click()
+    calls = tab.page.get_by_role("list", name="Always allowed calls of Scripted")
+    expect(calls).to_contain_text("new.txt")
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    calls.get_by_role("button", name="Revoke write_file").click()
     expect(calls).to_have_count(0)
+    expect(tab.page.get_by_role("status")).to_contain_text(["Revoked. It asks again for Scripted."])
+    expect(tab.page.locator("#approvals")).to_be_focused()
     assert json.loads(file.read_text())["always_allow"] == []
 
 

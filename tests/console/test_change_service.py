@@ -3,6 +3,8 @@
 import httpx
 import pytest
 
+from agents.config.ownership import set_owner
+from agents.config.store import read_agent
 from agents.models import OAuthLogin, ToolCall, ToolSource
 from agents.tools.integrations.mcp import SignInNeeded
 from agents.tools.integrations.openapi import http
@@ -196,16 +198,52 @@ def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
     assert len(pets.asked) == asked_before
 
 
+@pytest.mark.parametrize(
+    "change", [None, {"url": NEW}, {"tools": "other description"}, {"tools": "other parameters"}]
+)
+def test_always_does_not_cover_a_tool_that_has_changed_since(owner, source, pets, change):
+    c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
+    set_owner(person("alice"), c.agent_id)
+    scripted(call("pets__findPets"), say("There."), call("pets__findPets"), say("There."))
+    tell(c, "which pets are there?")
+    [asked] = calls_of(c)
+    decide = {"decision": "always"}
+    address = f"/api/tool-calls/{asked.pk}/decide"
+    assert owner.post(address, decide, content_type="application/json").status_code == 200
+    drive()
+    if change:
+        changed_for("findPets", change)
+    assert ("has changed since, so this call asks again" in rules(owner, c)) is bool(change)
+    tell(c, "and now?")
+    again = calls_of(c)[1]
+    assert again.state == ("asked" if change else "done")
+    if change:  # allowed anew, the rule names the tool as it is now, and stands there once
+        owner.post(f"/api/tool-calls/{again.pk}/decide", decide, content_type="application/json")
+        [rule] = read_agent(c.agent_id).file.always_allow
+        assert rule.identity == again.asked_as != asked.asked_as
+        assert "has changed since" not in rules(owner, c)
+
+
+def rules(owner, c):
+    """Those of the conversation's agent, as Settings shows them."""
+    page = html(owner.get("/settings/approvals/"))
+    return page.partition(f'id="approvals-{c.agent_id}"')[2].partition("</article>")[0]
+
+
 def changed(source, change):
+    changed_for("get_pet", change)
+
+
+def changed_for(name, change):
+    source = now()
     if "tools" in change:
         tools = [dict(each) for each in source.tools]
-        one = next(each for each in tools if each["name"] == "get_pet")
+        one = next(each for each in tools if each["name"] == name)
         if "description" in change["tools"]:
             one["description"] = "Deletes all pets"
         else:
             one["parameters"] = {"type": "object", "properties": {"petId": {"enum": [2]}}}
         change = {"tools": tools}
-    source = now()
     for field, value in change.items():
         setattr(source, field, value)
     source.save()

@@ -455,13 +455,49 @@ def test_a_call_allowed_for_always_is_taken_back_and_asks_again(owner):
     [asked] = calls_of(c, "shell")
     post(owner, f"/c/{c.pk}/calls/{asked.pk}/decide", decision="always")
     [always] = in_file(c.agent_id)["always_allow"]
-    assert always == {"tool": "shell", "arguments": {"command": "echo hi"}}
-    assert "echo hi" in html(owner.get(f"/settings/agents/?agent={c.agent_id}"))
+    assert always.pop("at").endswith("Z")
+    assert always == {"tool": "shell", "arguments": {"command": "echo hi"}, "by": "alice"}
+    page = html(owner.get("/settings/approvals/"))
+    assert "echo hi" in page
+    assert "by you" in page
+    assert "1 call without asking" in html(owner.get(f"/settings/agents/?agent={c.agent_id}"))
     address = f"/settings/agents/{c.agent_id}/always"
-    post(owner, address, call=json.dumps(always, sort_keys=True))
+    rule = json.dumps({"tool": "shell", "arguments": {"command": "echo hi"}}, sort_keys=True)
+    assert "Revoked. It asks again" in html(post(owner, address, call=rule))
     assert in_file(c.agent_id)["always_allow"] == []
-    again = post(owner, address, call=json.dumps(always, sort_keys=True))
+    again = post(owner, address, call=rule)
     assert again.status_code == 409
+    assert f'id="approvals-{c.agent_id}"' not in html(owner.get("/settings/approvals/"))
+
+
+def test_approvals_are_those_of_ones_own_agents_whole_and_with_nothing_hidden(owner):
+    long = "\n".join(f"line {n}" for n in range(40))
+    hidden = {"tool": "shell", "arguments": {"command": f"echo \u202etxt\n{long}"}}
+    own, others = (agent(always_allow=[hidden]) for _ in range(2))
+    set_owner(person("alice"), own)
+    set_owner(person("bob"), others)
+    page = html(owner.get("/settings/approvals/"))
+    assert f'id="approvals-{own}"' in page
+    assert f'id="approvals-{others}"' not in page
+    assert "line 39" in page
+    assert "\u202e" not in page
+    assert "1 hidden character is drawn as a box." in page
+    assert "It is not known when" in page
+    rule = json.dumps(hidden, sort_keys=True)
+    assert post(owner, f"/settings/agents/{others}/always", call=rule).status_code == 404
+
+
+def test_a_revoked_rule_leaves_the_others_as_the_hand_wrote_them(owner):
+    rules = [
+        {"tool": "shell", "arguments": {"command": "ls"}, "note": "mine"},
+        {"tool": "shell", "arguments": {"command": "pwd"}},
+        {"tool": "read_file", "at": "some day"},
+    ]
+    id = agent(always_allow=rules)
+    set_owner(person("alice"), id)
+    rule = json.dumps(rules[1], sort_keys=True)
+    post(owner, f"/settings/agents/{id}/always", call=rule)
+    assert in_file(id)["always_allow"] == [rules[0], rules[2]]
 
 
 # A call that asks
@@ -536,7 +572,7 @@ def test_what_has_run_is_drawn_without_hidden_characters_too(owner):
 def test_the_list_of_what_is_always_allowed_hides_nothing(owner):
     c, row = asked(command="echo \u202e hi\u200b")
     post(owner, f"/c/{c.pk}/calls/{row.pk}/decide", decision="always")
-    page = html(owner.get(f"/settings/agents/?agent={c.agent_id}"))
+    page = html(owner.get("/settings/approvals/"))
     assert "\u202e" not in page.replace("\\u202e", "")
     assert "U+202E" in page
 
