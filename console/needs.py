@@ -54,7 +54,8 @@ class Waiting:
     @property
     def tag(self) -> str:
         """Another one when something else waits."""
-        return sha256(" ".join(self.keys).encode()).hexdigest()[:16]
+        chosen = self.preferences.counts_in_title, self.preferences.sounds
+        return sha256(f"{self.keys} {chosen}".encode()).hexdigest()[:16]
 
     @property
     def oldest(self) -> str:

@@ -1,7 +1,9 @@
 // Notifications of the browser: while no tab of Planside is in view, once for each thing.
-import { always, atStart, byId, person } from "./dom.js";
+import { always, atStart, byId, on, person } from "./dom.js";
 import { headers } from "./requests.js";
 
+const LONG = 60_000; // ms that a plan runs before it is worth asking
+const ASKED = `planside-asked-${person()}`;
 const MOST = 200; // keys that are remembered
 const VISIBLE = `planside-visible-${person()}`;
 const TOLD = `planside-told-${person()}`;
@@ -56,7 +58,7 @@ async function noticesOf(news) {
   return answer?.ok ? (await answer.json()).notices : [];
 }
 
-export function show({ key, title, body, address }) {
+function show({ key, title, body, address }) {
   const icon = byId("icon").dataset.quiet;
   const notice = new Notification(title, { body, icon, tag: `planside-${key}` });
   notice.addEventListener("click", () => {
@@ -80,4 +82,49 @@ function sound() {
     tone.stop(context.currentTime + place * 0.12 + 0.1);
   });
   setTimeout(() => context.close(), 1000);
+}
+
+// The browser's leave: asked for in the settings, and once when a plan takes long
+
+const state = () => globalThis.Notification?.permission ?? "none";
+
+always(drawPermission);
+function drawPermission() {
+  for (const each of document.querySelectorAll("#permission [data-when]")) {
+    const isSo = each.dataset.when === state();
+    if (each.hidden === isSo) each.hidden = !isSo;
+  }
+}
+
+on("click", "[data-ask-permission]", async () => {
+  dismiss();
+  await Notification.requestPermission();
+  drawPermission();
+  byId("permission")?.focus();
+});
+on("click", "[data-not-now]", dismiss);
+on("click", "[data-send-test]", () => {
+  show({ key: "test", title: "Planside", body: "Notifications arrive here.", address: location.pathname });
+});
+
+function dismiss() {
+  localStorage.setItem(ASKED, "asked");
+  const note = byId("ask-notices");
+  if (!note || note.hidden) return;
+  const hadFocus = note.contains(document.activeElement);
+  note.hidden = true;
+  if (hadFocus) byId("say").focus();
+}
+
+let runsSince = 0;
+always(() => {
+  const runs = ["running", "queued"].includes(byId("plan")?.dataset.run);
+  if (!runs) runsSince = 0;
+  else if (!runsSince) setTimeout(offer, LONG, (runsSince = Date.now()));
+});
+
+/** Still the same run, in a browser that nobody has asked. */
+function offer(since) {
+  const isNew = state() === "default" && !localStorage.getItem(ASKED);
+  if (since === runsSince && isNew && byId("ask-notices")) byId("ask-notices").hidden = false;
 }

@@ -134,6 +134,117 @@ def test_the_page_is_whole_for_everybody(product, open_tab, waiting):
     tab = open_tab("/needs/")
     expect(tab.page.locator(".need-card")).to_have_count(4)
     assert violations(tab) == []
-    for name in ("Skip", "Replan from here", "Ask for changes", "Cancel plan"):
+    for name in ("Skip", "Ask for changes"):
         tab.button(name).click()
     assert violations(tab) == []
+
+
+# A browser that tells, whose windows are hidden when a test says so.
+TELLS = """
+window.told = [];
+window.Notification = class extends EventTarget {
+  static permission = localStorage.getItem("leave") ?? "granted";
+  static async requestPermission() {
+    Notification.permission = "granted";
+    return "granted";
+  }
+  constructor(title, { body }) {
+    super();
+    window.told.push([title, body, this]);
+  }
+  close() {}
+};
+Object.defineProperty(document, "hidden", { get: () => Boolean(window.isAway) });
+"""
+HIDE = "window.isAway = true; document.dispatchEvent(new Event('visibilitychange'))"
+WORDS = "window.told.map(([title, body]) => [title, body])"
+
+
+@pytest.fixture
+def hidden_tabs(product, open_tab):
+    """Two tabs of one browser, neither of them in view."""
+    context = open_tab(viewport={"width": 1300, "height": 800}).page.context
+    context.add_init_script(TELLS)
+    tabs = [open_tab("/plans/"), open_tab("/settings/agents/")]
+    for tab in tabs:
+        tab.page.add_init_script(TELLS)
+        tab.page.reload()
+        tab.page.evaluate(HIDE)
+    return tabs
+
+
+def all_told(tabs):
+    return [words for tab in tabs for words in tab.page.evaluate(WORDS)]
+
+
+def until_told(tabs, count):
+    for _ in range(100):
+        if len(all_told(tabs)) >= count:
+            break
+        tabs[0].page.wait_for_timeout(100)
+    tabs[0].page.wait_for_timeout(3_000)  # nor a second time, by the other one
+    return all_told(tabs)
+
+
+def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidden_tabs):
+    product.scripted("quick")
+    assert until_told(hidden_tabs, 1) == [
+        ["A plan waits for your start", "A plan to quick, 3 subtasks"]
+    ]
+    tab = next(tab for tab in hidden_tabs if tab.page.evaluate("window.told.length"))
+    with tab.page.expect_navigation():
+        tab.page.evaluate("window.told[0][2].dispatchEvent(new Event('click'))")
+    expect(tab.articles.filter(has_text="A plan to quick").last).to_be_in_viewport()
+    clean(product)
+
+
+def test_nothing_is_told_while_a_tab_is_in_view(product, open_tab, hidden_tabs):
+    shown = hidden_tabs[0]
+    shown.page.evaluate(
+        "window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    product.scripted("quick")
+    expect(entry(shown, 1)).to_be_visible(timeout=A_POLL)
+    assert until_told(hidden_tabs, 1) == []
+    clean(product)
+
+
+def test_the_settings_ask_the_browser_and_say_what_it_answered(product, open_tab):
+    tab = open_tab(viewport={"width": 1280, "height": 800})
+    tab.page.add_init_script(TELLS)
+    tab.open("/settings/notifications/")
+    expect(tab.page.get_by_text("Allowed in this browser")).to_be_visible()
+    tab.button("Send a test").click()
+    assert tab.page.evaluate(WORDS) == [["Planside", "Notifications arrive here."]]
+    tab.page.evaluate("localStorage.setItem('leave', 'denied')")
+    tab.page.reload()
+    expect(tab.page.get_by_text("Refused in this browser.")).to_be_visible()
+    tab.page.evaluate("localStorage.setItem('leave', 'default')")
+    tab.page.reload()
+    assert violations(tab) == []
+    tab.button("Ask this browser").click()
+    expect(tab.page.get_by_text("Allowed in this browser")).to_be_visible()
+    tab.page.get_by_role("switch", name="A plan failed").click()
+    expect(tab.page.locator("#notifications-said")).to_have_text("Saved.")
+    tab.page.reload()
+    expect(tab.page.get_by_role("switch", name="A plan failed")).not_to_be_checked()
+    tab.page.get_by_role("switch", name="A plan failed").click()
+    expect(tab.page.locator("#notifications-said")).to_have_text("Saved.")
+
+
+def test_a_browser_is_asked_once_when_a_plan_takes_long(product, open_tab):
+    tab = open_tab(viewport={"width": 1270, "height": 800})
+    tab.page.add_init_script(TELLS)
+    tab.page.clock.install()
+    tab.expects("model-check", "ERR_ABORTED")  # its time is up, too
+    tab.open("/plans/")
+    tab.page.evaluate("localStorage.setItem('leave', 'default')")
+    tab.chat(product.started("hang"))
+    expect(tab.plan).to_have_attribute("data-run", "running")
+    expect(tab.button("Ask this browser")).to_be_hidden()
+    tab.page.clock.fast_forward(61_000)
+    expect(tab.button("Ask this browser")).to_be_visible()
+    tab.button("Not now").click()
+    expect(tab.button("Ask this browser")).to_be_hidden()
+    expect(tab.message).to_be_focused()
+    clean(product)

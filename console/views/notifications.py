@@ -1,0 +1,65 @@
+"""Settings > Notifications: what a hidden page tells, and whether titles count what waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views.decorators.http import require_GET
+
+from agents.models import Preferences
+from console.components import alert, replace
+from console.htmx import posted
+from console.needs import waiting_for
+from console.preferences import preferences, set_preferences
+from console.views.conversations import person
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One switch: the column it sets, and what it is about."""
+
+    name: str
+    title: str
+    hint: str
+    is_on: bool = False
+
+
+KINDS = (
+    Kind("tells_needs", "Something needs me", "A question, a call that asks, a plan to start."),
+    Kind("tells_failed", "A plan failed", "After its last attempt."),
+    Kind("tells_finished", "A plan is finished", "Once, with what was left out."),
+    Kind("tells_replies", "A reply is there", "For chats without a plan."),
+)
+IN_TITLE = Kind(
+    "counts_in_title", "Count in the tab", "(4) stands before the title while 4 things need you."
+)
+SOUND = Kind("sounds", "A short sound", "Only for what needs you.")
+
+
+@require_GET
+def notifications(request: HttpRequest) -> HttpResponse:
+    now = preferences(request)
+    context = {
+        "page": "notifications",
+        "kinds": [as_set(each, now) for each in KINDS],
+        "in_title": as_set(IN_TITLE, now),
+        "sound": as_set(SOUND, now),
+    }
+    return render(request, "settings/notifications.html", context)
+
+
+def as_set(kind: Kind, now: Preferences) -> Kind:
+    return Kind(kind.name, kind.title, kind.hint, bool(getattr(now, kind.name)))
+
+
+@posted("notifications-alert")
+def choose(request: HttpRequest) -> HttpResponse:
+    """The whole form, as its page shows it; the title follows at once."""
+    names = [each.name for each in (*KINDS, IN_TITLE, SOUND)]
+    now = set_preferences(person(request), **{name: name in request.POST for name in names})
+    context = {"waiting": waiting_for(person(request).pk, now)}
+    count = replace("needs-count", render_to_string("needs/_count.html", context))
+    return HttpResponse(alert("notifications-said", "Saved.") + count)
