@@ -34,6 +34,10 @@ always(() => {
   tick();
 });
 atStart(() => setInterval(tick, 1000));
+// What comes says the server's time: told as the reader's before it is on the page, it changes nothing.
+document.addEventListener("planside:comes", ({ detail }) => {
+  detail.querySelectorAll("time[datetime]").forEach(localise);
+});
 
 function localise(element) {
   const moment = new Date(element.dateTime);
