@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from agents.actors import actor_of
 from agents.models import Conversation
 from console.language import cached
+from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
@@ -26,6 +27,8 @@ from console.status_labels import (
     shape_of_subtask,
     why_left_out,
 )
+from console.templatetags.formats import tokens_used
+from console.templatetags.languages import plural
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
@@ -245,3 +248,13 @@ def compared(pk: int, created_at: str, version: int, approved: int | None) -> Ve
 @register.filter
 def author(version: PlanVersion, viewer: str) -> str:
     return name_for(actor_of(version.author_kind, version.author), viewer)
+
+
+@register.filter
+def used_words(timing: SubtaskTiming) -> str:
+    """0:42 working, 0:10 paused · 6.1k tokens · $0.02 · 2 attempts."""
+    used = timing.used
+    words = [used.times.words, tokens_used(used.document())]
+    words += [f"${used.cost:.2f}"] if used.cost else []
+    words += [plural(len(timing.attempts), "attempt")]
+    return " · ".join(filter(None, words))

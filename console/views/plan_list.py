@@ -18,16 +18,18 @@ from agents.config.ownership import agents_of
 from agents.models import Conversation, Message
 from console.call_images import plan_markdown
 from console.components import replace, replace_content
+from console.form_parsing import EVENT, number
 from console.htmx import is_htmx
 from console.plan_page import (
-    MOST_LINES,
-    Timeline,
+    attempt_name,
     attempt_words,
     draw,
+    rests_in,
     shape_of,
     span_of,
     subtask_timings,
 )
+from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
 from console.status_labels import label_of_standing
 from console.views.conversations import person, sidebar_context
@@ -58,36 +60,52 @@ def plans(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def plan(request: HttpRequest, pk: int) -> HttpResponse:
-    """The plan's page stands beside the list it was chosen from."""
+    """The plan's page stands beside the list it was chosen from.
+
+    It is asked for again while the plan is open; where nothing happened there is nothing to draw.
+    """
     chosen = plan_of(request, pk)
+    is_part = is_htmx(request) and request.GET.get("part") == "plan"
+    seq = chosen.conversation.seq  # read before all else: what is shown is never older
+    if is_part and not chosen.is_live and number(request.GET.get("seen"), EVENT) == seq:
+        return HttpResponse(status=204)
     works = subtask_timings(chosen)
     span = span_of(works)
     draw(works)
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     below = plans_below(turns)
     rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
-    lines = Timeline(chosen, person(request).username).lines()
-    is_all = request.GET.get("lines") == "all" or len(lines) <= MOST_LINES
+    viewer = person(request).username
     context = {
+        "seen": seq,
         "chosen": chosen,
         "plan": snapshot(chosen),
         "times": times_of_plan(chosen, attempts_of(chosen)),
         "works": works,
         "attempts": [
-            (work, [(each, shape_of(each), attempt_words(each)) for each in work.attempts])
+            (
+                work,
+                [
+                    (each, shape_of(each), attempt_name(each), attempt_words(each))
+                    for each in work.attempts
+                ],
+            )
             for work in works
             if work.attempts
         ],
         # By subtask: how far the plan of the agent that works for it is.
         "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
         "span": span,
-        "lines": lines if is_all else lines[:MOST_LINES],
-        "lines_count": len(lines),
+        "rests": rests_in(works),
+        "timings": {work.subtask.key: work for work in works},
+        "lines": page_of_lines(chosen, viewer, wanted_lines(request.GET)),
+        "kinds": KINDS,
+        "actors": ACTORS,
         "versions": list(chosen.versions.order_by("-version")),
         "root": root_of(chosen.conversation),
-        "viewer": person(request).username,
+        "viewer": viewer,
     }
-    if is_htmx(request) and request.GET.get("part") == "plan":
+    if is_part:
         html = render_to_string("plans/_page.html", context, request)
         return HttpResponse(replace("plan-page", html))
     return page(request, context)

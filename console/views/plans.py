@@ -13,7 +13,7 @@ from agents.engine.usage import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
 from console import chat_commands, components
-from console.components import replace_content
+from console.components import replace, replace_content
 from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
 from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
@@ -256,7 +256,7 @@ def draw_list(conversation: Conversation) -> str:
         "conversation": conversation,
     }
     html = render_to_string("plans/_conversation_plans.html", context)
-    return replace_content("plans-here-list", html)
+    return replace("plans-here-list", html)
 
 
 @verb(alert="plans-here-alert")

@@ -129,13 +129,20 @@ on("click", "[data-copy-from]", async (button) => {
   sayCopied(button);
 });
 
+/** The address of a subtask on its plan's page. */
+on("click", "[data-copy-link]", async (button) => {
+  await navigator.clipboard.writeText(`${location.origin}${location.pathname}#${button.dataset.copyLink}`);
+  sayCopied(button);
+});
+
 function sayCopied(button) {
+  button.dataset.icon ??= button.querySelector("use").getAttribute("href");
   const words = button.querySelector("span")?.textContent;
   if (words !== "Copied") button.dataset.words = words ?? "";
   showCopied(button, "#i-check", "Copied");
   byId("copied").textContent = "Copied";
   setTimeout(() => {
-    showCopied(button, "#i-copy", button.dataset.words);
+    showCopied(button, button.dataset.icon, button.dataset.words);
     byId("copied").textContent = "";
   }, 2000);
 }

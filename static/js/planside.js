@@ -8,6 +8,8 @@ import "./clock.js";
 import "./fields.js";
 import "./drawer.js";
 import "./fold.js";
+import "./arrive.js";
+import "./plans_here.js";
 import "./versions.js";
 import "./editor.js";
 import "./comments.js";

@@ -234,8 +234,10 @@ def test_a_thousand_changes_are_shown_in_part_and_on_demand(alice):
         for i in range(1000)
     ]
     Event.objects.bulk_create(rows)
-    assert "The newest 500 of 1001" in read(alice.get(f"/plans/{plan.pk}/"))
-    assert "Plan proposed" in read(alice.get(f"/plans/{plan.pk}/?lines=all"))
+    first = read(alice.get(f"/plans/{plan.pk}/"))
+    assert "1 to 500 of 1001. Older" in first and "Plan proposed" not in first
+    last = read(alice.get(f"/plans/{plan.pk}/?page=9"))
+    assert "1001 to 1001 of 1001. Newer" in last and "Plan proposed" in last
 
 
 def test_an_attempt_opens_with_its_calls_and_words(alice):
@@ -285,15 +287,48 @@ def worked(*seconds):
     return plan_of(c), turns
 
 
-@pytest.mark.parametrize("rest", ["paused", "waited", None])
-def test_a_rest_is_not_drawn_as_work(alice, rest):
-    """`None`: no worker lived meanwhile, and nobody's clock has counted the hour."""
+@pytest.mark.parametrize("rest", ["paused", "waited"])
+def test_a_rest_is_a_mark_behind_the_work_and_said_in_words(alice, rest):
+    plan, [first, _] = worked(30, 90)
+    setattr(first, rest, timedelta(hours=1))
+    first.save()
+    assert bars(alice, plan) == [[(0, 245), (245, 20)], [(265, 735)]]
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert f'width="20" height="8" data-status="{rest}"' in page
+    assert "1:00:00 " + {"paused": "paused", "waited": "waiting for you"}[rest] in page
+
+
+def test_the_time_in_which_no_worker_lived_is_not_drawn(alice):
     plan, [first, _] = worked(30, 90)
     first.started_at -= timedelta(hours=1)
-    if rest:
-        setattr(first, rest, timedelta(hours=1))
     first.save()
     assert bars(alice, plan) == [[(0, 250)], [(250, 750)]]
+
+
+def test_the_timeline_is_filtered_by_subtask_kind_and_actor(alice):
+    plan, _ = worked(30, 90)
+
+    def shown(**wanted):
+        page = read(alice.get(f"/plans/{plan.pk}/", wanted)).partition("Every change")[2]
+        return page.partition("Attempts")[0].partition("Planside ")[2]
+
+    assert "Read: done" in shown(subtask="s1") and "Write: done" not in shown(subtask="s1")
+    assert "Plan started" in shown(kind="run") and "Read: done" not in shown(kind="run")
+    assert "v1 approved" in shown(actor="person") and "Read: done" not in shown(actor="person")
+    assert "Nothing here fits" in shown(subtask="s1", kind="run")
+    assert "Plan finished" in shown(subtask="", kind="brewed", actor="nobody")
+
+
+def test_an_attempt_says_how_many_there_are(alice):
+    plan = failed()
+    assert "Attempt 1 of 1" in read(alice.get(f"/plans/{plan.pk}/"))
+
+
+def test_a_subtask_has_an_address_of_its_own_and_says_what_it_took(alice):
+    plan, _ = worked(30, 90)
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert '<li id="s1" data-key="s1" tabindex="-1">' in " ".join(page.split())
+    assert 'data-copy-link="s1"' in page and "0:30 working" in page
 
 
 def test_bars_stand_in_the_order_of_the_work_and_a_short_one_can_be_seen(alice):
@@ -331,14 +366,20 @@ def test_the_plan_is_taken_along_as_markdown(alice):
     assert text(response).startswith("# Water plants")
 
 
-def test_a_running_plan_is_read_again_every_few_seconds(alice):
+def test_an_open_plan_is_read_again_every_few_seconds_a_resting_one_when_something_happened(alice):
     plan = made("Water plants")
-    assert 'hx-trigger="every 5s"' not in text(alice.get(f"/plans/{plan.pk}/"))
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert 'hx-trigger="every 5s"' in page
+    [seen] = re.findall(r'name="seen" value="(\d+)"', page)
+    again = f"/plans/{plan.pk}/?part=plan&seen={seen}"
+    assert alice.get(again, headers=HTMX).status_code == 204
     actions.approve_plan(plan, 1, "alice")
-    assert 'hx-trigger="every 5s"' in text(alice.get(f"/plans/{plan.pk}/"))
+    assert "Plan started" in read(alice.get(again, headers=HTMX))
     swapped = text(alice.get(f"/plans/{plan.pk}/?part=plan", headers=HTMX))
     assert 'hx-target="#plan-page"' in swapped
     assert Plan.objects.get().title in swapped
+    over = actions.cancel_plan(made("Rake leaves"), "alice")
+    assert 'hx-trigger="every 5s"' not in text(alice.get(f"/plans/{over.pk}/"))
 
 
 def test_each_version_says_what_it_changed(client, alice):

@@ -4,7 +4,7 @@ import pytest
 
 from agents.actions import decide_call
 from agents.models import Event
-from console.plan_page import Timeline
+from console.plan_timeline import Timeline
 from plans import actions
 from plans.models import Plan
 from tests.fake_model import call, fails, say

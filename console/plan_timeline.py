@@ -1,0 +1,316 @@
+"""The timeline: what happened to a plan, one line for each thing, and which of it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
+from agents.models import Event, ToolCall
+from console.form_parsing import number
+from console.status_labels import ENDS, name_for
+from console.templatetags.messages import argument
+from plans.comments import count_words
+from plans.models import Plan
+
+LINES_PER_PAGE = 500
+# What a line is about, and who did it, as a person chooses them.
+KINDS = {
+    "": "Everything",
+    "plan": "Text and approval",
+    "run": "Starts and stops",
+    "subtask": "Subtasks",
+    "asked": "What it asked you",
+}
+ACTORS = {"": "Anybody", "person": "People", "agent": "The agent", "system": "Planside"}
+Data = Mapping[str, Any]
+# Reasons of a pause for which the call has lines of its own, with what was asked.
+SHOWN_BY_CALLS = ("approval", "question")
+DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One change. `sign` is a state's mark or `icon` a picture; `number` the subtask's place."""
+
+    words: str
+    sign: str = ""
+    icon: str = ""
+    number: str = ""
+    code: str = ""
+    is_head: bool = False
+    actor: str = ""
+    actor_icon: str = ""
+    version: int = 0
+    at: datetime | None = None
+    seq: int = 0
+    kind: str = "plan"
+    by_kind: str = ""  # person, agent or system
+    key: str = ""  # of the subtask it is about
+
+    def by(self, actor: Actor, viewer: str) -> Line:
+        """With who did it; a line that has someone already keeps them."""
+        if self.actor:
+            return self
+        icon = "user" if kind_of(actor) == PERSON else "agent" if actor is AGENT else "cube"
+        name = name_for(actor, viewer)
+        return replace(self, actor=name, actor_icon=icon, by_kind=kind_of(actor))
+
+
+@dataclass
+class Timeline:
+    """Goes through what happened in order, and knows at each point which version holds, why the
+    run rests (None while it does not), and who has asked it to stop: one thing is one line, though
+    the wish and its fulfilment are two events."""
+
+    plan: Plan
+    viewer: str
+    version: int = 1
+    runs: int = 0
+    rests: str | None = None
+    stopper: Actor | None = None
+    end: str = ""
+    # by version and a subtask's key: its number and name
+    places: dict[int, dict[str, tuple[str, str]]] = field(default_factory=dict)
+
+    def lines(self) -> list[Line]:
+        """The newest first."""
+        versions = self.plan.versions.values_list("version", "snapshot__subtasks")
+        self.places = {
+            version: {row["key"]: (str(i), row["name"]) for i, row in enumerate(subtasks or [], 1)}
+            for version, subtasks in versions
+        }
+        events = Event.objects.filter(subject=f"plan:{self.plan.pk}")
+        events = events.filter(conversation=self.plan.conversation_id).order_by("seq")
+        lines = [line for event in events if (line := self.line_of(event))]
+        calls = ToolCall.objects.filter(
+            turn__attempt__subtask__plan=self.plan, asked_at__isnull=False
+        )
+        for call in calls.select_related("turn__attempt__subtask"):
+            lines += self.lines_of_call(call)
+        moments = [line for line in lines if line.at is not None]
+        return sorted(moments, key=lambda line: (line.at, line.seq), reverse=True)
+
+    def line_of(self, event: Event) -> Line | None:
+        data: Data = event.data
+        actor = actor_of(event.actor_kind, event.actor)
+        self.version = int(data.get("version") or self.version)
+        kind = "plan"
+        if event.type.startswith("run."):
+            kind, line = "run", self.run_line(event.type, data, actor)
+        elif event.type == "plan.updated" and "subtask" in data:
+            kind, line = "subtask", self.subtask_line(data)
+        else:
+            line = self.plan_line(event.type, data)
+        if line is None:
+            return None
+        line = line.by(actor, self.viewer)
+        key = str(data.get("subtask") or "")
+        line = replace(line, kind=kind, key=key, version=self.version)
+        return replace(line, at=event.created_at, seq=event.seq)
+
+    def plan_line(self, type: str, data: Data) -> Line | None:
+        """What happened to the plan as a whole."""
+        match type:
+            case "plan.updated" if data.get("waiting") == "child":
+                return Line("Waits for another agent", sign="paused")
+            case "plan.updated" if "budget" in data:
+                return Line("Budget raised", icon="pen")
+            case "plan.updated" if data.get("held"):
+                return Line("Held: the model is not answering", sign="failed")
+            case "plan.updated" if "version" in data:
+                words = with_detail(f"Plan is now v{data['version']}", data, "explanation")
+                return Line(words, icon="pen")
+            case "plan.approved" if data.get("because"):
+                words = f"v{data['version']} needs no new yes ({data['because']})"
+                return Line(words, icon="check")
+            case "plan.approved":
+                return Line(f"v{data['version']} approved", icon="check", is_head=True)
+            case "plan.finished" if data.get("state") == "done":
+                return Line("Plan finished", sign="done", is_head=True)
+            case "plan.finished":
+                kind, _, note = str(data.get("reason") or "").partition(": ")
+                self.end = f"{ENDS[kind]}: {note}".removesuffix(": ") if kind in ENDS else ""
+                words = self.end or with_detail("Plan abandoned", data, "reason")
+                return Line(words, sign="abandoned", is_head=True)
+            case "plan.cleared":  # no second line where the clearing is what ended the plan
+                cleared = ENDS["cleared"]
+                return None if self.end == cleared else Line(cleared, icon="x")
+            case "plan.asked_person" | "plan.commented":  # the call has its own line
+                return None
+            case "plan.comments_sent":
+                return Line(f"{count_words(data['count'])} sent to the agent", icon="comment")
+            case "plan.replanning":
+                number, _ = self.place(str(data.get("subtask")))
+                words = with_detail(f"Replanned from subtask {number}", data, "hint")
+                return Line(words, icon="route")
+        return plain_line(type)
+
+    def run_line(self, type: str, data: Data, actor: Actor) -> Line | None:
+        """What happened to the carrying out; `before` is why it rested until now."""
+        before = self.rests
+        if type in ("run.started", "run.resumed", "run.stopped", "run.failed", "run.halted"):
+            self.rests = None
+        match type:
+            case "run.started":
+                self.runs += 1
+                again = "Resumed" if before is not None else "Started again"
+                words = "Plan started" if self.runs == 1 else again
+                alone = ", the next subtask only" if data.get("mode") == "next" else ""
+                return Line(words + alone, icon="play", is_head=True)
+            case "run.paused":
+                reason = self.rests = str(data.get("reason") or "")
+                if reason in SHOWN_BY_CALLS or reason == before:  # asked to pause, and paused now
+                    return None
+                words = {
+                    "confirm": f"Paused: v{self.version} waits for a yes",
+                    "budget": "Paused: the budget is used up",
+                    "aside": "Paused: another plan was asked for",
+                    "": "Waits for another agent",
+                }.get(reason, "Paused")
+                return Line(words, sign="waiting" if reason == "confirm" else "paused")
+            case "run.resumed":
+                # Only where nothing else has a line: no start by a person, no answer, no decision.
+                is_known = before is None or before in SHOWN_BY_CALLS
+                return None if is_known else Line("Resumed", icon="play")
+            case "run.stopping":
+                self.stopper = actor
+                return None
+            case "run.stopped":
+                stopper, self.stopper = self.stopper or actor, None
+                return Line("Stopped", sign="abandoned").by(stopper, self.viewer)
+        return plain_line(type)
+
+    def subtask_line(self, data: Data) -> Line:
+        number, name = self.place(str(data["subtask"]))
+        state, line = data.get("state"), Line("", number=number)
+        if data.get("progress"):
+            return replace(line, words=str(data["progress"]), icon="chat")
+        if state == "abandoned":
+            return replace(line, words=with_detail("skipped", data, "reason"), sign="abandoned")
+        if state == "in_progress":
+            return replace(line, words="started", sign="in_progress")
+        if state == "done":
+            return replace(line, words=f"{name}: done", sign="done")
+        if data.get("error"):
+            return replace(line, words=f"failed: {data['error']}", sign="failed")
+        return replace(line, words="is to do again", sign="todo")
+
+    def lines_of_call(self, call: ToolCall) -> Iterator[Line]:
+        """A person was asked, and answered or decided."""
+        attempt = call.turn.attempt
+        number, _ = self.place(attempt.subtask.key)
+        key = attempt.subtask.key
+        line = Line("", number=number, version=attempt.version, kind="asked", key=key)
+        is_question = call.tool == "ask_user"
+        words = f"waited for approval of {call.tool}"
+        if is_question:
+            words = f"asked: {call.arguments.get('question', '')}"
+        asked = replace(line, words=words, sign="waiting", at=call.asked_at)
+        yield asked.by(AGENT, self.viewer)
+        if is_question and call.finished_at and call.state == ToolCall.State.DONE:
+            words = f"answered: {call.result.removeprefix('The person answered: ')}"
+            line = replace(line, words=words, icon="chat", at=call.finished_at)
+            yield line.by(self.plan.conversation.owner.username, self.viewer)
+        elif not is_question and call.decision:
+            words = f"{DECIDED.get(call.decision, call.decision)}:"
+            code = f"{call.tool} {argument(call)}".strip()
+            at = call.started_at or call.finished_at
+            line = replace(line, words=words, number="", code=code, icon="shield", at=at)
+            yield line.by(call.decided_by or SYSTEM, self.viewer)
+
+    def place(self, key: str) -> tuple[str, str]:
+        """A subtask's number and name in the version that held then."""
+        now = self.places.get(self.version, {})
+        return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
+
+
+def with_detail(words: str, data: Data, key: str) -> str:
+    return f"{words}: {data[key]}" if data.get(key) else words
+
+
+def plain_line(type: str) -> Line:
+    """The line of an event that needs no data; one that is not known yet is named by its type."""
+    return PLAIN_LINES.get(type) or Line(type.replace(".", " ").capitalize(), icon="dots")
+
+
+PLAIN_LINES = {
+    "plan.created": Line("Plan proposed", icon="plus", is_head=True),
+    "plan.activated": Line("Put into the drawer", icon="undo"),
+    "plan.put_aside": Line("Out of the drawer: another alternative was shown", icon="undo"),
+    "run.failed": Line("The run has failed", sign="failed"),
+    "run.halted": Line("Halted after one subtask", sign="paused"),
+    "run.repaired": Line("Taken up again after an interruption", icon="retry"),
+}
+
+
+# Which of it is wanted, as it stands in the address.
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Empty for all; `page` 1 has the newest."""
+
+    subtask: str = ""
+    kind: str = ""
+    actor: str = ""
+    page: int = 1
+
+    def fits(self, line: Line) -> bool:
+        return (
+            self.subtask in ("", line.key)
+            and self.kind in ("", line.kind)
+            and self.actor in ("", line.by_kind)
+        )
+
+    def query(self, page: int) -> str:
+        return urlencode(
+            {name: value for name, value in (asdict(self) | {"page": page}).items() if value}
+        )
+
+
+def wanted_lines(query: Mapping[str, str]) -> Wanted:
+    """What it cannot mean is left out."""
+    kind, actor = query.get("kind", ""), query.get("actor", "")
+    return Wanted(
+        subtask=query.get("subtask", "")[:12],
+        kind=kind if kind in KINDS else "",
+        actor=actor if actor in ACTORS else "",
+        page=max(1, number(query.get("page")) or 1),
+    )
+
+
+@dataclass(frozen=True)
+class Lines:
+    """One page of those that are wanted, the newest first."""
+
+    wanted: Wanted
+    shown: list[Line]
+    count: int
+    first: int
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.shown) - 1
+
+    @property
+    def newer(self) -> str:
+        """The address's query for the page before this one; empty for none."""
+        return self.wanted.query(self.wanted.page - 1) if self.wanted.page > 1 else ""
+
+    @property
+    def older(self) -> str:
+        return self.wanted.query(self.wanted.page + 1) if self.last < self.count else ""
+
+
+def page_of_lines(plan: Plan, viewer: str, wanted: Wanted) -> Lines:
+    """A page behind the last one is the last one."""
+    fitting = [line for line in Timeline(plan, viewer).lines() if wanted.fits(line)]
+    last = max(1, -(-len(fitting) // LINES_PER_PAGE))
+    wanted = replace(wanted, page=min(wanted.page, last))
+    start = (wanted.page - 1) * LINES_PER_PAGE
+    shown = fitting[start : start + LINES_PER_PAGE]
+    return Lines(wanted, shown, len(fitting), start + 1 if shown else 0)
