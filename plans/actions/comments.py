@@ -100,7 +100,7 @@ def letter(subtasks: list[Subtask], kept: dict[int, str], more: str = "") -> str
     """Each comment below the number and name of its subtask."""
     parts = [more.strip()] if more.strip() else []
     parts.append(f"{count_words(len(subtasks)).capitalize()} on the plan:")
-    parts += [f"> {each.position}. {each.name}\n\n{kept[each.pk]}" for each in subtasks]
+    parts += [f"> {each.position}. {each.name}\n{kept[each.pk]}" for each in subtasks]
     return "\n\n".join(parts)
 
 

@@ -28,10 +28,13 @@ function count() {
 // Sent, or left behind, with what is being typed
 
 const FORMS = ["start", "ask-changes-form"];
+/** The subtasks whose comments have gone with the last of these forms. */
+let carried = [];
 
 document.addEventListener("htmx:config:request", (event) => {
   const { sourceElement, request } = event.detail.ctx;
   if (!FORMS.includes(sourceElement.id)) return;
+  carried = unsent().map(({ dataset }) => dataset.ofSubtask);
   for (const place of unsent()) {
     request.body.append("comment_key", place.dataset.ofSubtask);
     request.body.append("comment_text", typed(place));
@@ -40,7 +43,9 @@ document.addEventListener("htmx:config:request", (event) => {
 });
 
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
-  if (FORMS.includes(element.id) && ok) open().forEach(closeEditor);
+  if (!FORMS.includes(element.id) || !ok) return;
+  const places = ofThisPlan().filter(isComment);
+  places.filter(({ dataset }) => carried.includes(dataset.ofSubtask)).forEach(closeEditor);
 });
 
 // What the buttons say
@@ -54,7 +59,7 @@ document.addEventListener("planside:typed", () => {
   const label = hasEdits() ? gettext("Start with my edits") : button.dataset.label;
   const without = ngettext("Start without the {n} comment", "Start without the {n} comments", n);
   labelStart(button, comments ? gettext("Start without") : label, comments && without);
-  labelAsking(byId("ask-changes"), comments);
+  labelAsking(comments);
   showNote(!comments);
   const going = ngettext("{n} comment goes", "{n} comments go", n);
   byId("comments-note").querySelector("span").textContent = going;
@@ -76,17 +81,14 @@ function labelStart(button, words, name) {
   setName(button, name);
 }
 
-/** With comments it sends them, and comes first; without, it leads to the message box. */
-function labelAsking(button, comments) {
-  button.type = comments ? "submit" : "button";
-  button.toggleAttribute("data-ask-changes", !comments);
-  if (comments) button.dataset.kind = "go";
-  else delete button.dataset.kind;
+/** Two buttons, of which the one that sends comes before the start. */
+function labelAsking(comments) {
+  byId("ask-changes").hidden = comments > 0;
+  const button = byId("send-comments");
+  button.hidden = !comments;
   const name = ngettext("Ask for changes {n}, comment", "Ask for changes {n}, comments", { n: comments });
-  setName(button, comments && name);
-  const number = button.querySelector(".button-count");
-  number.hidden = !comments;
-  number.textContent = comments;
+  button.setAttribute("aria-label", name);
+  button.querySelector("span").textContent = comments;
   const [first, second] = comments ? [button.form, byId("start")] : [byId("start"), button.form];
   if (first.nextElementSibling !== second) second.before(first);
 }

@@ -274,5 +274,5 @@ on("keydown", "#plan", (_drawer, event) => {
   const isTyping = event.target.closest("form.editor, dialog, textarea, input, select");
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
   event.preventDefault();
-  byId("plan-actions").querySelector("form:has([data-kind=go])")?.requestSubmit();
+  byId("plan-actions").querySelector("form:has([data-kind=go]:not([hidden]))")?.requestSubmit();
 });

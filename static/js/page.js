@@ -45,7 +45,7 @@ document.addEventListener("planside:answered", ({ detail: { element, ok } }) => 
     element.closest("dialog").close();
     element.reset();
   }
-  if (element.matches("[data-toast]")) element.remove();
+  element.closest("[data-toast]")?.remove();
 });
 
 /** Which subtasks the question is about. */

@@ -327,6 +327,8 @@ async def test_a_finish_that_is_refused_is_not_repeated_for_ever(workspace: Path
             {"key": "s1"}, {"key": "s2"}, {"key": "s3"}, {"key": "s4"}, {"name": "Look twice"}, {"key": "s5"}]),
         ("swap steps 2 and 3", [{"key": "s1"}, {"key": "s3"}, {"key": "s2"}, {"key": "s4"}, {"key": "s5"}]),
         ("move step 4 to the top", [{"key": "s4"}, {"key": "s1"}, {"key": "s2"}, {"key": "s3"}, {"key": "s5"}]),
+        ("2 comments on the plan:\n\n> 2. Look\nRemove this.\n\n> 4. Mend\nRename it to Links", [
+            {"key": "s2", "remove": True}, {"key": "s4", "name": "Links"}]),
         ("drop step 2 and rename step 4 to Links", [{"key": "s2", "remove": True}, {"key": "s4", "name": "Links"}]),
     ],
 )  # fmt: skip

@@ -59,7 +59,7 @@ def test_what_is_being_typed_goes_out_with_the_kept_ones(alice, c):
     actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
     post(alice, c, "comments/send", comment_key="s3", comment_text="Twice.")
     message = c.messages.filter(role="user").order_by("seq").last()
-    assert "> 1. Read\n\nShorter.\n\n> 3. Check\n\nTwice." in message.text
+    assert "> 1. Read\nShorter.\n\n> 3. Check\nTwice." in message.text
     assert comments(c) == ["", "", ""]
 
 

@@ -65,9 +65,7 @@ def test_comments_go_out_as_one_message_that_quotes_each_subtask(c):
     comment(c, "s1", "Only the docs.\nNothing else.")
     actions.send_comments(plan_of(c), "alice", 1)
     assert texts(c, role="user")[-1] == (
-        "2 comments on the plan:\n\n"
-        "> 1. Read\n\nOnly the docs.\nNothing else.\n\n"
-        "> 3. Check\n\nTwice."
+        "2 comments on the plan:\n\n> 1. Read\nOnly the docs.\nNothing else.\n\n> 3. Check\nTwice."
     )
     assert comments(c) == ["", "", ""]
 

@@ -1,0 +1,147 @@
+"""Comments on subtasks before the yes, as a person writes, keeps, loses and sends them."""
+
+import re
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.tab import LIVE
+from tests.browser.test_pages import violations
+
+
+@pytest.fixture
+def chat(product):
+    return product.scripted("quick")
+
+
+def place(tab, number):
+    return tab.row(number).locator(".subtask-comment-place")
+
+
+def write(tab, number, text):
+    tab.button(f"Comment on subtask {number}").click()
+    field = tab.plan.get_by_role("textbox", name=f"Comment on subtask {number}")
+    expect(field).to_be_focused()
+    field.fill(text)
+    return field
+
+
+def keep(tab, number, text):
+    write(tab, number, text).press("Control+Enter")
+    expect(place(tab, number).get_by_role("group")).to_contain_text(text)
+
+
+def test_a_comment_is_kept_in_every_tab_and_over_a_reload(open_tab, chat):
+    tab, other = open_tab().chat(chat), open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    other.sees_connection(LIVE)
+    keep(tab, 2, "Twice.")
+    expect(tab.button("Comment on subtask 2")).to_be_focused()
+    expect(place(other, 2)).to_contain_text("Twice.")
+    expect(tab.plan.locator("#subtask-list-head")).to_contain_text("3 subtasks, 1 comment")
+    tab.page.reload()
+    expect(place(tab, 2)).to_contain_text("Twice.")
+    tab.button("Edit comment on subtask 2").click()
+    tab.plan.get_by_role("textbox", name="Comment on subtask 2").fill("Three times.")
+    tab.button("Keep comment").click()
+    expect(place(other, 2)).to_contain_text("Three times.")
+    tab.button("Remove comment on subtask 2").click()
+    expect(place(other, 2)).to_be_empty()
+    tab.button("Undo").click()
+    expect(place(other, 2)).to_contain_text("Three times.")
+    assert violations(other) == []
+
+
+def test_the_buttons_follow_what_is_kept_and_what_is_typed(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    keep(tab, 1, "Shorter.")
+    field = write(tab, 3, "Twice.")
+    expect(tab.button("Ask for changes 2, comments")).to_be_visible()
+    expect(tab.button("Start without the 2 comments")).to_have_text("Start without")
+    expect(tab.plan).to_contain_text("2 comments go to the agent together. It answers with v2.")
+    field.press("Escape")
+    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
+    tab.button("Remove comment on subtask 1").click()
+    expect(tab.button("Start plan")).to_have_attribute("data-kind", "go")
+    expect(tab.button("Ask for changes")).to_be_visible()
+    write(tab, 3, "Twice.")
+    assert violations(tab) == []
+
+
+def test_kept_and_typed_ones_go_out_together_and_nothing_starts(product, open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    keep(tab, 1, "Shorter.")
+    write(tab, 3, "Twice.")
+    tab.button("Ask for changes 2, comments").click()
+    expect(tab.log).to_contain_text("2 comments on the plan:")
+    expect(tab.log).to_contain_text("3. Say what came of it")
+    expect(tab.button("Start plan")).to_be_visible()
+    expect(tab.plan.locator("form.editor")).to_have_count(0)
+    assert product.plan(chat)["approved_version"] is None
+
+
+def test_a_start_without_keeps_what_is_typed(product, open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    write(tab, 3, "Twice.")
+    tab.button("Start without the 1 comment").click()
+    tab.sees_plan(state="done")
+    expect(tab.plan.locator("form.editor")).to_have_count(0)
+
+
+def test_a_comment_that_is_open_outlives_a_new_version(product, open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    field = write(tab, 3, "Twice.")
+    plan = product.plan(chat)
+    product.script.patch(product.server, f"/plans/{plan['id']}/subtasks/s3", {"name": "Say it all"})
+    tab.sees_plan(version=2)
+    expect(tab.row(3)).to_contain_text("Say it all")
+    expect(field).to_have_value("Twice.")
+    expect(field).to_be_focused()
+    field.press("Control+Enter")
+    expect(place(tab, 3).get_by_role("group")).to_contain_text("Twice.")
+
+
+def test_the_text_stays_where_its_subtask_is_removed_meanwhile(product, open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    write(tab, 3, "Twice.")
+    plan = product.plan(chat)
+    answer = httpx.delete(
+        f"{product.address}/api/plans/{plan['id']}/subtasks/s3", headers=product.script.headers
+    )
+    assert answer.is_success
+    tab.sees_plan(version=2)
+    lost = tab.plan.get_by_role("textbox", name=re.compile("Comment on subtask 3"))
+    expect(lost).to_have_value("Twice.")
+    expect(tab.plan).to_contain_text("takes no comment any more. Your text is kept.")
+    expect(tab.button("Start v2")).to_be_visible()
+    tab.button("Discard").click()
+    expect(tab.plan.locator("form.editor")).to_have_count(0)
+
+
+def test_a_removed_subtask_takes_its_comment_along_and_undo_brings_both_back(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    keep(tab, 2, "Twice.")
+    tab.remove(2)
+    tab.sees_plan(version=2)
+    expect(tab.plan).not_to_contain_text("Twice.")
+    tab.button("Undo").click()
+    tab.sees_plan(version=3)
+    expect(place(tab, 2)).to_contain_text("Twice.")
+
+
+def test_on_a_phone_too(open_tab, chat):
+    tab = open_tab(viewport=PHONE, has_touch=True).chat(chat)
+    tab.drawer_toggle.click()
+    keep(tab, 2, "Twice.")
+    expect(tab.button("Ask for changes 1, comment")).to_be_in_viewport()
+    assert violations(tab) == []
+    width = tab.page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"]
