@@ -27,7 +27,9 @@ from console.thread import (
     MESSAGES_PER_PAGE,
     TurnGroup,
     group_id,
+    groups_around,
     groups_of,
+    is_within_reach,
     last_groups,
     read_messages,
     with_alternatives,
@@ -238,9 +240,10 @@ class Thread:
         return self.plans[pk]
 
 
-def thread(now: ConversationState) -> SafeString:
-    """The newest part of the whole conversation."""
-    groups, before = last_groups(now.conversation)
+def thread(now: ConversationState, found: Message | None = None) -> SafeString:
+    """The newest part of the whole conversation, from what was found on if that is near enough."""
+    near = found if found and is_within_reach(now.conversation, found) else None
+    groups, before = last_groups(now.conversation, since=near.seq if near else None)
     thread = Thread(now)
     parts = [thread.group(group) for group in groups]
     return show("conversation/_thread.html", now, groups=parts, before=before)
@@ -252,6 +255,18 @@ def cleared(now: ConversationState) -> SafeString:
     thread = Thread(now, cleared=True)
     parts = [thread.group(group) for group in groups]
     return show("conversation/_cleared.html", now, groups=parts, before=before, cleared=True)
+
+
+def excerpt(now: ConversationState, found: Message) -> SafeString | str:
+    """What stands around a message that the thread does not show; nothing if it does."""
+    if is_within_reach(now.conversation, found):
+        return ""
+    thread = Thread(now, cleared=True)
+    parts = [thread.group(group) for group in groups_around(now.conversation, found)]
+    is_cleared = found.seq <= now.conversation.cleared_seq
+    return show(
+        "conversation/_excerpt.html", now, groups=parts, message=found, is_cleared=is_cleared
+    )
 
 
 def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> str:

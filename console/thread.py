@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
@@ -19,9 +18,11 @@ from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from console.status_labels import name_of_model, name_of_shape, why_left_out
-from plans.models import Attempt, PlanVersion, State, Subtask
+from plans.models import PlanVersion, State, Subtask
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
+MOST_BACK = 1000  # and of one that opens at an older message
+AROUND = 10  # messages before one that is shown by itself, and twice as many after it
 MOST_TEXT = 400_000  # characters on it, of more than one message
 
 # Card, checklist and group show what these did; a refusal is shown like any other.
@@ -57,17 +58,6 @@ class TurnGroup:
     def subtask(self) -> Subtask | None:
         attempt = getattr(self.turn, "attempt", None)
         return attempt.subtask if attempt else None
-
-    @cached_property
-    def attempt(self) -> int | None:
-        """Which attempt at the subtask it is, where there was or may be another one. What was
-        interrupted does not count."""
-        attempt = getattr(self.turn, "attempt", None)
-        if attempt is None or (attempt.number == 1 and not self.error):
-            return None
-        before = Attempt.objects.filter(subtask=attempt.subtask_id, number__lt=attempt.number)
-        counted = before.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count()
-        return counted + 1 if counted or self.error else None
 
     @property
     def name(self) -> str:
@@ -187,40 +177,63 @@ def read_messages(conversation: Conversation, *, cleared: bool = False) -> Query
     since, until = conversation.cleared_seq, conversation.seq
     if cleared:
         since, until = 0, conversation.cleared_seq
+    rows = Message.objects.filter(conversation=conversation, hidden=False)
+    return with_what_belongs(rows.filter(seq__gt=since, seq__lte=until))
+
+
+def with_what_belongs(rows: QuerySet[Message]) -> QuerySet[Message]:
+    """Oldest first, each with its turn, subtask and calls."""
     with_changes = ToolCall.objects.select_related("file_change")
     calls = Prefetch("tool_calls", with_changes.order_by("position"))
-    return (
-        Message.objects.filter(
-            conversation=conversation, seq__gt=since, seq__lte=until, hidden=False
-        )
-        .select_related("turn__attempt__subtask")
-        .defer("turn__config")
-        .prefetch_related(calls)
-        .order_by("seq")
-    )
+    rows = rows.select_related("turn__attempt__subtask").defer("turn__config")
+    return rows.prefetch_related(calls).order_by("seq")
 
 
 def last_groups(
-    conversation: Conversation, before: int | None = None, *, cleared: bool = False
+    conversation: Conversation,
+    before: int | None = None,
+    *,
+    cleared: bool = False,
+    since: int | None = None,
 ) -> tuple[list[TurnGroup], int]:
     """The newest groups (before a message's number), and the number to go on from; 0 at the start.
 
-    A page has up to MESSAGES_PER_PAGE messages and MOST_TEXT characters, at least one message.
+    A page has up to MESSAGES_PER_PAGE messages and MOST_TEXT characters, at least one message; or
+    all `since` a message's number.
     """
     rows = read_messages(conversation, cleared=cleared)
     if before is not None:
         on_page = rows.filter(seq__gte=before, turn__isnull=False).values("turn")
         rows = rows.filter(seq__lt=before).exclude(turn__in=on_page)
-    candidates = list(rows.order_by("-seq")[: MESSAGES_PER_PAGE + 1])
+    wanted = rows.filter(seq__gte=since).count() if since is not None else 1
+    candidates = list(rows.order_by("-seq")[: max(MESSAGES_PER_PAGE, wanted) + 1])
     lengths = accumulate(len(message.text) for message in candidates)
     fitting = sum(length <= MOST_TEXT for length in lengths)
-    newest = candidates[: min(max(fitting, 1), MESSAGES_PER_PAGE)]
+    newest = candidates[: max(min(fitting, MESSAGES_PER_PAGE), wanted)]
     if len(newest) == len(candidates):
         return with_alternatives(conversation, groups_of(reversed(newest))), 0
     turns = {message.turn_id for message in newest if message.turn_id}
     first = newest[-1].seq
     groups = groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns)))
     return with_alternatives(conversation, groups), first
+
+
+def is_within_reach(conversation: Conversation, message: Message) -> bool:
+    """Whether a page can show it with all that came after it."""
+    rows = read_messages(conversation).filter(seq__gte=message.seq)
+    return rows.filter(pk=message.pk).exists() and rows.count() <= MOST_BACK
+
+
+def groups_around(conversation: Conversation, message: Message) -> list[TurnGroup]:
+    """A message with what stands around it, in whichever alternative that is."""
+    rows = Message.objects.filter(conversation=conversation, hidden=message.hidden)
+    rows = rows.filter(seq__lte=conversation.seq)
+    if message.hidden:
+        rows = rows.filter(Q(pk=message.pk) | Q(turn=message.turn_id, turn__isnull=False))
+    before = rows.filter(seq__lt=message.seq).order_by("-seq")[:AROUND]
+    after = rows.filter(seq__gte=message.seq).order_by("seq")[: 2 * AROUND]
+    wanted = [row.pk for row in (*before.only("pk"), *after.only("pk"))]
+    return groups_of(with_what_belongs(Message.objects.filter(pk__in=wanted)))
 
 
 def with_alternatives(conversation: Conversation, groups: list[TurnGroup]) -> list[TurnGroup]:

@@ -188,9 +188,7 @@ def model_failed(turn: Turn, error: ModelError) -> None:
         if not error.transient:
             turn.checkpoint["final"] = True  # trying the same again would not help
         error_class = CLASSES.get(error.kind, "transient" if error.transient else "logic")
-        fail(
-            turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, error.remedy)
-        )
+        fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, "models"))
         return
     tries = int(turn.checkpoint.get("try", 1))
     with persistence.fenced(turn):
@@ -232,7 +230,7 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
     meta = {
         "title": error.sentence,
         "advice": error.advice,
-        "remedy": error.remedy,
+        "remedy": "models",
         "try": number,
         "tries": tries_of(error),
         "next_try_at": timestamp(turn.not_before),

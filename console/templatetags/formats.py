@@ -3,18 +3,19 @@ that hides nothing and does nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 from django import template
 from django.utils.dateparse import parse_datetime
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from agents.engine import usage
 from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
+from console.snippets import Piece
 
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
@@ -37,6 +38,18 @@ def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
         return ""
     text = at.strftime(FORMS.get(form, "%H:%M UTC"))
     return component("time", at=at.isoformat(), form=form, text=text)
+
+
+@register.filter
+def pieces(found: Sequence[Piece]) -> SafeString:
+    """What was found, with its words marked and nothing in it that cannot be seen."""
+    html = (
+        component("found", text=visible_text.visible(text))
+        if is_found
+        else visible_text.visible(text)
+        for text, is_found in found
+    )
+    return mark_safe("".join(html))
 
 
 @register.filter

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, Max, OuterRef, Q, QuerySet, Sum, When
+from django.db.models import QuerySet, Sum
 from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from agents.actions import create_conversation, delete_conversation, rename_conversation, save_draft
+from agents.actions import (
+    LONGEST_MESSAGE,
+    create_conversation,
+    delete_conversation,
+    rename_conversation,
+    save_draft,
+)
 from agents.config.ownership import agent_of, agents_of
-from agents.config.store import AgentRecord
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
-from agents.models import Conversation, Lane, Message, Turn
+from agents.models import Conversation, Message
 from agents.statements import prepared
 from console import fragments
 from console.call_progress import progress_tag
 from console.components import replace
-from console.conversation_state import asks_a_person, read_state
+from console.conversation_state import read_state
 from console.form_parsing import EVENT, number
 from console.htmx import own_conversation, seen_by, verb
-from console.status_labels import UNANSWERED, WRITING
-from plans.standing import Standing, standings_of
+from console.sidebar import group_of, grouped, sidebar_tag
 
 
 def person(request: HttpRequest) -> User:
@@ -60,16 +60,24 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
         return render(request, "conversation/first_run.html", context)
     # In the address, so that it is still shown when the page is loaded again.
     with_cleared = request.GET.get("cleared") == "true" and now.conversation.cleared_seq > 0
+    found = found_message(now.conversation, number(request.GET.get("at"), EVENT))
     context = {
         "now": now,
         "conversation": now.conversation,
         "plan": now.plan,
-        "thread": fragments.thread(now),
+        "thread": fragments.thread(now, found),
         "cleared": fragments.cleared(now) if with_cleared else "",
+        "found": found.pk if found else "",
+        "excerpt": fragments.excerpt(now, found) if found else "",
         "asks_for_models": now.agent is not None and not is_fresh(now.model_in_use[0]),
         **sidebar_context(request, pk),
     }
     return render(request, "conversation/page.html", context)
+
+
+def found_message(conversation: Conversation, pk: int | None) -> Message | None:
+    """The message that the page is to open at."""
+    return conversation.messages.filter(pk=pk).first() if pk is not None else None
 
 
 def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, object]:
@@ -79,38 +87,6 @@ def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, obje
     agents = agents_of(user)
     groups = grouped(user, agents, by_date=group == "date", current=current)
     return {"group": group, "agents": agents, "groups": groups, "list_tag": list_tag}
-
-
-def group_of(wanted: str | None) -> str:
-    return "date" if wanted == "date" else "agent"
-
-
-@prepared
-def newest_but(
-    owner: int, current: int
-) -> QuerySet[Conversation, tuple[int, datetime | None, int | None]]:
-    """How many there are besides this one, when the last of them changed, and the number of this
-    one's last event; no row for none."""
-    own = Conversation.objects.filter(owner=owner, parent_call=None)
-    others = ~Q(pk=current)
-    of_owner = own.values("owner").annotate(
-        count=Count("pk", filter=others),
-        last=Max("updated_at", filter=others),
-        shown=Max("seq", filter=Q(pk=current)),
-    )
-    return of_owner.values_list("count", "last", "shown")
-
-
-def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
-    """Another one when a conversation has come, gone or changed, or a day has ended; one query.
-
-    The conversation on the page does not count, as its socket brings its row; the number of its
-    last event comes with the tag.
-    """
-    nothing = (0, None, None)
-    count, last, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
-    changed = last.isoformat() if last else ""
-    return f'"{group}-{count}-{changed}-{timezone.now().date()}"', shown or 0
 
 
 @require_GET
@@ -235,6 +211,7 @@ def new(request: HttpRequest) -> HttpResponse:
     wanted = request.POST.get("agent") or next((a.id for a in agents_of(user)), "")
     try:
         made = create_conversation(user, agent_of(user, wanted).id)
+        save_draft(made, request.POST.get("text", "")[:LONGEST_MESSAGE])
     except Refused as refusal:
         raise Http404(str(refusal)) from refusal
     return redirect("conversation", made.pk)
@@ -256,120 +233,3 @@ def draft(request: HttpRequest, pk: int) -> HttpResponse:
     text = request.POST.get("text", "")
     is_saved = save_draft(own_conversation(request, pk), text, seen_by(request))
     return HttpResponse(status=204 if is_saved else 409)
-
-
-# The list of conversations: by agent, or by the day they last changed.
-
-MOST = 200  # conversations listed
-
-
-@dataclass(frozen=True)
-class Row:
-    """One conversation in the sidebar; `shape` and `word` are its plan's, if it has one."""
-
-    pk: int
-    title: str
-    seq: int
-    updated_at: object
-    agent_id: str
-    shape: str
-    word: str
-    is_current: bool
-
-
-@dataclass
-class Group:
-    name: str
-    icon: str
-    rows: list[Row]
-
-
-class Listed(NamedTuple):
-    """A conversation as the list reads it."""
-
-    pk: int
-    title: str
-    seq: int
-    updated_at: datetime
-    agent_id: str
-    plan: int | None  # the active one
-    goal: str | None  # that a plan was asked for
-    asking_message: int | None  # gone when it was taken back
-    asks: bool  # for a person's leave or answer
-    answers: bool
-
-    @property
-    def wants_plan(self) -> bool:
-        return bool(self.goal and self.asking_message)
-
-
-@prepared
-def listed_of(owner: int) -> QuerySet[Conversation, Any]:
-    """Those of a person that changed last; the columns are those of `Listed`."""
-    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
-    own = Conversation.objects.filter(owner=owner, parent_call=None)
-    rows = own.order_by("-updated_at", "-pk").values_list(
-        "pk",
-        "title",
-        "seq",
-        "updated_at",
-        "agent_id",
-        "active_plan__plan",
-        "active_plan__asked_goal",
-        "active_plan__asked_message",
-        Case(When(asks_a_person(), then=True), default=False),
-        Exists(chat.filter(state__in=Turn.OPEN_STATES)),
-    )
-    return rows[:MOST]
-
-
-def grouped(
-    user: User, agents: list[AgentRecord], *, by_date: bool, current: int | None
-) -> list[Group]:
-    names = {agent.id: agent.file.name for agent in agents}
-    groups: dict[str, Group] = {}
-    listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
-    standings = standings_of(each.plan for each in listed if each.plan)
-    for each in listed:
-        name = names.get(each.agent_id, each.agent_id)
-        if by_date:
-            name = day_of(each.updated_at.date())
-        shape, word = mark_of(each, standings.get(each.plan or 0))
-        row = Row(
-            pk=each.pk,
-            title=each.title,
-            seq=each.seq,
-            updated_at=each.updated_at,
-            agent_id=each.agent_id,
-            shape=shape,
-            word=word,
-            is_current=each.pk == current,
-        )
-        groups.setdefault(name, Group(name, "" if by_date else "agent", [])).rows.append(row)
-    return list(groups.values())
-
-
-def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
-    """The mark of its plan and the word for it; a plan that was given up has none.
-
-    What a call or a helper asks in an ordinary reply waits too.
-    """
-    if conversation.wants_plan and not conversation.asks:
-        mark = WRITING if conversation.answers else UNANSWERED
-        return mark.shape, mark.word
-    if standing is not None and standing.shape in ("failed", "waiting"):
-        return standing.shape, standing.word
-    if conversation.asks:
-        return "waiting", "Waiting for you"
-    if standing is None or standing.shape == "abandoned":
-        return "", ""
-    return standing.shape, standing.word
-
-
-def day_of(day: date) -> str:
-    today = timezone.now().date()
-    if day == today:
-        return "Today"
-    if day == today - timedelta(days=1):
-        return "Yesterday"
-    return "Last 7 days" if day > today - timedelta(days=7) else f"{day:%B %Y}"

@@ -297,14 +297,16 @@ document.addEventListener("planside:hand-over", ({ detail: text }) => {
   box.focus();
 });
 
+/** A command from elsewhere on the page is sent; what stands in the box stays there. */
+document.addEventListener("planside:say", ({ detail: text }) => {
+  say(text);
+  box.focus();
+});
+
 // Beginnings
 
-/** In front of what was typed, which stays; in the place of another one. */
-let starter = "";
 on("click", "[data-start]", (button) => {
-  const typed = starter && box.value.startsWith(starter) ? box.value.slice(starter.length) : box.value;
-  starter = button.querySelector("span").textContent.replace(/\s+/g, " ").trim();
-  box.value = [starter, typed.trim()].filter(Boolean).join("\n\n");
+  box.value = button.querySelector("span").textContent.replace(/\s+/g, " ").trim();
   saveSoon();
   box.focus();
 });

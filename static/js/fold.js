@@ -58,8 +58,7 @@ on("click", "[data-fold-card]", (button) => {
 
 function label(button, isFolded) {
   if (!button) return;
-  const [span, words] = [button.querySelector("span"), isFolded ? "Unfold" : "Fold"];
-  if (span.textContent !== words) span.textContent = words;
+  button.querySelector("span").textContent = isFolded ? "Unfold" : "Fold";
   button.querySelector("use").setAttribute("href", isFolded ? "#i-unfold" : "#i-fold");
 }
 

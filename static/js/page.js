@@ -20,7 +20,7 @@ on("click", "[data-opens]", (button) => {
   asked.set(dialog, button.dataset.to);
   dialog.showModal();
 });
-always(() => document.querySelectorAll("dialog[open]").forEach(refresh));
+always(() => document.querySelectorAll("dialog[open]").forEach((dialog) => asked.has(dialog) && refresh(dialog)));
 
 /** What a dialog asks about goes on meanwhile: its words follow, and when its button has gone there
  * is nothing left to ask, unless something was typed. */
@@ -153,41 +153,12 @@ function showCopied(button, icon, word) {
   if (words) words.textContent = word;
 }
 
-// The list of conversations
-
-on("input", "#find", (field) => filter(field.value));
-on("click", ".no-matches button", () => {
-  byId("find").value = "";
-  filter("");
-  byId("find").focus();
-});
 document.addEventListener("keydown", (event) => {
-  if (!(event.ctrlKey || event.metaKey)) return;
-  if (event.key.toLowerCase() === "k" && byId("find")) {
-    event.preventDefault();
-    byId("find").focus();
-  } else if (event.shiftKey && event.key.toLowerCase() === "o") {
-    event.preventDefault();
-    byId("new-chat")?.click();
-  }
+  const isShortcut = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o";
+  if (!isShortcut) return;
+  event.preventDefault();
+  byId("new-chat")?.click();
 });
-
-function filter(text) {
-  const wanted = text.trim().toLowerCase();
-  const list = byId("conversations");
-  let any = false;
-  for (const row of list.querySelectorAll("a")) {
-    row.hidden = !row.querySelector(".truncate").textContent.toLowerCase().includes(wanted);
-    any ||= !row.hidden;
-  }
-  for (const head of list.querySelectorAll("h3")) {
-    let row = head.nextElementSibling;
-    head.hidden = true;
-    for (; row?.matches("a"); row = row.nextElementSibling) if (!row.hidden) head.hidden = false;
-  }
-  list.querySelector(".no-matches").hidden = any || !wanted;
-  list.querySelector(".no-matches span").textContent = text.trim();
-}
 
 // Settings: one card open at a time, with its file beside it
 
@@ -221,8 +192,6 @@ on("click", "[data-unfold]", (button, event) => {
 
 const titleNow = () => byId("heading")?.querySelector("h1").textContent ?? "";
 
-// The list is drawn anew by the server: what was searched for still is.
-always(() => byId("find")?.value && filter(byId("find").value));
 
 // The list of plans: the address says what is looked for
 

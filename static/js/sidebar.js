@@ -14,9 +14,8 @@ atStart(() => {
   document.addEventListener("visibilitychange", () => document.hidden || refresh());
 });
 
-/** Not while somebody looks for a title: what they see stays in place. */
 async function refresh() {
-  if (isAsking || byId("find")?.value) return;
+  if (isAsking) return;
   isAsking = true;
   const current = byId("app").dataset.conversation ?? "";
   try {

@@ -52,8 +52,7 @@ function layoutOf(text, isFolded) {
   const parts = [...text.querySelectorAll("pre")];
   const height = parts.reduce((sum, part) => sum + part.offsetHeight, 0);
   const width = text.hasAttribute("data-wrapped") ? text.clientWidth : "";
-  const file = text.closest("[data-approval]")?.querySelector("[name=against]")?.value;
-  return [isFolded, width, height, file].join();
+  return [isFolded, width, height].join();
 }
 
 const isSeen = ({ down, right }) => Boolean(down && right);

@@ -175,9 +175,13 @@ def menus(s):
     tab.page.get_by_label("New chat").click()
     yield "new_chat"
     tab.page.get_by_role("heading", level=1).click()
-    tab.page.get_by_label("Search conversations").fill("nothing like it")
+    tab.button("Search").click()
+    expect(tab.page.get_by_role("option").first).to_be_visible()
     yield "search"
-    tab.page.get_by_label("Search conversations").fill("")
+    tab.page.get_by_role("combobox", name="Search everything").fill("nothing like it")
+    expect(tab.page.get_by_text("Nothing matches")).to_be_visible()
+    yield "search_nothing"
+    tab.page.keyboard.press("Escape")
     with tab.page.expect_response("**/sidebar*"):
         tab.page.get_by_text("By date").click()
     yield "by_date"

@@ -58,7 +58,7 @@ def test_a_module_that_fails_is_said_and_the_page_still_sends(product, open_tab,
     tab.page.wait_for_load_state()
     tab.page.keyboard.press("Control+k")
     if name not in ("page", "dom"):
-        expect(tab.page.get_by_label("Search conversations")).to_be_focused()
+        expect(tab.page.get_by_role("combobox", name="Search everything")).to_be_focused()
 
 
 def test_without_the_script_that_comes_first_the_page_works(product, open_tab):

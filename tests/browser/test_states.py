@@ -253,7 +253,7 @@ def settled(tab, expected=None):
 
 def keys_work(tab):
     tab.page.keyboard.press("Control+k")
-    expect(tab.page.get_by_label("Search conversations")).to_be_focused()
+    expect(tab.page.get_by_role("combobox", name="Search everything")).to_be_focused()
     is_open = tab.plan.is_visible()
     for expected in (not is_open, is_open):
         tab.page.keyboard.press("Control+.")

@@ -5,7 +5,7 @@ import pytest
 from agents import actions as talk
 from agents.models import ToolCall
 from console.conversation_state import read_state
-from console.views.conversations import grouped
+from console.sidebar import grouped
 from plans.search import NEEDS_ME, Query, search_plans, standing_as
 from tests.fake_model import call, say
 from tests.plans.test_subplans import END, PLANNED, done, story

@@ -273,7 +273,8 @@ def test_pages_without_a_parameter_show_nothing_of_others(alice, bob):
 
 def without_echo(html):
     """The page without what the request itself has said."""
-    for echo in (f"q={SECRET}", f'value="{SECRET}"', f"“{SECRET}”"):
+    echoes = (f"q={SECRET}", f'value="{SECRET}"', f'data-text="{SECRET}"', f"“{SECRET}”")
+    for echo in (*echoes, f"/plan {SECRET}", f"/plan</span> {SECRET}"):
         html = html.replace(echo, "")
     return html
 

@@ -1,0 +1,303 @@
+"""What Ctrl K offers: what was found, commands and settings pages, in groups of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.urls import NoReverseMatch, reverse
+
+from agents.config.ownership import agents_of
+from agents.models import Conversation, ToolSource
+from agents.words import Question, question_of
+from console import finding
+from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
+from console.snippets import Piece, marked, spans_of
+
+NEWEST = 5
+SHOWN = {"conversations": 5, "messages": 3, "plans": 3, "commands": 5}
+ALL = 100  # rows of one kind, where only that is asked for
+LONGEST_QUOTED = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """`href` is opened, `command` sent to the agent here, `presses` is a button of the page,
+    `begins` an agent to begin a chat with, `only` a kind of which all is shown."""
+
+    title: list[Piece]
+    icon: str = ""
+    shape: str = ""
+    word: str = ""
+    where: str = ""
+    snippet: list[Piece] = field(default_factory=list)
+    meta: str = ""
+    at: datetime | None = None
+    href: str = ""
+    message: int | None = None
+    command: str = ""
+    presses: str = ""
+    begins: str = ""
+    text: str = ""
+    only: str = ""
+
+    @property
+    def verb(self) -> str:
+        return self.command.partition(" ")[0]
+
+    @property
+    def wanted(self) -> str:
+        """What follows the name of the command."""
+        return self.command.partition(" ")[2]
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    rows: list[Row]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Results:
+    groups: list[Group]
+    found: int = 0
+    has_more: bool = False
+    nothing: str = ""
+
+    @property
+    def status(self) -> str:
+        """What is said of it in the foot, to screen readers too."""
+        if self.nothing:
+            return "Nothing found"
+        count = f"{self.found}{'+' if self.has_more else ''}"
+        return f"{count} result{'' if self.found == 1 else 's'}" if self.found else ""
+
+
+def results(user: User, text: str, only: str, here: Conversation | None) -> Results:
+    text = " ".join(text.split())
+    question = question_of(text)
+    if not text:
+        return Results([newest(user), Group("Commands and settings", offers(user, question, here))])
+    kinds: dict[str, Callable[[int], tuple[list[Row], Found[object]]]] = {
+        "conversations": lambda most: conversation_rows(user, question, most),
+        "messages": lambda most: message_rows(user, question, most),
+        "plans": lambda most: plan_rows(user, question, most),
+    }
+    groups: list[Group] = []
+    found, has_more = 0, False
+    for kind, find in kinds.items():
+        if only in ("", kind):
+            rows, all_of_them = find(ALL if only else SHOWN[kind])
+            found += len(rows)
+            has_more = has_more or (bool(only) and all_of_them.count > len(rows))
+            groups += group_of(kind, rows, all_of_them, bool(only))
+    if not only:
+        settings = matching(offers(user, question, here), question)[: SHOWN["commands"]]
+        if not groups and not settings:
+            return Results([instead(user, text)], nothing=shortened(text))
+        rows = [plan_row(text), *settings]
+        groups.append(Group("Commands and settings", rows))
+        found += len(rows)
+    return Results(groups, found, has_more) if groups else Results([], nothing=shortened(text))
+
+
+def group_of(
+    kind: str, rows: list[Row], found: Found[object], is_only_one: bool
+) -> Iterator[Group]:
+    """With a row that leads to all of them, where some are left out."""
+    if not rows:
+        return
+    count = f"{found.count}{'+' * found.is_more}"
+    left_out = found.is_more or found.count > len(rows)
+    note = f"{len(rows)} of {count}" if left_out else ""
+    if left_out and not is_only_one:
+        rows = [*rows, Row([Piece(f"All {count} {kind}", False)], icon="search", only=kind)]
+    yield Group(kind.capitalize(), rows, note)
+
+
+# What was found
+
+
+def newest(user: User) -> Group:
+    own = Conversation.objects.filter(owner=user, parent_call=None, deleted_at=None)
+    rows = own.filter(archived_at=None).order_by("-updated_at", "-pk")[:NEWEST]
+    found = [
+        FoundConversation(
+            row.pk, row.title, row.agent_id, False, row.updated_at, [Piece(row.title, False)]
+        )
+        for row in rows
+    ]
+    return Group("Conversations", [conversation_row(each, names_of(user)) for each in found])
+
+
+def names_of(user: User) -> dict[str, str]:
+    return {agent.id: agent.file.name for agent in agents_of(user)}
+
+
+def conversation_rows(user: User, question: Question, most: int) -> tuple[list[Row], Found[object]]:
+    found = finding.find_conversations(user.pk, question, 0, most)
+    names = names_of(user)
+    return [conversation_row(each, names) for each in found.items], found
+
+
+def conversation_row(found: FoundConversation, names: dict[str, str]) -> Row:
+    name = names.get(found.agent, found.agent)
+    return Row(
+        found.snippet if found.title else [Piece("New chat", False)],
+        icon="chat",
+        meta=f"{name} · Archived ·" if found.is_archived else f"{name} ·",
+        at=found.updated_at,
+        href=reverse("conversation", args=[found.id]),
+    )
+
+
+def message_rows(user: User, question: Question, most: int) -> tuple[list[Row], Found[object]]:
+    found = finding.find_messages(user.pk, question, 0, most)
+    return [message_row(each) for each in found.items], found
+
+
+def message_row(found: FoundMessage) -> Row:
+    return Row(
+        [Piece(found.title or "New chat", False)],
+        icon="user" if found.role == "user" else "agent",
+        word="You" if found.role == "user" else "Agent",
+        snippet=found.snippet,
+        at=found.created_at,
+        href=f"{reverse('conversation', args=[found.conversation])}?at={found.id}",
+        message=found.id,
+    )
+
+
+def plan_rows(user: User, question: Question, most: int) -> tuple[list[Row], Found[object]]:
+    found = finding.find_plans(user.pk, question, 0, most)
+    return [plan_found_row(each) for each in found.items], found
+
+
+def plan_found_row(found: FoundPlan) -> Row:
+    plan = found.summary
+    return Row(
+        found.title,
+        shape=plan.standing.shape,
+        word=plan.standing.word,
+        where=found.where,
+        snippet=found.snippet,
+        meta=f"{plan.standing.word}, {plan.settled} of {plan.total}"
+        if plan.total
+        else plan.standing.word,
+        href=reverse("plan", args=[plan.id]),
+    )
+
+
+# Commands and settings
+
+
+def plan_row(text: str = "") -> Row:
+    command = f"/plan {text}".strip()
+    return Row([Piece(command, False)], icon="slash", meta="Ask for a plan", command=command)
+
+
+def instead(user: User, text: str) -> Group:
+    """What can be done with words that are nowhere."""
+    agent = next(iter(agents_of(user)), None)
+    rows = [plan_row(text)]
+    if agent is not None:
+        title = [Piece(f"New chat with “{shortened(text)}”", False)]
+        begins = Row(title, icon="plus", meta=agent.file.name, begins=agent.id, text=text)
+        rows.insert(0, begins)
+    return Group("Do something with it", rows)
+
+
+COMMANDS = (
+    ("/plan", "Ask for a plan"),
+    ("/clear", "Empty this view, delete nothing"),
+    ("/new", "Start a new conversation"),
+    ("/help", "Every command"),
+)
+# Buttons of a conversation's page.
+VERBS = (
+    ("Rename this conversation", "pen", "menu-rename"),
+    ("Choose the model", "cube", "menu-model"),
+    ("Open or close the plan", "runs", "drawer-toggle"),
+    ("Show what was cleared", "clock", "show-cleared"),
+)
+# Names of addresses; one that there is not is left out.
+PAGES = (
+    ("Needs you", "", "shield", "needs"),
+    ("Plans", "", "runs", "plans"),
+    ("Agents", "Settings", "agent", "agents"),
+    ("Models", "Settings", "cube", "models"),
+    ("Tools", "Settings", "route", "tools"),
+    ("Chains", "Settings", "route", "chains"),
+    ("Approvals", "Settings", "shield", "approvals"),
+    ("Appearance", "Settings", "set", "appearance"),
+    ("Notifications", "Settings", "set", "notifications"),
+    ("Account", "Settings", "user", "account"),
+    ("People", "Settings", "user", "people"),
+    ("API", "Documentation", "file", "api-docs"),
+)
+
+
+def offers(user: User, question: Question, here: Conversation | None) -> list[Row]:
+    """All that can be done and opened from here."""
+    rows: list[Row] = []
+    for command, does in COMMANDS if here else COMMANDS[:1]:
+        rows.append(Row([Piece(command, False)], icon="slash", meta=does, command=command))
+    agents = agents_of(user)
+    rows += [
+        Row([Piece(f"New chat with {agent.file.name}", False)], icon="plus", begins=agent.id)
+        for agent in agents
+    ]
+    if here:
+        verbs = VERBS if here.cleared_seq else VERBS[:-1]
+        rows += [Row([Piece(does, False)], icon=icon, presses=id) for does, icon, id in verbs]
+    rows += pages()
+    if question.parts:
+        rows += things(agents_named=((agent.id, agent.file.name) for agent in agents))
+    return rows
+
+
+def pages() -> Iterator[Row]:
+    for title, meta, icon, name in PAGES:
+        try:
+            yield Row([Piece(title, False)], icon=icon, meta=meta, href=reverse(name))
+        except NoReverseMatch:
+            continue
+
+
+def things(agents_named: Iterable[tuple[str, str]]) -> Iterator[Row]:
+    """Agents and services by their names; only what is typed leads to these."""
+    for id, name in agents_named:
+        href = f"{reverse('agents')}?agent={id}"
+        yield Row([Piece(name, False)], icon="agent", meta="Settings, Agents", href=href)
+    for source in ToolSource.objects.order_by("name"):
+        href = f"{reverse('tools')}?source={source.name}"
+        count = len(source.tools or [])
+        title = f"{source.name}, {count} operation{'' if count == 1 else 's'}"
+        yield Row([Piece(title, False)], icon="route", meta="Settings, Tools", href=href)
+
+
+def matching(rows: list[Row], question: Question) -> list[Row]:
+    """Those in which each part of the question begins a word, with that marked."""
+    wanted = [row for row in rows if has_all(words_about(row), question)]
+    return [
+        replace(row, title=marked("".join(piece.text for piece in row.title), question))
+        for row in wanted
+    ]
+
+
+def words_about(row: Row) -> str:
+    return f"{''.join(piece.text for piece in row.title)} {row.meta}"
+
+
+def has_all(text: str, question: Question) -> bool:
+    """Whether each part of the question stands there."""
+    return bool(question.parts) and all(
+        spans_of(text, Question((part,), ())) for part in question.parts
+    )
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_QUOTED else f"{text[: LONGEST_QUOTED - 1]}…"

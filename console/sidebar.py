@@ -1,0 +1,171 @@
+"""The list of conversations: pinned ones, then by agent, or by the day they last changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import User
+from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, When
+from django.utils import timezone
+
+from agents.config.store import AgentRecord
+from agents.models import Conversation, Lane, Turn
+from agents.statements import prepared
+from console.conversation_state import asks_a_person
+from console.status_labels import UNANSWERED, WRITING
+from plans.standing import Standing, standings_of
+
+MOST = 200  # conversations listed
+
+
+def group_of(wanted: str | None) -> str:
+    return "date" if wanted == "date" else "agent"
+
+
+@prepared
+def newest_but(
+    owner: int, current: int
+) -> QuerySet[Conversation, tuple[int, int, datetime | None, int | None]]:
+    """How many are listed and how many are pinned, when the last besides this one changed, and the
+    number of this one's last event; no row for none."""
+    own = Conversation.objects.filter(owner=owner, parent_call=None, deleted_at=None)
+    others = ~Q(pk=current)
+    of_owner = own.values("owner").annotate(
+        count=Count("pk", filter=Q(archived_at=None)),
+        pinned=Count("pinned_at"),
+        last=Max("updated_at", filter=others),
+        shown=Max("seq", filter=Q(pk=current)),
+    )
+    return of_owner.values_list("count", "pinned", "last", "shown")
+
+
+def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
+    """Another one when a conversation has come, gone or changed, or a day has ended; one query.
+
+    The conversation on the page does not count, as its socket brings its row; the number of its
+    last event comes with the tag.
+    """
+    nothing = (0, 0, None, None)
+    count, pinned, last, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
+    changed = last.isoformat() if last else ""
+    return f'"{group}-{count}-{pinned}-{changed}-{timezone.now().date()}"', shown or 0
+
+
+@dataclass(frozen=True)
+class Row:
+    """One conversation in the sidebar; `shape` and `word` are its plan's, if it has one."""
+
+    pk: int
+    title: str
+    seq: int
+    updated_at: object
+    agent_id: str
+    shape: str
+    word: str
+    is_current: bool
+
+
+@dataclass
+class Group:
+    name: str
+    icon: str
+    rows: list[Row]
+
+
+class Listed(NamedTuple):
+    """A conversation as the list reads it."""
+
+    pk: int
+    title: str
+    seq: int
+    updated_at: datetime
+    agent_id: str
+    plan: int | None  # the active one
+    goal: str | None  # that a plan was asked for
+    asking_message: int | None  # gone when it was taken back
+    pinned_at: datetime | None
+    asks: bool  # for a person's leave or answer
+    answers: bool
+
+    @property
+    def wants_plan(self) -> bool:
+        return bool(self.goal and self.asking_message)
+
+
+@prepared
+def listed_of(owner: int) -> QuerySet[Conversation, Any]:
+    """Those of a person that changed last; the columns are those of `Listed`."""
+    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    own = Conversation.objects.filter(owner=owner, parent_call=None)
+    own = own.filter(deleted_at=None, archived_at=None)
+    rows = own.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-pk").values_list(
+        "pk",
+        "title",
+        "seq",
+        "updated_at",
+        "agent_id",
+        "active_plan__plan",
+        "active_plan__asked_goal",
+        "active_plan__asked_message",
+        "pinned_at",
+        Case(When(asks_a_person(), then=True), default=False),
+        Exists(chat.filter(state__in=Turn.OPEN_STATES)),
+    )
+    return rows[:MOST]
+
+
+def grouped(
+    user: User, agents: list[AgentRecord], *, by_date: bool, current: int | None
+) -> list[Group]:
+    names = {agent.id: agent.file.name for agent in agents}
+    groups: dict[str, Group] = {}
+    listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
+    standings = standings_of(each.plan for each in listed if each.plan)
+    for each in listed:
+        name = names.get(each.agent_id, each.agent_id)
+        icon = "" if by_date else "agent"
+        if each.pinned_at:
+            name, icon = "Pinned", "pin"
+        elif by_date:
+            name = day_of(each.updated_at.date())
+        shape, word = mark_of(each, standings.get(each.plan or 0))
+        row = Row(
+            pk=each.pk,
+            title=each.title,
+            seq=each.seq,
+            updated_at=each.updated_at,
+            agent_id=each.agent_id,
+            shape=shape,
+            word=word,
+            is_current=each.pk == current,
+        )
+        groups.setdefault(icon + name, Group(name, icon, [])).rows.append(row)
+    return list(groups.values())
+
+
+def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
+    """The mark of its plan and the word for it; a plan that was given up has none.
+
+    What a call or a helper asks in an ordinary reply waits too.
+    """
+    if conversation.wants_plan and not conversation.asks:
+        mark = WRITING if conversation.answers else UNANSWERED
+        return mark.shape, mark.word
+    if standing is not None and standing.shape in ("failed", "waiting"):
+        return standing.shape, standing.word
+    if conversation.asks:
+        return "waiting", "Waiting for you"
+    if standing is None or standing.shape == "abandoned":
+        return "", ""
+    return standing.shape, standing.word
+
+
+def day_of(day: date) -> str:
+    today = timezone.now().date()
+    if day == today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    return "Last 7 days" if day > today - timedelta(days=7) else f"{day:%B %Y}"

@@ -1,0 +1,177 @@
+// Ctrl K: one search for conversations, messages, plans, commands and settings. The server draws what
+// it finds; a message that is on this page is gone to, anything else is opened.
+import { atStart, byId, on } from "./dom.js";
+import { signedOut, swap } from "./requests.js";
+
+const PAUSE = 120; // ms after the last key
+const SLOW = 400; // ms after which it is said that the answer has not come
+const TINTED = 2000; // ms
+const palette = byId("palette");
+const field = byId("palette-field");
+let asked = 0; // only the answer to the last question is drawn
+let typing = 0;
+let only = ""; // a kind of which all is shown
+let isBehind = false; // what is listed is for words that are not those in the field any more
+let entered = null; // Enter was pressed meanwhile
+let isMoved = false; // somebody has chosen a row with the arrows, and keeps it while it is listed
+
+document.addEventListener("keydown", (event) => {
+  if (!palette || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  if (event.key.toLowerCase() !== "k") return;
+  event.preventDefault();
+  if (palette.open) palette.close();
+  else open();
+});
+on("click", "[data-opens-palette]", () => open());
+on("click", "#palette-close", () => palette.close());
+// Beside it is the backdrop, which belongs to the dialog.
+on("click", "#palette", (dialog, event) => event.target === dialog && dialog.close());
+
+function open() {
+  document.querySelector("details.popover[open]")?.removeAttribute("open");
+  only = "";
+  entered = null;
+  isMoved = false;
+  field.value = "";
+  palette.showModal();
+  field.focus();
+  draw();
+}
+
+async function draw() {
+  const number = (asked += 1);
+  isBehind = true;
+  const here = byId("app")?.dataset.conversation ?? "";
+  const sought = field.value;
+  const query = new URLSearchParams({ q: sought, only, here });
+  const slow = setTimeout(() => say("Still looking"), SLOW);
+  const response = await fetch(`${palette.dataset.url}?${query}`).catch(() => null);
+  const text = response?.ok ? await response.text() : "";
+  clearTimeout(slow);
+  if (number !== asked || !palette.open || (response && signedOut(response))) return;
+  if (!text) return say("The search did not get through. Check the connection.");
+  const before = isMoved && selected() ? keyOf(selected()) : "";
+  await swap(text);
+  isBehind = false;
+  const kept = before && rows().find((row) => keyOf(row) === before);
+  isMoved = Boolean(kept);
+  select(kept || rows()[0]);
+  say(byId("palette-results").dataset.status);
+  palette.dataset.drawn = sought; // what is listed is for these words
+  if (entered && selected()) choose(selected(), entered.inNewTab);
+  entered = null;
+}
+
+const say = (sentence) => (byId("palette-status").textContent = sentence);
+const rows = () => [...palette.querySelectorAll("[role=option]")];
+const keyOf = ({ href, dataset }) => [href, ...Object.values(dataset)].join(" ");
+const selected = () => palette.querySelector("[role=option][aria-selected=true]");
+
+function select(row) {
+  selected()?.setAttribute("aria-selected", "false");
+  field.removeAttribute("aria-activedescendant");
+  if (!row) return;
+  row.setAttribute("aria-selected", "true");
+  field.setAttribute("aria-activedescendant", row.id);
+  row.scrollIntoView({ block: "nearest" });
+}
+
+on("input", "#palette-field", () => {
+  only = "";
+  entered = null;
+  isMoved = false;
+  isBehind = true;
+  clearTimeout(typing);
+  typing = setTimeout(draw, PAUSE);
+});
+
+on("keydown", "#palette-field", (_field, event) => {
+  if (event.isComposing) return;
+  const all = rows();
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step && all.length) {
+    isMoved = true;
+    select(all.at((all.indexOf(selected()) + step) % all.length));
+  } else if (event.key === "Enter") enter(event.ctrlKey || event.metaKey);
+  else return;
+  event.preventDefault();
+});
+
+/** What was typed last counts, not what is still listed. */
+function enter(inNewTab) {
+  if (isBehind && !isMoved) entered = { inNewTab };
+  else if (selected()) choose(selected(), inNewTab);
+}
+
+on("click", "#palette [role=option]", (row, event) => {
+  const inNewTab = event.ctrlKey || event.metaKey;
+  if (inNewTab && row.href) return;
+  event.preventDefault();
+  choose(row, inNewTab);
+});
+
+function choose(row, inNewTab) {
+  const { message, command, presses, begins, text, only: kind } = row.dataset;
+  if (kind) return showOnly(kind);
+  if (begins) return begin(begins, text, inNewTab);
+  if (inNewTab && row.href) return void window.open(row.href, "_blank", "noopener");
+  palette.close();
+  if (presses) return press(presses);
+  if (command) return run(command);
+  if (!message || !goTo(message)) location.assign(row.href);
+}
+
+function showOnly(kind) {
+  only = kind;
+  field.focus();
+  draw();
+}
+
+/** A new chat, with the words in its message box. */
+function begin(agent, text, inNewTab = false) {
+  const form = byId("palette-new");
+  form.elements.agent.value = agent;
+  form.elements.text.value = text;
+  form.target = inNewTab ? "_blank" : "";
+  form.submit();
+}
+
+function press(id) {
+  const element = byId(id);
+  (element?.matches("a, button") ? element : element?.querySelector("button"))?.click();
+}
+
+/** In a conversation it is sent; a command that wants more, or has no conversation, waits in a box. */
+function run(command) {
+  if (!byId("composer")) return begin("", command);
+  const type = command === "/plan" ? "planside:hand-over" : "planside:say";
+  document.dispatchEvent(new CustomEvent(type, { detail: command === "/plan" ? "/plan " : command }));
+}
+
+// At the message that was found
+
+atStart(() => {
+  const found = new URLSearchParams(location.search).get("at");
+  if (!found || !byId("log")) return;
+  history.replaceState(null, "", location.pathname);
+  goTo(found);
+});
+
+/** Whether it is on this page; then it is in view, has the focus and is tinted for a while. */
+function goTo(message) {
+  const element = byId(`message-${message}`);
+  if (!element) return false;
+  const folded = element.closest("details.turn-group");
+  if (folded) folded.open = true;
+  element.tabIndex = -1;
+  element.focus({ preventScroll: true });
+  element.scrollIntoView({ block: "center" });
+  element.dataset.found = "";
+  setTimeout(() => delete element.dataset.found, TINTED);
+  return true;
+}
+
+/** What was found in an alternative that is not shown: opened again once it is. */
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (ok && element.dataset.then) location.assign(element.dataset.then);
+});

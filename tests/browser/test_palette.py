@@ -1,0 +1,109 @@
+"""Ctrl K: one search for everything, by keyboard alone, that opens where the words stand."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.test_alternatives import talk
+from tests.browser.test_pages import violations
+
+
+@pytest.fixture(scope="module")
+def chat(product):
+    return product.conversation("scripted")
+
+
+def search(tab):
+    return tab.page.get_by_role("dialog", name="Search", exact=True)
+
+
+def option(tab, name):
+    return search(tab).get_by_role("option", name=re.compile(name))
+
+
+def look_for(tab, words):
+    tab.page.keyboard.press("Control+k")
+    expect(search(tab).get_by_role("combobox", name="Search everything")).to_be_focused()
+    tab.page.keyboard.type(words)
+    expect(search(tab)).to_have_attribute("data-drawn", words)
+
+
+def test_a_message_is_found_and_opened_where_it_stands(open_tab, chat):
+    tab = open_tab().chat(chat)
+    talk(tab, "The zebrafish question", "Something else")
+    tab.open("/plans/")
+    tab.button("Search").click()
+    tab.page.keyboard.type("ZEBRAF")
+    chosen = option(tab, "zebrafish question").first
+    expect(chosen).to_have_attribute("aria-selected", "true")
+    expect(search(tab).get_by_role("status")).to_have_text(re.compile(r"\d results"))
+    expect(search(tab).locator("mark").first).to_have_text("zebraf")
+    assert not violations(tab)
+    option(tab, "You").first.click()
+    message = tab.log.get_by_role("article", name="Your message").first
+    expect(message).to_have_attribute("data-found", "")
+    expect(message).to_be_focused()
+    expect(message).not_to_have_attribute("data-found", "")
+    assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
+
+
+def test_the_keyboard_alone_walks_round_opens_and_comes_back(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.message.focus()
+    look_for(tab, "appearance of nothing at all")
+    expect(search(tab)).to_contain_text("Nothing matches “appearance of nothing at all”.")
+    expect(search(tab).get_by_role("option")).to_have_count(2)
+    assert not violations(tab)
+    tab.page.keyboard.press("Escape")
+    expect(search(tab)).to_be_hidden()
+    expect(tab.message).to_be_focused()
+    look_for(tab, "models")
+    expect(option(tab, "^Models")).to_be_visible()
+    tab.page.keyboard.press("ArrowUp")
+    expect(search(tab).get_by_role("option").last).to_have_attribute("aria-selected", "true")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).to_have_url(re.compile("/settings/models/$"))
+    tab.page.keyboard.press("Control+k")
+    tab.page.keyboard.press("Control+k")
+    expect(search(tab)).to_be_hidden()
+
+
+def test_ctrl_enter_opens_in_a_new_tab_and_a_command_is_run(open_tab, chat):
+    tab = open_tab().chat(chat)
+    look_for(tab, "plans")
+    expect(option(tab, "^Plans")).to_be_visible()
+    while option(tab, "^Plans").get_attribute("aria-selected") != "true":
+        tab.page.keyboard.press("ArrowDown")
+    with tab.page.context.expect_page() as opened:
+        tab.page.keyboard.press("Control+Enter")
+    expect(opened.value).to_have_url(re.compile("/plans/$"))
+    opened.value.close()
+    tab.page.keyboard.press("Escape")
+    look_for(tab, "every command")
+    option(tab, "help").click()
+    expect(tab.log).to_contain_text("/clear")
+
+
+def test_words_that_are_nowhere_begin_a_chat(open_tab, chat):
+    tab = open_tab(viewport=PHONE).chat(chat)
+    look_for(tab, "quaggas everywhere")
+    option(tab, "New chat with “quaggas everywhere”").click()
+    expect(tab.message).to_have_value("quaggas everywhere")
+    assert not tab.page.url.endswith(f"/c/{chat}/")
+
+
+def test_what_was_cleared_is_shown_by_itself(open_tab, product):
+    chat = product.conversation("scripted")
+    tab = open_tab().chat(chat)
+    talk(tab, "The okapi question")
+    tab.say("/clear")
+    expect(tab.log).not_to_contain_text("okapi")
+    look_for(tab, "okapi")
+    option(tab, "You").first.click()
+    around = tab.page.get_by_role("region", name="Where it was found")
+    expect(around).to_contain_text("The okapi question")
+    expect(around).to_contain_text("Cleared.")
+    around.get_by_role("link", name="Go to the newest").click()
+    expect(around).to_have_count(0)
