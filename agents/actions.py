@@ -23,7 +23,8 @@ from agents.engine.available_tools import is_exactly
 from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.known_models import demand_model
 from agents.engine.lifecycle import request_stop, requeue
-from agents.engine.subagents import GONE, ancestors, deliver
+from agents.engine.pending_changes import demand_same_file
+from agents.engine.subagents import GONE, deliver, show_call_again
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation, wake_after_commit
 from agents.llm.providers import resolve
@@ -317,8 +318,11 @@ def save_draft(conversation: Conversation, text: str, seen: int | None = None) -
 
 
 @transaction.atomic
-def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> ToolCall:
-    """Answer an asked call: allow_once, always or deny. The same answer twice is harmless."""
+def decide_call(
+    call: ToolCall, decision: str, by: str, reason: str = "", against: str = ""
+) -> ToolCall:
+    """Answer an asked call: allow_once, always or deny. The same answer twice is harmless.
+    A yes counts for the file as it was shown, which `against` stands for."""
     if decision not in ("allow_once", "always", "deny"):
         raise Invalid("The decision is allow_once, always or deny.")
     lock_conversation(call.turn.conversation_id)
@@ -328,14 +332,13 @@ def decide_call(call: ToolCall, decision: str, by: str, reason: str = "") -> Too
         return call
     if call.state != ToolCall.State.ASKED or call.decision:
         raise Conflict(f"{call.tool} was decided already.")
+    if decision != "deny":
+        demand_same_file(call, against)
     if decision == "always":  # exactly this call goes into the agent's file; it can be taken back
         allow_always(call, by)
     call.decision, call.reason, call.decided_by = decision, reason, by
     call.save(update_fields=["decision", "reason", "decided_by"])
-    persistence.touch(call.message_id, call.turn.conversation_id, "tool.decided")
-    for above in ancestors(call.turn.conversation):
-        for card in above.messages.filter(kind=Message.Kind.APPROVAL, meta__call=call.pk):
-            persistence.touch(card, above.conversation_id, "tool.decided")
+    show_call_again(call, "tool.decided")
     requeue(call.turn)
     return call
 

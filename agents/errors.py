@@ -108,7 +108,7 @@ class NothingToDo(Interruption):
 class TurnFailed(Interruption):
     """The work itself failed: `error_class` as in Attempt.FailureClass, one sentence as text.
 
-    `remedy` is where it can be mended: "models", "agent", or nowhere in the settings.
+    `remedy` is where it can be mended: "models", "agent", by another "model", or nowhere.
     """
 
     is_no_failure = False

@@ -76,6 +76,9 @@ def send_anew(
     if result.turn is None:
         raise Conflict(result.notice)
     alternatives.choose(result.turn, seq)
+    if edited is None:  # it was said then, and is only answered once more
+        result.message.created_at = message.created_at
+        result.message.save(update_fields=["created_at"])
     return result
 
 

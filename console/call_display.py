@@ -13,6 +13,7 @@ from itertools import chain, groupby
 
 from django.utils.safestring import SafeString, mark_safe
 
+from agents.engine.pending_changes import PendingChange, pending_change
 from agents.models import ToolCall
 from console.changed_lines import Line, changed_lines, near_changes
 from console.components import component
@@ -108,6 +109,8 @@ class CallDrawing:
 
     arguments: list[Argument]
     command: str | None = None  # of a shell
+    note: str = ""  # why the change is not shown against the file
+    against: str = ""  # what the file was when it was (PendingChange.against)
 
     @property
     def is_shell(self) -> bool:
@@ -174,15 +177,41 @@ def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
         first.append(Argument("Command", drawing, is_named=False))
     names = {"edit_file": ("old", "new"), "write_file": ("content",)}.get(call.tool, ())
     change = [text for name in names if isinstance(text := rest.get(name), str)]
+    note = against = ""
     if names and len(change) == len(names):
         rest = {name: value for name, value in rest.items() if name not in names}
         old, new = change if len(change) == 2 else ("", change[0])
         drawing = whole_change(old, new, is_short=is_short)
+        if call.state == State.ASKED and (pending := pending_change(call)):
+            drawing, note = change_of_file(pending) or drawing, note_on(pending)
+            against = pending.against
         last.append(Argument("Change", drawing, is_named=False))
     for name, value in rest.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         first.append(Argument(str(name), whole_text(text, is_short=is_short)))
-    return CallDrawing([*first, *last], command)
+    return CallDrawing([*first, *last], command, note, against)
+
+
+def change_of_file(pending: PendingChange) -> WholeText | None:
+    """The change in the file as it is now; nothing where that cannot be shown whole."""
+    old, new = pending.old, pending.new
+    if pending.problem or is_too_long(old):
+        return None
+    if old.count("\r\n") == old.count("\n"):  # the Windows way, and so it stays
+        old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    return whole_change(old, new, pending.line)
+
+
+def note_on(pending: PendingChange) -> str:
+    if pending.problem:
+        return f"As the file is now: {pending.problem}"
+    if is_too_long(pending.old):
+        return "What it would replace is too long to be shown beside it."
+    return ""
+
+
+def is_too_long(text: str) -> bool:
+    return within_limits(text, is_short=False)[1] > 0
 
 
 def question_of(call: ToolCall) -> str:
@@ -237,11 +266,11 @@ def within_limits(text: str, is_short: bool) -> tuple[list[str], int]:
 
 
 @cached(128)
-def whole_change(old: str, new: str, *, is_short: bool = False) -> WholeText:
+def whole_change(old: str, new: str, first: int = 1, *, is_short: bool = False) -> WholeText:
     """From one text to the other, line by line; `is_short` counts what is far from any change."""
     before, left_out_before = within_limits(old, is_short) if old else ([], 0)
     after, left_out_after = within_limits(new, is_short) if new else ([], 0)
-    rows = list(changed_lines(before, after))
+    rows = list(changed_lines(before, after, first))
     if is_short:
         rows = [row for block in near_changes(rows) for row in block.counted]
     rows = rows or [EMPTY]

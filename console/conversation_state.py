@@ -70,6 +70,11 @@ class ConversationState:
         return self.agent.file.name if self.agent else self.conversation.agent_id
 
     @property
+    def most_attempts(self) -> int:
+        """At one subtask, as its agent's file says now."""
+        return self.agent.file.plan.max_attempts if self.agent else 0
+
+    @property
     def agent_note(self) -> str:
         """What its agent.json says and does not mean; nothing while all is well."""
         if self.agent and self.agent.problem:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
@@ -18,7 +19,7 @@ from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from console.status_labels import name_of_model, name_of_shape, why_left_out
-from plans.models import PlanVersion, State, Subtask
+from plans.models import Attempt, PlanVersion, State, Subtask
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message
@@ -58,6 +59,17 @@ class TurnGroup:
     def subtask(self) -> Subtask | None:
         attempt = getattr(self.turn, "attempt", None)
         return attempt.subtask if attempt else None
+
+    @cached_property
+    def attempt(self) -> int | None:
+        """Which attempt at the subtask it is, where there was or may be another one. What was
+        interrupted does not count."""
+        attempt = getattr(self.turn, "attempt", None)
+        if attempt is None or (attempt.number == 1 and not self.error):
+            return None
+        before = Attempt.objects.filter(subtask=attempt.subtask_id, number__lt=attempt.number)
+        counted = before.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count()
+        return counted + 1 if counted or self.error else None
 
     @property
     def name(self) -> str:

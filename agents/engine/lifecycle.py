@@ -188,7 +188,9 @@ def model_failed(turn: Turn, error: ModelError) -> None:
         if not error.transient:
             turn.checkpoint["final"] = True  # trying the same again would not help
         error_class = CLASSES.get(error.kind, "transient" if error.transient else "logic")
-        fail(turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, "models"))
+        fail(
+            turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, error.remedy)
+        )
         return
     tries = int(turn.checkpoint.get("try", 1))
     with persistence.fenced(turn):
@@ -230,7 +232,7 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
     meta = {
         "title": error.sentence,
         "advice": error.advice,
-        "remedy": "models",
+        "remedy": error.remedy,
         "try": number,
         "tries": tries_of(error),
         "next_try_at": timestamp(turn.not_before),

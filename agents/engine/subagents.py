@@ -83,6 +83,14 @@ def ancestors(conversation: Conversation) -> list[Turn]:
     return turns
 
 
+def show_call_again(call: ToolCall, type: str = "message.updated") -> None:
+    """Pages draw it anew, where it was made and in the conversations above, where it is asked."""
+    persistence.touch(call.message_id, call.turn.conversation_id, type)
+    for above in ancestors(call.turn.conversation):
+        for card in above.messages.filter(kind=Message.Kind.APPROVAL, meta__call=call.pk):
+            persistence.touch(card, above.conversation_id, type)
+
+
 def descendants(turn: Turn) -> list[Turn]:
     """The open turns of all agents that work for this one."""
     turns: list[Turn] = []

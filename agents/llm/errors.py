@@ -46,6 +46,7 @@ LONGEST_DOCUMENT = 4 * 1024 * 1024
 MOST_VALUES = 100_000
 
 UNANSWERED = "The model did not answer"
+FAILED = "The model’s server had an error"
 WITHHELD = "The reply was withheld"
 LONG_WAIT = 60.0  # seconds; longer than that, and it is said what for
 TRANSIENT = {"busy", "bad_call", "server", "silent", "unreachable", "cut", "nothing"}
@@ -84,6 +85,11 @@ class ModelError(Exception):
         self.transient = kind in TRANSIENT
         self.retry_after, self.status, self.began = retry_after, status, began
         self.words = words
+
+    @property
+    def remedy(self) -> str:
+        """Where it can be mended: with the providers, or by another model here."""
+        return "models" if "Settings > Models" in self.advice else "model"
 
 
 def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
@@ -255,7 +261,7 @@ def from_stream(request: ModelRequest, document: dict[str, object], began: bool)
     words = without_secrets(request, message_in(body)) or "no reason was given"
     detail = f"{request.model} stopped with an error: {ended(words)}"
     sentence, advice = heading(request, kind, body, words)
-    if sentence == UNANSWERED and began:
+    if sentence in (UNANSWERED, FAILED) and began:
         sentence = "The reply broke off"
     return ModelError(kind, sentence, detail, advice, status=status, retry_after=wait, began=began)
 
@@ -273,6 +279,8 @@ def heading(request: ModelRequest, kind: str, body: str, words: str) -> tuple[st
         advice = f"Start a new chat, choose another model, or turn on extra usage at {where}."
     elif kind == "too_long":
         sentence = f"This conversation is too long for {request.model}"
+    elif kind == "server":
+        sentence = FAILED
     elif kind == "bad_call":
         sentence = "The model wrote a call that cannot be read"
     elif kind == "bad_request":

@@ -164,13 +164,12 @@ class Workspace:
         """A file to be read piece by piece; the caller closes it."""
         with self.parent_of(path) as (parent, name):
             handle = os.open(name, FILE, dir_fd=parent)
-            file = os.fdopen(handle, "rb")
             try:
                 self.check_plain(os.fstat(handle), path)
             except BaseException:
-                file.close()
+                os.close(handle)
                 raise
-            return file
+            return os.fdopen(handle, "rb")
 
     def holds(self, path: str) -> bool:
         """Whether there is a file that may be read."""

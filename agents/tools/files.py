@@ -198,24 +198,43 @@ def encoded(content: str) -> bytes:
 
 def edit_file(workspace: Workspace, args: EditFile) -> str:
     """Replace one piece; the line ends of the file stay as they are."""
-    path, old, new = args.path, args.old, args.new
+    with editing(workspace):
+        raw = workspace.read(args.path, LARGEST_WRITE)
+        edit = edit_of(raw, args.path, args.old, args.new)
+        content = encoded(edit.result)
+        keep_change(change_of(raw, content))
+        workspace.write(args.path, content)
+    return f"Edited {display_path(args.path)} at line {line_at(edit.text, edit.place)}."
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Where in a file's text one piece gives way to another."""
+
+    text: str
+    place: int
+    old: str
+    new: str
+
+    @property
+    def result(self) -> str:
+        return self.text[: self.place] + self.new + self.text[self.place + len(self.old) :]
+
+
+def edit_of(raw: bytes, path: str, old: str, new: str) -> Edit:
+    """What an edit would do to a file of this content. Raises ToolFailed."""
     if not old:
         raise ToolFailed("old is empty; name the piece to replace, or use write_file.")
-    with editing(workspace):
-        text, is_utf8 = decoded(workspace.read(path, LARGEST_WRITE), path)
-        if not is_utf8:
-            raise ToolFailed(f"{display_path(path)} is not UTF-8 text and cannot be edited.")
-        crlf = text.count("\r\n")
-        # The file ends its lines the Windows way: all of them, or where `old` must be.
-        if crlf and (crlf == text.count("\n") or old not in text):
-            old, new = with_crlf(old), with_crlf(new)
-        if old == new:
-            raise ToolFailed("old and new are the same, so nothing changes.")
-        place = only_occurrence(text, old, path)
-        content = encoded(text[:place] + new + text[place + len(old) :])
-        keep_change(change_of(text.encode(), content))
-        workspace.write(path, content)
-    return f"Edited {display_path(path)} at line {line_at(text, place)}."
+    text, is_utf8 = decoded(raw, path)
+    if not is_utf8:
+        raise ToolFailed(f"{display_path(path)} is not UTF-8 text and cannot be edited.")
+    crlf = text.count("\r\n")
+    # The file ends its lines the Windows way: all of them, or where `old` must be.
+    if crlf and (crlf == text.count("\n") or old not in text):
+        old, new = with_crlf(old), with_crlf(new)
+    if old == new:
+        raise ToolFailed("old and new are the same, so nothing changes.")
+    return Edit(text, only_occurrence(text, old, path), old, new)
 
 
 def with_crlf(text: str) -> str:

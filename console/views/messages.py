@@ -11,7 +11,8 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
 from agents import actions
-from agents.engine.subagents import ancestors
+from agents.engine.pending_changes import FileChanged
+from agents.engine.subagents import ancestors, show_call_again
 from agents.errors import NoModel, Refused
 from agents.models import Conversation, Lane, Message, ToolCall
 from console import alternatives, chat_commands
@@ -149,4 +150,8 @@ def decide(request: HttpRequest, conversation: Conversation, by: str, call: int)
     if conversation.pk not in (row.turn.conversation_id, *above):
         raise Http404
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
-    actions.decide_call(row, decision, by, reason)
+    try:
+        actions.decide_call(row, decision, by, reason, request.POST.get("against", ""))
+    except FileChanged:
+        show_call_again(row)
+        raise

@@ -127,7 +127,7 @@ Action = Callable[[HttpRequest, Conversation, str, Need], object]
 def decide(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     call = get_object_or_404(ToolCall, pk=need.call)
     decision, reason = request.POST.get("decision", ""), request.POST.get("reason", "")
-    talk.decide_call(call, decision, by, reason)
+    talk.decide_call(call, decision, by, reason, request.POST.get("against", ""))
 
 
 def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:

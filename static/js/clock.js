@@ -34,12 +34,23 @@ always(() => {
   tick();
 });
 atStart(() => setInterval(tick, 1000));
+// What comes says the server's time: told as the reader's before it is on the page, it changes nothing.
+document.addEventListener("planside:comes", ({ detail }) => {
+  detail.querySelectorAll("time[datetime]").forEach(localise);
+});
+
+/** What each was written as, for which day: a reply that is being written is news 25 times a second. */
+const written = new WeakMap();
 
 function localise(element) {
+  const today = new Date(now()).toDateString();
+  const as = () => `${element.dateTime} ${element.textContent} ${today}`;
+  if (written.get(element) === as()) return;
   const moment = new Date(element.dateTime);
   const text = (forms[element.dataset.form] ?? clock.format)(moment);
   if (element.textContent !== text) element.textContent = text;
   element.title = moment.toLocaleString();
+  written.set(element, as());
 }
 
 function isToday(moment) {

@@ -305,8 +305,12 @@ document.addEventListener("planside:say", ({ detail: text }) => {
 
 // Beginnings
 
+/** In front of what was typed, which stays; in the place of another one. */
+let starter = "";
 on("click", "[data-start]", (button) => {
-  box.value = button.querySelector("span").textContent.replace(/\s+/g, " ").trim();
+  const typed = starter && box.value.startsWith(starter) ? box.value.slice(starter.length) : box.value;
+  starter = button.querySelector("span").textContent.replace(/\s+/g, " ").trim();
+  box.value = [starter, typed.trim()].filter(Boolean).join("\n\n");
   saveSoon();
   box.focus();
 });

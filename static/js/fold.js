@@ -58,7 +58,8 @@ on("click", "[data-fold-card]", (button) => {
 
 function label(button, isFolded) {
   if (!button) return;
-  button.querySelector("span").textContent = isFolded ? "Unfold" : "Fold";
+  const [span, words] = [button.querySelector("span"), isFolded ? "Unfold" : "Fold"];
+  if (span.textContent !== words) span.textContent = words;
   button.querySelector("use").setAttribute("href", isFolded ? "#i-unfold" : "#i-fold");
 }
 

@@ -21,6 +21,7 @@ import "./approvals.js";
 import "./whole_text.js";
 import "./models.js";
 import "./messages.js";
+import "./jump.js";
 import "./popovers.js";
 import "./model_picker.js";
 import "./settings.js";

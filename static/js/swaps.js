@@ -17,6 +17,7 @@ document.addEventListener("htmx:before:swap", (event) => {
 
 function admit(task) {
   if (task.type === "main") return true;
+  document.dispatchEvent(new CustomEvent("planside:comes", { detail: task.fragment }));
   const root = task.fragment.firstElementChild;
   if (!task.target) {
     if (root?.matches("article.message") && task.swapSpec.style === "beforeend") bringTurn(root.id);

@@ -52,7 +52,8 @@ function layoutOf(text, isFolded) {
   const parts = [...text.querySelectorAll("pre")];
   const height = parts.reduce((sum, part) => sum + part.offsetHeight, 0);
   const width = text.hasAttribute("data-wrapped") ? text.clientWidth : "";
-  return [isFolded, width, height].join();
+  const file = text.closest("[data-approval]")?.querySelector("[name=against]")?.value;
+  return [isFolded, width, height, file].join();
 }
 
 const isSeen = ({ down, right }) => Boolean(down && right);

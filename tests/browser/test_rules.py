@@ -251,7 +251,7 @@ SPOKEN = """() => {
   window.spoken = [];
   const politeness = (node) => {
     for (let e = node; e instanceof Element; e = e.parentElement) {
-      if (e.getAttribute("aria-busy") === "true") return "off";
+      if (e.getAttribute("aria-busy") === "true" || e.getAttribute("aria-hidden") === "true") return "off";
       const said = e.getAttribute("aria-live");
       if (said) return said;
       if (["log", "status"].includes(e.getAttribute("role"))) return "polite";
@@ -259,10 +259,15 @@ SPOKEN = """() => {
     }
     return "off";
   };
+  const words = (node) => {
+    if (node instanceof Text) return node.data;
+    if (!(node instanceof Element) || node.matches("[aria-live=off], [aria-hidden=true], [hidden]")) return "";
+    return [...node.childNodes].map(words).join(" ");
+  };
   new MutationObserver((records) => {
     for (const { target, addedNodes, type } of records) {
       const at = target instanceof Element ? target : target.parentElement;
-      const text = type === "characterData" ? target.data : [...addedNodes].map((n) => n.textContent).join("");
+      const text = type === "characterData" ? target.data : [...addedNodes].map(words).join(" ");
       if (text.trim() && at && politeness(at) !== "off") window.spoken.push([at.closest("[id]")?.id, text.trim()]);
     }
   }).observe(document.body, { subtree: true, childList: true, characterData: true });

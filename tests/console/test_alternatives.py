@@ -100,6 +100,16 @@ def test_a_reply_asked_for_again_stands_in_place_of_the_old_one_which_stays():
     assert place(c, "One.") is None
 
 
+def test_what_was_said_keeps_its_time_when_only_the_reply_is_asked_for_again():
+    c = conversation(plan={"enabled": False})
+    scripted(say("one"))
+    said = tell(c, "hello").message
+    again(c, "hello", say("two"))
+    assert c.messages.get(role="user", hidden=False).created_at == said.created_at
+    edit(c, "hello", "hello there", say("three"))
+    assert c.messages.get(role="user", hidden=False).created_at > said.created_at
+
+
 def test_an_earlier_reply_takes_what_followed_it_along_and_back():
     c = talked()
     again(c, "first", say("Uno."))

@@ -3,8 +3,10 @@
 import daphne.server  # noqa: F401 - first of all that is Twisted's: it installs the reactor
 import pytest
 from twisted.internet.address import IPv4Address
+from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
 
 from console.serving import protocols
 from console.serving.protocols import BODY, HEAD, LEAST_SPEED, BoundedFactory, DeadlineChannel
@@ -39,8 +41,10 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(DeadlineChannel, "seconds", lambda self: clock.seconds())
     protocols.unfinished.clear()
+    protocols.uploads.clear()
     yield clock
     protocols.unfinished.clear()
+    protocols.uploads.clear()
 
 
 @pytest.fixture
@@ -150,3 +154,51 @@ def test_nothing_is_remembered_of_connections_that_are_gone(clock, connect):
     for connection in connections:
         connection.connectionLost()
     assert not protocols.unfinished and not clock.getDelayedCalls()
+
+
+UPLOAD = b"POST /c/7/attachments?name=a.bin HTTP/1.1\r\nHost: localhost\r\n"
+
+
+def whole(connect, head, size):
+    connection = connect()
+    connection.dataReceived(head + b"Content-Length: %d\r\n\r\n" % size)
+    while size and not connection.wire.disconnecting:
+        piece = min(size, 1_000_000)
+        connection.dataReceived(b"a" * piece)
+        size -= piece
+    return connection
+
+
+def status(connection):
+    return connection.wire.value()[9:12]
+
+
+def test_a_file_may_be_longer_than_any_other_request(connect):
+    whole(connect, UPLOAD, 20_000_000)
+    assert len(connect.whole) == 1
+    too_long = whole(connect, UPLOAD, 20_000_001)
+    assert status(too_long) == b"413" and b"20 MB" in too_long.wire.value()
+    other = whole(connect, HEADERS, 5_000_000)
+    assert status(other) == b"413" and b"4 MB" in other.wire.value()
+    assert len(connect.whole) == 1
+
+
+def test_a_file_without_a_length_is_counted_as_it_comes(connect):
+    connection = connect()
+    connection.dataReceived(UPLOAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    for _ in range(21):
+        if not connection.wire.disconnecting:
+            connection.dataReceived(b"F4240\r\n" + b"a" * 1_000_000 + b"\r\n")
+    assert status(connection) == b"413" and connect.whole == []
+
+
+def test_only_some_files_come_at_once(connect, monkeypatch):
+    monkeypatch.setattr(protocols, "MOST_UPLOADS", 2)
+    begun = [connect() for _ in range(3)]
+    for each in begun:
+        each.dataReceived(UPLOAD + b"Content-Length: 9000000\r\n\r\nabc")
+    assert [status(each) for each in begun] == [b"", b"", b"503"]
+    begun[0].connectionLost(Failure(ConnectionDone()))
+    late = connect()
+    late.dataReceived(UPLOAD + b"Content-Length: 9000000\r\n\r\nabc")
+    assert not late.wire.disconnecting

@@ -66,6 +66,16 @@ def test_the_remedy_fits_what_failed(break_it, remedy, link):
         assert (words in html) == (words == link), words
 
 
+def test_what_another_model_mends_offers_to_switch_right_there():
+    c = conversation(plan={"enabled": False})
+    scripted(fails(404, "no such model"))
+    tell(c, "hello")
+    assert cards(c)[0].meta["remedy"] == "model"
+    html = thread(read_state(c.pk))
+    assert 'popovertarget="model-picker"' in html
+    assert "Open Models" not in html
+
+
 def test_a_reply_that_fails_offers_the_models():
     c = conversation(plan={"enabled": False})
     scripted(fails(401))

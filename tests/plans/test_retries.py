@@ -5,6 +5,8 @@ import pytest
 from agents.actors import AGENT
 from agents.errors import Conflict, NotFound
 from agents.models import Message, Turn
+from console.conversation_state import read_state
+from console.fragments import thread
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
 from tests.fake_model import call, fails, say
@@ -41,6 +43,9 @@ class TestRetries:
         assert states(c) == ["done", "done"]
         assert [s["attempts"] for s in shown(c)["subtasks"]] == [3, 1]
         assert "The last attempt failed: second" in str(model.requests[2]["messages"])
+        page = " ".join(thread(read_state(c.pk)).split())
+        assert [f"try {n} of 3 ·" in page for n in (1, 2, 3)] == [True] * 3
+        assert page.count(" of 3 ·") == 3, "what succeeded at once says nothing"
 
     def test_after_exactly_three_attempts_the_run_has_failed_and_the_plan_stays_open(self):
         c = proposed("Read", "Write", **RETRYING)

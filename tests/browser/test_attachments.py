@@ -1,0 +1,249 @@
+"""Files into the chat: chosen, pasted, dropped, and sent with a message."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.images import PETROL, RED, png
+
+PICTURE = png(390, 700, (RED, PETROL))
+SLOW = 400_000  # bytes a second
+
+
+def file(name, data=b"line\n" * 100, kind="text/plain"):
+    return {"name": name, "mimeType": kind, "buffer": data}
+
+
+SHOT = file("shot.png", PICTURE, "image/png")
+
+
+def choose(tab, *files):
+    tab.page.locator("#files").set_input_files(list(files))
+
+
+def tiles(tab):
+    return tab.page.get_by_role("list", name="Attachments", exact=True).get_by_role("listitem")
+
+
+def slow_down(tab, speed=SLOW):
+    wire = tab.page.context.new_cdp_session(tab.page)
+    wire.send("Network.enable")
+    wire.send(
+        "Network.emulateNetworkConditions",
+        {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
+    )
+
+
+def drag(tab, kind):
+    tab.page.evaluate(
+        """(type) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["hello"], "dropped.txt"));
+          dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+        }""",
+        kind,
+    )
+
+
+@pytest.fixture
+def chat(product):
+    return product.conversation("scripted")
+
+
+def test_a_picture_and_a_log_go_with_a_message_by_the_keyboard_alone(
+    product, open_tab, chat, model
+):
+    tab = open_tab().chat(chat)
+    with tab.page.expect_file_chooser() as chooser:
+        tab.button("Attach files").press("Enter")
+    chooser.value.set_files([SHOT, file("browser.log")])
+    expect(tiles(tab)).to_have_text([re.compile("shot.png.*2 kB", re.S), re.compile("browser.log")])
+    expect(tab.message).to_be_focused()
+    tab.message.fill("what is wrong here?")
+    tab.message.press("Enter")
+    message = tab.log.get_by_role("article", name="Your message")
+    expect(message.get_by_role("link", name="Open shot.png")).to_be_visible()
+    expect(message.get_by_role("link", name="browser.log")).to_be_visible()
+    expect(tiles(tab)).to_have_count(0)
+    expect(tab.log.get_by_text("Understood.")).to_be_visible()
+    asked = next(r for r in reversed(model.requests) if "what is wrong here" in json.dumps(r))
+    parts = asked["messages"][-1]["content"]
+    assert [part["type"] for part in parts] == ["text", "image_url"]
+    box = message.get_by_role("img").bounding_box()
+    assert box["width"] <= 280 and box["height"] <= 176
+
+
+def test_tiles_stay_over_a_reload_and_stand_in_every_tab(open_tab, chat):
+    tab, other = open_tab().chat(chat), open_tab().chat(chat)
+    choose(tab, file("notes.txt"))
+    for each in (tab, other):
+        expect(tiles(each)).to_have_count(1)
+    tab.page.reload()
+    expect(tiles(tab)).to_have_text(re.compile("notes.txt"))
+    other.button("Remove notes.txt").click()
+    expect(tiles(other).first).to_be_hidden()
+    other.page.reload()
+    expect(tiles(other)).to_have_count(0)
+    expect(tiles(tab)).to_have_count(0)
+
+
+def test_what_cannot_be_attached_is_named_and_the_rest_goes_on(open_tab, chat):
+    tab = open_tab().chat(chat)
+    few = [file(f"{number}.txt") for number in range(10)]
+    choose(tab, file("large.zip", b"a" * 20_400_000), file("none.txt", b""), *few, file("late.txt"))
+    said = tab.page.locator("#refused-files .note > span:not(.end)")
+    expect(said).to_have_count(3)
+    assert set(said.all_inner_texts()) == {
+        "none.txt is empty.",
+        "large.zip has 20.4 MB; 20 MB is the most.",
+        "11 files; 10 is the most. late.txt was left out.",
+    }
+    expect(tiles(tab)).to_have_count(10)
+    tab.button("Dismiss").first.click()
+    expect(said).to_have_count(2)
+
+
+def test_a_message_waits_for_its_file_and_goes_by_itself(open_tab, chat):
+    tab = open_tab().chat(chat)
+    slow_down(tab)
+    choose(tab, file("session.har", b"x" * 1_200_000))
+    expect(tab.page.get_by_text(re.compile(r"^\d.*of 1\.2 MB$"))).to_be_visible()
+    expect(tab.page.locator("#uploading-hint")).to_have_text("Sends when 1 file is up")
+    tab.message.fill("this is the session")
+    tab.message.press("Enter")
+    held = tab.page.get_by_role("region", name="Message that waits")
+    expect(held).to_contain_text("this is the session")
+    expect(held).to_contain_text("Sends when 1 file is up")
+    expect(tab.message).to_have_value("")
+    tab.message.fill("and this follows it")
+    tab.message.press("Enter")
+    expect(held).to_have_count(2)
+    expect(held).to_have_count(0)
+    own = tab.log.get_by_role("article", name="Your message")
+    expect(own).to_have_count(2)
+    expect(own.first).to_contain_text("session.har")
+    expect(own.last).to_contain_text("and this follows it")
+
+
+def test_a_message_that_waits_is_edited_or_discarded(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.expects("ERR_ABORTED")
+    slow_down(tab, 100_000)
+    choose(tab, file("session.har", b"x" * 2_000_000))
+    held = tab.page.get_by_role("region", name="Message that waits")
+    tab.message.fill("first words")
+    tab.message.press("Enter")
+    held.get_by_role("button", name="Edit").click()
+    expect(held).to_have_count(0)
+    expect(tab.message).to_have_value("first words")
+    expect(tab.message).to_be_focused()
+    tab.message.press("Enter")
+    held.get_by_role("button", name="Discard").click()
+    expect(held).to_have_count(0)
+    expect(tab.message).to_have_value("")
+    expect(tab.page.locator(".attachment")).to_have_count(0)
+    expect(tab.log.get_by_role("article", name="Your message")).to_have_count(0)
+
+
+def test_an_upload_that_is_cut_off_says_so_and_is_tried_again(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.expects("attachments", "Failed to load resource")
+    tab.page.route("**/attachments?*", lambda route: route.abort())
+    choose(tab, file("notes.txt"))
+    tile = tab.page.locator("#uploads .attachment")
+    expect(tile).to_contain_text("Not uploaded")
+    tab.page.unroute("**/attachments?*")
+    tile.get_by_role("button", name="Try again").click()
+    expect(tiles(tab)).to_have_text(re.compile("notes.txt"))
+    expect(tile).to_have_count(0)
+
+
+def test_a_message_whose_file_does_not_get_up_is_not_sent(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.expects("attachments", "Failed to load resource")
+    routes = tab.hold("**/attachments?*")
+    choose(tab, file("notes.txt"))
+    tab.message.fill("read it")
+    tab.message.press("Enter")
+    expect(tab.page.get_by_role("region", name="Message that waits")).to_be_visible()
+    routes[0].abort()
+    expect(tab.page.get_by_text("Not sent: a file was not uploaded.")).to_be_visible()
+    expect(tab.message).to_have_value("read it")
+    expect(tab.log.get_by_role("article", name="Your message")).to_have_count(0)
+
+
+def test_delete_on_a_tile_removes_it_and_undo_brings_it_back(open_tab, chat, product):
+    tab = open_tab().chat(chat)
+    choose(tab, file("one.txt"), file("two.txt"))
+    expect(tiles(tab)).to_have_count(2)
+    tab.button("Remove one.txt").press("Delete")
+    expect(tab.page.get_by_text("Removed one.txt.")).to_be_visible()
+    expect(tab.button("Remove two.txt")).to_be_focused()
+    tab.button("Undo").click()
+    expect(tiles(tab)).to_have_count(2)
+    expect(tab.button("Remove one.txt")).to_be_focused()
+    tab.button("Remove one.txt").press("Backspace")
+    tab.button("Remove two.txt").press("Backspace")
+    expect(tab.message).to_be_focused()
+    # The first one is gone for good, the other one can come back.
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(1)
+    assert not product.file("uploads/one.txt", "scripted").exists()
+
+
+def test_files_are_dropped_anywhere_on_the_page(open_tab, chat):
+    tab = open_tab().chat(chat)
+    zone = tab.page.get_by_text("Drop to attach to your message")
+    drag(tab, "dragenter")
+    expect(zone).to_be_visible()
+    expect(tab.page.get_by_text("They land in uploads, among Scripted’s files.")).to_be_visible()
+    drag(tab, "dragleave")
+    expect(zone).to_be_hidden()
+    drag(tab, "dragenter")
+    drag(tab, "drop")
+    expect(zone).to_be_hidden()
+    expect(tiles(tab)).to_have_text(re.compile("dropped.txt"))
+
+
+def paste(tab, text=""):
+    tab.message.focus()
+    tab.page.evaluate(
+        """(text) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.items.add(new File(["x"], "image.png", { type: "image/png" }));
+          if (text) clipboardData.setData("text/plain", text);
+          const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
+          document.activeElement.dispatchEvent(event);
+        }""",
+        text,
+    )
+
+
+def test_a_pasted_picture_is_attached_and_a_pasted_table_is_text(open_tab, chat):
+    tab = open_tab().chat(chat)
+    paste(tab, "1\t2")
+    paste(tab)
+    expect(tiles(tab)).to_have_text(re.compile("image.png"))
+
+
+def test_the_model_that_does_not_see_is_changed_for_one_that_does(open_tab, product):
+    chat = product.conversation()  # with the demo model, which sees nothing
+    tab = open_tab().chat(chat)
+    choose(tab, SHOT)
+    expect(tiles(tab)).to_have_count(1)
+    expect(tab.page.get_by_text("does not see images and gets the name only.")).to_be_visible()
+
+
+def test_an_edited_message_keeps_its_files(open_tab, chat):
+    tab = open_tab().chat(chat)
+    choose(tab, file("kept.txt"))
+    expect(tiles(tab)).to_have_count(1)
+    tab.say("read it")
+    expect(tab.log.get_by_text("Understood.")).to_be_visible()
+    tab.button("Edit message").click()
+    expect(tab.log.get_by_role("link", name="kept.txt")).to_be_visible()
+    tab.page.get_by_label("Your message").last.fill("read it again")
+    tab.button("Send again").click()
+    expect(tab.log.get_by_text("read it again")).to_be_visible()
+    expect(tab.log.get_by_role("link", name="kept.txt")).to_be_visible()

@@ -1,0 +1,50 @@
+"""What a screen reader is given to say while the demo's plan is made and run (R26).
+
+Everything that appears in a live region is recorded, and that is the recording, so that a change of
+it is seen. A region within a region decides for what is in it: times, counters, tool calls and the
+plan's card are read when somebody goes there, and are not spoken.
+"""
+
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.tab import A_RUN, GOAL, LIVE
+from tests.browser.test_rules import SPOKEN
+
+STATUS = [
+    "Writing a plan",
+    "Needs you: Waiting for you to start it",
+    "Docs writer is answering",
+    "Subtask 0 of 5 done. Running",
+    "Subtask 1 of 5 done. Running",
+    "Subtask 2 of 5 done. Running",
+    "Subtask 3 of 5 done. Running",
+    "Subtask 4 of 5 done. Running",
+    "Subtask 5 of 5 done. Running",
+    "Plan: Finished",
+]
+MOST = 110  # characters of a line in the recording
+RECORDING = Path(__file__).with_name("spoken_plan.txt")
+NOW = "activity-line-"  # what the agent does at this moment: one line, which is replaced
+
+
+def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
+    tab = open_tab().chat(product.conversation())
+    tab.sees_connection(LIVE)
+    expect(tab.button("Use it for Docs writer").first).to_be_visible()
+    tab.page.evaluate(SPOKEN)
+    tab.say(f"/plan {GOAL}")
+    tab.button("Start plan").click()
+    expect(tab.plan).to_have_attribute("data-state", "done", timeout=A_RUN)
+    expect(tab.page.locator("#status")).to_have_text("Plan: Finished")
+    tab.page.wait_for_timeout(1500)  # what would be spoken by a clock is spoken by then
+    spoken = [(where, " ".join(text.split())) for where, text in tab.page.evaluate("spoken")]
+
+    said = [text for where, text in spoken if where == "status"]
+    assert said == [text for text in STATUS if text in said], "in this order, none twice"
+    assert {STATUS[0], STATUS[1], STATUS[-1]} <= set(said)
+
+    others = [text for where, text in spoken if where != "status" and not where.startswith(NOW)]
+    recorded = RECORDING.read_text().splitlines()
+    assert sorted(line[:MOST] for line in others) == sorted(recorded)
