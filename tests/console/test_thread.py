@@ -3,7 +3,8 @@
 import pytest
 
 from agents.actions import add_message
-from console import thread
+from console import fragments, thread
+from console.conversation_state import read_state
 from console.thread import last_groups
 from tests.world import conversation
 
@@ -32,3 +33,11 @@ def test_a_message_longer_than_a_page_is_still_shown(monkeypatch):
     c.refresh_from_db()
     [group], before = last_groups(c)
     assert (len(group.messages), before) == (1, 0)
+
+
+def test_what_a_person_said_is_drawn_to_the_letter():
+    """Copied, and edited, it is taken from the page."""
+    c = conversation()
+    add_message(c, "text", "  two\n\nlines ", "user")
+    page = fragments.thread(read_state(c.pk))
+    assert ">  two\n\nlines </div>" in page
