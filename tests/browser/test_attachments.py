@@ -2,10 +2,13 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import DESK
+from tests.browser.test_pages import violations
 from tests.images import PETROL, RED, png
 
 PICTURE = png(390, 700, (RED, PETROL))
@@ -45,6 +48,13 @@ def drag(tab, kind):
         }""",
         kind,
     )
+
+
+@pytest.fixture(autouse=True)
+def _no_name_is_taken(product):
+    yield
+    for agent in ("scripted", "docs-writer"):
+        shutil.rmtree(product.file("uploads", agent), ignore_errors=True)
 
 
 @pytest.fixture
@@ -247,3 +257,26 @@ def test_an_edited_message_keeps_its_files(open_tab, chat):
     tab.button("Send again").click()
     expect(tab.log.get_by_text("read it again")).to_be_visible()
     expect(tab.log.get_by_role("link", name="kept.txt")).to_be_visible()
+
+
+@pytest.mark.parametrize("agent", ["scripted", "docs-writer"])
+def test_axe_finds_nothing_at_the_files(open_tab, product, agent):
+    tab = open_tab(viewport=DESK).chat(product.conversation(agent))
+    choose(tab, SHOT, file("notes.txt"))
+    expect(tiles(tab)).to_have_count(2)
+    tab.say("look at this")
+    expect(tab.log.get_by_role("link", name="Open shot.png")).to_be_visible()
+    choose(tab, SHOT, file("late.txt"), file("photo.heic"))
+    expect(tiles(tab)).to_have_count(3)
+    tab.page.route("**/attachments?*", lambda route: route.abort())
+    tab.expects("attachments", "Failed to load resource", "ERR_ABORTED")
+    choose(tab, file("lost.txt"))
+    expect(tab.page.get_by_text("Not uploaded", exact=True)).to_be_visible()
+    held = tab.hold("**/attachments?*")
+    choose(tab, file("held.txt"))
+    tab.say("and at this")
+    expect(tab.page.get_by_role("region", name="Message that waits")).to_be_visible()
+    assert violations(tab) == []
+    drag(tab, "dragenter")
+    assert violations(tab) == []
+    held[0].abort()

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Product
 from tests.browser.tab import A_RUN, LIVE, Tab
+from tests.images import PETROL, RED, png
 
 READ = """() => {
   const text = (e) => e?.innerText.replace(/\\d[\\d:.,]* ?(s|min|%)?/g, "#").replace(/\\s+/g, " ").trim();
@@ -93,6 +94,20 @@ def stopped(s):
     streaming(s)
     s.tab.button("Stop the reply").click()
     expect(s.tab.log).to_contain_text("You stopped this reply.")
+
+
+def attached(s):
+    """A picture and a file in a message, and two of them in the message box."""
+    tab, field = s.chat(), s.tab.page.locator("#files")
+    picture = {"name": "shot.png", "mimeType": "image/png", "buffer": png(300, 200, (RED, PETROL))}
+    note = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"a note"}
+    tiles = tab.page.locator("#attachments .attachment")
+    field.set_input_files([picture, note])
+    expect(tiles).to_have_count(2)
+    tab.say("look at this")
+    expect(tab.log).to_contain_text("Understood.")
+    field.set_input_files([picture, note])
+    expect(tiles).to_have_count(2)
 
 
 def error_card(s):
@@ -209,7 +224,8 @@ def by_the_demo(s):
 
 
 STATES = (
-    *(empty, answered, streaming, queued, stopped, error_card, tool_asked, denied, plan_alone),
+    *(empty, answered, streaming, queued, stopped, attached, error_card, tool_asked),
+    *(denied, plan_alone),
     *(plan_mode_off, planning, proposed, edited, running, pausing, stopped_run, question),
     *(approval, retrying, failed, done, done_with_skipped, cancelled, superseded, cleared),
     by_the_demo,
