@@ -88,7 +88,8 @@ def posted(alert: str) -> Callable[[View], View]:
             try:
                 return do(request, **where)
             except Refused as refusal:
-                return refusal_response(alert.format(**where), refusal)
+                # What a chain is called may have dots, which ids of elements have not.
+                return refusal_response(alert.format(**where).replace(".", "·"), refusal)
 
         return view
 

@@ -13,6 +13,7 @@ from console.views import (
     appearance,
     approvals,
     attachments,
+    chains,
     conversations,
     first_run,
     messages,
@@ -31,6 +32,7 @@ from console.views import (
 CONVERSATION = "c/<int:pk>/"
 PLAN = CONVERSATION + "plan/"
 SUBTASK = PLAN + "subtasks/<slug:key>/"
+CHAIN = "settings/chains/<str:name>/"
 AGENT = "settings/agents/<slug:agent_id>/"
 MODEL = "settings/models/<slug:name>/"
 SESSION = "settings/account/sessions/<int:session>/"
@@ -145,6 +147,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(AGENT + "save", agents.save_file, name="agent-save"),
     path(AGENT + "copy", agents.copy, name="agent-copy"),
     path(AGENT + "delete", agents.delete, name="agent-delete"),
+    path("settings/chains/", chains.chains, name="chains"),
+    path("settings/chains/new", chains.new, name="chain-new"),
+    path(CHAIN + "file", chains.file, name="chain-file"),
+    path(CHAIN + "check", chains.check, name="chain-check"),
+    path(CHAIN + "save", chains.save, name="chain-save"),
+    path(CHAIN + "copy", chains.copy, name="chain-copy"),
+    path(CHAIN + "delete", chains.delete, name="chain-delete"),
+    path(CHAIN + "run", chains.run, name="chain-run"),
+    path(CHAIN + "runs/<int:turn>", chains.progress, name="chain-progress"),
     path("settings/approvals/", approvals.approvals, name="approvals"),
     path("settings/approvals/list", approvals.listed, name="approvals-list"),
     path("settings/models/", models.models, name="models"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from django.conf import settings
 
 from agents.chains.lint import Fault, Names, check_text
 from agents.chains.schema import Chain
+from agents.config.json_text import with_value
 from agents.config.store import AgentRecord, list_agents
 from agents.config.workspaces import write_atomically
-from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.providers import provider_names
 from agents.tools.base import PLAN_TOOLS
 from agents.tools.integrations.tools import operation_names
@@ -109,10 +111,15 @@ def listed(id: str) -> Listed:
         return Listed(id, "", str(refusal))
 
 
-def save_chain(id: str, text: str) -> list[Fault]:
-    """Write a chain that has no error; gives back what the linter warns of."""
+def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
+    """Write a chain that has no error; gives back what the linter warns of.
+
+    Stale where it is not the text any more that the `digest` is of.
+    """
     if not CHAIN_ID.match(id):
         raise Invalid(NAMING)
+    if digest is not None and digest != digest_of(read_text(id)):
+        raise Stale(f"{id} was changed by someone else since you opened it.")
     faults = lint(text, id)
     if errors := [str(fault) for fault in faults if fault.level == "error"]:
         raise Invalid(" ".join(errors[:5]))
@@ -121,15 +128,36 @@ def save_chain(id: str, text: str) -> list[Fault]:
     return faults
 
 
+def copy_chain(id: str, new_id: str) -> None:
+    """A chain of the same text under an id that is free."""
+    if not CHAIN_ID.match(new_id):
+        raise Invalid(NAMING)
+    if new_id in chain_ids():
+        raise Conflict(f"There is already a chain {new_id}.")
+    try:
+        text = with_value(read_text(id), ["id"], new_id)
+    except ValueError:
+        raise Conflict(f"{id} is broken and must be mended first.") from None
+    save_chain(new_id, text)
+
+
+def is_shipped(id: str) -> bool:
+    return (SHIPPED / f"{id}.json").exists()
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def delete_chain(id: str) -> None:
     """Take the file away, unless an agent needs it. A shipped chain is then as it was shipped."""
     path = folder() / f"{id}.json"
-    is_shipped = (SHIPPED / path.name).exists()
-    if not CHAIN_ID.match(id) or not (path.exists() or is_shipped):
+    comes_with = is_shipped(id)
+    if not CHAIN_ID.match(id) or not (path.exists() or comes_with):
         raise NotFound(f"There is no chain {id[:100]!r}.")
     if not path.exists():
         raise Conflict(f"{id} comes with Planside, and there is no version of your own to delete.")
-    if (users := users_of(id)) and not is_shipped:
+    if (users := users_of(id)) and not comes_with:
         raise Conflict(f"{id} is in use: {', '.join(users)}. Choose another chain there first.")
     path.unlink(missing_ok=True)
 

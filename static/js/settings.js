@@ -100,3 +100,15 @@ always(() => {
 on("change", `${FORM} [name=own]`, (radio) => {
   if (!radio.value) radio.form.elements.value.focus();
 });
+
+// What is wrong with a chain, at its line
+
+on("click", "[data-goes-to-line]", (button) => {
+  const box = button.form.elements.text;
+  const lines = box.value.split("\n");
+  const line = Math.min(Number(button.dataset.goesToLine), lines.length) - 1;
+  const start = lines.slice(0, line).join("\n").length + (line ? 1 : 0);
+  box.focus();
+  box.setSelectionRange(start, start + lines[line].length);
+  box.scrollTop = (box.scrollHeight / lines.length) * (line - 3);
+});

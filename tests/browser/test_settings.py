@@ -195,7 +195,8 @@ def test_always_is_taken_back_in_settings(asking, open_tab):
     tab.button("Always allow").click()
     expect(tab.log.get_by_text("always allowed")).to_be_attached()
     tab.page.get_by_role("link", name="Settings").click()
-    tab.page.get_by_role("link", name="Approvals").click()
+    nav = tab.page.get_by_role("navigation", name="Settings")
+    nav.get_by_role("link", name="Approvals").click()
     calls = tab.page.get_by_role("list", name="Always allowed calls of Scripted")
     expect(calls).to_contain_text("new.txt")
     assert violations(tab) == []

@@ -288,7 +288,9 @@ def form_values(alice, elsewhere, port):
 
 
 def posted(page):
-    return not page.route.startswith(("settings/models/", "settings/tools/", "sign"))
+    return not page.route.startswith(
+        ("settings/models/", "settings/tools/", "settings/chains/", "sign")
+    )
 
 
 def test_no_field_of_the_api_gets_at_what_is_someone_elses(watched):

@@ -59,12 +59,15 @@ OWNED = {"c/": "conversation", "plans/": "plan", "settings/agents/": "agent"}
 OWNED |= {"settings/people/": "person"}
 OWNED |= {"settings/account/sessions/": "session", "settings/account/tokens/": "token"}
 OWNED |= {"calls/": "call"}
-SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/")
+CHAIN = "settings/chains/<str:name>/"
+SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
 NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment"}
 NAMES = {"key", "n", "source", "path", "need", "action"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
+# A chain is read and run by everybody, with an agent of their own: tests/console/test_chains_page.py.
+FOR_EVERYBODY |= {CHAIN + each for each in ("file", "check", "run", "runs/<int:turn>")}
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
 API_OWNED |= {"/api/messages/{id}": "message", "/api/attachments/{id}": "attachment"}

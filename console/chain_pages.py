@@ -1,0 +1,170 @@
+"""Chains as Settings shows them: a file with what is wrong under its lines, and how a run goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agents.chains.lint import Fault
+from agents.chains.schema import Chain
+from agents.chains.store import digest_of, lint, list_chains, load_chain, read_text
+from agents.chains.template import text_of
+from agents.config.json_text import BadFile, line_of, parse
+from agents.config.store import AgentRecord
+from agents.engine.steps import result_of
+from agents.errors import Refused
+from agents.models import Message, Turn, TurnState
+from agents.run_once import outcome_of
+
+STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
+LONGEST_OUTPUT = 4_000  # characters of what a task gave out
+
+
+@dataclass(frozen=True)
+class LineFault:
+    """What is wrong at a line of the file, counted from 1; `text` is the line."""
+
+    line: int
+    text: str
+    sentence: str
+    level: str
+
+
+@dataclass(frozen=True)
+class FileLine:
+    text: str
+    faults: list[LineFault]
+
+
+@dataclass(frozen=True)
+class ChainCard:
+    """`place` is its id as the page's elements have it."""
+
+    id: str
+    place: str
+    description: str
+    error: str
+
+
+@dataclass(frozen=True)
+class ChainFile:
+    """The file as it is on disk now."""
+
+    id: str
+    place: str
+    text: str
+    digest: str
+    faults: list[LineFault]
+
+    @property
+    def lines(self) -> list[FileLine]:
+        rows = self.text.splitlines() or [""]
+        return [
+            FileLine(row, [fault for fault in self.faults if fault.line == number])
+            for number, row in enumerate(rows, 1)
+        ]
+
+
+@dataclass(frozen=True)
+class TaskStep:
+    """How far a run is with one task: `times` it was carried out, and what it gave out last."""
+
+    id: str
+    handler: str
+    times: int
+    is_current: bool
+    output: str
+
+
+@dataclass(frozen=True)
+class ChainRun:
+    turn: Turn
+    steps: list[TaskStep]
+    text: str
+    error: str
+
+    @property
+    def is_open(self) -> bool:
+        return self.turn.state in (TurnState.QUEUED, TurnState.RUNNING)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.turn.state == TurnState.WAITING
+
+
+def place_of(id: str) -> str:
+    """No dot in it, which has a meaning where elements are looked for; `·` is in no id."""
+    return id.replace(".", "·")
+
+
+def cards() -> list[ChainCard]:
+    return [
+        ChainCard(each.id, place_of(each.id), each.description, each.error)
+        for each in list_chains()
+    ]
+
+
+def users(id: str, own: Iterable[AgentRecord]) -> list[str]:
+    """Which of these agents think by it, each with what for."""
+    return [
+        f"{agent.file.name} ({role})"
+        for agent in own
+        for role, chain in agent.file.chains.model_dump().items()
+        if chain == id
+    ]
+
+
+def file_of(id: str) -> ChainFile:
+    text = read_text(id)
+    return ChainFile(id, place_of(id), text, digest_of(text), faults_in(text, id))
+
+
+def faults_in(text: str, id: str) -> list[LineFault]:
+    """What the linter says, each at its line; a text that is no JSON has one fault."""
+    try:
+        parse(text)
+    except BadFile as fault:
+        return [at_line(text, fault.line or 1, f"{fault.reason}.", "error")]
+    found = lint(text, id)
+    return sorted((at_its_line(text, fault) for fault in found), key=lambda fault: fault.line)
+
+
+def at_its_line(text: str, fault: Fault) -> LineFault:
+    steps: list[str | int] = [
+        int(step[1:-1]) if step.startswith("[") else step for step in STEP.findall(fault.path)
+    ]
+    return at_line(text, line_of(text, steps), fault.sentence, fault.level)
+
+
+def at_line(text: str, line: int, sentence: str, level: str) -> LineFault:
+    rows = text.splitlines() or [""]
+    shown = rows[min(line, len(rows)) - 1].strip()
+    return LineFault(line, shown, sentence[:1].upper() + sentence[1:], level)
+
+
+def run_of(turn: Turn) -> ChainRun:
+    """From the rows: which tasks were carried out, what they gave out, what was said so far."""
+    try:
+        chain = load_chain(turn.chain)
+    except Refused:  # it was changed meanwhile
+        chain = None
+    said = turn.messages.filter(role=Message.Role.ASSISTANT, kind=Message.Kind.TEXT)
+    texts = said.order_by("seq").values_list("text", flat=True)
+    done = turn.state == TurnState.DONE
+    text = "\n\n".join(filter(None, texts)) or (result_of(turn) if done else "")
+    return ChainRun(turn, steps_of(turn, chain), text, outcome_of(turn).error)
+
+
+def steps_of(turn: Turn, chain: Chain | None) -> list[TaskStep]:
+    marks = turn.checkpoint
+    outputs, edges = marks.get("variables") or {}, marks.get("edges") or {}
+    first = chain.tasks[0].id if chain else ""
+    current = marks.get("task") or first
+    steps = []
+    for task in chain.tasks if chain else ():
+        times = sum(count for edge, count in edges.items() if edge.startswith(f"{task.id}->"))
+        output = text_of(outputs.get(task.id) or {})
+        is_current = task.id == current and turn.state not in (TurnState.DONE, TurnState.STOPPED)
+        steps.append(TaskStep(task.id, task.handler, times, is_current, output[:LONGEST_OUTPUT]))
+    return steps

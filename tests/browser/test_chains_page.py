@@ -1,0 +1,60 @@
+"""Settings > Chains as an admin uses it: edited under the linter's eyes, and run."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESK
+from tests.browser.tab import A_RUN
+from tests.browser.test_pages import violations
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_chain_is_copied_edited_with_its_faults_saved_run_and_deleted(product, open_tab):
+    tab = open_tab("/settings/chains/?chain=default-chain")
+    tab.expects("422")
+    tab.page.get_by_role("article", name="default-chain").get_by_role(
+        "button", name="Copy chain"
+    ).click()
+    card = tab.page.get_by_role("article", name="default-chain-copy", exact=True)
+    expect(card.get_by_role("button", name="Run")).to_be_visible()
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    tab.button("Edit").click()
+    box = tab.page.get_by_role("textbox", name="default-chain-copy.json")
+    good = box.input_value()
+    box.fill(good.replace('"handler": "chat_completion"', '"handler": "chat"', 1))
+    faults = tab.page.get_by_role("status", name="What is wrong")
+    expect(faults).to_contain_text("Input should be")
+    tab.page.get_by_role("button", name="Save").click()
+    expect(tab.alerts).to_contain_text("Not saved: the last good version stays in use.")
+    go = faults.get_by_role("button", name="Go to line").first
+    go.click()
+    expect(box).to_be_focused()
+    chosen = "e => e.value.slice(e.selectionStart, e.selectionEnd)"
+    assert '"handler": "chat"' in box.evaluate(chosen)
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    box.fill(good.replace('"description": "', '"description": "My own. ', 1))
+    expect(faults).not_to_contain_text("Input should be")
+    box.press("Control+Enter")
+    expect(tab.page.locator("#file footer")).to_contain_text("Saved.")
+    expect(card).to_contain_text("My own.")
+    saved = product.home / "chains" / "default-chain-copy.json"
+    assert json.loads(saved.read_text())["description"].startswith("My own.")
+
+    card.get_by_label("Input").fill("hello there")
+    card.get_by_label("With the tools").select_option("Docs writer")
+    card.get_by_role("button", name="Run").click()
+    run = card.locator(".chain-run")
+    expect(run.get_by_role("status")).to_contain_text("Done", timeout=A_RUN)
+    expect(run.get_by_role("list", name="Tasks")).to_contain_text("chat_completion")
+    expect(run.get_by_role("group", name="Result")).to_contain_text("demo model")
+    assert violations(tab) == []
+    tab.page.set_viewport_size(DESK)
+    card.get_by_role("button", name="Delete chain").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Delete chain").click()
+    expect(card).to_have_count(0)
+    assert not saved.exists()
