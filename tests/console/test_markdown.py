@@ -215,3 +215,15 @@ def test_the_notes_of_two_texts_have_different_places():
 
 def test_a_reference_to_no_note_stays_as_typed():
     assert "a[^1]" in render("a[^1]\n\n[^2]: b")
+
+
+def test_columns_of_numbers_stand_at_the_right_and_the_first_names_the_rows():
+    table = "| n | a | b | c | d |\n|---|---|---|---|:--|\n| 1 | 93 % | 3:10 | no | 5 |\n| 2 |  | −4 | 7 | 6 |"
+    html = render(table)
+    for text in ("a", "b"):
+        assert f'class="right">{text}</th>' in html
+    for text in ("93 %", "3:10", "−4"):
+        assert f'class="right">{text}</td>' in html
+    for text in ("1", "no", "7"):
+        assert f'class="right">{text}</td>' not in html
+    assert 'class="left">5</td>' in html
