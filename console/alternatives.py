@@ -47,6 +47,18 @@ def ask_again(turn: Turn, by: str, model: str = "") -> ChatResult:
     return send_anew(turn, question_of(turn), None, by, model)
 
 
+def retry(conversation: Conversation, by: str, turn_id: int | None = None) -> None:
+    """The last reply, taken up where it failed or was stopped. One that was to make a plan whose
+    asking was cancelled since would make none: then the plan is asked for again."""
+    last = alternatives.last_shown(conversation.pk)
+    turn = by_key(Turn, last) if last is not None and turn_id in (None, last) else None
+    asking = actions.asking_of(turn) if turn is not None and not turn.is_open else None
+    if turn is not None and asking is not None and asking.meta.get("cancelled"):
+        ask_again(turn, by)
+    else:
+        talk.retry_reply(conversation, by, turn_id)
+
+
 def send_edited(message: Message, text: str, by: str) -> ChatResult:
     """The message with another text, and a reply to that, in the place of both."""
     turn = reply_turn(message)

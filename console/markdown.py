@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from threading import Lock
 from typing import Any
 
@@ -37,6 +37,7 @@ from agents.models import Message
 from console import formulas
 from console.components import component
 from console.footnotes import environment, footnotes
+from console.number_columns import align_numbers
 from console.workspace_images import picture_address
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
@@ -59,9 +60,6 @@ DELIMITERS = " \t>|:*+.-0123456789"  # all that the line below a table's head ma
 CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]*)")?>(.*?)</code></pre>', re.DOTALL)
 FORMULA = re.compile(r'<math display="block">.*?</math>', re.DOTALL)
 IN_A_GROUP = r'<span class="formula" role="group" aria-label="Formula" tabindex="0">\g<0></span>'
-# With a sign or currency in front, and a unit behind: −3, $4.20, 93 %, 3:10, 12 kB.
-UNITS = "%|ms|s|min|h|d|k|M|[kKMGT]i?B|B|px|€|°C"
-NUMBER = re.compile(rf"[+−-]?[$€£¥]?\d[\d.,:’ ]*(?:{UNITS})?")
 TABLE = '<div class="table" role="group" aria-label="Table" tabindex="0"><table>'
 TAGS = {"p", "br", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote"}
 TAGS |= {"hr", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "input", "sup"}
@@ -262,27 +260,6 @@ def finish(state: StateCore) -> None:
             token.attrSet("class", str(style).removeprefix("text-align:"))
         if token.type == "inline" and token.children:
             token.children = list(linked(state.md, token.children, state.env.get("files", "")))
-
-
-def align_numbers(tokens: Sequence[Token]) -> None:
-    """Columns of numbers stand at the right, as if the table said so; the first one names rows."""
-    columns: list[list[tuple[Token, str]]] = []
-    place = 0
-    for token, inside in pairwise(tokens):
-        if token.type == "table_open":
-            columns = []
-        elif token.type == "tr_open":
-            place = 0
-        elif token.type in ("th_open", "td_open"):
-            columns += [[]] if place == len(columns) else []
-            columns[place].append((token, inside.content.strip()))
-            place += 1
-        elif token.type == "tbody_close":
-            for (head, _), *cells in columns[1:]:
-                written = [text for _, text in cells if text]
-                if written and all(map(NUMBER.fullmatch, written)):
-                    for cell in (head, *(cell for cell, _ in cells)):
-                        cell.attrs.setdefault("style", "text-align:right")
 
 
 def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[Token]:

@@ -63,7 +63,7 @@ def stop(request: HttpRequest, conversation: Conversation, by: str) -> None:
 @verb(alert="say-alert")
 def retry(request: HttpRequest, conversation: Conversation, by: str) -> None:
     turn = number(request.GET.get("turn"))
-    actions.retry_reply(conversation, by, turn)
+    alternatives.retry(conversation, by, turn)
 
 
 @verb(alert="say-alert")

@@ -5,7 +5,7 @@ from django.db import transaction
 
 from agents import actions as talk
 from agents.errors import Conflict
-from console.alternatives import ask_again, send_edited
+from console.alternatives import ask_again, retry, send_edited
 from console.chat_commands import handle_message as person_says
 from plans import actions
 from plans.models import ActivePlan
@@ -54,6 +54,18 @@ def test_the_reply_of_a_cancelled_asking_that_is_retried_may_still_only_plan():
     scripted(EAGER, say("I may not."))
     talk.retry_reply(c, "alice")
     drive()
+    assert nothing_ran(c)
+
+
+def test_retry_at_a_cancelled_asking_asks_for_the_plan_again():
+    c = conversation()
+    scripted(fails(400))
+    tell(c, "/plan tidy up")
+    actions.cancel_request(c, "alice")
+    scripted(proposal("Read"), say("Here it is."))
+    retry(c, "alice")
+    drive()
+    assert plan_of(c).subtasks.get().name == "Read"
     assert nothing_ran(c)
 
 
