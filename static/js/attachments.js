@@ -4,7 +4,8 @@
 // message has taken along is hidden until the server has taken it out of the message box.
 import { always, atStart, byId, on } from "./dom.js";
 import { choose } from "./model_picker.js";
-import { AWAY, headers, LOST, send, show, shown, signedOut } from "./requests.js";
+import { gettext, ngettext } from "./texts.js";
+import { AWAY, headers, send, show, shown, signedOut } from "./requests.js";
 
 const MOST = 10;
 const LARGEST = 20_000_000; // bytes
@@ -41,8 +42,7 @@ function hide() {
   if (hint) hint.textContent = whenUp(count);
 }
 
-export const whenUp = (count) =>
-  count > 1 ? `Sends when ${count} files are up` : "Sends when 1 file is up";
+export const whenUp = (n) => ngettext("Sends when {n} file is up", "Sends when {n} files are up", { n: n || 1 });
 
 // Sizes
 
@@ -54,26 +54,27 @@ function inWords(size) {
 }
 
 function partInWords(loaded, size) {
-  if (size < 999_500) return `${Math.round(loaded / 1000)} of ${inWords(size)}`;
-  return `${rounded(loaded / MEGABYTE)} of ${inWords(size)}`;
+  const part = size < 999_500 ? String(Math.round(loaded / 1000)) : rounded(loaded / MEGABYTE);
+  return gettext("{part} of {whole}", { part, whole: inWords(size) });
 }
 
 // Taking files
 
 /** Those that can be attached begin to upload; each of the others is named in a sentence. */
 function attach(files, folders = []) {
-  for (const name of folders) refuse(`${name} is a folder; attach its files.`);
-  const fitting = files.filter((file) => {
-    if (!file.size) refuse(`${file.name} is empty.`);
-    if (file.size > LARGEST) refuse(`${file.name} has ${inWords(file.size)}; 20 MB is the most.`);
-    return file.size && file.size <= LARGEST;
+  for (const name of folders) refuse(gettext("{name} is a folder; attach its files.", { name }));
+  const fitting = files.filter(({ name, size }) => {
+    if (!size) refuse(gettext("{name} is empty.", { name }));
+    if (size > LARGEST) refuse(gettext("{name} has {size}; 20 MB is the most.", { name, size: inWords(size) }));
+    return size && size <= LARGEST;
   });
   const there = tiles().length + uploads.filter(({ id }) => !id).length;
   const left = fitting.splice(Math.max(0, MOST - there));
   if (left.length) {
-    const names = new Intl.ListFormat("en").format(left.map(({ name }) => name));
-    const were = left.length === 1 ? "was" : "were";
-    refuse(`${there + fitting.length + left.length} files; ${MOST} is the most. ${names} ${were} left out.`);
+    const names = new Intl.ListFormat(document.documentElement.lang).format(left.map(({ name }) => name));
+    const values = { n: left.length, count: there + fitting.length + left.length, most: MOST, names };
+    const one = "{count} files; {most} is the most. {names} was left out.";
+    refuse(ngettext(one, "{count} files; {most} is the most. {names} were left out.", values));
   }
   for (const file of fitting) add(file);
 }
@@ -99,8 +100,8 @@ function add(file) {
   const [name, size] = tile.querySelectorAll(".attachment-words > *");
   name.textContent = name.title = file.name;
   size.textContent = partInWords(0, file.size);
-  tile.querySelector("progress").ariaLabel = `Uploading ${file.name}`;
-  nameButton(tile, `Stop uploading ${file.name}`);
+  tile.querySelector("progress").ariaLabel = gettext("Uploading {name}", { name: file.name });
+  nameButton(tile, gettext("Stop uploading {name}", { name: file.name }));
   byId("uploads").append(tile);
   const upload = { file, tile, isTaken: false, isFailed: false, id: 0 };
   upload.ended = new Promise((resolve) => (upload.end = resolve));
@@ -157,7 +158,7 @@ async function answered(upload) {
     await shown(response);
     drop(upload, upload.id);
   } else if ([404, 409, 413, 422].includes(status)) {
-    refuse(isSentence ? named(upload, responseText) : named(upload, "cannot be uploaded."));
+    refuse(isSentence ? named(upload, responseText) : named(upload, gettext("Cannot be uploaded.")));
     drop(upload, 0);
   } else fail(upload, isSentence ? responseText : status === 503 ? AWAY : "");
   if (!tile.isConnected) start();
@@ -174,12 +175,12 @@ function fail(upload, sentence) {
   upload.request = null;
   tile.removeAttribute("data-uploading");
   tile.dataset.failed = "";
-  tile.querySelector(".meta").textContent = "Not uploaded";
+  tile.querySelector(".meta").textContent = gettext("Not uploaded");
   tile.querySelector("progress").hidden = true;
   tile.querySelector("[data-try-upload]").hidden = false;
-  nameButton(tile, `Remove ${file.name}`);
+  nameButton(tile, gettext("Remove {name}", { name: file.name }));
   if (sentence) refuse(sentence);
-  else byId("status").textContent = `${file.name} was not uploaded. ${LOST}`;
+  else byId("status").textContent = gettext("{name} was not uploaded.", { name: file.name });
   hide();
   upload.end(0);
   start();
@@ -206,7 +207,7 @@ on("click", "[data-try-upload]", (button) => {
   tile.dataset.uploading = "";
   tile.querySelector("progress").hidden = false;
   button.hidden = true;
-  nameButton(tile, `Stop uploading ${file.name}`);
+  nameButton(tile, gettext("Stop uploading {name}", { name: file.name }));
   tile.querySelector("[data-stop-upload]").focus();
   hide();
   start();
@@ -251,7 +252,8 @@ on("click", "[data-remove-attachment]", (button) => {
   hide();
   next.focus();
   const toast = byId("removed-file-form").content.firstElementChild.cloneNode(true);
-  toast.querySelector("span").textContent = `Removed ${tile.querySelector("b").textContent}.`;
+  const name = tile.querySelector("b").textContent;
+  toast.querySelector("span").textContent = gettext("Removed {name}.", { name });
   byId("toast").replaceChildren(toast);
   removed.timer = setTimeout(function end() {
     if (toast.matches(":hover, :focus-within")) removed.timer = setTimeout(end, UNDO);

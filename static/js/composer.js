@@ -3,6 +3,7 @@ import { dismissAll, refuse, takeFiles, whenUp } from "./attachments.js";
 import { always, atStart, byId, on } from "./dom.js";
 import { inTurn } from "./queue.js";
 import { headers, send, show } from "./requests.js";
+import { gettext } from "./texts.js";
 
 const COMMANDS = [
   ["/plan", "<description>", "Make a plan and wait for you to start it"],
@@ -112,7 +113,7 @@ async function hold(values, files) {
   if (!waiting.includes(message)) return;
   if (!ids) {
     takeBack(message);
-    refuse("Not sent: a file was not uploaded.");
+    refuse(gettext("Not sent: a file was not uploaded."));
   }
   sendWaiting();
 }
