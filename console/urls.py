@@ -180,6 +180,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/notifications/set", notifications.choose, name="notifications-set"),
     path("settings/appearance/", appearance.appearance, name="appearance"),
     path("settings/appearance/set", appearance.choose, name="appearance-set"),
+    path("keys", appearance.keys, name="keys"),
     path("settings/account/", account.account, name="account"),
     path("settings/account/name", account.rename, name="account-name"),
     path("settings/account/password", account.change_password, name="account-password"),

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
 from agents.errors import Invalid
-from console.components import alert
+from console.components import alert, replace
 from console.htmx import posted
+from console.keys import PLACES
 from console.preferences import preferences, set_preferences
 from console.views.conversations import person
 
@@ -40,6 +42,13 @@ def appearance(request: HttpRequest) -> HttpResponse:
         "density": Choice("Density", "density", DENSITIES, now.density),
     }
     return render(request, "settings/appearance.html", context)
+
+
+@require_GET
+def keys(request: HttpRequest) -> HttpResponse:
+    """The list of keys, fetched when it is first asked for (static/js/keys.js)."""
+    html = render_to_string("settings/_keys.html", {"places": PLACES})
+    return HttpResponse(replace("keys", html))
 
 
 @posted("appearance-alert")

@@ -132,6 +132,25 @@ on("submit", "#message-editor", async (sent, event) => {
   byId("log").scrollTop = 0;
 });
 
+// A message that has not gone out goes back into the message box
+
+on("click", "[data-takes-back]", async (button) => {
+  const text = textOf(button.closest("article").id).trim();
+  const answer = await send(button.dataset.takesBack, {});
+  await show(answer);
+  if (answer.ok) document.dispatchEvent(new CustomEvent("planside:hand-over", { detail: text }));
+  else if (answer.error) byId("say-alert").textContent = answer.error;
+});
+
+on("keydown", "#say", (box, event) => {
+  const isHeld = event.ctrlKey || event.altKey || event.metaKey || event.shiftKey || event.isComposing;
+  if (event.key !== "ArrowUp" || isHeld || event.defaultPrevented || box.value) return;
+  const unsent = [...document.querySelectorAll("[data-takes-back], [data-edit-held]")].at(-1);
+  if (!unsent) return;
+  event.preventDefault();
+  unsent.click();
+});
+
 // Asking again: one menu for all replies
 
 const menu = byId("again-menu");

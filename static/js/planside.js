@@ -28,6 +28,7 @@ import "./settings.js";
 import "./palette.js";
 import "./page.js";
 import "./appearance.js";
+import "./keys.js";
 import "./focus.js";
 import "./sidebar.js";
 import "./needs.js";

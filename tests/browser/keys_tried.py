@@ -1,0 +1,253 @@
+"""Each key of the list, pressed as a person would: from the name of its line to what is tried."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.tab import LIVE
+
+
+def chat(product, tab):
+    tab.chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    return tab
+
+
+def proposed(product, tab):
+    tab.chat(product.scripted("quick"))
+    tab.sees_connection(LIVE)
+    return tab
+
+
+def cell(tab, number):
+    return tab.row(number).get_by_role("group", name=re.compile(f"^Subtask {number}"))
+
+
+def find(product, tab):
+    chat(product, tab).page.keyboard.press("Control+k")
+    expect(tab.page.get_by_role("combobox", name="Search everything")).to_be_focused()
+    tab.page.keyboard.press("Control+k")
+    expect(tab.message).to_be_focused()
+
+
+def new(product, tab):
+    chat(product, tab)
+    before = tab.page.url
+    tab.page.keyboard.press("Control+Shift+o")
+    expect(
+        tab.page.locator("#new-chat:focus, .popover:popover-open, details[open]").first
+    ).to_be_visible()
+    assert before
+    return tab
+
+
+def plan(product, tab):
+    proposed(product, tab).page.keyboard.press("Control+.")
+    expect(tab.plan).to_be_hidden()
+    tab.page.keyboard.press("Control+.")
+    expect(tab.plan.locator(":focus")).to_have_count(1)
+
+
+def close(product, tab):
+    tab = chat(product, tab)
+    menu = tab.page.get_by_label("Conversation menu")
+    menu.click()
+    tab.page.keyboard.press("Escape")
+    expect(menu).to_be_focused()
+    expect(tab.page.get_by_role("button", name="Rename", exact=True)).to_be_hidden()
+
+
+def list_(product, tab):
+    chat(product, tab).message.press("?")
+    expect(tab.message).to_have_value("?")
+    tab.message.fill("")
+    tab.log.focus()
+    tab.page.keyboard.press("?")
+    shown = tab.page.get_by_role("dialog", name="Keys")
+    expect(shown).to_contain_text("Open or close the plan")
+    expect(shown.get_by_role("button", name="Close")).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.log).to_be_focused()
+    tab.page.keyboard.press("?")
+    expect(shown).to_be_visible()
+
+
+def send(product, tab):
+    chat(product, tab).message.fill("hello there")
+    tab.message.press("Enter")
+    expect(tab.log).to_contain_text("hello there")
+    expect(tab.message).to_have_value("")
+
+
+def line(product, tab):
+    chat(product, tab).message.fill("one")
+    tab.message.press("Shift+Enter")
+    expect(tab.message).to_have_value("one\n")
+
+
+def commands(product, tab):
+    chat(product, tab).message.press("/")
+    expect(tab.page.get_by_role("listbox", name="Commands")).to_be_visible()
+
+
+def command(product, tab):
+    commands(product, tab)
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Tab"):
+        tab.message.press(key)
+    expect(tab.message).to_have_value("/clear")
+    tab.message.fill("")
+
+
+def unsent(product, tab):
+    chat(product, tab).say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("and then this")
+    expect(tab.log).to_contain_text("Waiting to send")
+    tab.message.press("ArrowUp")
+    expect(tab.message).to_have_value("and then this")
+    expect(tab.message).to_be_focused()
+    expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
+    tab.button("Stop the reply").click()
+    tab.message.fill("")
+
+
+def attached(product, tab):
+    for key in ("Delete", "Backspace"):
+        chat(product, tab)
+        file = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"notes"}
+        with tab.page.expect_response("**/attachments?*"):
+            tab.page.locator("input[type=file]").first.set_input_files([file])
+        remove = tab.button("Remove notes.txt")
+        expect(remove).to_be_visible()
+        remove.focus()
+        tab.page.keyboard.press(key)
+        expect(remove).to_be_hidden()
+
+
+def opens_menu(tab):
+    """The menu of a reply, when the models of which it can be asked have come too."""
+    expect(tab.button("Stop the reply")).to_be_hidden()
+    tab.button("Ask again").focus()
+    with tab.page.expect_response("**/models/recent"):
+        tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("menuitem").first).to_be_focused()
+    tab.page.wait_for_timeout(200)
+
+
+def walk(product, tab):
+    chat(product, tab).say("hello")
+    expect(tab.button("Ask again")).to_be_visible()
+    opens_menu(tab)
+    tab.page.keyboard.press("Enter")
+    group = tab.page.get_by_role("group", name="Alternative 2 of 2")
+    group.get_by_role("button", name="Earlier alternative").focus()
+    tab.page.keyboard.press("ArrowLeft")
+    group = tab.page.get_by_role("group", name="Alternative 1 of 2")
+    expect(group).to_be_visible()
+    group.get_by_role("button", name="Later alternative").focus()
+    tab.page.keyboard.press("ArrowRight")
+    expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
+
+
+def several(product, tab):
+    chat(product, tab).say("hello")
+    expect(tab.button("Copy reply")).to_be_visible()
+    tab.button("Edit message").click()
+    tab.page.keyboard.type(" again")
+    tab.page.keyboard.press("Enter")
+    tab.page.keyboard.type("and more")
+    tab.page.keyboard.press("Control+Enter")
+    expect(tab.log).to_contain_text("and more")
+    expect(tab.message).to_be_focused()
+
+
+def list_move(product, tab):
+    chat(product, tab).say("hello")
+    expect(tab.button("Stop the reply")).to_be_hidden()
+    expect(tab.button("Copy reply")).to_be_visible()
+    opens_menu(tab)
+    items = tab.page.get_by_role("menuitem")
+    expect(items.first).to_be_focused()
+    tab.page.keyboard.press("End")
+    expect(items.last).to_be_focused()
+    tab.page.keyboard.press("Home")
+    expect(items.first).to_be_focused()
+    tab.page.keyboard.press("ArrowUp")
+    expect(items.last).to_be_focused()
+    tab.page.keyboard.press("ArrowDown")
+    expect(items.first).to_be_focused()
+
+
+def edit(product, tab):
+    proposed(product, tab)
+    for key in ("Enter", "F2"):
+        cell(tab, 2).focus()
+        tab.page.keyboard.press(key)
+        expect(tab.editor("Edit subtask 2").get_by_role("textbox").first).to_be_focused()
+        tab.page.keyboard.press("Escape")
+        expect(tab.editor("Edit subtask 2")).to_have_count(0)
+        expect(tab.row(2).locator(":focus")).to_have_count(1)
+    tab.page.keyboard.press("F2")
+    tab.page.keyboard.press("Control+a")
+    tab.page.keyboard.type("By keyboard")
+    tab.page.keyboard.press("Enter")
+    expect(tab.row(2)).to_contain_text("By keyboard")
+
+
+def move(product, tab):
+    proposed(product, tab)
+    name = tab.names()[0]
+    cell(tab, 1).focus()
+    tab.page.keyboard.press("Alt+ArrowDown")
+    expect(tab.row(2)).to_contain_text(name)
+    expect(tab.page.locator("#status")).to_have_text("Moved to 2 of 3")
+    tab.page.keyboard.press("Alt+ArrowUp")
+    expect(tab.row(1)).to_contain_text(name)
+
+
+def remove(product, tab):
+    proposed(product, tab)
+    cell(tab, 2).focus()
+    tab.page.keyboard.press("Delete")
+    expect(tab.rows).to_have_count(2)
+    expect(tab.button("Undo")).to_be_visible()
+
+
+def start(product, tab):
+    proposed(product, tab)
+    cell(tab, 1).focus()
+    tab.page.keyboard.press("Control+Enter")
+    tab.sees_plan(approved_version=1)
+
+
+def allow(product, tab):
+    product.change_agent("scripted", tools={"write_file": "ask", "list_files": "allow"})
+    chat(product, tab).say("write it down")
+    expect(tab.button("Allow once")).to_be_visible()
+    tab.button("Deny").focus()
+    tab.page.keyboard.press("Control+Enter")
+    expect(tab.log).to_contain_text("allowed once")
+    product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+
+
+TRIES = {
+    "find": find,
+    "new": new,
+    "plan": plan,
+    "close": close,
+    "list": list_,
+    "send": send,
+    "line": line,
+    "commands": commands,
+    "command": command,
+    "unsent": unsent,
+    "attached": attached,
+    "walk": walk,
+    "several": several,
+    "list-move": list_move,
+    "edit": edit,
+    "move": move,
+    "remove": remove,
+    "start": start,
+    "allow": allow,
+}

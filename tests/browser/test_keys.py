@@ -1,0 +1,36 @@
+"""Every key of the list that ? shows, pressed."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.keys_tried import TRIES
+
+
+@pytest.mark.parametrize("name", TRIES)
+def test_each_key_does_what_the_list_says(product, open_tab, name):
+    TRIES[name](product, open_tab())
+
+
+def test_who_turned_it_off_types_a_question_mark_anywhere_and_nothing_opens(open_tab):
+    tab = open_tab("/settings/appearance/")
+    switch = tab.page.get_by_role("switch", name="? opens the list of keys")
+    for is_on in (False, True):
+        with tab.page.expect_response("**/appearance/set"):
+            switch.click()
+        expect(switch).to_be_checked(checked=is_on)
+        tab.page.get_by_role("heading", name="Appearance").click()
+        tab.page.keyboard.press("?")
+        dialog = tab.page.get_by_role("dialog", name="Keys")
+        if is_on:
+            expect(dialog).to_be_visible()
+        else:
+            tab.page.wait_for_timeout(300)
+            expect(dialog).to_have_count(0)
+
+
+def test_it_is_shown_to_who_has_no_such_key(open_tab):
+    tab = open_tab("/settings/appearance/")
+    tab.button("Show the list").click()
+    expect(tab.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(tab.button("Show the list")).to_be_focused()
