@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
@@ -32,8 +32,7 @@ SHOWN_BY_CALLS = ("approval", "question")
 DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """One change. `sign` is a state's mark or `icon` a picture; `number` the subtask's place."""
 
     words: str
@@ -57,7 +56,7 @@ class Line:
             return self
         icon = "user" if kind_of(actor) == PERSON else "agent" if actor is AGENT else "cube"
         name = name_for(actor, viewer)
-        return replace(self, actor=name, actor_icon=icon, by_kind=kind_of(actor))
+        return self._replace(actor=name, actor_icon=icon, by_kind=kind_of(actor))
 
 
 @dataclass
@@ -109,8 +108,9 @@ class Timeline:
             return None
         line = line.by(actor, self.viewer)
         key = str(data.get("subtask") or "")
-        line = replace(line, kind=kind, key=key, version=self.version)
-        return replace(line, at=event.created_at, seq=event.seq)
+        return line._replace(
+            kind=kind, key=key, version=self.version, at=event.created_at, seq=event.seq
+        )
 
     def plan_line(self, type: str, data: Data) -> Line | None:
         """What happened to the plan as a whole."""
@@ -188,16 +188,16 @@ class Timeline:
         number, name = self.place(str(data["subtask"]))
         state, line = data.get("state"), Line("", number=number)
         if data.get("progress"):
-            return replace(line, words=str(data["progress"]), icon="chat")
+            return line._replace(words=str(data["progress"]), icon="chat")
         if state == "abandoned":
-            return replace(line, words=with_detail("skipped", data, "reason"), sign="abandoned")
+            return line._replace(words=with_detail("skipped", data, "reason"), sign="abandoned")
         if state == "in_progress":
-            return replace(line, words="started", sign="in_progress")
+            return line._replace(words="started", sign="in_progress")
         if state == "done":
-            return replace(line, words=f"{name}: done", sign="done")
+            return line._replace(words=f"{name}: done", sign="done")
         if data.get("error"):
-            return replace(line, words=f"failed: {data['error']}", sign="failed")
-        return replace(line, words="is to do again", sign="todo")
+            return line._replace(words=f"failed: {data['error']}", sign="failed")
+        return line._replace(words="is to do again", sign="todo")
 
     def lines_of_call(self, call: ToolCall) -> Iterator[Line]:
         """A person was asked, and answered or decided."""
@@ -209,17 +209,17 @@ class Timeline:
         words = f"waited for approval of {call.tool}"
         if is_question:
             words = f"asked: {call.arguments.get('question', '')}"
-        asked = replace(line, words=words, sign="waiting", at=call.asked_at)
+        asked = line._replace(words=words, sign="waiting", at=call.asked_at)
         yield asked.by(AGENT, self.viewer)
         if is_question and call.finished_at and call.state == ToolCall.State.DONE:
             words = f"answered: {call.result.removeprefix('The person answered: ')}"
-            line = replace(line, words=words, icon="chat", at=call.finished_at)
+            line = line._replace(words=words, icon="chat", at=call.finished_at)
             yield line.by(self.plan.conversation.owner.username, self.viewer)
         elif not is_question and call.decision:
             words = f"{DECIDED.get(call.decision, call.decision)}:"
             code = f"{call.tool} {argument(call)}".strip()
             at = call.started_at or call.finished_at
-            line = replace(line, words=words, number="", code=code, icon="shield", at=at)
+            line = line._replace(words=words, number="", code=code, icon="shield", at=at)
             yield line.by(call.decided_by or SYSTEM, self.viewer)
 
     def place(self, key: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN
+from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_pages import violations
 
 
@@ -85,9 +85,75 @@ def test_a_running_plan_is_followed(product, open_tab):
     chat = product.scripted("quick")
     plan = product.plan(chat)
     tab = open_tab(f"/plans/{plan['id']}/")
+    expect(tab.page.get_by_text("Plan proposed")).to_be_visible()
     product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    tab.page.reload()
     expect(tab.page.get_by_text("Plan finished")).to_be_visible(timeout=A_RUN)
+
+
+def test_the_changes_are_filtered_in_place_and_the_focus_stays(open_tab, finished):
+    tab = open_tab(f"/plans/{finished['id']}/")
+    kind = tab.page.get_by_label("Kind", exact=True)
+    kind.focus()
+    kind.select_option("run")
+    expect(tab.page.get_by_text("Plan proposed")).to_have_count(0)
+    expect(tab.page.get_by_text("Plan started")).to_be_visible()
+    expect(kind).to_be_focused()
+    expect(kind).to_have_value("run")
+
+
+def test_a_link_to_a_subtask_is_copied_and_leads_there(open_tab, finished):
+    tab = open_tab(f"/plans/{finished['id']}/")
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.button("Copy link to subtask 2").click()
+    address = tab.page.evaluate("navigator.clipboard.readText()")
+    assert address.endswith(f"/plans/{finished['id']}/#s2")
+    tab.page.goto("about:blank")
+    tab.page.goto(address)
+    expect(tab.page.locator("#s2")).to_be_focused()
+    expect(tab.page.locator("#s2")).to_be_in_viewport()
+
+
+def test_a_link_beside_the_conversation_opens_the_drawer_and_the_subtask(product, open_tab):
+    plan = made(product, "Prune the roses", "Look", "Cut")
+    product.script.patch(
+        product.server, f"/plans/{plan['id']}/subtasks/s2", {"description": "With shears."}
+    )
+    tab = open_tab().chat(plan["conversation"])
+    tab.button("Fold").first.click()
+    tab.button("Close plan").click()
+    tab.page.goto("about:blank")
+    tab.page.goto(f"{product.address}/c/{plan['conversation']}/#subtask-{plan['id']}-s2")
+    expect(tab.row(2)).to_be_focused()
+    expect(tab.row(2)).to_contain_text("With shears.")
+    expect(tab.row(2).get_by_text("With shears.")).to_be_visible()
+
+
+def test_the_list_of_plans_beside_follows_while_it_is_open(product, open_tab):
+    plan = made(product, "Mend the fence", "Look", "Nail")
+    made(product, "Paint the fence", conversation=plan["conversation"])
+    tab = open_tab().chat(plan["conversation"])
+    tab.sees_connection(LIVE)
+    tab.button("Plans in this conversation").click()
+    listed = tab.page.get_by_role("dialog", name="Plans in this conversation")
+    expect(listed).to_contain_text("0 of 2 · v1")
+    product.script.patch(
+        product.server, f"/plans/{plan['id']}/subtasks/s1", {"name": "Look closely"}
+    )
+    expect(listed).to_contain_text("0 of 2 · v2")
+    listed.get_by_role("button", name="Delete Paint the fence").click()
+    expect(tab.page.get_by_role("dialog", name="Delete “Paint the fence”?")).to_be_visible()
+
+
+def test_on_paper_a_plan_is_whole_and_alone(open_tab, finished):
+    tab = open_tab(f"/plans/{finished['id']}/")
+    tab.page.emulate_media(media="print")
+    for gone in ("Plans", "Search plans"):
+        expect(tab.page.get_by_role("heading", name=gone, exact=True)).to_have_count(0)
+    expect(tab.page.get_by_text("Plan finished")).to_be_visible()
+    expect(tab.page.get_by_label("Kind", exact=True)).to_be_hidden()
+    ink = tab.page.locator("#plan-name").evaluate("e => getComputedStyle(e).color")
+    assert ink == "rgb(0, 0, 0)"
+    assert tab.page.evaluate("document.querySelector('.pane > .scroll').clientHeight > 600")
 
 
 def test_the_list_is_free_of_complaints(product, open_tab, finished):
