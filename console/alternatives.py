@@ -17,6 +17,7 @@ from agents.statements import by_key
 from console.chat_commands import COMMAND, ChatResult, SeenOnPage, answer, plan_command
 from console.throttling import count_message
 from plans import actions
+from plans.actions.comments import bring_again
 from plans.approval_phrases import approves, cancels, nearly_approves
 from plans.queries import active_plan_and_goal
 
@@ -87,6 +88,8 @@ def send_anew(
     result = send(conversation, text, by, turn.chain, message.attachments, beside=is_beside)
     if result.turn is None:
         raise Conflict(result.notice)
+    if edited is None:
+        bring_again(message, result.message, result.turn)
     alternatives.choose(result.turn, seq)
     if edited is None:  # it was said then, and is only answered once more
         result.message.created_at = message.created_at

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from agents.actions import start_turn
 from agents.actors import Actor, name_of
 from agents.errors import Conflict, Invalid
-from agents.models import Turn
+from agents.models import Message, Turn
 from plans.actions.create import bind
 from plans.actions.versions import find_unstarted
 from plans.comments import (
@@ -94,6 +94,23 @@ def send_comments(plan: Plan, by: Actor, version: int | None = None, more: str =
     )
     record_event(plan, "plan.comments_sent", by, count=len(kept))
     return turn
+
+
+def bring_again(old: Message, message: Message, turn: Turn) -> None:
+    """The same comments go out with another message, in the place of one: copies, as what came of
+    the first reply stays. In the caller's transaction."""
+    sent = list(SubtaskComment.objects.filter(message=old).select_related("subtask"))
+    if not sent:
+        return
+    for comment in sent:
+        subtask, author = comment.subtask, comment.author
+        SubtaskComment.objects.create(
+            subtask=subtask, text=comment.text, author=author, message=message
+        )
+    message.meta = {**message.meta, "comments": len(sent)}
+    message.save(update_fields=["meta"])
+    turn.checkpoint = {**turn.checkpoint, "comments": True}
+    turn.save(update_fields=["checkpoint"])
 
 
 def letter(subtasks: list[Subtask], kept: dict[int, str], more: str = "") -> str:

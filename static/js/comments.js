@@ -61,9 +61,9 @@ document.addEventListener("planside:typed", () => {
   labelStart(button, comments ? gettext("Start without") : label, comments && without);
   labelAsking(comments);
   showNote(!comments);
-  const going = ngettext("{n} comment goes", "{n} comments go", n);
+  const going = ngettext("{n} comment goes to the agent.", "{n} comments go to the agent together.", n);
   byId("comments-note").querySelector("span").textContent = going;
-  const counted = `, ${ngettext("{n} comment", "{n} comments", n)}`;
+  const counted = ngettext("{n} comment", "{n} comments", n);
   if (byId("comment-count")) byId("comment-count").textContent = comments ? counted : "";
 });
 

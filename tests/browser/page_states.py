@@ -254,6 +254,12 @@ def editors(s):
     tab.remove(3)
     expect(tab.button("Undo")).to_be_visible()
     yield "removed"
+    tab.button("Comment on subtask 1").click()
+    tab.plan.get_by_role("textbox", name="Comment on subtask 1").fill("Twice.")
+    yield "comment"
+    tab.button("Keep comment").click()
+    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
+    yield "commented"
 
 
 def versions(s):

@@ -152,6 +152,14 @@ def edited(s):
     s.tab.sees_plan(version=2)
 
 
+def commented(s):
+    tab = s.asked("quick")
+    tab.button("Comment on subtask 2").click()
+    tab.plan.get_by_role("textbox", name="Comment on subtask 2").fill("Twice.")
+    tab.button("Keep comment").click()
+    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
+
+
 def running(s):
     expect(s.started("hang").row(2)).to_have_attribute("data-state", "in_progress")
     expect(s.tab.log).to_contain_text("I am at it")
@@ -225,8 +233,8 @@ def by_the_demo(s):
 
 STATES = (
     *(empty, answered, streaming, queued, stopped, attached, error_card, tool_asked),
-    *(denied, plan_alone),
-    *(plan_mode_off, planning, proposed, edited, running, pausing, stopped_run, question),
+    *(denied, plan_alone, commented, edited),
+    *(plan_mode_off, planning, proposed, running, pausing, stopped_run, question),
     *(approval, retrying, failed, done, done_with_skipped, cancelled, superseded, cleared),
     by_the_demo,
 )
@@ -311,7 +319,12 @@ PLACES = (
         "/plans/?state=failed",
         "/plans/?attention=needs-me",
     ),
-    *("/plans/{plan}/", "/settings/agents/", "/settings/agents/?agent=scripted"),
+    *(
+        "/plans/{plan}/",
+        "/plans/{plan}/?kind=run&actor=agent",
+        "/settings/agents/",
+        "/settings/agents/?agent=scripted",
+    ),
     *("/settings/models/", "/settings/models/?provider=demo", "/settings/tools/"),
 )
 

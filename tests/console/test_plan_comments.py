@@ -6,9 +6,11 @@ import pytest
 from django.core.management import call_command
 
 from agents.models import Turn
+from console.alternatives import ask_again
 from console.auth.users import local_owner
 from console.fragments import changes
 from plans import actions
+from plans.comments import answered_between
 from tests.fake_model import call, say
 from tests.markup import html
 from tests.world import HTMX, drive, on_page, plan_of, proposed, scripted, shown
@@ -94,6 +96,18 @@ def test_the_next_version_shows_what_came_of_each_whatever_the_planner_says(alic
     assert "Subtask 1, unchanged" in first and "It is shorter now." in first
     assert "This subtask did not change." in first
     assert "Twice." in second and "did not change" not in second
+
+
+def test_a_reply_that_is_asked_for_again_answers_the_same_comments():
+    c = proposed("Read", "Write")
+    answered(c)
+    first = c.messages.filter(role="user").order_by("seq").last()
+    ask_again(first.turn, "alice")
+    scripted(call("revise_current_plan", subtasks=[{"key": "s1", "name": "Skim"}]), say("So."))
+    drive()
+    plan = plan_of(c)
+    assert plan.version == 3
+    assert list(answered_between(plan, 1, 2)) == ["s1", "s2"] == list(answered_between(plan, 2, 3))
 
 
 def command(*words):
