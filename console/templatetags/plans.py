@@ -28,7 +28,6 @@ from console.status_labels import (
     why_left_out,
 )
 from console.templatetags.formats import tokens_used
-from console.templatetags.languages import plural
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
@@ -252,9 +251,8 @@ def author(version: PlanVersion, viewer: str) -> str:
 
 @register.filter
 def used_words(timing: SubtaskTiming) -> str:
-    """0:42 working, 0:10 paused · 6.1k tokens · $0.02 · 2 attempts."""
+    """0:42 working, 0:10 paused · 6.1k tokens · $0.02."""
     used = timing.used
     words = [used.times.words, tokens_used(used.document())]
     words += [f"${used.cost:.2f}"] if used.cost else []
-    words += [plural(len(timing.attempts), "attempt")]
     return " · ".join(filter(None, words))
