@@ -271,7 +271,7 @@ def save_run(plan: Plan, now: str, reason: str = "") -> None:
     plan.rests_since = clock() if rests else None
     fields = ["run", "pause_reason", "paused_by", "updated_at", "rests_since", "waited", "paused"]
     if now == Run.IDLE:
-        kept = ("mode", "tried", "halted")
+        kept = ("mode", "tried", "halted", "ended")
         plan.run_options = {k: v for k, v in plan.run_options.items() if k in kept}
         fields.append("run_options")
     plan.save(update_fields=fields)
@@ -334,9 +334,11 @@ def record_event(plan: Plan, type: str, by: Actor = SYSTEM, **data: object) -> i
 
 
 def redraw_card(plan: Plan | None, seq: int) -> None:
-    """The plan's card in the conversation is to be read again."""
+    """The plan's card in the conversation is to be read again, and what tells how it ended."""
     if plan is not None and plan.card_id:
         change_of_message.update(seq=seq, message=plan.card_id)
+    if plan is not None and (ended := plan.run_options.get("ended")):
+        change_of_message.update(seq=seq, message=ended)
 
 
 def close_subtask(subtask: Subtask, state: str, reason: str = "", outcome: str = "") -> None:

@@ -27,7 +27,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from agents.engine.usage import worked_by_now
-from agents.models import Turn
+from agents.models import Message, Turn
 from agents.search import Kind, find
 from agents.words import question_of
 from plans.models import LIVE, Plan, Run, State, Subtask
@@ -161,12 +161,13 @@ def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> 
     waits = Q(run__in=[*LIVE, Run.PAUSED])
     asks = waits & (Exists(questions()) | Exists(asked_calls()) | Exists(questions_below()))
     over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
+    hidden = Q(Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)))
     unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
     return Case(
         When(state=State.DONE, then=value("done")),
         When(state=State.ABANDONED, then=value("abandoned")),
         When(Q(run=Run.IDLE) & Exists(failed_subtasks()), then=value("failed")),
-        When(asks | over | unconfirmed, then=value("waiting")),
+        When(asks | over | (unconfirmed & ~hidden), then=value("waiting")),
         When(run=Run.PAUSED, then=value("paused")),
         When(run=Run.IDLE, then=value("stopped")),
         default=value("running"),

@@ -70,6 +70,16 @@ def last_message(turn: int) -> QuerySet[Message, tuple[datetime]]:
     return Message.objects.filter(turn=turn).order_by("-seq").values_list("created_at")[:1]
 
 
+@prepared
+def hidden_message(message: int) -> QuerySet[Message, tuple[int]]:
+    return Message.objects.filter(pk=message, hidden=True).values_list("pk")
+
+
+def is_hidden(card: int) -> bool:
+    """Whether it belongs to an alternative that is not shown."""
+    return bool(hidden_message.rows(message=card))
+
+
 def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     """The plan's row and the conversation's open turns have just been read, after `seq`."""
     subtasks = checklist.models(plan=plan.pk)
@@ -83,8 +93,10 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     asking = asking_plan(plan) if plan.is_open and may_ask else None
     question = asking.question if asking else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
+    # What was approved stays in view.
+    hidden = plan.approved_version is None and plan.card_id is not None and is_hidden(plan.card_id)
     attention = attention_of(
-        plan, failed=failed, approvals=bool(approvals), question=bool(question)
+        plan, failed=failed, approvals=bool(approvals), question=bool(question), hidden=hidden
     )
     retries = [turn.not_before for turn in turns if turn.not_before]
     facts: Document = {
@@ -100,6 +112,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "run": plan.run,
         "run_mode": plan.run_options.get("mode"),
         "halted": bool(plan.run_options.get("halted")),
+        "hidden": hidden,
         "pause_reason": plan.pause_reason,
         "paused_by": plan.paused_by,
         "retry_at": timestamp(min(retries, default=None)),

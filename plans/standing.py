@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from agents.models import Lane, ToolCall, Turn, TurnState
+from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of, prepared
 from plans.models import LIVE, Attempt, Plan, Run, State, Subtask
 
@@ -32,6 +32,7 @@ ALL = {
         Standing("budget", "Budget used up", "waiting"),
         Standing("confirm", "Waiting for you to start it", "waiting"),
         Standing("document", "Waiting for you to approve it", "waiting"),
+        Standing("hidden", "In another alternative", "paused"),
         Standing("running", "Running", "in_progress"),
         Standing("pausing", "Pausing", "in_progress"),
         Standing("stopping", "Stopping", "in_progress"),
@@ -67,17 +68,21 @@ def standing(
     tried: bool,
     empty: bool,
     halted: bool,
+    hidden: bool,
 ) -> Standing:
     """Failed outranks waiting for a person, which outranks how the run goes.
 
     `held`: its turn waits for the model's next try; `empty`: a text alone, without subtasks;
-    `halted`: it was started for one subtask, which is done.
+    `halted`: it was started for one subtask, which is done; `hidden`: it belongs to an alternative
+    that is not shown, so nobody can say yes to it.
     """
     if state == State.DONE:
         name = "done"
     elif state == State.ABANDONED:
         kind = reason.partition(":")[0]  # behind it stand a person's own words
         name = kind if kind in ENDED else "abandoned"
+    elif hidden:
+        name = "hidden"
     elif attention == "confirm" and empty:
         name = "document"
     elif attention != "none":
@@ -93,9 +98,9 @@ def standing(
     return ALL[name]
 
 
-def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool) -> str:
+def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool, hidden: bool) -> str:
     """What needs a person, the most pressing first."""
-    if not plan.is_open:
+    if not plan.is_open or hidden:
         return "none"
     if failed and plan.run == Run.IDLE:
         return "failed"
@@ -116,6 +121,7 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
         tried=any(row["attempts"] for row in plan["subtasks"]),
         empty=not plan["subtasks"],
         halted=plan["halted"],
+        hidden=plan["hidden"],
     )
 
 
@@ -133,6 +139,7 @@ def judged(plans: list[int]) -> QuerySet[Plan]:
         held=Exists(turns.filter(state=TurnState.QUEUED, not_before__isnull=False)),
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
+        hidden=Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)),
     )
 
 
@@ -147,12 +154,14 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
             failed=plan.has_failed,
             approvals=waits and plan.asks_leave,
             question=waits and plan.asks,
+            hidden=plan.hidden,
         )
         found[plan.pk] = standing(
             **{name: getattr(plan, name) for name in ("state", "reason", "run", "held", "tried")},
             attention=attention,
             empty=not plan.has_subtasks,
             halted=bool(plan.run_options.get("halted")),
+            hidden=plan.hidden,
         )
     return found
 

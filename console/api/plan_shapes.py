@@ -124,6 +124,7 @@ class PlanShape(ExactShape):
     run: str
     run_mode: str | None
     halted: bool
+    hidden: bool
     pause_reason: str
     paused_by: str
     retry_at: datetime | None

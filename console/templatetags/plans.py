@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from agents.actors import actor_of
-from agents.models import Conversation
+from agents.models import Conversation, Message
+from console.endings import Ending, ending_of
 from console.language import cached
 from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
@@ -184,9 +185,10 @@ def may_be_skipped(row: Snapshot, plan: Snapshot) -> bool:
     return bool(plan["approved_version"]) and plan["run"] == "idle" and not row["failed"]
 
 
-@register.filter
-def closing_words(plan: Snapshot) -> str:
-    return "Finished" if plan["state"] == "done" else "Ended without a result"
+@register.simple_tag
+def ending(message: Message, plan: Snapshot, viewer: str) -> Ending:
+    """How a plan, or a run of it, has ended."""
+    return ending_of(message, plan, viewer)
 
 
 @register.filter

@@ -20,6 +20,7 @@ from agents.engine.subagents import add_message_at_top, parent_waits
 from agents.errors import Conflict, NothingToDo
 from agents.models import Message, ToolCall, Turn, TurnState
 from plans.actions.close import finish_plan
+from plans.actions.endings import FAILED, STOPPED, tell_end
 from plans.actions.run import queue_next
 from plans.indexing import index_plan
 from plans.models import Attempt, Plan, Run, State, Subtask
@@ -211,7 +212,7 @@ def continue_run(
     if not plan.is_open:
         settle_run(plan)
     elif plan.run == Run.STOPPING:
-        halt(plan, "run.stopped")
+        halt(plan, "run.stopped", STOPPED)
     elif not plan.is_confirmed:
         pause_for_a_yes(plan)
     elif plan.run == Run.PAUSING and (stopped or given_up):
@@ -219,9 +220,9 @@ def continue_run(
     elif given_up or goes_on_after_stop(plan, turn):
         queue_next(plan, after=turn)
     elif stopped or nothing_began:
-        halt(plan, "run.stopped")
+        halt(plan, "run.stopped", STOPPED if stopped else "")
     elif failed and not may_try_again(plan, turn, failed):
-        halt(plan, "run.failed")
+        halt(plan, "run.failed", FAILED)
     elif failed and plan.run != Run.PAUSING:
         reset_retries(turn)  # it is tried again: one failure is one card, the last
         queue_next(plan, backoff(failed), after=turn)
@@ -265,9 +266,12 @@ def may_try_again(plan: Plan, turn: Turn, attempt: Attempt) -> bool:
     return tried.exclude(failure_class=Attempt.FailureClass.INTERRUPTED).count() < allowed
 
 
-def halt(plan: Plan, type: str) -> None:
+def halt(plan: Plan, type: str, ended: str = "") -> None:
+    """It rests until a person says go on; how it `ended` is told in the conversation."""
     plan.run_options = {**plan.run_options, "halted": type == "run.halted"}
     settle_run(plan)
+    if ended:
+        tell_end(plan, ended)
     record_event(plan, type, SYSTEM)
 
 
@@ -294,7 +298,7 @@ def interrupt_attempt(turn: Turn) -> None:
         )
         put_back(attempt.subtask)
     refresh_state(plan)
-    halt(plan, "run.failed")
+    halt(plan, "run.failed", FAILED)
 
 
 @operation("settle_closing")

@@ -20,6 +20,7 @@ from agents.events import wake_after_commit
 from agents.models import Lane, Turn, TurnState
 from agents.models.turn import Checkpoint
 from agents.tools import permissions
+from plans.actions.endings import STOPPED, goes_on, tell_end
 from plans.actions.versions import find
 from plans.attempts import why_over
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_active, demand_version
@@ -99,7 +100,9 @@ def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = N
     otherwise; without `options` theirs do too, which is right only where the same run goes on.
     """
     demand_startable(plan)
-    kept = plan.run_options if options is None else options
+    known = dict(plan.run_options)
+    ended = known.pop("ended", None)
+    kept = known if options is None else options
     mode = mode or str(plan.run_options.get("mode") or "all")
     # A person's start begins the count of attempts anew.
     newest = Attempt.objects.filter(subtask__plan=plan).aggregate(last=Max("pk"))["last"]
@@ -112,7 +115,7 @@ def start_run(plan: Plan, by: Actor, mode: str = "", options: Options | None = N
         save_run(plan, *run_by_turns(plan, run_turns_of(plan)))
     else:
         queue_next(plan)
-    record_event(plan, "run.started", by, mode=mode)
+    goes_on(ended, record_event(plan, "run.started", by, mode=mode))
 
 
 def end_pause(turn: Turn) -> None:
@@ -244,6 +247,7 @@ def stop_plan(plan: Plan, by: Actor) -> Plan:
     elif plan.run != Run.IDLE:
         save_run(plan, Run.IDLE)
         record_event(plan, "run.stopped", by)
+        tell_end(plan, STOPPED)
     return plan
 
 
@@ -312,18 +316,19 @@ def skip_subtask(
     close_subtask(subtask, State.ABANDONED, f"skipped: {words}" if words else "skipped")
     assign_subtasks(plan)
     refresh_state(plan)
-    record_event(plan, "plan.updated", by, subtask=key, state=State.ABANDONED, reason=words)
+    seq = record_event(plan, "plan.updated", by, subtask=key, state=State.ABANDONED, reason=words)
     if plan.is_confirmed and plan.run == Run.IDLE:
-        end_or_rest(plan)
+        end_or_rest(plan, seq)
     return plan
 
 
-def end_or_rest(plan: Plan) -> None:
+def end_or_rest(plan: Plan, seq: int) -> None:
     """After a skip nothing is left but to say what came of it, or a person has to say go on."""
-    if has_work_left(plan):
-        plan.run_options = {**plan.run_options, "halted": True}
-        plan.save(update_fields=["run_options"])
-    else:
+    known = dict(plan.run_options)
+    goes_on(known.pop("ended", None), seq)
+    plan.run_options = {**known, "halted": has_work_left(plan)}
+    plan.save(update_fields=["run_options"])
+    if not has_work_left(plan):
         demand_startable(plan)
         queue_next(plan)
 

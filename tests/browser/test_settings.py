@@ -163,7 +163,7 @@ def test_a_model_at_hand_is_offered_on_the_empty_page(product, open_tab):
 def test_the_keys_allow_once_and_the_focus_goes_on(asking, product, open_tab):
     chat, _ = asking
     tab = open_tab().chat(chat)
-    tab.plan.get_by_role("link", name="1 approval waiting").click()
+    tab.plan.get_by_role("link", name="write_file", exact=True).click()
     expect(tab.page.get_by_role("group", name="Let it use write_file?")).to_be_focused()
     tab.page.keyboard.press("Control+Enter")
     expect(tab.log.get_by_text("allowed once")).to_be_attached()
@@ -286,7 +286,7 @@ def test_the_question_on_a_phone(asking, open_tab):
     chat, _ = asking
     tab = open_tab(viewport=PHONE).chat(chat)
     tab.drawer_toggle.click()
-    tab.plan.get_by_role("link", name="1 approval waiting").click()
+    tab.plan.get_by_role("link", name="write_file", exact=True).click()
     expect(tab.plan).to_be_hidden()
     expect(tab.button("Allow once")).to_be_in_viewport()
     tab.button("Allow once").click()

@@ -3,12 +3,13 @@
 import pytest
 from django.test import Client
 
-from agents.models import Message
+from agents.models import Conversation, Message
+from console.conversation_state import read_state
 from plans import actions
 from plans.documents import create_plan
 from tests.fake_model import call, fails, say
 from tests.markup import flat
-from tests.world import conversation, drive, plan_of, proposed, scripted
+from tests.world import approved, conversation, drive, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,3 +100,98 @@ def test_an_outcome_put_together_is_a_list_in_the_drawer_the_card_and_the_page()
     ):
         assert "Write: written</li>" in shown
         assert "Read: Three files.\nAnd a fourth.</li>" in shown
+
+
+# A run that ends before its plan does
+
+
+def failing(*names):
+    c = approved(*names, plan={"enabled": True, "max_attempts": 1}, tools={"write_file": "allow"})
+    write = call("write_file", path="a.txt", content="a")
+    scripted(write, call("finish_subtask", outcome="ok"), call("fail_subtask", error="No figures."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    return c
+
+
+def closings(c):
+    return list(c.messages.filter(meta__has_key="closing").order_by("seq"))
+
+
+def test_a_failure_is_told_once_with_its_reason_its_files_and_a_retry():
+    c = failing("One", "Two")
+    card = closing(page(c))
+    assert "Failed at subtask 2 of 2 at" in card and "No figures." in card
+    assert "1 of 2 · 1 done" in card
+    assert "a.txt" in card
+    assert f'hx-post="/c/{c.pk}/plan/subtasks/s2/retry"' in card
+    assert f'data-plan-id="{plan_of(c).pk}"' in card and 'data-version="1"' in card
+    assert 'aria-live="off"' in card, "the alarm says it"
+    [message] = closings(c)
+    assert message.text == "Failed at subtask 2 of 2, Two: No figures."
+
+
+def test_what_was_told_of_an_end_is_a_line_once_the_plan_goes_on():
+    c = failing("One", "Two")
+    [message] = closings(c)
+    scripted(call("finish_subtask", outcome="ok"), say("All done."))
+    actions.retry_subtask(plan_of(c), "s2", "alice")
+    assert "Retry" not in closing(page(c))
+    message.refresh_from_db()
+    assert message.changed_seq == Conversation.objects.get(pk=c.pk).seq, "open pages hear of it"
+    drive()
+    html = page(c)
+    assert html.count('data-kind="closing"') == 2
+    assert "Failed at subtask 2 of 2 at" in html and "Finished at" in html
+
+
+def test_a_stop_says_who_and_offers_to_go_on():
+    c = approved("One", "Two")
+    actions.run_plan(plan_of(c), "alice")
+    actions.stop_plan(plan_of(c), "alice")
+    drive()
+    card = closing(page(c))
+    assert "Stopped by you at" in card and "Start again" in card
+    assert [message.text for message in closings(c)] == ["Stopped by alice at subtask 1 of 2."]
+
+
+def test_a_cancelled_run_tells_no_end_of_its_own():
+    c = approved("One", "Two")
+    actions.run_plan(plan_of(c), "alice")
+    actions.cancel_plan(plan_of(c), "alice")
+    drive()
+    assert closings(c) == []
+
+
+def test_files_are_named_once_and_only_a_few_at_first(alice):
+    c = approved("One", tools={"write_file": "allow"})
+    writes = [call("write_file", path=f"f{n % 10}.txt", content=str(n)) for n in range(12)]
+    scripted(*writes, call("finish_subtask", outcome="ok"), say("Done."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    card = closing(page(c))
+    assert card.count(".txt") == 8 and "2 more" in card
+
+
+def test_the_card_of_a_finished_plan_makes_a_new_one_of_it(alice):
+    c = approved("One")
+    scripted(call("finish_subtask", outcome="ok"), say("Done."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    assert f'hx-post="/c/{c.pk}/plans/{plan_of(c).pk}/use-again"' in closing(page(c))
+
+
+def test_a_failure_after_another_model_error_is_not_told_twice():
+    c = approved("One", plan={"enabled": True, "max_attempts": 1})
+    scripted(fails(401))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    html = page(c)
+    assert "Failed at subtask 1 of 1 at" in closing(html)
+    assert read_state(c.pk).alarm == "", "the card of the error says it"
+
+
+def test_scripts_read_how_it_ended(alice):
+    c = failing("One", "Two")
+    items = alice.get(f"/api/conversations/{c.pk}/messages").json()["items"]
+    assert items[-1]["text"] == "Failed at subtask 2 of 2, Two: No figures."

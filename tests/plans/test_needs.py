@@ -6,8 +6,9 @@ from django.utils import timezone
 from agents import actions as talk
 from agents.models import Conversation, ToolCall
 from console import alternatives
-from plans import actions
+from plans import actions, search
 from plans.needs import needs_of
+from plans.snapshot import snapshot
 from plans.standing import standings_of
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
@@ -106,9 +107,16 @@ def test_a_proposal_of_a_hidden_alternative_does_not_count():
     c = proposed("One")
     scripted(say("No plan."))
     message = c.messages.filter(role="user").first()
+    plan = plan_of(c)
     alternatives.send_edited(message, "just talk", "alice")
     drive()
     assert kinds() == []
+    assert standings_of([plan.pk])[plan.pk].word == "In another alternative"
+    assert snapshot(plan)["standing"] == "In another alternative"
+    assert (
+        search.counts(search.search_plans(plan.conversation.owner_id, search.Query()))["waiting"]
+        == 0
+    )
 
 
 def test_a_proposal_in_whose_place_another_is_asked_for_does_not_count_meanwhile():
