@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from agents.actors import PERSON
 from agents.engine.usage import duration
-from agents.models import Conversation, Event, Preferences, Turn
+from agents.models import Conversation, Event, Message, Preferences, Turn
 from console.conversation_state import agent_name
 from console.needs import NeedCard, cards_of, counted
 from console.visible_text import visible_plain
@@ -93,7 +93,10 @@ def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
     assert isinstance(counts, dict) and isinstance(seconds, dict)
     parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
     body = ", ".join([*parts, duration(seconds["worked"])])
-    address = f"{reverse('conversation', args=[plan.conversation_id])}#thread"
+    told = Message.objects.filter(conversation=plan.conversation_id, meta__closing=pk)
+    last = told.order_by("-seq").first()
+    place = f"#message-{last.pk}" if last else ""
+    address = reverse("conversation", args=[plan.conversation_id]) + place
     return [Notice(key, shown(f"{plan.title} is finished"), body, address)]
 
 

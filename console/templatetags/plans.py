@@ -198,7 +198,8 @@ def settled_words(plan: Snapshot) -> str:
         return ""
     counts = plan["progress"]
     parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
-    return f"{counts['done'] + counts['abandoned']} of {counts['total']} · {', '.join(parts)}"
+    settled_ones = f"{counts['done'] + counts['abandoned']} of {counts['total']}"
+    return " · ".join([settled_ones, *([", ".join(parts)] if parts else [])])
 
 
 @register.filter

@@ -51,7 +51,7 @@ async function look() {
     if (signedOut(response)) return;
     const text = await response.text();
     if (posts !== before) return void (heard = 0);
-    if (response.status === 200) await swap(text);
+    if (response.status === 200) await show(text);
     if (response.status === 200 || response.status === 304) {
       channel.postMessage({ whose: person(), tag: count().dataset.tag });
     }
@@ -59,6 +59,22 @@ async function look() {
     // live.js says how the connection is
   } finally {
     isAsking = false;
+  }
+}
+
+/** What was typed below a card that was answered elsewhere meanwhile stays in view. */
+async function show(text) {
+  const cards = list() ? [...list().querySelectorAll("[data-need]")] : [];
+  const typed = cards.map((card) => [card.id, [...card.querySelectorAll("textarea")].map(({ value }) => value.trim())]);
+  await swap(text);
+  for (const [id, texts] of typed) {
+    const line = byId(id);
+    const words = texts.filter(Boolean).join(" ");
+    if (!words || !line?.matches("[data-need-settled]")) continue;
+    const kept = document.createElement("p");
+    kept.className = "muted";
+    kept.textContent = `Not sent: ${words}`;
+    line.append(kept);
   }
 }
 

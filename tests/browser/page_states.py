@@ -351,6 +351,29 @@ def plans(s):
         yield name
 
 
+def needs(s):
+    s.tab.open("/needs/")
+    expect(s.tab.page.get_by_text("Nothing needs you.")).to_be_visible()
+    yield "nothing"
+    s.product.proposed("I want to have it in detail", "scripted")
+    asks = s.product.started("question")
+    s.product.wait(asks, lambda plan: plan["attention"] == "question")
+    failed = s.product.started("fail")
+    s.product.wait(failed, lambda plan: plan["attention"] == "failed")
+    s.tab.open("/needs/")
+    expect(s.tab.page.locator(".need-card")).to_have_count(3)
+    yield "waiting"
+    for name in ("Skip", "Ask for changes"):
+        s.tab.button(name).click()
+    yield "asked"
+    s.tab.page.get_by_label("Your answer").fill("A dry one")
+    s.tab.button("Send answer").click()
+    expect(s.tab.page.locator("[data-need-settled]")).to_be_visible()
+    yield "settled"
+    s.tab.open("/settings/notifications/")
+    yield "notifications"
+
+
 def no_plans(s):
     s.tab.open("/plans/")
     yield ""
@@ -434,7 +457,7 @@ LOOKS = (
     *map(state_of_the_tests, STATES),
     *(replies, calls_that_ask, calls_that_were_made, a_run_unfolded, cleared_shown, menus),
     *(beginnings, polling, broken_agent, detailed, editors, versions, dialogs, deleting_a_plan),
-    *(budget, no_plans, plans, agents, tools, models, pages_apart),
+    *(budget, needs, no_plans, plans, agents, tools, models, pages_apart),
 )
 
 __all__ = ["LOOKS", "State", "clean", "model_script", "prepare"]
