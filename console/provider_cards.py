@@ -130,7 +130,7 @@ class ProviderCard:
     @property
     def state(self) -> State:
         if self.is_demo:
-            return State("quiet", "always there")
+            return State("quiet", "scripted, offline, always there")
         if self.lacks:
             return State("quiet", "no address" if self.wants_address else "no key")
         if self.listing.asked_at is None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agents.actors import AGENT, Actor, SystemActor
+from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation
 from plans.models import Plan
 from plans.standing import Standing, of_document
@@ -134,4 +135,4 @@ ModelName = tuple[str, str]  # provider and model
 
 
 def name_of_model(provider: str, model: str) -> str:
-    return "Demo model" if provider == "demo" else model
+    return DEMO_LABEL if provider == "demo" else model

@@ -106,7 +106,7 @@ def found_in(listings: list[Listing]) -> Found:
         elif each.kind and not is_local(each.provider):
             happened = "refused the key" if each.kind == "key" else "does not list its models"
             problems.append(f"{resolve(each.provider).label} {happened}.")
-    demo = Place("demo", DEMO_LABEL.partition(" (")[0], "scripted, offline, no key", False, (DEMO,))
+    demo = Place("demo", DEMO_LABEL, "scripted, offline, no key", False, (DEMO,))
     with_models = (place for place in places if place.models)
     return Found((*with_models, demo), tuple(silent), tuple(problems))
 

@@ -37,7 +37,7 @@ from agents.telemetry.redaction import register_secrets
 
 log = logging.getLogger(__name__)
 
-DEMO_LABEL = "Demo model (scripted, offline)"
+DEMO_LABEL = "Demo model"
 
 
 @prepared

@@ -63,6 +63,17 @@ def settings_section(content: str, id: str, title: str) -> SafeString:
 
 
 @register.simple_block_tag
+def secret_lines(
+    content: str, name: str, example: str, known: list[str] | None = None, rows: int = 2
+) -> SafeString:
+    """A field of lines that are never shown again; `known` are the names of those that are there,
+    which stay while it is empty."""
+    return component(
+        "secret_lines", content=content, name=name, example=example, known=known, rows=rows
+    )
+
+
+@register.simple_block_tag
 def settings_card(
     content: str, card: str, id: str, label: str, is_broken: object = False
 ) -> SafeString:

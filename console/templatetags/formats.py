@@ -11,11 +11,13 @@ from django import template
 from django.utils.dateparse import parse_datetime
 from django.utils.safestring import SafeString, mark_safe
 
+from agents.config.schema import AgentFile
 from agents.engine import usage
 from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
 from console.snippets import Piece
+from console.status_labels import name_of_model
 
 # How moments are written before the script has seen them: `time`, `day`, with both, to the second.
 FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
@@ -87,6 +89,12 @@ def tokens_used(row: Turn | Mapping[str, object]) -> str:
     about = "about " if read("usage_estimated") else ""
     of_cache = f", {thousands(cached)} of them from the cache" if cached else ""
     return f"{about}{thousands(used)} tokens{of_cache}"
+
+
+@register.filter
+def model_name(agent: AgentFile) -> str:
+    """What an agent's own model is called wherever it is named."""
+    return name_of_model(agent.provider, agent.model)
 
 
 @register.filter

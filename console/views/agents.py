@@ -44,7 +44,6 @@ from console.agent_tools import (
 )
 from console.components import alert, remove, replace, replace_content
 from console.htmx import refusal_response
-from console.status_labels import name_of_model
 from console.views.conversations import person
 
 MOST_COPIES = 100
@@ -285,7 +284,6 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "window": window_for(agent.file.settings()),
         "form": fields_of(agent),
         "tokens": len(agent.file.instructions) // CHARACTERS_PER_TOKEN,
-        "model_name": name_of_model(agent.file.provider, agent.file.model),
     }
 
 

@@ -24,6 +24,7 @@ from agents.models import Conversation
 from console.components import replace
 from console.conversation_state import read_state
 from console.htmx import own_conversation, refusal_response
+from console.status_labels import name_of_model
 from console.throttling import count_test
 from console.views.agents import own_agent
 from console.views.conversations import person
@@ -125,7 +126,7 @@ def choice_of(place: Place, model: ModelInfo, suggested: tuple[str, str]) -> Cho
     weight = "built in" if place.provider == "demo" else "hosted"
     if place.is_local:
         weight = f"{model.size / 1e9:.1f} GB" if model.size else ""
-    name = "demo" if place.provider == "demo" else model.id
+    name = name_of_model(place.provider, model.id)
     value = f"{place.provider}/{model.id}"
     return Choice(value, name, model, weight, (place.provider, model.id) == suggested)
 

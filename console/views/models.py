@@ -24,6 +24,7 @@ from console.components import alert, replace
 from console.form_parsing import pairs, prices
 from console.htmx import refusal_response
 from console.provider_cards import ProviderCard, provider_card, provider_cards
+from console.status_labels import name_of_model
 from console.throttling import count_test
 from console.views.conversations import person
 
@@ -39,12 +40,16 @@ def models(request: HttpRequest) -> HttpResponse:
     context = {
         "page": "models",
         "cards": cards,
-        "default": "/".join(default_model()),
+        "default": name_of_default(*default_model()),
         "is_admin": person(request).is_superuser,
         "opened": request.GET.get("provider") or next(iter(used), ""),
         "protocols": PROTOCOLS,
     }
     return render(request, "settings/models.html", context)
+
+
+def name_of_default(provider: str, model: str) -> str:
+    return name_of_model(provider, model) if provider == "demo" else f"{provider}/{model}"
 
 
 @require_GET

@@ -405,6 +405,65 @@ def agents(s):
     httpx.delete(f"{s.product.address}/api/tools/petstore", headers=s.product.script.headers)
 
 
+def agent_form(s):
+    tab = s.tab.open("/settings/agents/?agent=scripted")
+    tab.expects("412", "422")
+    for summary in tab.page.locator("details.setting-more > summary:visible").all():
+        summary.click()
+    yield "unfolded"
+    attempts = tab.page.get_by_label("Attempts", exact=True)
+    attempts.fill("many")
+    attempts.press("Enter")
+    expect(tab.alerts).to_contain_text("This has to be a number")
+    about = tab.page.get_by_label("Description")
+    about.fill("Typed here")
+    s.product.change_agent("scripted", description="By hand")
+    about.press("Enter")
+    expect(tab.page.get_by_text("agent.json changed on disk.", exact=False).last).to_be_visible()
+    yield "refused"
+    tab.page.get_by_role("button", name="Model: ").and_(tab.page.locator(":visible")).click()
+    expect(tab.page.locator("#model-list").get_by_role("option").first).to_be_visible()
+    yield "models"
+    s.product.change_agent("scripted", description="")
+
+
+def approvals(s):
+    rules = [
+        {
+            "tool": "shell",
+            "arguments": {"command": LONG},
+            "by": "owner",
+            "at": "2026-01-02T03:04:05Z",
+        },
+        {"tool": "pets__get", "arguments": {"id": 1}, "identity": "as it was"},
+    ]
+    s.product.change_agent("scripted", always_allow=rules)
+    s.tab.open("/settings/approvals/")
+    yield ""
+    s.product.change_agent("scripted", always_allow=[])
+    s.tab.page.reload()
+    yield "none"
+
+
+def chains(s):
+    tab = s.tab.open("/settings/chains/?chain=executor")
+    yield ""
+    yield from dialogs_of(tab, "chains")
+    card = tab.page.get_by_role("article", name="executor", exact=True)
+    card.get_by_label("Input").fill("hello there")
+    card.get_by_label("With the tools").select_option("Docs writer")
+    card.get_by_role("button", name="Run").click()
+    expect(
+        card.locator(".chain-run [data-state=done], .chain-run [data-state=failed]")
+    ).to_be_visible()
+    yield "run"
+    tab.page.get_by_role("complementary").get_by_role("button", name="Edit").click()
+    box = tab.page.get_by_role("textbox", name="executor.json")
+    box.fill(box.input_value().replace('"handler": "', '"handler": "no_such_', 1))
+    expect(tab.page.get_by_role("status", name="What is wrong")).to_contain_text("Input should be")
+    yield "edit"
+
+
 def tools(s):
     tab = s.tab.open("/settings/tools/")
     yield "none"
@@ -457,7 +516,8 @@ LOOKS = (
     *map(state_of_the_tests, STATES),
     *(replies, calls_that_ask, calls_that_were_made, a_run_unfolded, cleared_shown, menus),
     *(beginnings, polling, broken_agent, detailed, editors, versions, dialogs, deleting_a_plan),
-    *(budget, needs, no_plans, plans, agents, tools, models, pages_apart),
+    *(budget, needs, no_plans, plans, agents, agent_form, approvals, chains, tools, models),
+    pages_apart,
 )
 
 __all__ = ["LOOKS", "State", "clean", "model_script", "prepare"]

@@ -96,12 +96,12 @@ def test_a_model_that_is_not_shown_is_found_by_its_name(product, unnamed, open_t
 
 def test_the_demo_is_one_of_them_and_looking_again_keeps_the_page(product, unnamed, open_tab):
     tab = open_tab(f"/c/{product.conversation()}/")
-    tab.page.get_by_role("radio", name="demo").check()
+    tab.page.get_by_role("radio", name="Demo model").check()
     with tab.page.expect_response("**/found-models*"):
         tab.button("Look again").click()
     expect(tab.page.get_by_text("Found 34 models in 3 places")).to_be_visible()
-    expect(tab.page.get_by_role("radio", name="demo")).to_be_checked()
-    tab.button("Go on with demo").click()
+    expect(tab.page.get_by_role("radio", name="Demo model")).to_be_checked()
+    tab.button("Go on with Demo model").click()
     expect(tab.page.get_by_role("heading", name="What should Docs writer do?")).to_be_visible()
 
 

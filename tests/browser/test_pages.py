@@ -44,7 +44,10 @@ def with_plan(tab):
 
 @pytest.mark.parametrize(
     "path",
-    ["/settings/agents/", "/settings/models/", "/settings/tools/", "/plans/", "/nowhere/at/all"],
+    [
+        *("/settings/agents/", "/settings/models/", "/settings/tools/", "/settings/chains/"),
+        *("/settings/approvals/", "/plans/", "/nowhere/at/all"),
+    ],
 )
 def test_a_page_without_a_conversation(product, open_tab, path):
     product.proposed()

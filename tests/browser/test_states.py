@@ -326,6 +326,7 @@ PLACES = (
         "/settings/agents/?agent=scripted",
     ),
     *("/settings/models/", "/settings/models/?provider=demo", "/settings/tools/"),
+    *("/settings/chains/", "/settings/chains/?chain=planner", "/settings/approvals/"),
 )
 
 
