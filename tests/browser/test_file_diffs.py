@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import DESK, PHONE
+from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, call, rule, say
 
 OLD = "\n".join(f"line {n}" for n in range(60))
@@ -23,19 +25,21 @@ def model():
 
 
 @pytest.fixture
-def page(product, open_tab):
+def tab(product, open_tab):
     product.change_agent("scripted", plan={"enabled": False})
     file = product.file("a.txt", "scripted")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(OLD)
-    page = open_tab(f"/c/{product.conversation('scripted')}/").page
+    tab = open_tab(f"/c/{product.conversation('scripted')}/")
+    page = tab.page
     page.get_by_role("textbox", name="Message").fill("change it")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Done.")).to_be_visible()
-    return page
+    return tab
 
 
-def test_a_diff_folds_unfolds_and_comes_whole(page):
+def test_a_diff_folds_unfolds_and_comes_whole(tab):
+    page = tab.page
     first, second = page.locator("details.tool > summary").all()
     expect(first).to_contain_text("+2 −2")
     first.focus()
@@ -48,12 +52,18 @@ def test_a_diff_folds_unfolds_and_comes_whole(page):
     assert diff.evaluate(is_sideways), "long lines scroll"
     assert not page.locator("#log").evaluate(is_sideways)
 
+    assert violations(tab) == []
+
     second.click()
     diff = page.get_by_role("group", name="Changes in b.txt, 812 lines added, 0 removed")
     expect(diff.locator(".whole-line")).to_have_count(200)
     page.get_by_role("button", name="Show all 812 lines").click()
     expect(diff.locator(".whole-line")).to_have_count(812)
     expect(diff).to_be_focused()
+    page.set_viewport_size(PHONE)
+    assert violations(tab) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    page.set_viewport_size(DESK)
     # What was unfolded stays so while the message is drawn anew.
     page.get_by_role("textbox", name="Message").fill("more")
     page.keyboard.press("Enter")

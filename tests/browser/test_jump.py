@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.tab import Tab
+from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, rule, say
 
 WORDS = " ".join(f"word{n}" for n in range(600))
@@ -90,6 +91,7 @@ def test_end_does_the_same_and_what_is_unfolded_is_nothing_new(tab):
     expect(jump).to_be_visible()
     box, composer = jump.bounding_box(), page.locator("#composer").bounding_box()
     assert (box["height"], composer["y"] - box["y"] - box["height"]) == (32, 12)
+    assert violations(tab) == []
     page.locator("#log").focus()
     page.keyboard.press("End")
     assert page.locator("#log").evaluate("log => log.scrollTop") == 0
