@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_GET
 
 from agents import actions as talk
+from agents.engine.pending_changes import FileChanged
 from agents.errors import Invalid
 from agents.events import lock_conversation
 from agents.models import Conversation, ToolCall
@@ -103,7 +104,9 @@ def notices(request: HttpRequest) -> HttpResponse:
 
 
 @verb(alert="need-{need}-alert")
-def act(request: HttpRequest, conversation: Conversation, by: str, need: str, action: str) -> str:
+def act(
+    request: HttpRequest, conversation: Conversation, by: str, need: str, action: str
+) -> str | HttpResponse:
     """One of the verbs of a card; where it was answered meanwhile, that is all that is said."""
     do = ACTIONS.get(action)
     owner = person(request).pk
@@ -114,11 +117,24 @@ def act(request: HttpRequest, conversation: Conversation, by: str, need: str, ac
     if waits is not None and not is_here:
         raise Http404
     if waits is not None:
-        with transaction.atomic():
-            do(request, conversation, by, waits)
+        try:
+            with transaction.atomic():
+                do(request, conversation, by, waits)
+        except FileChanged as refusal:
+            return shown_again(waits, refusal)
     shown = request.POST.getlist("shows")[:MOST_SHOWN]
     own = (need, action) if is_here else None
     return "".join(pieces(request, waiting_now(request), shown, own))
+
+
+def shown_again(need: Need, refusal: FileChanged) -> HttpResponse:
+    """The card with the change as it would be now, and why nothing was allowed."""
+    [card] = cards_of([need])
+    html = components.replace(
+        f"need-{need.key}", render_to_string("needs/_card.html", {"card": card})
+    )
+    alert = components.alert(f"need-{need.key}-alert", str(refusal))
+    return HttpResponse(html + alert, status=refusal.status)
 
 
 Action = Callable[[HttpRequest, Conversation, str, Need], object]

@@ -131,6 +131,20 @@ def test_a_yes_counts_only_for_the_file_that_was_shown():
     assert made.change.old == "mine, and more"
 
 
+def test_the_list_of_what_waits_shows_the_change_anew_too():
+    c, made = asked("mine\n", "write_file", content="its\n")
+    page = html(signed_in(person()).get("/needs/"))
+    address = re.search(r'hx-post="([^"]*/decide)"', page)[1]
+    values = {"decision": "allow_once", "against": re.search(r'"against" value="(\w+)"', page)[1]}
+    (files_of(c) / "a.txt").write_text("mine, and more\n")
+    refused = signed_in(person()).post(address, values, headers=HTMX)
+    assert refused.status_code == 409
+    assert "mine, and more" in html(refused)
+    assert "Nothing was allowed." in html(refused)
+    made.refresh_from_db()
+    assert made.state == "asked"
+
+
 def test_a_no_counts_whatever_the_file_is():
     c, made = asked("mine\n", "write_file", content="its\n")
     deny = decide(c, made, "deny")
