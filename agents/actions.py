@@ -24,9 +24,9 @@ from agents.engine.handlers import OPTIONS, with_chosen_model
 from agents.engine.known_models import demand_model
 from agents.engine.lifecycle import request_stop, requeue
 from agents.engine.pending_changes import demand_same_file
-from agents.engine.subagents import GONE, deliver, show_call_again
+from agents.engine.subagents import show_call_again
 from agents.errors import Conflict, Invalid, NotFound
-from agents.events import lock_conversation, wake_after_commit
+from agents.events import lock_conversation
 from agents.llm.providers import resolve
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.models.conversation import GivenBack
@@ -83,18 +83,6 @@ def choose_model(conversation: Conversation, name: str, by: Actor = "") -> None:
     provider, model = model_named(name)
     Conversation.objects.filter(pk=conversation.pk).update(provider=provider, model=model)
     events.record(conversation, "conversation.model", "", by, model=name.strip())
-
-
-@transaction.atomic
-def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
-    """Gone with all its messages and plans. What is running is stopped first."""
-    lock_conversation(conversation.pk)
-    for turn in open_turns(conversation):
-        request_stop(turn, by)
-    deliver(conversation, GONE, failed=True)
-    attachments.forget(conversation, attachments.attached_to(conversation.pk))
-    conversation.delete()
-    wake_after_commit()  # who runs a turn of it sees that the row is gone
 
 
 def open_turns(conversation: Conversation, lane: str | None = None) -> list[Turn]:

@@ -322,7 +322,7 @@ class ConversationState:
 
 def read_state(conversation_id: int) -> ConversationState:
     conversation = by_key(Conversation, conversation_id)
-    if conversation is None:
+    if conversation is None or conversation.deleted_at is not None:
         raise Conversation.DoesNotExist
     plan, goal = active_plan_and_goal(conversation_id)
     open_turns = open_turns_of(conversation_id)

@@ -48,6 +48,7 @@ STATE = {
     "attachments": "conversation/_attachments.html",
     "actions": "conversation/_actions.html",
     "heading": "conversation/_heading.html",
+    "menu-list": "conversation/_menu_list.html",
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "drawer-toggle")

@@ -23,7 +23,9 @@ View = Callable[..., HttpResponse]
 
 def own_conversation(request: HttpRequest, pk: int) -> Conversation:
     """The person's own conversation; what is someone else's does not exist."""
-    return get_object_or_404(Conversation, pk=pk, owner_id=request.user.pk, parent_call=None)
+    return get_object_or_404(
+        Conversation, pk=pk, owner_id=request.user.pk, deleted_at=None, parent_call=None
+    )
 
 
 def verb(alert: str) -> Callable[[Verb], View]:

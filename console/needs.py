@@ -240,13 +240,20 @@ def settled(owner: int, key: str) -> Settled | None:
     if kind in (APPROVAL, QUESTION):
         call = own_calls(owner).filter(pk=pk).first()
         return settled_call(key, call) if call else gone
-    plan = Plan.objects.filter(pk=pk, conversation__owner=owner, conversation__parent_call=None)
+    plan = Plan.objects.filter(
+        pk=pk,
+        conversation__owner=owner,
+        conversation__deleted_at=None,
+        conversation__parent_call=None,
+    )
     row = plan.select_related("conversation").first()
     return settled_plan(key, kind, row, int(match[3] or 0)) if row else gone
 
 
 def own_calls(owner: int) -> QuerySet[ToolCall]:
-    rows = ToolCall.objects.filter(turn__conversation__owner=owner)
+    rows = ToolCall.objects.filter(
+        turn__conversation__owner=owner, turn__conversation__deleted_at=None
+    )
     return rows.select_related("turn__conversation__parent_call__turn__conversation")
 
 
@@ -280,7 +287,9 @@ def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
 
 def running_plans(owner: int) -> list[Snapshot]:
     """Plans that work without needing anybody, for the page on which nothing waits."""
-    own = Plan.objects.filter(conversation__owner=owner, conversation__parent_call=None)
+    own = Plan.objects.filter(
+        conversation__owner=owner, conversation__deleted_at=None, conversation__parent_call=None
+    )
     rows = own.filter(state__in=OPEN, run__in=(Run.QUEUED, Run.RUNNING)).order_by("pk")
     return [snapshot(row) for row in rows[:MOST_RUNNING]]
 

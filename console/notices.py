@@ -84,7 +84,9 @@ def words_of(card: NeedCard) -> tuple[str, str]:
 
 
 def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
-    own = Plan.objects.filter(conversation__owner=user, conversation__parent_call=None)
+    own = Plan.objects.filter(
+        conversation__owner=user, conversation__deleted_at=None, conversation__parent_call=None
+    )
     plan = own.filter(pk=pk, state=State.DONE).first()
     if plan is None or is_finished_by(plan, user):
         return []
@@ -108,7 +110,9 @@ def is_finished_by(plan: Plan, user: User) -> bool:
 
 
 def notice_of_reply(key: str, pk: int, user: User) -> list[Notice]:
-    own = Turn.objects.filter(conversation__owner=user, conversation__parent_call=None)
+    own = Turn.objects.filter(
+        conversation__owner=user, conversation__deleted_at=None, conversation__parent_call=None
+    )
     turn = own.select_related("conversation").filter(pk=pk).first()
     if turn is None:
         return []

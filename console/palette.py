@@ -219,6 +219,11 @@ COMMANDS = (
 # Buttons of a conversation's page.
 VERBS = (
     ("Rename this conversation", "pen", "menu-rename"),
+    ("Pin or unpin this conversation", "pin", "menu-pin"),
+    ("Archive this conversation, or put it back", "archive", "menu-archive"),
+    ("Export this conversation as Markdown", "download", "menu-export"),
+    ("Export this conversation as JSON", "download", "menu-export-json"),
+    ("Delete this conversation", "trash", "menu-delete"),
     ("Choose the model", "cube", "menu-model"),
     ("Open or close the plan", "runs", "drawer-toggle"),
     ("Show what was cleared", "clock", "show-cleared"),
@@ -227,6 +232,7 @@ VERBS = (
 PAGES = (
     ("Needs you", "", "shield", "needs"),
     ("Plans", "", "runs", "plans"),
+    ("Archived", "Conversations", "archive", "archive"),
     ("Agents", "Settings", "agent", "agents"),
     ("Models", "Settings", "cube", "models"),
     ("Tools", "Settings", "route", "tools"),

@@ -24,6 +24,12 @@ def group_of(wanted: str | None) -> str:
     return "date" if wanted == "date" else "agent"
 
 
+def has_put_away(user: User) -> bool:
+    """Whether there are archived conversations, or deleted ones that can be taken back."""
+    own = Conversation.objects.filter(owner=user, parent_call=None)
+    return own.filter(Q(archived_at__isnull=False) | Q(deleted_at__isnull=False)).exists()
+
+
 @prepared
 def newest_but(
     owner: int, current: int
@@ -98,7 +104,7 @@ class Listed(NamedTuple):
 def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     """Those of a person that changed last; the columns are those of `Listed`."""
     chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
-    own = Conversation.objects.filter(owner=owner, parent_call=None)
+    own = Conversation.objects.filter(owner=owner, deleted_at=None, parent_call=None)
     own = own.filter(deleted_at=None, archived_at=None)
     rows = own.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-pk").values_list(
         "pk",

@@ -120,6 +120,7 @@ def asking_calls(owner: int) -> QuerySet[ToolCall, Any]:
         OwnedBy("turn__conversation__owner", cast(Any, owner)),
         turn__state=TurnState.WAITING,
         turn__hidden=False,
+        turn__conversation__deleted_at=None,
         state=ToolCall.State.ASKED,
         decision="",
     )
@@ -163,6 +164,7 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
         one_of_open(OPEN, "state"), OwnedBy("conversation__owner", cast(Any, owner))
     )
     own = own.filter(Q(card=None) | Q(card__hidden=False), conversation__parent_call=None)
+    own = own.filter(conversation__deleted_at=None)
     # Who puts a conversation away has seen what rests in it; what is in the midst of work counts.
     own = own.filter(Q(conversation__archived_at=None) | ~Q(run=Run.IDLE))
     # Another one is being asked for in its place: there is nothing to press.
@@ -202,14 +204,18 @@ def ended_of(owner: int, since: datetime, *, replies: bool) -> list[str]:
 @prepared
 def finished_plans(owner: int, since: datetime) -> QuerySet[Plan, tuple[int]]:
     """What is newer than its conversation's last event is not there: few are looked at."""
-    rows = Plan.objects.filter(conversation__owner=owner, conversation__updated_at__gt=since)
+    rows = Plan.objects.filter(
+        conversation__owner=owner, conversation__deleted_at=None, conversation__updated_at__gt=since
+    )
     rows = rows.filter(conversation__parent_call=None, state=State.DONE, finished_at__gt=since)
     return rows.values_list("pk")[:MOST]
 
 
 @prepared
 def finished_replies(owner: int, since: datetime) -> QuerySet[Turn, tuple[int]]:
-    rows = Turn.objects.filter(conversation__owner=owner, conversation__updated_at__gt=since)
+    rows = Turn.objects.filter(
+        conversation__owner=owner, conversation__deleted_at=None, conversation__updated_at__gt=since
+    )
     rows = rows.filter(conversation__parent_call=None, conversation__active_plan__plan=None)
     rows = rows.filter(lane=Lane.CHAT, state=TurnState.DONE, finished_at__gt=since)
     return rows.values_list("pk")[:MOST]

@@ -90,7 +90,7 @@ class PlanSummary:
 
 def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
     """The plans that fit in all but how they stand."""
-    rows = Plan.objects.filter(conversation__owner_id=owner_id)
+    rows = Plan.objects.filter(conversation__owner_id=owner_id, conversation__deleted_at=None)
     if wanted.conversation is not None:
         rows = rows.filter(conversation_id=wanted.conversation)
     else:

@@ -207,7 +207,9 @@ class PlanTools(TextTools):
 
     def another(self, number: int) -> Plan:
         """Any plan of the same person, where agent.json grants get_plan by name."""
-        mine = Plan.objects.filter(conversation__owner=self.turn.conversation.owner_id)
+        mine = Plan.objects.filter(
+            conversation__owner=self.turn.conversation.owner_id, conversation__deleted_at=None
+        )
         granted = reads_other_plans(permissions.of_turn(self.turn).agent)
         plan = mine.filter(pk=number).first() if granted else None
         return plan or super().another(number)

@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 from filelock import FileLock, Timeout
 
 from agents import events
+from agents.conversations import erase_old
 from agents.db import AWAY, Outage, in_db, is_postgresql, session
 from agents.engine.handlers import handlers
 from agents.engine.lifecycle import request_stop
@@ -100,6 +101,7 @@ def put_back_orphans(*, all_of_them: bool, but: frozenset[int] = frozenset()) ->
     put_back(running if all_of_them else running.filter(lease_until__lt=Now()))
     for handler in handlers().values():
         handler.repair()
+    erase_old()
 
 
 # Keeps the leases of running turns alive, whatever else the process is busy with.

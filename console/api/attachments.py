@@ -31,7 +31,9 @@ class NewAttachment(Schema):
 
 
 def attachment_of(request: HttpRequest, id: int) -> Attachment:
-    rows = Attachment.objects.filter(pk=id, conversation__owner=person(request))
+    rows = Attachment.objects.filter(
+        pk=id, conversation__owner=person(request), conversation__deleted_at=None
+    )
     row = rows.exclude(path="").select_related("conversation").first()
     if row is None:
         raise NotFound(f"There is no attachment {id}.")

@@ -26,12 +26,12 @@ from plans.models import Plan, Subtask
 
 @prepared
 def own_conversation(conversation: int, owner: int) -> QuerySet[Conversation]:
-    return Conversation.objects.filter(pk=conversation, owner=owner)
+    return Conversation.objects.filter(pk=conversation, owner=owner, deleted_at=None)
 
 
 @prepared
 def own_plan(plan: int, owner: int) -> QuerySet[Plan]:
-    return Plan.objects.filter(pk=plan, conversation__owner=owner)
+    return Plan.objects.filter(pk=plan, conversation__owner=owner, conversation__deleted_at=None)
 
 
 @prepared
@@ -94,7 +94,9 @@ def subtask_of(plan: Plan, key: str) -> Subtask:
 
 def call_of(request: HttpRequest, id: int) -> ToolCall:
     calls = ToolCall.objects.select_related("turn__conversation")
-    row = calls.filter(pk=id, turn__conversation__owner=person(request)).first()
+    row = calls.filter(
+        pk=id, turn__conversation__owner=person(request), turn__conversation__deleted_at=None
+    ).first()
     if row is None:
         raise NotFound(f"There is no tool call {id}.")
     return row

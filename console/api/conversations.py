@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotModified, Json
 from ninja import Router
 from ninja.responses import Status
 
-from agents import actions
+from agents import actions, conversations
 from agents.config.ownership import agent_of
 from agents.models import Conversation, ToolCall, Turn
 from agents.tools.images import SIZES
@@ -35,6 +35,7 @@ from console.api.shapes import (
 )
 from console.call_images import image_response
 from console.call_progress import progress_tag
+from console.exports import exported
 from plans import actions as plan_actions
 from plans.expected_version import Expected, VersionConflict
 from plans.snapshot import conversation_snapshot
@@ -45,6 +46,10 @@ Document = dict[str, object]
 BINARY = {"type": "string", "format": "binary"}
 # Generators of clients leave out an answer of which they know no type: bytes they know.
 IMAGE_CONTENT = {kind: {"schema": BINARY} for kind in (*SIZES, "application/octet-stream")}
+EXPORTED = {
+    "text/markdown": {"schema": {"type": "string"}},
+    "application/json": {"schema": {"type": "object"}},
+}
 # What one answer brings at most; the next one goes on after its last seq.
 MOST_MESSAGES = 500
 
@@ -57,7 +62,7 @@ class Decision(Body):
 @router.get("", response=answers(Page[ConversationShape]))
 def list_conversations(request: HttpRequest, agent: str = "", page: PageNumber = 1) -> Document:
     """Newest first; those of sub-agents are not among them."""
-    rows = Conversation.objects.filter(owner=person(request), parent_call=None)
+    rows = Conversation.objects.filter(owner=person(request), deleted_at=None, parent_call=None)
     rows = rows.filter(agent_id=agent) if agent else rows
     items, count = page_of(rows.select_related("active_plan").order_by("-updated_at"), page)
     return {"items": items, "count": count}
@@ -83,13 +88,35 @@ def change_conversation(request: HttpRequest, id: int, body: ConversationPatch) 
             actions.rename_conversation(conversation, body.title, by)
         if "model" in body.model_fields_set:
             actions.choose_model(conversation, body.model or "", by)
+        if "pinned" in body.model_fields_set:
+            conversations.pin_conversation(conversation, body.pinned, by)
+        if "archived" in body.model_fields_set:
+            conversations.archive_conversation(conversation, body.archived, by)
     return conversation_of(request, id)
 
 
 @router.delete("/{id}", response=answers(None, 404, 409, status=204))
 def delete_conversation(request: HttpRequest, id: int) -> Status[None]:
-    actions.delete_conversation(conversation_of(request, id), person(request).username)
+    """It does not exist from now on; for a day `restore` takes that back. What runs is stopped."""
+    conversations.delete_conversation(conversation_of(request, id), person(request).username)
     return Status(204, None)
+
+
+@router.post("/{id}/restore", response=answers(ConversationShape, 404))
+def restore_conversation(request: HttpRequest, id: int) -> Conversation:
+    """Takes back that it was deleted; what was stopped stays stopped."""
+    user = person(request)
+    return conversations.restore_conversation(user, id, user.username)
+
+
+@router.get(
+    "/{id}/export",
+    response=answers(None, 404),
+    openapi_extra={"responses": {200: {"content": EXPORTED}}},
+)
+def export(request: HttpRequest, id: int, format: Literal["md", "json"] = "md") -> HttpResponse:
+    """The whole conversation: what was cleared, all alternatives, tool calls and plans too."""
+    return exported(request, conversation_of(request, id), format)
 
 
 @router.get("/{id}/messages", response=answers(Page[MessageShape], 404))

@@ -33,7 +33,9 @@ class AskAgain(Body):
 
 
 def message_of(request: HttpRequest, id: int) -> Message:
-    rows = Message.objects.filter(pk=id, conversation__owner=person(request))
+    rows = Message.objects.filter(
+        pk=id, conversation__owner=person(request), conversation__deleted_at=None
+    )
     row = rows.select_related("turn", "conversation").first()
     if row is None:
         raise NotFound(f"There is no message {id}.")

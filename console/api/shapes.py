@@ -76,8 +76,18 @@ class ConversationShape(Schema):
     model: str | None
     seq: int
     plan: int | None
+    pinned: bool
+    archived: bool
     created_at: datetime
     updated_at: datetime
+
+    @staticmethod
+    def resolve_pinned(row: Conversation) -> bool:
+        return row.pinned_at is not None
+
+    @staticmethod
+    def resolve_archived(row: Conversation) -> bool:
+        return row.archived_at is not None
 
     @staticmethod
     def resolve_model(row: Conversation) -> str | None:
@@ -101,6 +111,8 @@ class ConversationPatch(Body):
 
     title: Annotated[NotBlank, Field(min_length=1, max_length=200)] = ""
     model: ModelName | None = None
+    pinned: bool = False
+    archived: bool = False
 
 
 class ImageShape(Schema):

@@ -117,7 +117,7 @@ class Conversation(AsyncWebsocketConsumer):
         self.pk = self.scope["url_route"]["kwargs"]["pk"]
         self.after, self.language = asked_of(self.scope["query_string"])
         user = self.scope.get("user")
-        own = models.Conversation.objects.filter(pk=self.pk, parent_call=None)
+        own = models.Conversation.objects.filter(pk=self.pk, parent_call=None, deleted_at=None)
         if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
             await self.refuse(NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return

@@ -105,7 +105,7 @@ def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], dict[tup
 
 @prepared
 def last_events(conversations: list[int]) -> QuerySet[Conversation, tuple[int, int, int]]:
-    rows = Conversation.objects.filter(one_of("id", conversations))
+    rows = Conversation.objects.filter(one_of("id", conversations), deleted_at=None)
     return rows.values_list("pk", "owner_id", "seq")
 
 

@@ -10,16 +10,17 @@ from django.db.models.functions import Length
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.actions import (
     LONGEST_MESSAGE,
     create_conversation,
-    delete_conversation,
     rename_conversation,
     save_draft,
 )
 from agents.config.ownership import agent_of, agents_of
+from agents.conversations import deleted_of
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
 from agents.models import Conversation, Message
@@ -30,7 +31,7 @@ from console.components import replace
 from console.conversation_state import read_state
 from console.form_parsing import EVENT, number
 from console.htmx import own_conversation, seen_by, verb
-from console.sidebar import group_of, grouped, sidebar_tag
+from console.sidebar import group_of, grouped, has_put_away, sidebar_tag
 
 
 def person(request: HttpRequest) -> User:
@@ -42,14 +43,16 @@ def person(request: HttpRequest) -> User:
 @require_GET
 def home(request: HttpRequest) -> HttpResponse:
     """The newest conversation, or an empty one to begin with."""
-    own = Conversation.objects.filter(owner_id=request.user.pk, parent_call=None)
-    newest = own.order_by("-updated_at", "-pk").first()
-    if newest is not None:
-        return redirect("conversation", newest.pk)
-    agents = agents_of(person(request))
-    if not agents:
-        return redirect("agents")
-    return redirect("conversation", create_conversation(person(request), agents[0].id).pk)
+    own = Conversation.objects.filter(owner_id=request.user.pk, deleted_at=None, parent_call=None)
+    newest = own.filter(archived_at=None).order_by("-updated_at", "-pk").first()
+    if newest is None:
+        agents = agents_of(person(request))
+        if not agents:
+            return redirect("agents")
+        newest = create_conversation(person(request), agents[0].id)
+    deleted = number(request.GET.get("deleted"), EVENT)
+    address = reverse("conversation", args=[newest.pk])
+    return redirect(f"{address}?deleted={deleted}" if deleted else address)
 
 
 @require_GET
@@ -61,13 +64,14 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
     # In the address, so that it is still shown when the page is loaded again.
     with_cleared = request.GET.get("cleared") == "true" and now.conversation.cleared_seq > 0
     found = found_message(now.conversation, number(request.GET.get("at"), EVENT))
+    deleted = number(request.GET.get("deleted"), EVENT)
     context = {
         "now": now,
         "conversation": now.conversation,
         "plan": now.plan,
         "thread": fragments.thread(now, found),
         "cleared": fragments.cleared(now) if with_cleared else "",
-        "found": found.pk if found else "",
+        "gone": deleted_of(person(request)).filter(pk=deleted).first() if deleted else None,
         "excerpt": fragments.excerpt(now, found) if found else "",
         "asks_for_models": now.agent is not None and not is_fresh(now.model_in_use[0]),
         **sidebar_context(request, pk),
@@ -86,7 +90,13 @@ def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, obje
     list_tag, _ = sidebar_tag(user, group, current)
     agents = agents_of(user)
     groups = grouped(user, agents, by_date=group == "date", current=current)
-    return {"group": group, "agents": agents, "groups": groups, "list_tag": list_tag}
+    return {
+        "group": group,
+        "agents": agents,
+        "groups": groups,
+        "list_tag": list_tag,
+        "has_put_away": has_put_away(user),
+    }
 
 
 @require_GET
@@ -102,8 +112,8 @@ def sidebar(request: HttpRequest) -> HttpResponse:
 
     def draw() -> str:
         groups = grouped(user, agents_of(user), by_date=group == "date", current=current)
-        context: dict[str, object] = {"groups": groups}
-        own = Conversation.objects.filter(owner_id=user.pk, parent_call=None)
+        context: dict[str, object] = {"groups": groups, "has_put_away": has_put_away(user)}
+        own = Conversation.objects.filter(owner_id=user.pk, deleted_at=None, parent_call=None)
         if current is not None and own.filter(pk=current).exists():
             # The conversation that the page is about: its row shows it in full.
             now = read_state(current)
@@ -179,7 +189,9 @@ def changes(request: HttpRequest, pk: int) -> HttpResponse:
 
 @prepared
 def last_event(conversation: int, owner: int) -> QuerySet[Conversation, tuple[int]]:
-    own = Conversation.objects.filter(pk=conversation, owner=owner, parent_call=None)
+    own = Conversation.objects.filter(
+        pk=conversation, owner=owner, deleted_at=None, parent_call=None
+    )
     return own.values_list("seq")
 
 
@@ -220,12 +232,6 @@ def new(request: HttpRequest) -> HttpResponse:
 @verb(alert="rename-alert")
 def rename(request: HttpRequest, conversation: Conversation, by: str) -> None:
     rename_conversation(conversation, request.POST.get("title", ""), by)
-
-
-@require_POST
-def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    delete_conversation(own_conversation(request, pk), person(request).username)
-    return redirect("home")
 
 
 @require_POST

@@ -119,7 +119,9 @@ def call_result(request: HttpRequest, pk: int) -> HttpResponse:
 def own_call(request: HttpRequest, pk: int) -> ToolCall:
     """One made for this person, also by an agent that works for theirs."""
     calls = ToolCall.objects.select_related("file_change")
-    return get_object_or_404(calls, pk=pk, turn__conversation__owner=request.user.pk)
+    return get_object_or_404(
+        calls, pk=pk, turn__conversation__owner=request.user.pk, turn__conversation__deleted_at=None
+    )
 
 
 def part_of_call(name: str, target: str, **values: object) -> HttpResponse:

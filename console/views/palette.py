@@ -25,7 +25,7 @@ def find(request: HttpRequest) -> HttpResponse:
         user,
         request.GET.get("q", "")[:LONGEST_QUESTION],
         only if only in KINDS else "",
-        Conversation.objects.filter(pk=here, owner=user, parent_call=None).first(),
+        Conversation.objects.filter(pk=here, owner=user, deleted_at=None, parent_call=None).first(),
     )
     html = render_to_string("palette/_results.html", {"results": found})
     return HttpResponse(replace("palette-results", html))

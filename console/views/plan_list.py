@@ -166,7 +166,7 @@ def list_context(request: HttpRequest) -> dict[str, object]:
 
 def used_agents(request: HttpRequest, names: dict[str, str]) -> list[tuple[str, str]]:
     """The agents that have plans, also those that were deleted since."""
-    own = Plan.objects.filter(conversation__owner_id=request.user.pk)
+    own = Plan.objects.filter(conversation__owner_id=request.user.pk, conversation__deleted_at=None)
     used = own.order_by().values_list("conversation__agent_id", flat=True).distinct()
     return sorted(((id, names.get(id, id)) for id in used), key=lambda agent: agent[1].casefold())
 
@@ -177,7 +177,9 @@ def used_agents(request: HttpRequest, names: dict[str, str]) -> list[tuple[str, 
 def plan_of(request: HttpRequest, pk: int) -> Plan:
     """The person's own; what is someone else's does not exist."""
     rows = Plan.objects.select_related("conversation__owner", "conversation__parent_call__turn")
-    return get_object_or_404(rows, pk=pk, conversation__owner_id=request.user.pk)
+    return get_object_or_404(
+        rows, pk=pk, conversation__owner_id=request.user.pk, conversation__deleted_at=None
+    )
 
 
 def root_of(conversation: Conversation) -> int:

@@ -12,7 +12,10 @@ on("click", "[data-opens]", (button) => {
   sayWhatStops(dialog);
   const alert = dialog.querySelector("[role=alert]");
   if (alert) alert.textContent = "";
-  if (dialog.id === "rename-dialog") dialog.querySelector("[name=title]").value = titleNow();
+  if (dialog.id === "rename-dialog") {
+    dialog.querySelector("[name=title]").value = titleNow();
+    dialog.dataset.title = titleNow();
+  }
   pointDialogAt(dialog, button.dataset);
   // What is answered is this plan at this version, whatever the drawer shows by then.
   const { planId, version } = byId("plan")?.dataset ?? {};
@@ -31,6 +34,22 @@ function refresh(dialog) {
   if (!typed) return dialog.close();
   dialog.querySelector("[role=alert]").textContent = "The plan has gone on meanwhile. Your text is kept.";
 }
+// Done, the menu is in the way.
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  const menu = ok && element.closest("#menu");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+
+/** Who renames it hears that it is called otherwise by now; what is typed stays. */
+always(() => {
+  const dialog = byId("rename-dialog");
+  if (!dialog?.open || dialog.dataset.title === titleNow()) return;
+  dialog.dataset.title = titleNow();
+  dialog.querySelector("[role=alert]").textContent = `It is called “${titleNow()}” now. Your text is kept.`;
+});
+
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
 on("click", "button[data-closes]", (button) => button.closest("dialog").close());
 // A password that was typed and not sent stays nowhere.

@@ -151,10 +151,11 @@ function run(command) {
 // At the message that was found
 
 atStart(() => {
-  const found = new URLSearchParams(location.search).get("at");
-  if (!found || !byId("log")) return;
+  const asked = new URLSearchParams(location.search);
+  const found = asked.get("at");
+  if (!byId("log") || !(found || asked.has("deleted"))) return;
   history.replaceState(null, "", location.pathname);
-  goTo(found);
+  if (found) goTo(found);
 });
 
 /** Whether it is on this page; then it is in view, has the focus and is tinted for a while. */

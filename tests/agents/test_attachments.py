@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from agents import actions, attachments
 from agents.attachments import LARGEST, LARGEST_IMAGE, MOST_FILES, remove, safe_name, take_in
 from agents.config.store import change_agent
+from agents.conversations import delete_conversation, erase
 from agents.errors import Conflict, DiskFull, Invalid, Refused
 from agents.llm import catalog
 from agents.llm.catalog import Listing
@@ -392,7 +393,9 @@ def test_a_deleted_conversation_leaves_what_was_sent_and_takes_what_was_not(chat
     tell_with(chat, "read it", attach(chat, "sent.txt"))
     attach(chat, "unsent.txt")
     folder = files_of(chat) / "uploads"
-    actions.delete_conversation(chat, "alice")
+    delete_conversation(chat, "alice")
+    assert (folder / "unsent.txt").exists(), "it can be taken back"
+    erase(chat)
     assert [each.name for each in folder.iterdir()] == ["sent.txt"]
     assert not Attachment.objects.exists()
 

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents import actions as talk
+from agents.conversations import delete_conversation, erase
 from agents.db import in_db
 from agents.engine import alternatives
 from agents.errors import Conflict, Invalid, Refused
@@ -541,6 +542,7 @@ def test_what_is_hidden_comes_with_no_earlier_part(monkeypatch):
 def test_a_conversation_with_alternatives_can_be_deleted():
     c = talked()
     again(c, "first", say("Uno."))
-    talk.delete_conversation(c, "alice")
+    delete_conversation(c, "alice")
+    erase(c)
     assert not Turn.objects.exists()
     assert not Plan.objects.exists()

@@ -4,7 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.actions import delete_conversation, rename_conversation
+from agents.actions import rename_conversation
+from agents.conversations import delete_conversation
 from plans import actions
 from plans.schemas import PlanDraft
 from tests.markup import flat

@@ -16,6 +16,7 @@ from django.test import Client
 from agents.attachments import take_in
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
+from agents.conversations import delete_conversation
 from agents.db import in_db
 from agents.errors import Forbidden
 from agents.models import (
@@ -229,6 +230,7 @@ NEVER_THERE = {
     "settings/people/<int:who>/deactivate",
     "settings/people/<int:who>/activate",
     "calls/<int:pk>/diff",  # of a call that wrote a file
+    "c/<int:pk>/restore",  # of what was deleted
 }
 
 
@@ -331,9 +333,39 @@ def test_the_same_operations_are_there_for_their_owner(alice):
     mine = script(alice.user)
     for operation in sorted(owned_operations(), key=lambda each: each.method == "DELETE"):
         with transaction.atomic():
+            if operation.path.endswith("/restore"):
+                delete_conversation(Conversation.objects.get(pk=alice.conversation))
             answer = ask(mine, operation, api_path(operation, alice), if_match='"1"')
             assert answer.status_code not in (401, 403, 404, 405), (str(operation), answer.content)
             transaction.set_rollback(True)
+
+
+OF_CONVERSATIONS = {"conversation", "plan", "call", "message", "attachment"}
+
+
+def test_what_was_deleted_is_not_there_for_anybody_until_it_is_taken_back(alice):
+    mine, caller = browser(alice.user), script(alice.user)
+    delete_conversation(Conversation.objects.get(pk=alice.conversation))
+    for page in owned_pages():
+        if owner_word(page) in OF_CONVERSATIONS and not page.route.endswith("/restore"):
+            path = page.at(values_of(page, alice, alice))
+            assert set(statuses(mine, path).values()) <= {404, 405}, path
+    for operation in owned_operations():
+        word = next(w for start, w in API_OWNED.items() if operation.path.startswith(start))
+        if word in OF_CONVERSATIONS and not operation.path.endswith("/restore"):
+            answer = ask(caller, operation, api_path(operation, alice))
+            assert answer.status_code == 404, str(operation)
+    for kind in ("conversations", "plans"):
+        found = caller.get(f"/api/{kind}").json()["items"]
+        assert alice.conversation not in [row.get("conversation", row["id"]) for row in found]
+    assert not any(
+        group["count"] for group in caller.get(f"/api/search?q={SECRET}").json().values()
+    )
+    assert f"/c/{alice.conversation}/" not in mine.get("/plans/").content.decode()
+    assert f"/c/{alice.conversation}/" not in mine.get("/needs/").content.decode()
+    assert mine.get(f"/plans/{alice.child_plan}/").status_code == 404
+    assert mine.post(f"/c/{alice.conversation}/restore").status_code == 302
+    assert mine.get(f"/c/{alice.conversation}/").status_code == 200
 
 
 def test_a_live_tail_of_someone_elses_events_is_not_there(alice, bob):

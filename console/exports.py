@@ -1,0 +1,133 @@
+"""A whole conversation to keep or to send: as Markdown for people, as JSON for programs.
+
+With what was cleared, alternatives that are not shown, tool calls, plans, and files by their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from django.http import HttpRequest, HttpResponse
+
+from agents.models import Conversation, Message, ToolCall
+from agents.models.conversation import attachments_in
+from agents.timestamps import timestamp
+from console.call_images import plan_markdown
+from console.conversation_state import agent_name
+from plans.models import Plan
+from plans.snapshot import snapshot
+
+NAMES = {"user": "You", "system": "Planside"}
+AT_ONCE = 500  # messages that are read at a time
+
+
+def exported(request: HttpRequest, conversation: Conversation, form: str) -> HttpResponse:
+    """`form` is md or json; the file has the number of the conversation in its name."""
+    site = request.build_absolute_uri("/").rstrip("/")
+    pieces = as_json(conversation) if form == "json" else as_markdown(conversation, site)
+    kind = "application/json" if form == "json" else "text/markdown; charset=utf-8"
+    response = HttpResponse("".join(pieces), kind)
+    name = f"conversation-{conversation.pk}.{form}"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def messages_of(conversation: Conversation) -> Iterator[Message]:
+    rows = conversation.messages.filter(streaming=False).select_related("turn")
+    rows = rows.defer("turn__config", "turn__checkpoint", "wanted_back")
+    return rows.prefetch_related("tool_calls").order_by("seq").iterator(chunk_size=AT_ONCE)
+
+
+def plans_of(conversation: Conversation) -> list[Plan]:
+    return list(Plan.objects.filter(conversation=conversation).order_by("pk"))
+
+
+# JSON
+
+
+def as_json(conversation: Conversation) -> Iterator[str]:
+    """One document, message by message."""
+    about = {
+        "id": conversation.pk,
+        "title": conversation.title,
+        "agent": conversation.agent_id,
+        "created_at": timestamp(conversation.created_at),
+        "updated_at": timestamp(conversation.updated_at),
+    }
+    yield written(about)[:-1] + ', "messages": ['
+    between = ""
+    for message in messages_of(conversation):
+        yield between + written(message_document(conversation, message))
+        between = ",\n"
+    plans = [snapshot(plan) for plan in plans_of(conversation)]
+    yield f'], "plans": {written(plans)}}}\n'
+
+
+def written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def message_document(conversation: Conversation, message: Message) -> dict[str, object]:
+    return {
+        "id": message.pk,
+        "role": message.role,
+        "kind": message.kind,
+        "text": message.text,
+        "model": message.meta.get("model"),
+        "created_at": timestamp(message.created_at),
+        "turn": message.turn_id,
+        "after_turn": message.turn.parent_id if message.turn else None,
+        "hidden": message.hidden,
+        "cleared": message.seq <= conversation.cleared_seq,
+        "attachments": [str(each["name"]) for each in attachments_in(message.meta)],
+        "tool_calls": [call_document(call) for call in message.tool_calls.all()],
+    }
+
+
+def call_document(call: ToolCall) -> dict[str, object]:
+    names = ("tool", "arguments", "state", "decision", "result")
+    return {name: getattr(call, name) for name in names}
+
+
+# Markdown
+
+
+def as_markdown(conversation: Conversation, site: str) -> Iterator[str]:
+    agent = agent_name(conversation.agent_id)
+    yield f"# {conversation.title or 'New chat'}\n\nWith {agent}.\n"
+    for message in messages_of(conversation):
+        yield "".join(f"\n{part}\n" for part in message_parts(conversation, message, agent))
+    for plan in plans_of(conversation):
+        yield f"\n---\n\n{plan_markdown(plan, site)}"
+
+
+def message_parts(conversation: Conversation, message: Message, agent: str) -> Iterator[str]:
+    calls = list(message.tool_calls.all())
+    files = [str(each["name"]) for each in attachments_in(message.meta)]
+    if not (message.text.strip() or calls or files):
+        return
+    about = [f"{message.created_at:%Y-%m-%d %H:%M} UTC"]
+    if message.kind not in (Message.Kind.TEXT, Message.Kind.NOTICE):
+        about.append(message.kind)
+    if message.seq <= conversation.cleared_seq:
+        about.append("cleared")
+    if message.hidden:
+        about.append("in an alternative that is not shown")
+    yield f"## {NAMES.get(message.role, agent)}, {', '.join(about)}"
+    if message.text.strip():
+        yield message.text.strip()
+    if files:
+        yield "Attached: " + ", ".join(files)
+    for call in calls:
+        yield call_markdown(call)
+
+
+def call_markdown(call: ToolCall) -> str:
+    """Fenced by more backticks than stand within."""
+    arguments = json.dumps(call.arguments, ensure_ascii=False, indent=2)
+    body = f"{arguments}\n\n{call.result}".rstrip()
+    fence = "```"
+    while fence in body:
+        fence += "`"
+    return f"**{call.tool}** ({call.state or 'not run'})\n\n{fence}\n{body}\n{fence}"

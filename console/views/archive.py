@@ -1,0 +1,69 @@
+"""Conversations out of the list: pinned, archived, deleted and taken back; their export."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from agents import conversations
+from agents.errors import Refused
+from agents.models import Conversation
+from console.components import replace
+from console.exports import exported
+from console.htmx import is_htmx, own_conversation, verb
+from console.views.conversations import person, sidebar_context
+
+MOST = 200  # conversations on the page
+
+
+@require_GET
+def archive(request: HttpRequest) -> HttpResponse:
+    """What is archived, and what was deleted lately."""
+    own = Conversation.objects.filter(owner=person(request), parent_call=None, deleted_at=None)
+    context = {
+        "archived": own.filter(archived_at__isnull=False).order_by("-archived_at")[:MOST],
+        "deleted": conversations.deleted_of(person(request))[:MOST],
+    }
+    return render(request, "archive/page.html", context | sidebar_context(request, None))
+
+
+@verb(alert="say-alert")
+def pin(request: HttpRequest, conversation: Conversation, by: str) -> None:
+    conversations.pin_conversation(conversation, request.POST.get("pinned") == "true", by)
+
+
+@verb(alert="say-alert")
+def put_away(request: HttpRequest, conversation: Conversation, by: str) -> str | HttpResponse:
+    """Archived, or put back, with an Undo."""
+    archived = request.POST.get("archived") == "true"
+    conversations.archive_conversation(conversation, archived, by)
+    if not is_htmx(request):
+        return redirect("archive")
+    context = {"conversation": conversation, "archived": archived}
+    return replace("toast", render_to_string("archive/_toast.html", context, request))
+
+
+@require_POST
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """At once; the page after it offers to take it back."""
+    conversations.delete_conversation(own_conversation(request, pk), person(request).username)
+    if request.POST.get("next") == "archive":
+        return redirect("archive")
+    return redirect(f"{reverse('home')}?deleted={pk}")
+
+
+@require_POST
+def restore(request: HttpRequest, pk: int) -> HttpResponse:
+    try:
+        conversations.restore_conversation(person(request), pk, person(request).username)
+    except Refused as refusal:
+        raise Http404(str(refusal)) from refusal
+    return redirect("conversation", pk)
+
+
+@require_GET
+def export(request: HttpRequest, pk: int, form: str) -> HttpResponse:
+    return exported(request, own_conversation(request, pk), form)

@@ -1,0 +1,143 @@
+"""Conversations pinned, archived, deleted and taken back, and their export; in pages and API."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agents import conversations
+from agents.models import Conversation, Event, Turn
+from plans.models import Run
+from tests.fake_model import call, calls, say
+from tests.markup import flat
+from tests.world import HTMX, conversation, done, drive, person, plan_of, proposed, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def alice(client):
+    client.force_login(person("alice"))
+    return client
+
+
+def titled(title, owner="alice"):
+    c = conversation(owner)
+    Conversation.objects.filter(pk=c.pk).update(title=title)
+    return c
+
+
+def listed(client):
+    """The titles of the list, in order."""
+    html = client.get("/sidebar").content.decode()
+    return [part.split("<", 1)[0].strip() for part in html.split('<span class="truncate">')[1:]]
+
+
+def patch(client, c, **values):
+    return client.patch(f"/api/conversations/{c.pk}", values, content_type="application/json")
+
+
+def test_what_is_pinned_comes_first_and_stays_where_it_was_after_it(alice):
+    first, *_ = [titled(name) for name in ("One", "Two", "Three")]
+    assert listed(alice) == ["Three", "Two", "One"]
+    assert patch(alice, first, pinned=True).json()["pinned"] is True
+    assert listed(alice) == ["One", "Three", "Two"]
+    assert "Pinned" in alice.get("/sidebar").content.decode()
+    alice.post(f"/c/{first.pk}/pin", {"pinned": "false"}, headers=HTMX)
+    assert listed(alice) == ["Three", "Two", "One"], "its place is that of its last message"
+
+
+def test_what_is_archived_leaves_the_list_and_is_found_and_put_back(alice):
+    c = titled("Moss")
+    conversations_before = listed(alice)
+    toast = alice.post(f"/c/{c.pk}/archive", {"archived": "true"}, headers=HTMX)
+    assert "Undo" in toast.content.decode()
+    assert listed(alice) == [] != conversations_before
+    assert alice.get(f"/c/{c.pk}/").status_code == 200
+    assert "Moss" in alice.get("/archive/").content.decode()
+    assert patch(alice, c, archived=False).json()["archived"] is False
+    assert listed(alice) == ["Moss"]
+
+
+def test_other_pages_hear_of_it_by_an_event_and_the_lists_tag(alice):
+    c = titled("Moss")
+    tag = alice.get(f"/sidebar?current={c.pk}").headers["ETag"]
+    patch(alice, c, pinned=True)
+    assert alice.get(f"/sidebar?current={c.pk}").headers["ETag"] != tag
+    patch(alice, c, pinned=True)
+    assert Event.objects.filter(type="conversation.pinned").count() == 1, (
+        "the second changed nothing"
+    )
+    assert "Unpin" in alice.get(f"/c/{c.pk}/changes?after=0").content.decode()
+
+
+def test_a_deleted_conversation_is_gone_at_once_and_comes_back_whole(alice):
+    other, c = titled("Other"), titled("Moss")
+    scripted(say("Ferns."))
+    tell(c, "what else?")
+    answer = alice.post(f"/c/{c.pk}/delete", follow=True)
+    assert flat(answer.content.decode()).count("Deleted “Moss”.") == 1
+    assert answer.redirect_chain[-1][0] == f"/c/{other.pk}/?deleted={c.pk}"
+    assert alice.get(f"/c/{c.pk}/").status_code == 404
+    assert alice.get("/api/search?q=ferns").json()["messages"]["count"] == 0
+    assert alice.post(f"/c/{c.pk}/restore").url == f"/c/{c.pk}/"
+    assert "Ferns." in alice.get(f"/c/{c.pk}/").content.decode()
+    assert alice.get("/api/search?q=ferns").json()["messages"]["count"] == 1
+
+
+def test_deleting_stops_what_runs_and_taking_back_starts_nothing(alice):
+    c = proposed("Read", "Write", tools={"write_file": "ask"})
+    scripted(call("write_file", path="a", content="b"), done(), say("."))
+    tell(c, "go")
+    assert Turn.objects.filter(conversation=c, state__in=Turn.OPEN_STATES).exists()
+    assert alice.delete(f"/api/conversations/{c.pk}").status_code == 204
+    drive()
+    assert not Turn.objects.filter(conversation=c, state__in=Turn.OPEN_STATES).exists()
+    assert alice.post(f"/api/conversations/{c.pk}/restore").status_code == 200
+    drive()
+    assert plan_of(c).run == Run.IDLE
+    assert alice.post(f"/api/conversations/{c.pk}/restore").status_code == 404, "it is there"
+
+
+def test_others_can_neither_see_nor_take_back_what_was_deleted(alice):
+    theirs = titled("Secret", "bob")
+    conversations.delete_conversation(theirs, "bob")
+    assert alice.post(f"/c/{theirs.pk}/restore").status_code == 404
+    assert "Secret" not in alice.get("/archive/").content.decode()
+
+
+def test_after_a_day_it_is_gone_for_good(alice):
+    c = proposed("Read")
+    conversations.delete_conversation(c, "alice")
+    conversations.erase_old()
+    assert Conversation.objects.filter(pk=c.pk).exists()
+    long_ago = timezone.now() - conversations.RESTORABLE - timedelta(seconds=1)
+    Conversation.objects.filter(pk=c.pk).update(deleted_at=long_ago)
+    assert alice.post(f"/c/{c.pk}/restore").status_code == 404
+    conversations.erase_old()
+    assert not Conversation.objects.filter(pk=c.pk).exists()
+
+
+def test_an_export_has_everything_that_was_said_and_done(alice):
+    c = proposed("Read the guide", tools={"list_files": "allow"})
+    tell(c, "/clear")
+    scripted(calls(call("list_files", path=".")), say("No ``` files."))
+    tell(c, "what is there?")
+    text = alice.get(f"/c/{c.pk}/export.md").content.decode()
+    for part in ("## You,", "cleared", "what is there?", "**list_files** (done)", "Read the guide"):
+        assert part in text, part
+    document = json.loads(alice.get(f"/api/conversations/{c.pk}/export?format=json").content)
+    said = {message["text"]: message for message in document["messages"]}
+    assert said["what is there?"]["cleared"] is False
+    assert (
+        [each["tool"] for each in said[""]["tool_calls"]] == ["list_files"] if "" in said else True
+    )
+    assert document["plans"][0]["subtasks"][0]["name"] == "Read the guide"
+    named = alice.get(f"/c/{c.pk}/export.json").headers["Content-Disposition"]
+    assert named == f'attachment; filename="conversation-{c.pk}.json"'
+
+
+def test_an_empty_archive_says_so(alice):
+    titled("Moss")
+    assert "Nothing is archived." in alice.get("/archive/").content.decode()
