@@ -498,6 +498,20 @@ def models(s):
     httpx.delete(f"{s.product.address}/api/providers/mine", headers=s.product.script.headers)
 
 
+def own_settings(s):
+    tab = s.tab.open("/settings/appearance/")
+    yield "appearance"
+    tab.button("Show the list").click()
+    expect(tab.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    yield "keys"
+    tab.open("/settings/account/")
+    yield "account"
+    yield from dialogs_of(tab, "account")
+    tab.open("/settings/people/")
+    yield "people"
+    yield from dialogs_of(tab, "people")
+
+
 def pages_apart(s):
     s.tab.expects("404")
     for name, path in [("not_found", "/nowhere/"), ("api_docs", "/api/docs")]:
@@ -517,7 +531,7 @@ LOOKS = (
     *(replies, calls_that_ask, calls_that_were_made, a_run_unfolded, cleared_shown, menus),
     *(beginnings, polling, broken_agent, detailed, editors, versions, dialogs, deleting_a_plan),
     *(budget, needs, no_plans, plans, agents, agent_form, approvals, chains, tools, models),
-    pages_apart,
+    *(own_settings, pages_apart),
 )
 
 __all__ = ["LOOKS", "State", "clean", "model_script", "prepare"]

@@ -148,3 +148,49 @@ def test_adding_and_removing_a_provider(product, open_tab):
     press(tab, "Remove provider", dialog(tab))
     expect(tab.page.locator("#provider-nearby")).to_have_count(0)
     focused(tab, r"^main ")
+
+
+def test_what_is_shown_once_is_at_hand_and_its_end_leads_to_its_card(product, open_tab):
+    tab = open_tab("/settings/account/")
+    press(tab, "Make a sign-in link")
+    expect(tab.button("Copy link")).to_be_focused()
+    press(tab, "New token")
+    dialog(tab).get_by_label("Name, after what uses it").fill("Focus finder")
+    tab.page.keyboard.press("Enter")
+    expect(tab.button("Copy token")).to_be_focused()
+    press(tab, "Revoke Focus finder")
+    expect(dialog(tab).get_by_role("button", name="Keep")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(tab.button("Revoke Focus finder")).to_be_focused()
+    press(tab, "Revoke Focus finder")
+    press(tab, "Revoke", dialog(tab))
+    expect(tab.button("Revoke Focus finder")).to_have_count(0)
+    focused(tab, r"^account-tokens ")
+
+
+def test_adding_and_deactivating_a_person(product, open_tab):
+    tab = open_tab("/settings/people/")
+    press(tab, "Add person")
+    dialog(tab).get_by_label("Name").fill("dora")
+    tab.page.keyboard.press("Enter")
+    expect(tab.button("Copy link")).to_be_focused()
+    press(tab, "Deactivate dora")
+    expect(dialog(tab).get_by_role("button", name="Keep")).to_be_focused()
+    press(tab, "Deactivate", dialog(tab))
+    expect(tab.button("Let dora in again")).to_be_visible()
+    focused(tab, r"^people-\d+ ")
+    press(tab, "Let dora in again")
+    expect(tab.button("Deactivate dora")).to_be_visible()
+    focused(tab, r"^people-\d+ ")
+
+
+def test_a_message_that_waits_goes_back_into_the_box(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    tab.say("tell me slowly")
+    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("and then this")
+    press(tab, "Edit")
+    expect(tab.message).to_have_value("and then this")
+    focused(tab, BOX)
+    tab.message.fill("")

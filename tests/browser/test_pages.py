@@ -46,7 +46,8 @@ def with_plan(tab):
     "path",
     [
         *("/settings/agents/", "/settings/models/", "/settings/tools/", "/settings/chains/"),
-        *("/settings/approvals/", "/plans/", "/nowhere/at/all"),
+        *("/settings/approvals/", "/settings/appearance/", "/settings/account/"),
+        *("/settings/people/", "/plans/", "/nowhere/at/all"),
     ],
 )
 def test_a_page_without_a_conversation(product, open_tab, path):
@@ -135,3 +136,23 @@ def test_a_reply_while_it_is_written(product, open_tab):
     tab.say("tell me slowly")
     expect(tab.log).to_contain_text("Paragraph")
     assert violations(tab) == []
+
+
+def test_what_is_shown_once_and_the_list_of_keys(product, open_tab):
+    tab = open_tab("/settings/account/")
+    tab.button("Make a sign-in link").click()
+    expect(tab.button("Copy link")).to_be_focused()
+    tab.button("New token").click()
+    tab.page.get_by_label("Name, after what uses it").fill("Nightly build")
+    tab.page.keyboard.press("Enter")
+    expect(tab.button("Copy token")).to_be_focused()
+    assert violations(tab) == []
+    tab.page.keyboard.press("?")
+    expect(tab.page.get_by_role("dialog", name="Keys")).to_be_visible()
+    assert violations(tab) == []
+    tab.page.keyboard.press("Escape")
+    tab.button("Revoke Nightly build").click()
+    expect(tab.page.get_by_role("dialog", name="Revoke “Nightly build”?")).to_be_visible()
+    assert violations(tab) == []
+    tab.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(tab.button("Revoke Nightly build")).to_have_count(0)

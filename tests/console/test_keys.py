@@ -19,7 +19,8 @@ NAMES = {
     "Right": "ArrowRight",
 }
 MODIFIERS = {"Ctrl", "Shift", "Alt"}
-SCRIPTS = Path(settings.BASE_DIR, "static", "js")
+ROOT = Path(settings.BASE_DIR)
+SCRIPTS = ROOT / "static" / "js"
 NAMED = re.compile(
     r'"(Enter|Escape|Tab|Delete|Backspace|F\d+|Arrow\w+|Home|End|Page\w+)"'
     r"|\b(Arrow\w+|Home|End|Page\w+):"
@@ -66,3 +67,18 @@ def test_the_list_is_fetched_when_it_is_asked_for():
         for word in {word for together in key.keys for word in together.split()}:
             assert f"<kbd>{word}</kbd>" in page
     assert "<kbd>F2</kbd>" not in client.get("/settings/appearance/").content.decode()
+
+
+def test_every_row_about_the_focus_names_a_test_that_walks_it():
+    tests = "".join(file.read_text() for file in (ROOT / "tests" / "browser").glob("*.py"))
+    rows = [
+        line
+        for line in (ROOT / "docs" / "keyboard.md").read_text().splitlines()
+        if line.startswith("| ") and not line.startswith(("| ---", "| action"))
+    ]
+    assert len(rows) >= 15
+    for row in rows:
+        named = re.findall(r"`(test_\w+)`", row)
+        assert named, row
+        for name in named:
+            assert f"def {name}(" in tests, row
