@@ -11,7 +11,6 @@ register = template.Library()
 
 # As a template names them: 3|plural:"tool".
 COUNTED = {
-    "approval": ngettext_lazy("%(n)d approval", "%(n)d approvals", "n"),
     "attempt": ngettext_lazy("%(n)d attempt", "%(n)d attempts", "n"),
     "call": ngettext_lazy("%(n)d call", "%(n)d calls", "n"),
     "change": ngettext_lazy("%(n)d change", "%(n)d changes", "n"),

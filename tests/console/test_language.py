@@ -59,17 +59,17 @@ class TestPages:
     def test_a_page_is_in_the_first_language_of_the_browser_that_we_have(self, alice):
         c = proposed("Read", "Write")
         page = alice.get(f"/c/{c.pk}/", headers={"Accept-Language": "tlh, eo;q=0.8, en;q=0.5"})
-        assert '<html lang="eo">' in html(page) and "⟦2 subtasks⟧" in html(page)
+        assert '<html lang="eo"' in html(page) and "⟦2 subtasks⟧" in html(page)
         assert f"&amp;language={OTHER}" in html(page), "what comes over the socket follows"
         assert "Accept-Language" in page["Vary"]
 
     def test_what_a_person_chose_goes_before_their_browser(self, alice):
         set_preferences(person("alice"), language="en")
-        assert '<html lang="en">' in html(alice.get("/settings/agents/", headers=other()))
+        assert '<html lang="en"' in html(alice.get("/settings/agents/", headers=other()))
 
     def test_a_choice_that_is_not_ours_any_more_counts_for_nothing(self, alice):
         set_preferences(person("alice"), language="xx")
-        assert '<html lang="eo">' in html(alice.get("/settings/agents/", headers=other()))
+        assert '<html lang="eo"' in html(alice.get("/settings/agents/", headers=other()))
 
     def test_what_a_page_asks_for_afterwards_is_in_the_language_of_the_page(self, alice):
         set_preferences(person("alice"), language="en")
