@@ -4,6 +4,7 @@ import pytest
 from django.utils import timezone
 
 from agents import actions as talk
+from agents.conversations import delete_conversation, restore_conversation
 from agents.models import Conversation, ToolCall
 from console import alternatives
 from plans import actions, search
@@ -146,3 +147,11 @@ def test_what_rests_in_an_archived_conversation_does_not_count_and_what_asks_the
     rests, asks = proposed("One"), plain()
     Conversation.objects.filter(pk__in=(rests.pk, asks.pk)).update(archived_at=timezone.now())
     assert kinds() == ["approval"]
+
+
+def test_nothing_of_a_deleted_conversation_counts_until_it_is_taken_back():
+    c = proposed("One")
+    delete_conversation(c, "alice")
+    assert kinds() == []
+    restore_conversation(person("alice"), c.pk, "alice")
+    assert kinds() == ["start"]
