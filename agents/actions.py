@@ -92,9 +92,9 @@ def open_turns(conversation: Conversation, lane: str | None = None) -> list[Turn
     return list(turns.select_related("conversation").order_by("pk"))
 
 
-def check_text(text: str, files: attachments.Files = ()) -> None:
+def check_text(text: str, *, has_files: bool = False) -> None:
     """Files say enough without a word."""
-    if not text.strip() and not files:
+    if not text.strip() and not has_files:
         raise Invalid("Write a message first.")
     if len(text) > LONGEST_MESSAGE:
         raise Invalid(
@@ -125,7 +125,7 @@ def start_turn(
     `wire` is what the model gets to read where that is not the text itself; `chain` is thought
     with instead of the one that agent.json names; `files` are those it brings along.
     """
-    check_text(text, files)
+    check_text(text, has_files=bool(files))
     demand_no_helper(conversation, by)
     turn = queue_turn(conversation, kind, chain=chain)
     if kind_of(by) == PERSON:

@@ -98,7 +98,9 @@ def remove(conversation: Conversation, key: int, by: Actor) -> None:
     attached = attached_to(conversation.pk)
     gone = [each for each in attached if each["attachment"] == key]
     if not gone:
-        raise Conflict("This file was sent already, or removed.")
+        if not conversation.attachments.filter(pk=key).exists():
+            raise NotFound("This file is gone.")
+        raise Conflict("This file was sent already.")
     put(conversation.pk, [each for each in attached if each["attachment"] != key])
     forget(conversation, gone)
     events.record(conversation, "attachment.removed", f"attachment:{key}", by)

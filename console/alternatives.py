@@ -73,7 +73,7 @@ def send_anew(
     turn: Turn, message: Message, edited: str | None, by: str, model: str = ""
 ) -> ChatResult:
     text = message.text if edited is None else edited
-    talk.check_text(text, message.attachments)
+    talk.check_text(text, has_files=bool(message.attachments))
     conversation = by_key(Conversation, turn.conversation_id, lock=True)
     if conversation is None:
         raise Conversation.DoesNotExist

@@ -104,6 +104,8 @@ def handle_message(
     does not say). Files that are `attached` go with what a model reads; a command, a yes or a no
     leaves them in the message box, which is that of the new conversation after /new.
     """
+    wanted = list(attached)
+    talk.check_text(text, has_files=bool(wanted))
     talk.demand_no_helper(conversation, by)
     with transaction.atomic(savepoint=False):
         count_message(conversation.owner_id)
@@ -111,8 +113,7 @@ def handle_message(
         if locked is None:
             raise Conversation.DoesNotExist
         conversation = locked
-        files = attachments.claim(conversation, attached)
-        talk.check_text(text, files)
+        files = attachments.claim(conversation, wanted)
         if command := COMMAND.match(text):
             name, rest = command.group(1).lower(), command.group(2)
             result = run_command(conversation, text, name, rest, by, files)

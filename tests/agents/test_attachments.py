@@ -11,7 +11,7 @@ from agents import actions, attachments
 from agents.attachments import LARGEST, LARGEST_IMAGE, MOST_FILES, remove, safe_name, take_in
 from agents.config.store import change_agent
 from agents.conversations import delete_conversation, erase
-from agents.errors import Conflict, DiskFull, Invalid, Refused
+from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
 from agents.llm import catalog
 from agents.llm.catalog import Listing
 from agents.llm.lessons import remember
@@ -209,7 +209,7 @@ def test_what_is_taken_out_of_the_box_is_out_of_the_workspace(chat):
     remove(chat, file["attachment"], "alice")
     assert in_box(chat) == uploads(chat) == []
     assert not Attachment.objects.exists()
-    with pytest.raises(Conflict, match="sent already, or removed"):
+    with pytest.raises(NotFound):
         remove(chat, file["attachment"], "alice")
 
 
