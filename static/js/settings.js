@@ -1,6 +1,6 @@
 // Settings as a form: each field is saved by itself. What the server draws anew follows in fields that
 // hold nothing unsaved; what is being typed, or was refused, stays as it is.
-import { always, on } from "./dom.js";
+import { always, byId, on } from "./dom.js";
 
 const FORM = "form[data-setting]";
 const TEXT = "textarea, input:is(:not([type]), [type=text])";
@@ -43,31 +43,35 @@ document.addEventListener(
 
 const refusal = (form) => form.querySelector("[role=alert]")?.textContent.trim();
 
-document.addEventListener("htmx:before:morph:node", (event) => {
-  const { oldNode, newNode } = event.detail;
-  if (!oldNode.matches?.(`${FORM}, ${FORM} *`)) return;
-  if (oldNode.matches(FORM) && newNode.matches?.(FORM)) return keep(oldNode, newNode, event);
-  if (oldNode.matches("input[type=radio], input[type=checkbox]")) oldNode.checked = newNode.checked;
-  if (oldNode.matches("select")) oldNode.value = newNode.value;
-  if (oldNode.matches(TEXT)) {
-    oldNode.value = newNode.value;
-    sent.delete(oldNode);
-    tried.delete(oldNode);
-  }
+document.addEventListener("htmx:before:swap", ({ detail: { tasks } }) => {
+  for (const { fragment } of tasks) for (const fresh of fragment.querySelectorAll(FORM)) follow(fresh);
 });
 
-/** A form with unsaved text is left alone; where its own save has come, what counts is known anew. */
-function keep(form, fresh, event) {
+/** What has just been drawn is what a form without unsaved text shows, also where it was touched. */
+function follow(fresh) {
+  const form = fresh.id && byId(fresh.id);
+  if (!form) return;
   const unsaved = textsOf(form).filter(isUnsaved);
-  if (!unsaved.length) return;
-  event.preventDefault();
-  for (const field of unsaved) {
+  form.toggleAttribute("hx-morph-skip", unsaved.length > 0);
+  for (const field of unsaved) saved(form, fresh, field);
+  if (unsaved.length) return;
+  for (const field of form.querySelectorAll("[id]:is(input, textarea, select)")) {
     const other = fresh.querySelector(`#${CSS.escape(field.id)}`);
-    if (!other || sent.get(field) !== other.defaultValue) continue;
-    field.defaultValue = other.defaultValue;
-    form.elements.was.value = fresh.elements.was.value;
+    if (!other) continue;
+    if (["radio", "checkbox"].includes(field.type)) field.checked = other.checked;
+    else field.value = other.value;
     sent.delete(field);
+    tried.delete(field);
   }
+}
+
+/** Typed on while it was being saved: what counts as unsaved is what came after that. */
+function saved(form, fresh, field) {
+  const other = fresh.querySelector(`#${CSS.escape(field.id)}`);
+  if (!other || sent.get(field) !== other.defaultValue) return;
+  field.defaultValue = other.defaultValue;
+  form.elements.was.value = fresh.elements.was.value;
+  sent.delete(field);
 }
 
 // Reload: what stands in the file takes the place of what was typed

@@ -101,9 +101,12 @@ def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form):
     typing.fill("Half a thought")
     form["Description"].fill("Changed there")
     form["Description"].press("Enter")
-    form.page.get_by_label("Plan first on every task").check(force=True)
+    switch = "Plan first on every task"
+    form.page.get_by_label(switch).check(force=True)
     expect(here).to_have_value("Changed there", timeout=A_POLL)
-    expect(other.page.get_by_label("Plan first on every task")).to_be_checked(timeout=A_POLL)
+    expect(other.page.get_by_label(switch)).to_be_checked(timeout=A_POLL)
+    other.page.get_by_label(switch).uncheck(force=True)
+    expect(form.page.get_by_label(switch)).not_to_be_checked(timeout=A_POLL)
     expect(typing).to_have_value("Half a thought")
     here.fill("And back")
     here.press("Enter")
@@ -121,10 +124,17 @@ def test_a_field_that_changed_on_disk_asks_whose_text_counts(form, choice, value
     expect(form.tab.alerts).to_contain_text("agent.json changed on disk.")
     expect(box).to_have_value("Mine")
     assert form.file["description"] == "By hand"
-    form.tab.button(choice).click()
+    form["Instructions"].fill("Half a thought")
+    expect(form.page.locator("#agent-json")).to_contain_text("By hand", timeout=A_POLL)
+    expect(box).to_have_value("Mine")
+    expect(form.tab.alerts).to_contain_text("agent.json changed on disk.")
+    form.page.get_by_role("button", name=choice).click()
     expect(box).to_have_value(value)
+    expect(form.page.locator("#agent-json")).to_contain_text(f'"description": "{value}"')
     expect(form.tab.alerts).to_have_count(0)
+    expect(form["Instructions"]).to_have_value("Half a thought")
     assert form.file["description"] == value
+    assert form.file["instructions"] == "Half a thought"
 
 
 def test_the_model_is_found_in_the_picker_by_keyboard(form):
