@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from tests.security.addresses import METHODS, operations, pages
-from tests.security.test_isolation import SHARED, owner_word, shared, things_of
+from tests.security.test_isolation import NOBODYS, owner_word, shared, things_of
 from tests.world import HTMX, signed_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
@@ -33,7 +33,7 @@ def alice():
 
 def path_of(page, things):
     values = {name: getattr(things, name, "shared") for name in page.names}
-    if page.names and not page.route.startswith(SHARED):
+    if page.names and not page.route.startswith(NOBODYS):
         values[page.names[0]] = getattr(things, owner_word(page))
     return page.at(values)
 
