@@ -76,6 +76,16 @@ class OwnedBy(Func):
         return self.as_sql(compiler, connection, template="+%(expressions)s", **extra)
 
 
+class IsUnset(Func):
+    """A column without a value, by which SQLite is not to search either."""
+
+    template = "%(expressions)s IS NULL"
+    output_field = BooleanField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, template="+%(expressions)s IS NULL", **extra)
+
+
 def one_of_open(states: Iterable[str], path: str) -> Func:
     """The states written out, as they are in the partial index that is to be used."""
     listed = ", ".join(f"'{state}'" for state in states)
@@ -163,8 +173,8 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     own = Plan.objects.filter(
         one_of_open(OPEN, "state"), OwnedBy("conversation__owner", cast(Any, owner))
     )
-    own = own.filter(Q(card=None) | Q(card__hidden=False), conversation__parent_call=None)
-    own = own.filter(conversation__deleted_at=None)
+    own = own.filter(IsUnset("conversation__parent_call"), IsUnset("conversation__deleted_at"))
+    own = own.filter(Q(card=None) | Q(card__hidden=False))
     # Who puts a conversation away has seen what rests in it; what is in the midst of work counts.
     own = own.filter(Q(conversation__archived_at=None) | ~Q(run=Run.IDLE))
     # Another one is being asked for in its place: there is nothing to press.

@@ -1,6 +1,7 @@
 """What waits for a person, whatever it is and wherever, counts once and only while it waits."""
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from agents import actions as talk
@@ -8,7 +9,7 @@ from agents.conversations import delete_conversation, restore_conversation
 from agents.models import Conversation, ToolCall
 from console import alternatives
 from plans import actions, search
-from plans.needs import needs_of
+from plans.needs import asking_calls, needs_of, resting_plans
 from plans.snapshot import snapshot
 from plans.standing import standings_of
 from tests.console.test_pending_approvals import by_a_helper, plain
@@ -155,3 +156,15 @@ def test_nothing_of_a_deleted_conversation_counts_until_it_is_taken_back():
     assert kinds() == []
     restore_conversation(person("alice"), c.pk, "alice")
     assert kinds() == ["start"]
+
+
+def test_on_sqlite_it_begins_at_the_few_rows_that_are_open():
+    if connection.vendor != "sqlite":
+        return
+    for query, index in ((asking_calls, "open_turns"), (resting_plans, "open_plans")):
+        sql, values, _ = query.compiled
+        given = [value if isinstance(value, str | int) else 1 for value in values]
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {sql}", given)
+            first = cursor.fetchall()[0][-1]
+        assert f"USING INDEX {index}" in first
