@@ -2,7 +2,8 @@
 
 Part of `make bench`, a table: median and slowest of 20 runs each in milliseconds, of the whole answer
 of /api/search and of the messages alone, in-process through Django's test client, on SQLite and
-PostgreSQL. Nothing is asserted about time. `python -m tests.benchmarks.search` runs it alone.
+PostgreSQL. Nothing is asserted about time. `python -m tests.benchmarks.search 20000`
+runs it alone, on one of them, with fewer.
 """
 # ruff: noqa: E402 - Django is set up before its models are imported
 
@@ -27,7 +28,7 @@ from agents.models import Conversation, Message
 from agents.search import index_message, index_title
 from tests.world import agent, person
 
-MESSAGES = 100_000
+MESSAGES = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdigit() else 100_000
 EACH = 200  # messages of a conversation
 FEW = 100  # messages of the second person
 RUNS = 20
@@ -70,25 +71,30 @@ def fill():
     random.seed(1)
     id, took = agent(), 0.0
     owners = [person("alice"), person("bob")]
-    places = {}
+    texts_of = {owner.pk: [] for owner in owners}
     for number, text in enumerate(texts()):
         owner = owners[number % (MESSAGES // FEW) == 0]
-        if number % EACH == 0 or owner.pk not in places:
-            if number:
-                transaction.commit()
-            c = Conversation.objects.create(
-                owner=owner, agent_id=id, title=f"About webhook {number}"
-            )
-            places[owner.pk] = c
-            index_title(c.pk, c.title)
-        message = Message.objects.create(
-            conversation=places[owner.pk], seq=number + 1, changed_seq=1, role="user", text=text
+        texts_of[owner.pk].append(text)
+        if len(texts_of[owner.pk]) == EACH:
+            took += talk(owner, id, texts_of[owner.pk])
+            texts_of[owner.pk] = []
+    took += sum(talk(owner, id, texts_of[owner.pk]) for owner in owners)
+    return took * 1000 / MESSAGES
+
+
+def talk(owner, agent_id, texts):
+    """A conversation of these messages; gives the seconds of indexing them."""
+    with transaction.atomic():
+        c = Conversation.objects.create(owner=owner, agent_id=agent_id, title="About webhooks")
+        index_title(c.pk, c.title)
+        rows = Message.objects.bulk_create(
+            Message(conversation=c, seq=seq, changed_seq=seq, role="user", text=text)
+            for seq, text in enumerate(texts, 1)
         )
         began = perf_counter()
-        index_message(message)
-        took += perf_counter() - began
-    transaction.commit()
-    return took * 1000 / MESSAGES
+        for row in rows:
+            index_message(row)
+        return perf_counter() - began
 
 
 def timed(client, question, kind):
@@ -106,9 +112,7 @@ def main():
     setup_test_environment()
     connection.creation.create_test_db(verbosity=0, autoclobber=True)
     try:
-        transaction.set_autocommit(False)
         indexing = fill()
-        transaction.set_autocommit(True)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")
         say(f"{connection.vendor}, {MESSAGES:,} messages, {indexing:.2f} ms to index one")
