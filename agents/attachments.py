@@ -112,11 +112,17 @@ def claim(conversation: Conversation, keys: Iterable[int]) -> list[AttachedFile]
     if not wanted:
         return []
     lock_conversation(conversation.pk)
-    attached = {each["attachment"]: each for each in attached_to(conversation.pk)}
-    if missing := [key for key in wanted if key not in attached]:
-        raise Conflict(f"{named(conversation, missing[0])} was sent already, or removed.")
+    attached = demand_attached(conversation, wanted)
     put(conversation.pk, [each for key, each in attached.items() if key not in wanted])
     return [attached[key] for key in wanted]
+
+
+def demand_attached(conversation: Conversation, keys: Iterable[int]) -> dict[int, AttachedFile]:
+    """What stands in the message box, by its key, these among it."""
+    attached = {each["attachment"]: each for each in attached_to(conversation.pk)}
+    if missing := [key for key in keys if key not in attached]:
+        raise Conflict(f"{named(conversation, missing[0])} was sent already, or removed.")
+    return attached
 
 
 def give_back(conversation: Conversation, files: Files) -> None:

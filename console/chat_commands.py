@@ -106,6 +106,8 @@ def handle_message(
     """
     wanted = list(attached)
     talk.check_text(text, has_files=bool(wanted))
+    if wanted:  # what can be refused is refused before anything is begun
+        attachments.demand_attached(conversation, wanted)
     talk.demand_no_helper(conversation, by)
     with transaction.atomic(savepoint=False):
         count_message(conversation.owner_id)
