@@ -244,8 +244,12 @@ class NewMessage(Body):
     text.
     """
 
-    text: str = ""
-    attachments: Annotated[list[int], Field(max_length=100)] = []
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["text"]}, {"required": ["attachments"]}]}
+    )
+
+    text: NotBlank = ""
+    attachments: Annotated[list[int], Field(max_length=100, json_schema_extra={"minItems": 1})] = []
     plan: int | None = None
     plan_version: int | None = None
 
