@@ -101,7 +101,7 @@ def kinds_of(schema):
 def fields_of(operation):
     """Each field of a body by name; agent.json is one whose fields its own schema lists."""
     schema = operation.body or {}
-    while "$ref" in schema or "anyOf" in schema:
+    while "$ref" in schema or ("anyOf" in schema and "properties" not in schema):
         if "$ref" in schema:
             schema = document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
         else:

@@ -63,7 +63,9 @@ def test_every_reading_operation_writes_moments_the_same_way(done, admin):
             values = done[name]
             value = values[-1] if path.startswith("/api/plans/") else values[0]
             filled = filled.replace(f"{{{name}}}", str(value))
-        found[path] = moments(admin.get(filled).content.decode())
+        answer = admin.get(filled)
+        if answer["Content-Type"].startswith("application/json"):  # an export is for people
+            found[path] = moments(answer.content.decode())
     assert sum(map(bool, found.values())) >= 9, found
     wrong = {path: [m for m in all if not MOMENT.fullmatch(m)] for path, all in found.items()}
     assert not any(wrong.values()), wrong
