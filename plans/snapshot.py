@@ -90,8 +90,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     approvals = [call for turn in turns for call in asked_calls(turn)]
     # Its own question, or that of a plan below it, for whose agent the run waits.
     may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
-    asking = asking_plan(plan) if plan.is_open and may_ask else None
-    question = asking.question if asking else ""
+    question = open_question(plan) if plan.is_open and may_ask else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
     # What was approved stays in view.
     hidden = plan.approved_version is None and plan.card_id is not None and is_hidden(plan.card_id)
@@ -106,15 +105,13 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "seq": seq,
         **{name: getattr(plan, name) for name in ("goal", *PLAN_TEXT)},
         **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
-        "approved_version": plan.approved_version,
-        "approved_by": plan.approved_by,
+        **{name: getattr(plan, name) for name in ("approved_version", "approved_by")},
         "approved_at": timestamp(plan.approved_at),
         "run": plan.run,
         "run_mode": plan.run_options.get("mode"),
         "halted": bool(plan.run_options.get("halted")),
         "hidden": hidden,
-        "pause_reason": plan.pause_reason,
-        "paused_by": plan.paused_by,
+        **{name: getattr(plan, name) for name in ("pause_reason", "paused_by")},
         "retry_at": timestamp(min(retries, default=None)),
         "attention": attention,
         "question": question,
@@ -133,6 +130,11 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "finished_at": timestamp(plan.finished_at),
     }
     return facts | {"standing": of_document(facts).word}
+
+
+def open_question(plan: Plan) -> str:
+    asking = asking_plan(plan)
+    return asking.question if asking else ""
 
 
 def approval(call: ToolCall) -> Document:

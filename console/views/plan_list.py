@@ -21,6 +21,7 @@ from console.components import replace, replace_content
 from console.form_parsing import EVENT, number
 from console.htmx import is_htmx
 from console.plan_page import (
+    SubtaskTiming,
     attempt_name,
     attempt_words,
     draw,
@@ -82,17 +83,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         "plan": snapshot(chosen),
         "times": times_of_plan(chosen, attempts_of(chosen)),
         "works": works,
-        "attempts": [
-            (
-                work,
-                [
-                    (each, shape_of(each), attempt_name(each), attempt_words(each))
-                    for each in work.attempts
-                ],
-            )
-            for work in works
-            if work.attempts
-        ],
+        "attempts": [(work, attempts_in(work)) for work in works if work.attempts],
         # By subtask: how far the plan of the agent that works for it is.
         "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
         "span": span,
@@ -109,6 +100,11 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         html = render_to_string("plans/_page.html", context, request)
         return HttpResponse(replace("plan-page", html))
     return page(request, context)
+
+
+def attempts_in(work: SubtaskTiming) -> list[tuple[Attempt, str, str, str]]:
+    """Each with its mark, its name and what it says of itself."""
+    return [(a, shape_of(a), attempt_name(a), attempt_words(a)) for a in work.attempts]
 
 
 def page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
