@@ -64,7 +64,7 @@ function movedBelow(row) {
   const box = document.createElement("div");
   box.id = `${row.id}-lost`;
   box.className = "add-row";
-  for (const name of HELD) box.dataset[name] = row.dataset[name];
+  for (const name of HELD.filter((each) => each in row.dataset)) box.dataset[name] = row.dataset[name];
   box.setAttribute("hx-morph-skip", "");
   byId("plan-scroll").append(box);
   moveInto(box, formOf(row));

@@ -79,6 +79,7 @@ def test_the_keys_ask_again_and_walk(chat, open_tab):
     expect(button).to_be_focused()
     tab.page.keyboard.press("Enter")
     expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
+    expect(tab.page.get_by_role("menuitem", name="Ask again")).to_be_focused()
     tab.page.keyboard.press("Enter")
     sees(tab, "say gamma", "Gamma two.")
     walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").focus()

@@ -282,6 +282,8 @@ def keys_work(tab):
     for expected in (not is_open, is_open):
         tab.page.keyboard.press("Control+.")
         expect(tab.plan).to_be_visible(visible=expected)
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.get_by_role("dialog", name="Search")).to_be_hidden()
     tab.message.focus()
 
 
