@@ -17,6 +17,7 @@ from agents.statements import by_key
 from console.chat_commands import COMMAND, ChatResult, SeenOnPage, answer, plan_command
 from console.throttling import count_message
 from plans import actions
+from plans.actions.alternatives import asking_of
 from plans.actions.comments import bring_again
 from plans.approval_phrases import approves, cancels, nearly_approves
 from plans.queries import active_plan_and_goal
@@ -53,7 +54,7 @@ def retry(conversation: Conversation, by: str, turn_id: int | None = None) -> No
     asking was cancelled since would make none: then the plan is asked for again."""
     last = alternatives.last_shown(conversation.pk)
     turn = by_key(Turn, last) if last is not None and turn_id in (None, last) else None
-    asking = actions.asking_of(turn) if turn is not None and not turn.is_open else None
+    asking = asking_of(turn) if turn is not None and not turn.is_open else None
     if turn is not None and asking is not None and asking.meta.get("cancelled"):
         ask_again(turn, by)
     else:

@@ -4,7 +4,7 @@ View, API, command and tool call these and nothing else; a refusal is agents.err
 one sentence. `by` is who did it: a username, "agent" or "system".
 """
 
-from plans.actions.alternatives import asking_of, leave_alternative, show_alternative
+from plans.actions.alternatives import leave_alternative, show_alternative
 from plans.actions.approve import approve_plan
 from plans.actions.attempts import (
     answer_question,
@@ -51,7 +51,6 @@ __all__ = [
     "answer_question",
     "approve_plan",
     "ask_question",
-    "asking_of",
     "begin_attempt",
     "cancel_plan",
     "cancel_request",

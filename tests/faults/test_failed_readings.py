@@ -36,12 +36,12 @@ def test_a_page_whose_reading_fails_is_closed_by_a_code_after_which_it_comes_bac
     c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
     with page.open(c) as opened:
         text_of(opened)  # the state at the beginning
-        renamed(home, "agents_message", "lost")
+        renamed(home, "agents_turn", "lost")
         try:
             alice.patch(server, f"/conversations/{c}", {"title": "Renamed meanwhile"})
             opcode, content = frame(opened)
         finally:
-            renamed(home, "lost", "agents_message")
+            renamed(home, "lost", "agents_turn")
     assert (opcode, int.from_bytes(content[:2])) == (CLOSE, consumers.SERVER_ERROR)
     with page.open(c) as back:
         assert "Renamed meanwhile" in text_of(back)
