@@ -203,7 +203,7 @@ def done_with_skipped(s):
     s.failed().button("Skip subtask 2").click()
     s.tab.button("Skip").click()
     expect(s.tab.row(2)).to_have_attribute("data-state", "abandoned")
-    s.tab.button("Start again").click()
+    s.tab.button("Go on").click()
     s.tab.sees_plan(within=A_RUN, state="done")
 
 
