@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 LONGEST_WORD = 64  # characters; what is longer is found by its beginning
 MOST_BYTES = 400_000  # of the words of one text; PostgreSQL takes a megabyte
+MOST_CHARACTERS = 400_000  # of one text that are read; one sign may stand for eighteen
+MOST_SIGNS = 20_000  # remembered; few languages use more
 LONGEST_QUESTION = 500  # characters
 MOST_WANTED = 12  # words of a question
 
@@ -31,7 +33,9 @@ class Signs(dict[int, str]):
         sign = chr(code)
         category = unicodedata.category(sign)
         kept = sign if category[0] in "LMN" else " "
-        self[code] = kept = "" if category == "Cf" else kept
+        kept = "" if category == "Cf" else kept
+        if len(self) < MOST_SIGNS:
+            self[code] = kept
         return kept
 
 
@@ -42,7 +46,7 @@ def folded(text: str) -> str:
     """Without letter case, accents and signs that only look different."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = unicodedata.normalize("NFKC", text)[:MOST_CHARACTERS].casefold()
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", plain)))
 
 

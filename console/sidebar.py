@@ -104,8 +104,9 @@ class Listed(NamedTuple):
 def listed_of(owner: int) -> QuerySet[Conversation, Any]:
     """Those of a person that changed last; the columns are those of `Listed`."""
     chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
-    own = Conversation.objects.filter(owner=owner, deleted_at=None, parent_call=None)
-    own = own.filter(deleted_at=None, archived_at=None)
+    own = Conversation.objects.filter(
+        owner=owner, parent_call=None, deleted_at=None, archived_at=None
+    )
     rows = own.order_by(F("pinned_at").desc(nulls_last=True), "-updated_at", "-pk").values_list(
         "pk",
         "title",

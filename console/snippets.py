@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
-from agents.words import SIGNS, UNSPACED, Question, folded
+from agents.words import MOST_SIGNS, SIGNS, UNSPACED, Question, folded
 
 BEFORE = 28  # characters before the first found word: it stands in the middle third of the line
 AFTER = 130
@@ -75,7 +75,7 @@ def spans_of(text: str, question: Question) -> list[tuple[int, int]]:
     return [(places[m.start()], places[m.end() - 1] + 1) for m in pattern.finditer(signs)]
 
 
-@cache
+@lru_cache(MOST_SIGNS)
 def sign_of(sign: str) -> str:
     return folded(sign).translate(SIGNS)
 

@@ -62,6 +62,6 @@ def demand_seen(request: HttpRequest, plan: Plan) -> None:
     kept = len(kept_comments(plan))
     if kept > (number(request.POST.get("comments")) or 0):
         raise Conflict(
-            f"{count_words(kept).capitalize()} on this plan have not gone to the agent. Ask for "
-            "changes, or start without. Nothing was started."
+            f"The agent has not got {count_words(kept)} on this plan. Ask for changes, or start "
+            "without, in the conversation. Nothing was started."
         )

@@ -2,7 +2,16 @@
 
 import pytest
 
-from agents.words import LONGEST_WORD, MOST_BYTES, question_of, words_of
+from agents.words import (
+    LONGEST_WORD,
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    MOST_SIGNS,
+    SIGNS,
+    folded,
+    question_of,
+    words_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -37,3 +46,9 @@ def test_a_question_is_plain_text_and_bounded():
     assert len(question_of(" ".join(f"w{n}" for n in range(100))).words) == 12
     assert question_of("數").words == (("數", True),)
     assert question_of("数据库").words == (("数据", False), ("据库", False))
+
+
+def test_no_text_takes_more_memory_or_time_than_others_by_its_signs():
+    words_of("".join(chr(code) for code in range(0x20, 0x30000) if not 0xD800 <= code < 0xE000))
+    assert len(SIGNS) <= MOST_SIGNS
+    assert len(folded("\ufdfa" * 100_000)) == MOST_CHARACTERS, "each stands for eighteen"

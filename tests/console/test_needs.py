@@ -63,6 +63,19 @@ def test_another_version_than_the_one_on_the_card_is_not_started(alice):
     assert "It is v2 now." in answer.content.decode()
 
 
+def test_a_plan_with_comments_that_have_not_gone_is_not_started_there(alice):
+    c = proposed("Read", "Write")
+    need = only_need()
+    actions.keep_comment(plan_of(c), "s1", "Only the README", "alice")
+    answer = press(alice, need, "start")
+    assert answer.status_code == 409
+    said = flat(answer.content.decode())
+    assert (
+        "The agent has not got 1 comment on this plan." in said and "Nothing was started." in said
+    )
+    assert plan_of(c).approved_version is None
+
+
 def test_a_call_is_allowed_there_and_the_card_becomes_a_line(alice):
     plain()
     need = only_need()

@@ -75,7 +75,9 @@ def test_a_start_keeps_what_is_being_typed_and_sends_nothing(alice, c):
 def test_nobody_starts_without_comments_that_they_have_not_seen(alice, c):
     actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
     refused = post(alice, c, "approve")
-    assert refused.status_code == 409 and "have not gone to the agent" in refused.content.decode()
+    assert (
+        refused.status_code == 409 and "The agent has not got 1 comment" in refused.content.decode()
+    )
     assert plan_of(c).approved_version is None
 
 
