@@ -1,6 +1,7 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
 import { always, byId, moveInto, on } from "./dom.js";
 import { close } from "./drawer.js";
+import { gettext } from "./texts.js";
 
 const cardOf = (element) => element.closest("[data-approval]");
 let held = "";
@@ -45,7 +46,7 @@ function moveBelow(form, card) {
   moveInto(box, form);
   form.querySelector("[data-undeny]").parentElement.remove();
   form.querySelector("[data-settled]").hidden = false;
-  form.querySelector("[role=alert]").textContent = "Settled elsewhere. Your text is kept.";
+  form.querySelector("[role=alert]").textContent = gettext("Settled elsewhere. Your text is kept.");
   return box;
 }
 

@@ -4,13 +4,15 @@
 // message has taken along is hidden until the server has taken it out of the message box.
 import { always, atStart, byId, on } from "./dom.js";
 import { choose } from "./model_picker.js";
-import { gettext, ngettext } from "./texts.js";
 import { AWAY, headers, send, show, shown, signedOut } from "./requests.js";
+import { gettext, listed, locale, ngettext } from "./texts.js";
 
 const MOST = 10;
 const LARGEST = 20_000_000; // bytes
 const UNDO = 10_000; // ms
+const KILOBYTE = 1000;
 const MEGABYTE = 1_000_000;
+const ALMOST_A_MEGABYTE = 999_500; // from here on kB would be rounded to 1000
 
 const field = byId("files");
 /** What is on its way, in order: {file, tile, request, isTaken, isFailed, id, ending}. */
@@ -46,15 +48,21 @@ export const whenUp = (n) => ngettext("Sends when {n} file is up", "Sends when {
 
 // Sizes
 
-const rounded = (number) => String(Math.round(number * 10) / 10);
+const whole = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
+const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 1 });
 
+/** As console/attachments.py says it: 38 kB, 12.4 MB. */
 function inWords(size) {
-  if (size < 1000) return size === 1 ? "1 byte" : `${size} bytes`;
-  return size < 999_500 ? `${Math.round(size / 1000)} kB` : `${rounded(size / MEGABYTE)} MB`;
+  if (size < KILOBYTE) return ngettext("{n} byte", "{n} bytes", { n: size });
+  if (size < ALMOST_A_MEGABYTE) return gettext("{size} kB", { size: whole.format(size / KILOBYTE) });
+  return gettext("{size} MB", { size: rounded.format(size / MEGABYTE) });
 }
 
+/** What has gone up of a file of this size, in the unit of the size. */
 function partInWords(loaded, size) {
-  const part = size < 999_500 ? String(Math.round(loaded / 1000)) : rounded(loaded / MEGABYTE);
+  let part = whole.format(loaded);
+  if (size >= ALMOST_A_MEGABYTE) part = rounded.format(loaded / MEGABYTE);
+  else if (size >= KILOBYTE) part = whole.format(loaded / KILOBYTE);
   return gettext("{part} of {whole}", { part, whole: inWords(size) });
 }
 
@@ -63,18 +71,24 @@ function partInWords(loaded, size) {
 /** Those that can be attached begin to upload; each of the others is named in a sentence. */
 function attach(files, folders = []) {
   for (const name of folders) refuse(gettext("{name} is a folder; attach its files.", { name }));
+  const most = inWords(LARGEST);
   const fitting = files.filter(({ name, size }) => {
     if (!size) refuse(gettext("{name} is empty.", { name }));
-    if (size > LARGEST) refuse(gettext("{name} has {size}; 20 MB is the most.", { name, size: inWords(size) }));
+    if (size > LARGEST) refuse(gettext("{name} has {size}; {most} is the most.", { name, size: inWords(size), most }));
     return size && size <= LARGEST;
   });
   const there = tiles().length + uploads.filter(({ id }) => !id).length;
   const left = fitting.splice(Math.max(0, MOST - there));
   if (left.length) {
-    const names = new Intl.ListFormat(document.documentElement.lang).format(left.map(({ name }) => name));
+    const names = listed(left.map(({ name }) => name));
     const values = { n: left.length, count: there + fitting.length + left.length, most: MOST, names };
-    const one = "{count} files; {most} is the most. {names} was left out.";
-    refuse(ngettext(one, "{count} files; {most} is the most. {names} were left out.", values));
+    refuse(
+      ngettext(
+        "{count} files; {most} is the most. {names} was left out.",
+        "{count} files; {most} is the most. {names} were left out.",
+        values,
+      ),
+    );
   }
   for (const file of fitting) add(file);
 }
@@ -158,15 +172,16 @@ async function answered(upload) {
     await shown(response);
     drop(upload, upload.id);
   } else if ([404, 409, 413, 422].includes(status)) {
-    refuse(isSentence ? named(upload, responseText) : named(upload, gettext("Cannot be uploaded.")));
+    const { name } = upload.file;
+    refuse(isSentence ? named(name, responseText) : gettext("{name} cannot be uploaded.", { name }));
     drop(upload, 0);
   } else fail(upload, isSentence ? responseText : status === 503 ? AWAY : "");
   if (!tile.isConnected) start();
 }
 
 /** The sentence names the file, unless it does so already. */
-function named({ file }, sentence) {
-  return sentence.includes(file.name) ? sentence : `${file.name}: ${sentence[0].toLowerCase()}${sentence.slice(1)}`;
+function named(name, sentence) {
+  return sentence.includes(name) ? sentence : gettext("{name}: {sentence}", { name, sentence });
 }
 
 function fail(upload, sentence) {

@@ -2,7 +2,17 @@
 // changed underneath.
 import { byId, moveInto, on } from "./dom.js";
 import { HELD, complain, editors, formOf, isComment, isOwnNews, missed } from "./editor.js";
+import { gettext } from "./texts.js";
 import { compare } from "./versions.js";
+
+const CHANGED = gettext("Changed elsewhere. Your text is kept.");
+const CHANGED_BY_AGENT = gettext("The agent changed this plan while you were editing. Your text is kept.");
+const REMOVED = gettext("This was removed elsewhere. Your text is kept.");
+const REMOVED_BY_AGENT = gettext("The agent removed this while you were editing. Your text is kept.");
+const OF_ANOTHER_PLAN = gettext("This belongs to another plan than the one shown now. Your text is kept.");
+const TAKES_NO_COMMENT = gettext("This subtask takes no comment any more. Your text is kept.");
+const changedTo = (version) =>
+  gettext("The plan was changed elsewhere: it is v{version} now. Your text is kept.", { version });
 
 document.addEventListener("planside:drawer", ({ detail }) => protect(detail));
 
@@ -16,10 +26,10 @@ function protect(root) {
     if (root.dataset.planId !== place.dataset.ofPlan) keepApart(place, root);
     else if (isComment(place)) keepComment(place, root, fresh);
     else if (!fresh) keepLost(place, root, agent);
-    else if (isNews && agent) warn(place, root, "The agent changed this plan while you were editing.");
-    else if (isChanged(place, fresh)) warn(place, root, "Changed elsewhere.");
+    else if (isNews && agent) warn(place, root, CHANGED_BY_AGENT);
+    else if (isChanged(place, fresh)) warn(place, root, CHANGED);
     else if (isNews && isOwnNews()) place.dataset.knows = root.dataset.version;
-    else if (isNews) warn(place, root, `The plan was changed elsewhere: it is v${root.dataset.version} now.`);
+    else if (isNews) warn(place, root, changedTo(root.dataset.version));
   }
 }
 
@@ -27,17 +37,17 @@ function protect(root) {
 function keepApart(place, root) {
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
   formOf(kept).querySelector("[data-see]")?.toggleAttribute("hidden", true);
-  complain(formOf(kept), "This belongs to another plan than the one shown now. Your text is kept.");
+  complain(formOf(kept), OF_ANOTHER_PLAN);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
 /** A new version is no news to a comment, as long as its subtask takes one. */
 function keepComment(place, root, fresh) {
   const form = formOf(place);
-  if (fresh && isChanged(place, fresh)) complain(form, "Changed elsewhere. Your text is kept.");
+  if (fresh && isChanged(place, fresh)) complain(form, CHANGED);
   if (fresh) return;
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
-  complain(formOf(kept), "This subtask takes no comment any more. Your text is kept.");
+  complain(formOf(kept), TAKES_NO_COMMENT);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
@@ -53,10 +63,7 @@ function isChanged(place, fresh) {
  * subtask. */
 function keepLost(place, root, agent) {
   const kept = place.matches("li") ? movedBelow(place) : place;
-  if (kept !== place) {
-    const removed = agent ? "The agent removed this while you were editing." : "This was removed elsewhere.";
-    warn(kept, root, removed);
-  }
+  if (kept !== place) warn(kept, root, agent ? REMOVED_BY_AGENT : REMOVED);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
@@ -79,12 +86,11 @@ function warn(place, root, sentence) {
   const now = Number(root.dataset.version);
   const see = form.querySelector("[data-see]");
   see.hidden = false;
-  see.textContent = `See v${now}`;
+  see.textContent = gettext("See v{version}", { version: now });
   see.dataset.see = now;
   place.dataset.knows = now;
-  form.querySelector("[data-save]").textContent = `Save mine as v${now + 1}`;
-  const warning = `${sentence} Your text is kept.`;
-  if (form.querySelector("[role=alert]").textContent !== warning) complain(form, warning);
+  form.querySelector("[data-save]").textContent = gettext("Save mine as v{version}", { version: now + 1 });
+  if (form.querySelector("[role=alert]").textContent !== sentence) complain(form, sentence);
 }
 
 on("click", "form.editor [data-see]", (button) => {

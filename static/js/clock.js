@@ -1,6 +1,7 @@
 // Times as the reader's clock tells them, and ages that grow without the server.
 import { always, atStart, byId } from "./dom.js";
 import { lastNews } from "./swaps.js";
+import { gettext, locale } from "./texts.js";
 
 const SILENCE = 30; // seconds without news before that is said
 const DAY = 86_400_000;
@@ -10,18 +11,18 @@ let ahead = 0;
 let lastStamp = "";
 
 const now = () => Date.now() + ahead;
-const parts = (options) => new Intl.DateTimeFormat(undefined, options);
+const parts = (options) => new Intl.DateTimeFormat(locale, options);
 const clock = parts({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const exact = parts({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 const weekday = parts({ weekday: "short" });
 const monthDay = parts({ day: "numeric", month: "short" });
+const full = parts({ dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 /** The ways to write a moment; `stamp` is to the second. */
 const forms = {
   day: dayOf,
-  moment: (moment) => `${isToday(moment) ? "Today" : dayOf(moment)} ${clock.format(moment)}`,
-  stamp: (moment) =>
-    isToday(moment) ? exact.format(moment) : `${monthDay.format(moment)} ${clock.format(moment)}`,
+  moment: momentOf,
+  stamp: (moment) => (isToday(moment) ? exact.format(moment) : dayAndTime(monthDay.format(moment), moment)),
 };
 
 always(() => {
@@ -49,7 +50,7 @@ function localise(element) {
   const moment = new Date(element.dateTime);
   const text = (forms[element.dataset.form] ?? clock.format)(moment);
   if (element.textContent !== text) element.textContent = text;
-  element.title = moment.toLocaleString();
+  element.title = full.format(moment);
   written.set(element, as());
 }
 
@@ -57,11 +58,29 @@ function isToday(moment) {
   return moment >= new Date(now()).setHours(0, 0, 0, 0);
 }
 
+function isYesterday(moment) {
+  return !isToday(moment) && moment >= new Date(now()).setHours(0, 0, 0, 0) - DAY;
+}
+
 function dayOf(moment) {
+  if (isToday(moment)) return clock.format(moment);
+  if (isYesterday(moment)) return gettext("Yesterday");
+  return earlierDay(moment);
+}
+
+function earlierDay(moment) {
   const midnight = new Date(now()).setHours(0, 0, 0, 0);
-  if (moment >= midnight) return clock.format(moment);
-  if (moment >= midnight - DAY) return "Yesterday";
   return (moment >= midnight - 6 * DAY ? weekday : monthDay).format(moment);
+}
+
+function momentOf(moment) {
+  if (isToday(moment)) return gettext("Today {time}", { time: clock.format(moment) });
+  if (isYesterday(moment)) return gettext("Yesterday {time}", { time: clock.format(moment) });
+  return dayAndTime(earlierDay(moment), moment);
+}
+
+function dayAndTime(day, moment) {
+  return gettext("{day} {time}", { day, time: clock.format(moment) });
 }
 
 function tick() {
@@ -71,7 +90,7 @@ function tick() {
   }
   for (const element of document.querySelectorAll("[data-until]")) {
     const left = -seconds(element.dataset.until);
-    element.textContent = left > 0 ? elapsed(left) : "a moment";
+    element.textContent = left > 0 ? elapsed(left) : gettext("a moment");
   }
   document.querySelectorAll("[data-silence]").forEach(saySilence);
 }
@@ -83,7 +102,7 @@ function seconds(moment) {
 
 function elapsed(total, form) {
   const whole = Math.max(0, total);
-  if (whole < 60 && form !== "clock") return `${whole} s`;
+  if (whole < 60 && form !== "clock") return gettext("{n} s", { n: whole });
   const minutes = Math.floor(whole / 60);
   const rest = String(whole % 60).padStart(2, "0");
   if (minutes < 60) return `${minutes}:${rest}`;
@@ -93,6 +112,6 @@ function elapsed(total, form) {
 function saySilence(element) {
   const age = Math.min(seconds(element.dataset.silence), Math.round((Date.now() - lastNews()) / 1000));
   element.hidden = age <= SILENCE;
-  const text = element.hidden ? "" : `No news for ${elapsed(Math.floor(age / 10) * 10)}`;
+  const text = element.hidden ? "" : gettext("No news for {time}", { time: elapsed(Math.floor(age / 10) * 10) });
   if (element.textContent !== text) element.textContent = text;
 }

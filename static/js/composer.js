@@ -3,13 +3,13 @@ import { dismissAll, refuse, takeFiles, whenUp } from "./attachments.js";
 import { always, atStart, byId, on } from "./dom.js";
 import { inTurn } from "./queue.js";
 import { headers, send, show } from "./requests.js";
-import { gettext } from "./texts.js";
+import { gettext, listed } from "./texts.js";
 
 const COMMANDS = [
-  ["/plan", "<description>", "Make a plan and wait for you to start it"],
-  ["/clear", "", "Empty this view, delete nothing"],
-  ["/new", "", "Start a new conversation"],
-  ["/help", "", "Every command"],
+  ["/plan", gettext("<description>"), gettext("Make a plan and wait for you to start it")],
+  ["/clear", "", gettext("Empty this view, delete nothing")],
+  ["/new", "", gettext("Start a new conversation")],
+  ["/help", "", gettext("Every command")],
 ];
 const DRAFT_PAUSE = 800; // ms after the last key
 
@@ -172,22 +172,30 @@ on("click", "[data-discard-held]", (button) => {
 function giveBack(text, isLost) {
   if (!box.value) box.value = text;
   else lost.push(text);
-  nameLost(isLost ? "Not sent" : byId("say-alert").textContent, isLost);
+  nameLost(isLost);
   saveSoon();
 }
 
-function nameLost(sentence, isLost = false) {
+/** Behind what the server has said meanwhile; where nothing was lost that says enough. */
+function nameLost(isLost = false) {
+  if (!isLost && !lost.length) return;
   const alert = byId("say-alert");
-  if (!sentence && !lost.length) return; // the note above the box says why
-  const named = lost.map((each) => ` “${each.length > 60 ? `${each.slice(0, 59)}…` : each}”`);
-  alert.replaceChildren(`${(sentence || "Not sent").replace(/\.$/, "")}${named.length ? ":" : ""}${named.join(",")}. `);
-  if (isLost || lost.length) alert.append(link("Try again", "again"), " / ", link("Discard", "discard"));
+  const said = isLost || alert.querySelector("[data-again]") ? "" : alert.textContent.trim();
+  const texts = listed(lost.map(quoted));
+  const what = texts ? gettext("Not sent: {texts}.", { texts }) : gettext("Not sent.");
+  const again = link(gettext("Try again"), "again");
+  alert.replaceChildren(said, said && " ", what, " ", again, " / ", link(gettext("Discard"), "discard"));
+}
+
+function quoted(whole) {
+  const text = whole.length > 60 ? `${whole.slice(0, 59)}…` : whole;
+  return gettext("“{text}”", { text });
 }
 
 /** What was done since has put its own sentence, or none, in the place of this one. */
 function nameLostAgain() {
   const alert = byId("say-alert");
-  if (!sending && lost.length && !alert.querySelector("[data-again]")) nameLost(alert.textContent || "Not sent");
+  if (!sending && lost.length && !alert.querySelector("[data-again]")) nameLost();
 }
 
 function link(textContent, name) {

@@ -1,6 +1,7 @@
 // The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
 // business, so it is kept here and not by the server.
 import { always, atStart, byId, isDrawerOpen, on } from "./dom.js";
+import { gettext } from "./texts.js";
 
 const app = byId("app");
 const narrow = matchMedia("(max-width: 820px)");
@@ -101,7 +102,7 @@ on("click", "[data-close-plan], [data-close-drawer]", () => close());
 on("click", "[data-ask-changes]", () => {
   if (narrow.matches) close({ focus: false });
   const box = byId("say");
-  box.placeholder = "Ask for changes to the plan";
+  box.placeholder = gettext("Ask for changes to the plan");
   box.focus();
 });
 on("click", "#plan a[href^='#turn-']", (link, event) => {

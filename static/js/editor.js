@@ -6,6 +6,7 @@ import { always, byId, on } from "./dom.js";
 import { isAdrift } from "./focus.js";
 import { inTurn } from "./queue.js";
 import { follow, sayUntilReached, send, show, swap } from "./requests.js";
+import { gettext } from "./texts.js";
 
 /** It said already that the text underneath is another one. */
 const isClash = (form) => form.querySelector("[data-see]")?.hidden === false;
@@ -61,23 +62,26 @@ const partial = (id, html) =>
 
 function editSubtask(row) {
   const number = rows().indexOf(row) + 1;
-  openEditor(row, "subtask-editor", `Edit subtask ${number}`);
+  openEditor(row, "subtask-editor", gettext("Edit subtask {number}", { number }));
   nameTools(formOf(row), number);
 }
 
 function nameTools(form, number) {
-  const words = { up: `Move subtask ${number} up`, down: `Move subtask ${number} down` };
+  const words = {
+    up: gettext("Move subtask {number} up", { number }),
+    down: gettext("Move subtask {number} down", { number }),
+  };
   for (const button of form.querySelectorAll("[data-move]")) {
     button.title = words[button.dataset.move];
     button.setAttribute("aria-label", button.title);
   }
   const remove = form.querySelector("[data-remove]");
-  remove.title = `Remove subtask ${number}`;
+  remove.title = gettext("Remove subtask {number}", { number });
   remove.setAttribute("aria-label", remove.title);
 }
 
 function addSubtask(place) {
-  openEditor(place, "subtask-editor", "Add a subtask");
+  openEditor(place, "subtask-editor", gettext("Add a subtask"));
   formOf(place).querySelector("[data-placing]").remove();
 }
 
@@ -146,8 +150,8 @@ function addressOf(place) {
 }
 
 function missing(place) {
-  if (isComment(place)) return "Write the comment first.";
-  return place.id === "plan-title" ? "Give the plan a title." : "Give the subtask a name.";
+  if (isComment(place)) return gettext("Write the comment first.");
+  return place.id === "plan-title" ? gettext("Give the plan a title.") : gettext("Give the subtask a name.");
 }
 
 export function complain(form, sentence) {
@@ -195,7 +199,8 @@ export async function move(row, placeFrom) {
   });
   if (!moved) return;
   if (isAdrift()) held?.isConnected ? held.focus() : focusRow(row);
-  byId("status").textContent = `Moved to ${rows().indexOf(byId(row.id)) + 1} of ${rows().length}`;
+  const place = rows().indexOf(byId(row.id)) + 1;
+  byId("status").textContent = gettext("Moved to {place} of {count}", { place, count: rows().length });
 }
 
 async function remove(row) {
@@ -239,7 +244,9 @@ document.addEventListener("input", (event) => event.target.closest("form.editor"
 
 export const rowOf = (element) => element.closest("#subtasks > li");
 on("click", "#subtasks [data-edit]", (button) => editSubtask(rowOf(button)));
-on("click", "[data-edit-plan]", (button) => openEditor(button.closest("#plan-title"), "plan-editor", "Edit the plan"));
+on("click", "[data-edit-plan]", (button) => {
+  openEditor(button.closest("#plan-title"), "plan-editor", gettext("Edit the plan"));
+});
 on("click", "#add-subtask", (button) => addSubtask(byId("add-slot")));
 on("click", "form.editor [data-cancel]", (button) => cancel(button.closest("[data-editing]")));
 on("click", "#subtasks [data-remove]", (button) => remove(rowOf(button)));

@@ -1,6 +1,7 @@
 // What a plan tells its agent, folded and unfolded. Before a yes all of it is shown; who folds it
 // finds it folded again, until there is another version. After the yes each name opens its own.
 import { always, atStart, byId, on } from "./dom.js";
+import { gettext } from "./texts.js";
 
 const app = byId("app");
 const list = () => byId("subtasks");
@@ -58,7 +59,7 @@ on("click", "[data-fold-card]", (button) => {
 
 function label(button, isFolded) {
   if (!button) return;
-  const [span, words] = [button.querySelector("span"), isFolded ? "Unfold" : "Fold"];
+  const [span, words] = [button.querySelector("span"), isFolded ? gettext("Unfold") : gettext("Fold")];
   if (span.textContent !== words) span.textContent = words;
   button.querySelector("use").setAttribute("href", isFolded ? "#i-unfold" : "#i-fold");
 }

@@ -1,6 +1,7 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
 import { always, atStart, byId, cursor, isDrawerOpen } from "./dom.js";
 import { headers, poll, reached, signedOut, swap } from "./requests.js";
+import { gettext } from "./texts.js";
 import { leave } from "./unsent.js";
 
 const EVERY = 5000; // ms between two polls
@@ -10,18 +11,24 @@ const SIGN_IN = 4401;
 const GONE = 4404;
 const RESTARTS = 1012;
 const STATES = {
-  live: ["Live", "live", "Updates arrive as they happen"],
-  polling: ["Checking every 5 s", "poll", "Live updates dropped. Checking every 5 seconds."],
-  restarting: ["Planside is restarting", "poll", "Planside said that it restarts"],
-  offline: ["Offline", "off", "No connection"],
-  gone: ["Deleted", "off", "This conversation was deleted"],
+  live: [gettext("Live"), "live", gettext("Updates arrive as they happen")],
+  polling: [gettext("Checking every 5 s"), "poll", gettext("Live updates dropped. Checking every 5 seconds.")],
+  restarting: [gettext("Planside is restarting"), "poll", gettext("Planside said that it restarts")],
+  offline: [gettext("Offline"), "off", gettext("No connection")],
+  gone: [gettext("Deleted"), "off", gettext("This conversation was deleted")],
 };
 const NOTES = {
   live: "",
-  polling: ["Live updates dropped. Checking every 5 seconds until they are back.", "Reconnect"],
-  restarting: ["This page comes back by itself. What you type stays here.", "Try now"],
-  offline: ["What you type stays here. What is shown is as it was.", "Try now"],
-  gone: ["This conversation was deleted. What is shown is all that is left of it.", "Leave"],
+  polling: [
+    gettext("Live updates dropped. Checking every 5 seconds until they are back."),
+    gettext("Reconnect"),
+  ],
+  restarting: [gettext("This page comes back by itself. What you type stays here."), gettext("Try now")],
+  offline: [gettext("What you type stays here. What is shown is as it was."), gettext("Try now")],
+  gone: [
+    gettext("This conversation was deleted. What is shown is all that is left of it."),
+    gettext("Leave"),
+  ],
 };
 
 const TONES = { live: "", polling: "waiting", restarting: "waiting", offline: "failed", gone: "failed" };
@@ -160,7 +167,7 @@ function note(state) {
   const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
   line.dataset.kind = state === "offline" ? "error" : "";
   line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
-  line.querySelector("b").textContent = lead(state);
+  line.querySelector("b").textContent = `${lead(state)} `;
   line.querySelector("span span").textContent = words;
   line.querySelector("button").textContent = action;
   line.querySelector("button").addEventListener("click", reconnect);
@@ -168,9 +175,9 @@ function note(state) {
 }
 
 function lead(state) {
-  if (state === "restarting") return "Planside is restarting. ";
+  if (state === "restarting") return gettext("Planside is restarting.");
   if (state !== "offline") return "";
-  return navigator.onLine ? "Planside does not answer. " : "You are offline. ";
+  return navigator.onLine ? gettext("Planside does not answer.") : gettext("You are offline.");
 }
 
 // Polls

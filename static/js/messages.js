@@ -2,9 +2,11 @@
 import { always, atStart, byId, on } from "./dom.js";
 import { fetched, send, show } from "./requests.js";
 import { openerOf } from "./popovers.js";
+import { gettext, ngettext } from "./texts.js";
 
-const BUSY = "Stop the reply first.";
-const FIXED = "A plan that came out of this was approved: what led to it stays as it is.";
+const BUSY = gettext("Stop the reply first.");
+const FIXED = gettext("A plan that came out of this was approved: what led to it stays as it is.");
+const NOT_SHOWN = gettext("The message you were editing is not shown any more. Your text is kept with it.");
 
 // What cannot be done now keeps its place, and says why
 
@@ -74,7 +76,7 @@ always(() => {
   if (!editing || put()) return;
   texts.set(editing.id, editing.form.elements.text.value);
   editing = null;
-  byId("say-alert").textContent = "The message you were editing is not shown any more. Your text is kept with it.";
+  byId("say-alert").textContent = NOT_SHOWN;
 });
 
 document.addEventListener("focusin", ({ target }) => {
@@ -92,13 +94,19 @@ function close() {
 
 /** What becomes of what is there. */
 function setNote() {
+  editing.form.querySelector("#message-editor-note").textContent = noteNow();
+}
+
+function noteNow() {
+  if (/^\s*\/plan(\s|$)/i.test(editing.form.elements.text.value)) return gettext("Makes a new plan.");
   const files = byId(editing.id).closest(".turn[id]").querySelectorAll("[data-changed]");
-  const count = new Set([...files].map((call) => call.dataset.changed)).size;
-  const words = count
-    ? `The reply below stays, and so ${count === 1 ? "does the file" : `do the ${count} files`} it changed.`
-    : "The reply below stays and becomes one of several.";
-  const isPlan = /^\s*\/plan(\s|$)/i.test(editing.form.elements.text.value);
-  editing.form.querySelector("#message-editor-note").textContent = isPlan ? "Makes a new plan." : words;
+  const n = new Set([...files].map((call) => call.dataset.changed)).size;
+  if (!n) return gettext("The reply below stays and becomes one of several.");
+  return ngettext(
+    "The reply below stays, and so does the file it changed.",
+    "The reply below stays, and so do the {n} files it changed.",
+    { n },
+  );
 }
 
 on("input", "#message-editor", () => setNote());

@@ -3,6 +3,7 @@ import { always, atStart, byId, on } from "./dom.js";
 import { askAgain } from "./messages.js";
 import { openAt, openerOf } from "./popovers.js";
 import { headers, send, show, swap } from "./requests.js";
+import { gettext } from "./texts.js";
 
 const PAUSE = 120; // ms after the last key
 const picker = byId("model-picker");
@@ -91,7 +92,8 @@ export async function choose({ model, name }) {
   if (address) return askAgain(address, model);
   const answer = await send(place.chooses, { model });
   await show(answer);
-  if (answer.ok && byId("status")) byId("status").textContent = `${name} answers from now on.`;
+  const said = gettext("{name} answers from now on.", { name });
+  if (answer.ok && byId("status")) byId("status").textContent = said;
   else if (answer.error) alertHere().textContent = answer.error;
 }
 
@@ -101,5 +103,5 @@ const alertHere = () => byId("say-alert") ?? byId(`${openerOf(picker).closest("a
 
 always(() => {
   const name = byId("model")?.querySelector(".truncate").textContent;
-  if (name) byId("menu-model").querySelector("span").textContent = `Model: ${name}`;
+  if (name) byId("menu-model").querySelector("span").textContent = gettext("Model: {name}", { name });
 });

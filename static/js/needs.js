@@ -2,6 +2,7 @@
 // and the page that lists it. One tab of a browser asks the server; the others hear of it.
 import { always, atStart, byId, on, person } from "./dom.js";
 import { headers, signedOut, swap } from "./requests.js";
+import { gettext } from "./texts.js";
 
 const EVERY = 2000; // ms
 const channel = new BroadcastChannel("planside-needs");
@@ -69,11 +70,11 @@ async function show(text) {
   await swap(text);
   for (const [id, texts] of typed) {
     const line = byId(id);
-    const words = texts.filter(Boolean).join(" ");
-    if (!words || !line?.matches("[data-need-settled]")) continue;
+    const text = texts.filter(Boolean).join(" ");
+    if (!text || !line?.matches("[data-need-settled]")) continue;
     const kept = document.createElement("p");
     kept.className = "muted";
-    kept.textContent = `Not sent: ${words}`;
+    kept.textContent = gettext("Not sent: {text}", { text });
     line.append(kept);
   }
 }

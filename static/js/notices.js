@@ -1,6 +1,7 @@
 // Notifications of the browser: while no tab of Planside is in view, once for each thing.
 import { always, atStart, byId, on, person } from "./dom.js";
 import { headers } from "./requests.js";
+import { gettext } from "./texts.js";
 
 const LONG = 60_000; // ms that a plan runs before it is worth asking
 const ASKED = `planside-asked-${person()}`;
@@ -104,7 +105,8 @@ on("click", "[data-ask-permission]", async () => {
 });
 on("click", "[data-not-now]", dismiss);
 on("click", "[data-send-test]", () => {
-  show({ key: "test", title: "Planside", body: "Notifications arrive here.", address: location.pathname });
+  const body = gettext("Notifications arrive here.");
+  show({ key: "test", title: "Planside", body, address: location.pathname });
 });
 
 function dismiss() {

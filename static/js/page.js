@@ -1,5 +1,6 @@
 // Small things: dialogs, copying, the list of conversations, the settings' cards, the tab's title.
 import { always, byId, on } from "./dom.js";
+import { gettext } from "./texts.js";
 
 // Dialogs
 
@@ -32,7 +33,8 @@ function refresh(dialog) {
   if (openers.some((button) => button.dataset.to === asked.get(dialog))) return sayWhatStops(dialog);
   const typed = [...dialog.querySelectorAll("textarea, input:not([type=hidden])")].some((field) => field.value.trim());
   if (!typed) return dialog.close();
-  dialog.querySelector("[role=alert]").textContent = "The plan has gone on meanwhile. Your text is kept.";
+  const sentence = gettext("The plan has gone on meanwhile. Your text is kept.");
+  dialog.querySelector("[role=alert]").textContent = sentence;
 }
 // Done, the menu is in the way.
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
@@ -47,7 +49,8 @@ always(() => {
   const dialog = byId("rename-dialog");
   if (!dialog?.open || dialog.dataset.title === titleNow()) return;
   dialog.dataset.title = titleNow();
-  dialog.querySelector("[role=alert]").textContent = `It is called “${titleNow()}” now. Your text is kept.`;
+  const sentence = gettext("It is called “{title}” now. Your text is kept.", { title: titleNow() });
+  dialog.querySelector("[role=alert]").textContent = sentence;
 });
 
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());
@@ -72,19 +75,37 @@ function sayWhatStops(dialog) {
   const rows = [...document.querySelectorAll("#subtasks > li[data-key]")];
   const now = rows.findIndex((row) => ["in_progress", "todo"].includes(row.dataset.state)) + 1;
   const stop = dialog.querySelector("[data-stop-words]");
-  if (stop && now) {
-    const rest = now === rows.length ? "" : ` and ${restOf(now + 1, rows.length)} will not run`;
-    stop.textContent =
-      `Subtask ${now} ends where it is${rest}. Files already written stay. ` +
-      `You can start again from subtask ${now}.`;
-  }
+  if (stop && now) stop.textContent = stopWords(now, rows.length);
   const cancel = dialog.querySelector("[data-cancel-words]");
   if (cancel) {
     const began = byId("plan").dataset.approvedVersion;
     cancel.textContent = began
-      ? "What is done stays done, and files already written stay. The rest will not run."
-      : "Nothing has run. The proposal stays in the conversation, marked cancelled.";
+      ? gettext("What is done stays done, and files already written stay. The rest will not run.")
+      : gettext("Nothing has run. The proposal stays in the conversation, marked cancelled.");
   }
+}
+
+/** By how many subtasks stand behind the one that runs. */
+function stopWords(now, last) {
+  const next = now + 1;
+  if (now === last) {
+    return gettext(
+      "Subtask {now} ends where it is. Files already written stay. You can start again from subtask {now}.",
+      { now },
+    );
+  }
+  if (next === last) {
+    return gettext(
+      "Subtask {now} ends where it is and {next} will not run. Files already written stay. " +
+        "You can start again from subtask {now}.",
+      { now, next },
+    );
+  }
+  return gettext(
+    "Subtask {now} ends where it is and {next} to {last} will not run. Files already written stay. " +
+      "You can start again from subtask {now}.",
+    { now, next, last },
+  );
 }
 
 /** One dialog asks about many subtasks: the button says about which, and where the answer goes. */
@@ -95,8 +116,6 @@ function pointDialogAt(dialog, { to, about }) {
   form.setAttribute("hx-post", to);
   dialog.querySelector("h2").textContent = about;
 }
-
-const restOf = (first, last) => (first === last ? String(first) : `${first} to ${last}`);
 
 // What can be undone stays until something else is done, or for ten seconds without the reader on it
 
@@ -154,22 +173,25 @@ on("click", "[data-copy-link]", async (button) => {
   sayCopied(button);
 });
 
+/** What stood on a button that says for a while that it has copied. */
+const uncopied = new WeakMap();
+
 function sayCopied(button) {
-  button.dataset.icon ??= button.querySelector("use").getAttribute("href");
-  const words = button.querySelector("span")?.textContent;
-  if (words !== "Copied") button.dataset.words = words ?? "";
-  showCopied(button, "#i-check", "Copied");
-  byId("copied").textContent = "Copied";
+  const [icon, words] = [button.querySelector("use").getAttribute("href"), button.querySelector("span")?.textContent];
+  if (!uncopied.has(button)) uncopied.set(button, { icon, words });
+  showCopied(button, { icon: "#i-check", words: gettext("Copied") });
+  byId("copied").textContent = gettext("Copied");
   setTimeout(() => {
-    showCopied(button, button.dataset.icon, button.dataset.words);
+    if (uncopied.has(button)) showCopied(button, uncopied.get(button));
+    uncopied.delete(button);
     byId("copied").textContent = "";
   }, 2000);
 }
 
-function showCopied(button, icon, word) {
+function showCopied(button, { icon, words }) {
   button.querySelector("use").setAttribute("href", icon);
-  const words = button.querySelector("span");
-  if (words) words.textContent = word;
+  const span = button.querySelector("span");
+  if (span) span.textContent = words;
 }
 
 document.addEventListener("keydown", (event) => {

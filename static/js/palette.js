@@ -2,6 +2,7 @@
 // it finds; a message that is on this page is gone to, anything else is opened.
 import { atStart, byId, on } from "./dom.js";
 import { signedOut, swap } from "./requests.js";
+import { gettext } from "./texts.js";
 
 const PAUSE = 120; // ms after the last key
 const SLOW = 400; // ms after which it is said that the answer has not come
@@ -44,12 +45,12 @@ async function draw() {
   const here = byId("app")?.dataset.conversation ?? "";
   const sought = field.value;
   const query = new URLSearchParams({ q: sought, only, here });
-  const slow = setTimeout(() => say("Still looking"), SLOW);
+  const slow = setTimeout(() => say(gettext("Still looking")), SLOW);
   const response = await fetch(`${palette.dataset.url}?${query}`).catch(() => null);
   const text = response?.ok ? await response.text() : "";
   clearTimeout(slow);
   if (number !== asked || !palette.open || (response && signedOut(response))) return;
-  if (!text) return say("The search did not get through. Check the connection.");
+  if (!text) return say(gettext("The search did not get through. Check the connection."));
   const before = isMoved && selected() ? keyOf(selected()) : "";
   await swap(text);
   isBehind = false;

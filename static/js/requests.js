@@ -3,13 +3,14 @@
 // once, where it happened, and what was typed stays.
 import { byId, csrf, cursor } from "./dom.js";
 import { inTurn } from "./queue.js";
+import { gettext } from "./texts.js";
 import { leave } from "./unsent.js";
 
-export const LOST = "That did not get through. Check the connection and try again.";
-const BROKE = "Something broke inside Planside. Nothing was changed.";
-export const AWAY = "The database does not answer at the moment. Try again in a few seconds.";
-const GONE = "That is gone. Nothing was changed; load the page again.";
-const FULL = "The server’s disk is full. Nothing was changed; make room and try again.";
+export const LOST = gettext("That did not get through. Check the connection and try again.");
+const BROKE = gettext("Something broke inside Planside. Nothing was changed.");
+export const AWAY = gettext("The database does not answer at the moment. Try again in a few seconds.");
+const GONE = gettext("That is gone. Nothing was changed; load the page again.");
+const FULL = gettext("The server’s disk is full. Nothing was changed; make room and try again.");
 const LATE = 1000; // ms after which what a socket has not brought is fetched
 const PATIENCE = 20_000; // ms for the answer of a poll
 
@@ -26,12 +27,12 @@ const made = new Map();
 export function follow({ plan, version }) {
   const now = byId("plan").dataset;
   if (now.planId === plan && Number(now.version) === Number(version) + 1) {
-    made.set(`${plan} v${version}`, now.version);
+    made.set(`${plan}/${version}`, now.version);
   }
 }
 
 function upToDate(request) {
-  const next = () => made.get(`${request.body?.get("plan")} v${request.body?.get("version")}`);
+  const next = () => made.get(`${request.body?.get("plan")}/${request.body?.get("version")}`);
   while (next()) request.body.set("version", next());
   return request;
 }

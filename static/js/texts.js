@@ -1,6 +1,21 @@
 // What the scripts say, in the language of the page. Another language than English brings its catalog
 // before them (console/language.py: script_texts).
 
+const lang = document.documentElement.lang;
+
+/** For Intl: the language of the page, as the browser's owner has it (en-GB writes 3 Nov, en Nov 3). */
+export const locale = navigator.languages.find((each) => family(each) === family(lang)) ?? lang;
+
+/** Language and script; nothing where the browser names something that is no language. */
+function family(tag) {
+  try {
+    const { language, script } = new Intl.Locale(tag).maximize();
+    return `${language}-${script}`;
+  } catch {
+    return "";
+  }
+}
+
 /** The text in the page's language, with `values` at their {names}. */
 export function gettext(text, values = {}) {
   return filled(globalThis.django?.gettext(text) ?? text, values);
@@ -15,3 +30,8 @@ export function ngettext(one, several, values) {
 function filled(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
+
+const list = new Intl.ListFormat(locale);
+
+/** a, b and c. */
+export const listed = (words) => list.format(words);

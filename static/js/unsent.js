@@ -2,9 +2,10 @@
 // sent yet are kept in this tab, for the same person alone, and stand in their fields again when that
 // person is back. A form with autocomplete="off" may hold a key: it is left out.
 import { atStart, byId, person } from "./dom.js";
+import { gettext } from "./texts.js";
 
 const KEY = "planside-unsent";
-const KEPT = "The page had to be loaded again. What you typed is here, and not sent yet.";
+const KEPT = gettext("The page had to be loaded again. What you typed is here, and not sent yet.");
 const TEXT = "textarea, input:is(:not([type]), [type=text], [type=url], [type=number])";
 const LEFT_OUT = ["password", "file", "submit", "button"];
 
