@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.chains.store import chain_ids
@@ -13,7 +14,7 @@ from agents.config.store import AgentRecord, is_admins, set_key
 from agents.errors import Invalid, Stale
 from console.agent_settings import SETTINGS, Choices, Setting
 
-CHANGED = "agent.json changed on disk."
+CHANGED = gettext_lazy("agent.json changed on disk.")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def save_field(agent_id: str, key: str, text: str, was: str | None) -> str:
     Stale where the key is not as the person saw it (`was`; None for whatever it is) any more.
     """
     if key not in SETTINGS:
-        raise Invalid("There is no such field.")
+        raise Invalid(gettext("There is no such field."))
     setting = SETTINGS[key]
     value = setting.read(text)
     before: list[JsonValue] = []
@@ -62,7 +63,7 @@ def save_field(agent_id: str, key: str, text: str, was: str | None) -> str:
         now = setting.value_in(record.file)
         before.append(now)
         if was is not None and now != value and digest_of(now) != was:
-            raise Stale(CHANGED)
+            raise Stale(str(CHANGED))
 
     after = set_key(agent_id, key, value, seen)
     is_same = digest_of(before[0]) == digest_of(setting.value_in(after.file))

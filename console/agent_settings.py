@@ -7,16 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.functional import Promise
 from django.utils.text import slugify
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.config.schema import AgentFile
 from agents.errors import Invalid
-from console.form_parsing import lines, pairs
+from console.form_parsing import OF_FIELD, lines, pairs
 
 Read = Callable[[str], JsonValue]
 Show = Callable[[JsonValue], str]
-Choices = tuple[tuple[str, str], ...]
+Words = str | Promise
+Choices = tuple[tuple[str, Words], ...]
 
 NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
 ESCAPED = re.compile(r"\\[\\n]")
@@ -46,7 +49,7 @@ def numeric(text: str) -> float | None:
     if not text.strip():
         return None
     if not NUMBER.fullmatch(text.strip()):
-        raise Invalid("This has to be a number, such as 12 or 0.5.")
+        raise Invalid(gettext("This has to be a number, such as 12 or 0.5."))
     number = float(text.replace(",", ""))
     return int(number) if number.is_integer() else number
 
@@ -54,7 +57,7 @@ def numeric(text: str) -> float | None:
 def needed(text: str) -> JsonValue:
     number = numeric(text)
     if number is None:
-        raise Invalid("This has to be a number.")
+        raise Invalid(gettext("This has to be a number."))
     return number
 
 
@@ -85,7 +88,7 @@ def show_list(value: JsonValue) -> str:
 
 def named(text: str) -> JsonValue:
     """name = text, one a line; a line break within a text is written \\n."""
-    found = pairs(text, "=", "this field")
+    found = pairs(text, "=", str(OF_FIELD))
     return {name: ESCAPED.sub(lambda e: UNESCAPED[e[0]], each) for name, each in found.items()}
 
 
@@ -104,15 +107,15 @@ class Setting:
     """
 
     key: str
-    label: str
-    said: str
-    emptied: str = ""
+    label: Words
+    said: Words
+    emptied: Words = ""
     kind: Literal["line", "number", "text", "choice", "list", "switch"] = "line"
     read: Read = one_line
     show: Show = show
     choices: Choices = ()
-    hint: str = ""
-    placeholder: str = ""
+    hint: Words = ""
+    placeholder: Words = ""
     rows: int = 1
     is_code: bool = False
     is_servers: bool = False
@@ -137,25 +140,30 @@ class Setting:
         """What is said once it is saved."""
         shown = self.show(self.value_in(file))
         words = dict(self.choices).get(shown, shown)
-        return self.said.format(words) if shown or not self.emptied else self.emptied
+        if self.emptied and not shown:
+            return str(self.emptied)
+        return str(self.said).format(words)
+
+
+NO_LIMIT = gettext_lazy("No limit")
 
 
 def slug_of(key: str) -> str:
     return slugify(key.replace(".", "-").replace("_", "-"))
 
 
-def text(key: str, label: str, said: str, emptied: str, **more: object) -> Setting:
+def text(key: str, label: Words, said: Words, emptied: Words, **more: object) -> Setting:
     """A field of several lines."""
     values: dict[str, object] = {"kind": "text", "read": whole_text, **more}
     return Setting(key, label, said, emptied, **values)  # type: ignore[arg-type]
 
 
-def choice(key: str, label: str, said: str, choices: Choices, hint: str) -> Setting:
+def choice(key: str, label: Words, said: Words, choices: Choices, hint: Words) -> Setting:
     return Setting(key, label, said, kind="choice", choices=choices, hint=hint)
 
 
-def switch(key: str, label: str, said: str, hint: str) -> Setting:
-    shown: Choices = (("on", "on"), ("", "off"))
+def switch(key: str, label: Words, said: Words, hint: Words) -> Setting:
+    shown: Choices = (("on", gettext_lazy("on")), ("", gettext_lazy("off")))
     return Setting(
         key,
         label,
@@ -168,157 +176,202 @@ def switch(key: str, label: str, said: str, hint: str) -> Setting:
     )
 
 
-def chain(role: str, label: str, said: str) -> Setting:
+def chain(role: str, label: Words, said: Words) -> Setting:
     return Setting(f"chains.{role}", label, said, kind="list")
 
 
-def number(key: str, label: str, said: str) -> Setting:
+def number(key: str, label: Words, said: Words) -> Setting:
     """One that has to be there."""
     return Setting(key, label, said, kind="number", read=needed)
 
 
-def limit(key: str, label: str, said: str, emptied: str, placeholder: str = "No limit") -> Setting:
+def limit(
+    key: str,
+    label: Words,
+    said: Words,
+    emptied: Words,
+    placeholder: Words = NO_LIMIT,
+) -> Setting:
     """A number that may be left out."""
     return Setting(key, label, said, emptied, "number", numeric, placeholder=placeholder)
 
 
-CONFIRM = (("always", "Every version"), ("create", "Not the agent’s"), ("never", "First only"))
+CONFIRM = (
+    ("always", gettext_lazy("Every version")),
+    ("create", gettext_lazy("Not the agent’s")),
+    ("never", gettext_lazy("First only")),
+)
 CONTEXT = (
-    ("auto", "Automatic"),
-    ("full", "Whole"),
-    ("reference", "By name"),
-    ("template", "As written"),
+    ("auto", gettext_lazy("Automatic")),
+    ("full", gettext_lazy("Whole")),
+    ("reference", gettext_lazy("By name")),
+    ("template", gettext_lazy("As written")),
 )
 
 ALL = [
-    Setting("name", "Name", "The name is {}."),
-    Setting("description", "Description", "The description is changed.", "No description."),
+    Setting("name", gettext_lazy("Name"), gettext_lazy("The name is {}.")),
+    Setting(
+        "description",
+        gettext_lazy("Description"),
+        gettext_lazy("The description is changed."),
+        gettext_lazy("No description."),
+    ),
     text(
-        "instructions", "Instructions", "The instructions are changed.", "No instructions.", rows=9
+        "instructions",
+        gettext_lazy("Instructions"),
+        gettext_lazy("The instructions are changed."),
+        gettext_lazy("No instructions."),
+        rows=9,
     ),
     limit(
         "temperature",
-        "Temperature",
-        "Temperature is {}.",
-        "Temperature is the model’s own.",
-        "0 to 2",
+        gettext_lazy("Temperature"),
+        gettext_lazy("Temperature is {}."),
+        gettext_lazy("Temperature is the model’s own."),
+        gettext_lazy("0 to 2"),
     ),
     limit(
         "context_window",
-        "Tokens it holds",
-        "Context is {} tokens.",
-        "Context is the model’s own.",
-        "The model’s own",
+        gettext_lazy("Tokens it holds"),
+        gettext_lazy("Context is {} tokens."),
+        gettext_lazy("Context is the model’s own."),
+        gettext_lazy("The model’s own"),
     ),
-    switch("plan.enforce", "Plan first on every task", "Plan first is {}.", "Not only on /plan."),
+    switch(
+        "plan.enforce",
+        gettext_lazy("Plan first on every task"),
+        gettext_lazy("Plan first is {}."),
+        gettext_lazy("Not only on /plan."),
+    ),
     choice(
         "plan.confirm",
-        "Ask for your yes",
-        "Your yes is asked for: {}.",
+        gettext_lazy("Ask for your yes"),
+        gettext_lazy("Your yes is asked for: {}."),
         CONFIRM,
-        "The first version always needs it.",
+        gettext_lazy("The first version always needs it."),
     ),
-    number("plan.max_attempts", "Attempts", "Attempts are {}."),
+    number("plan.max_attempts", gettext_lazy("Attempts"), gettext_lazy("Attempts are {}.")),
     Setting(
         "plan.attempt_timeout_s",
-        "Minutes an attempt",
-        "An attempt may take {} minutes.",
+        gettext_lazy("Minutes an attempt"),
+        gettext_lazy("An attempt may take {} minutes."),
         kind="number",
         read=minutes_needed,
         show=show_minutes,
     ),
     text(
         "plan.template",
-        "Template, the format that a new plan follows",
-        "The template is changed.",
-        "No template.",
+        gettext_lazy("Template, the format that a new plan follows"),
+        gettext_lazy("The template is changed."),
+        gettext_lazy("No template."),
         rows=3,
-        placeholder="## Goal",
+        placeholder=gettext_lazy("## Goal"),
     ),
     choice(
         "plan.context",
-        "The plan in the prompt",
-        "The plan in the prompt: {}.",
+        gettext_lazy("The plan in the prompt"),
+        gettext_lazy("The plan in the prompt: {}."),
         CONTEXT,
-        "How much the agent reads of it at each step.",
+        gettext_lazy("How much the agent reads of it at each step."),
     ),
     text(
         "plan.context_template",
-        "As written, with {{.title}}, {{.version}}, {{.goal}}, {{.content}}, {{.checklist}} and "
-        "{{.expected_outcome}}",
-        "What is written in the prompt is changed.",
-        "Nothing is written in the prompt.",
+        gettext_lazy(
+            "As written, with {{.title}}, {{.version}}, {{.goal}}, {{.content}}, {{.checklist}} "
+            "and {{.expected_outcome}}"
+        ),
+        gettext_lazy("What is written in the prompt is changed."),
+        gettext_lazy("Nothing is written in the prompt."),
         rows=2,
     ),
-    number("plan.priority", "Priority in the prompt, 0 to 100", "The plan’s priority is {}."),
+    number(
+        "plan.priority",
+        gettext_lazy("Priority in the prompt, 0 to 100"),
+        gettext_lazy("The plan’s priority is {}."),
+    ),
     switch(
         "plan.inherit",
-        "Agents it calls may plan too",
-        "Plans of agents it calls: {}.",
-        "Such a plan counts for that piece of work alone.",
+        gettext_lazy("Agents it calls may plan too"),
+        gettext_lazy("Plans of agents it calls: {}."),
+        gettext_lazy("Such a plan counts for that piece of work alone."),
     ),
     choice(
         "plan.tools",
-        "Plan tools in chat",
-        "Plan tools in chat: {}.",
-        (("all", "All"), ("read", "Reading alone")),
-        "With reading alone a chat has get_plan and nothing else.",
+        gettext_lazy("Plan tools in chat"),
+        gettext_lazy("Plan tools in chat: {}."),
+        (("all", gettext_lazy("All")), ("read", gettext_lazy("Reading alone"))),
+        gettext_lazy("With reading alone a chat has get_plan and nothing else."),
     ),
-    limit("budget.tokens", "Tokens", "Tokens are {}.", "Tokens have no limit."),
-    limit("budget.cost_usd", "US dollars", "US dollars are {}.", "US dollars have no limit."),
+    limit(
+        "budget.tokens",
+        gettext_lazy("Tokens"),
+        gettext_lazy("Tokens are {}."),
+        gettext_lazy("Tokens have no limit."),
+    ),
+    limit(
+        "budget.cost_usd",
+        gettext_lazy("US dollars"),
+        gettext_lazy("US dollars are {}."),
+        gettext_lazy("US dollars have no limit."),
+    ),
     Setting(
         "budget.seconds",
-        "Minutes",
-        "Minutes are {}.",
-        "Minutes have no limit.",
+        gettext_lazy("Minutes"),
+        gettext_lazy("Minutes are {}."),
+        gettext_lazy("Minutes have no limit."),
         "number",
         minutes,
         show_minutes,
-        placeholder="No limit",
+        placeholder=NO_LIMIT,
     ),
-    limit("budget.model_calls", "Model calls", "Model calls are {}.", "Model calls have no limit."),
-    chain("chat", "Chat", "It talks by {}."),
-    chain("planner", "Planner", "It plans by {}."),
-    chain("executor", "Executor", "It carries subtasks out by {}."),
+    limit(
+        "budget.model_calls",
+        gettext_lazy("Model calls"),
+        gettext_lazy("Model calls are {}."),
+        gettext_lazy("Model calls have no limit."),
+    ),
+    chain("chat", gettext_lazy("Chat"), gettext_lazy("It talks by {}.")),
+    chain("planner", gettext_lazy("Planner"), gettext_lazy("It plans by {}.")),
+    chain("executor", gettext_lazy("Executor"), gettext_lazy("It carries subtasks out by {}.")),
     Setting(
         "workspace",
-        "Folder of this server that it works in",
-        "The workspace is {}.",
-        "The workspace is its own files.",
+        gettext_lazy("Folder of this server that it works in"),
+        gettext_lazy("The workspace is {}."),
+        gettext_lazy("The workspace is its own files."),
         read=lambda typed: typed.strip() or None,
-        placeholder="Its own files",
+        placeholder=gettext_lazy("Its own files"),
         is_code=True,
         is_servers=True,
     ),
     text(
         "fetch_hosts",
-        "Private hosts that it may fetch from, one a line",
-        "The private hosts are changed.",
-        "No private hosts.",
+        gettext_lazy("Private hosts that it may fetch from, one a line"),
+        gettext_lazy("The private hosts are changed."),
+        gettext_lazy("No private hosts."),
         read=listed,
         show=show_list,
-        placeholder="None",
+        placeholder=gettext_lazy("None"),
         is_code=True,
         is_servers=True,
     ),
     text(
         "vars",
-        "Variables of its chains, one a line as name = text",
-        "The variables are changed.",
-        "No variables.",
+        gettext_lazy("Variables of its chains, one a line as name = text"),
+        gettext_lazy("The variables are changed."),
+        gettext_lazy("No variables."),
         read=named,
         show=show_named,
-        placeholder="None",
+        placeholder=gettext_lazy("None"),
         is_code=True,
     ),
     text(
         "tool_descriptions",
-        "What the model reads of a tool instead, one a line as name = text",
-        "The descriptions of tools are changed.",
-        "The tools describe themselves.",
+        gettext_lazy("What the model reads of a tool instead, one a line as name = text"),
+        gettext_lazy("The descriptions of tools are changed."),
+        gettext_lazy("The tools describe themselves."),
         read=named,
         show=show_named,
-        placeholder="None",
+        placeholder=gettext_lazy("None"),
         is_code=True,
     ),
 ]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.utils.dateparse import parse_datetime
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from pydantic import JsonValue
 
 from agents.config.ownership import owner_of
@@ -24,6 +26,7 @@ from agents.tools.integrations.actions import BUILT_IN, list_sources
 from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
 from console.call_display import CallDrawing, draw_call
+from console.language import grouped, listed
 
 # Shell and network are off until somebody grants them; writing asks.
 DEFAULT_GRANTS = {
@@ -35,21 +38,25 @@ DEFAULT_GRANTS = {
 }
 
 DESCRIPTIONS = {
-    "list_files": "See which files are in its workspace",
-    "read_file": "Read files in its workspace",
-    "search_files": "Search what files say",
-    "write_file": "Create and overwrite files",
-    "edit_file": "Change parts of files",
-    "shell": "Run any command on this computer, with Planside's rights",
-    "fetch_url": "Fetch public web pages",
-    "*": "Every tool that is not named here",
-    "local_fs": "All file tools that are not named here",
-    "local_shell": "Run any command on this computer, with Planside's rights",
+    "list_files": gettext_lazy("See which files are in its workspace"),
+    "read_file": gettext_lazy("Read files in its workspace"),
+    "search_files": gettext_lazy("Search what files say"),
+    "write_file": gettext_lazy("Create and overwrite files"),
+    "edit_file": gettext_lazy("Change parts of files"),
+    "shell": gettext_lazy("Run any command on this computer, with Planside's rights"),
+    "fetch_url": gettext_lazy("Fetch public web pages"),
+    "*": gettext_lazy("Every tool that is not named here"),
+    "local_fs": gettext_lazy("All file tools that are not named here"),
+    "local_shell": gettext_lazy("Run any command on this computer, with Planside's rights"),
 }
 # To allow these is to let the agent act on the world unseen: the card says so.
 RISKY = {"write_file", "edit_file", "local_fs", "shell", "local_shell", "fetch_url", "*"}
 
-CHOICES = [("allow", "Allow"), ("ask", "Ask"), ("off", "Off")]
+CHOICES: list[tuple[str, str | Promise]] = [
+    ("allow", gettext_lazy("Allow")),
+    ("ask", gettext_lazy("Ask")),
+    ("off", gettext_lazy("Off")),
+]
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,9 @@ class GrantRow:
         return self.name.partition(BETWEEN)[2] if self.is_operation else self.name
 
     @property
-    def choices(self) -> list[tuple[str, str]]:
+    def choices(self) -> list[tuple[str, str | Promise]]:
         """Value and words of each radio."""
-        return [("as-above", "As above"), *CHOICES] if self.is_operation else CHOICES
+        return [("as-above", gettext("As above")), *CHOICES] if self.is_operation else CHOICES
 
     @property
     def chosen(self) -> str:
@@ -103,32 +110,53 @@ def grant_rows(agent: AgentRecord) -> list[GrantRow]:
     except Refused:  # without a workspace there are no tools, but the rows say what is missing
         names = [*DEFAULT_GRANTS, "shell", "fetch_url"]
     names = [name for name in names if name != "shell" or is_admins(agent.id)]
-    rows = [grant_row(agent, name, DESCRIPTIONS.get(name, "")) for name in names]
+    rows = [grant_row(agent, name, str(DESCRIPTIONS.get(name, ""))) for name in names]
     for source in list_sources():
         count = len(allowed_tools(source))
-        where = redacted_url(source.url) if source.url else "an MCP server on this computer"
-        does = f"{count:,} {'operation' if count == 1 else 'operations'} of {where}"
-        rows.append(grant_row(agent, source.name, does, source.name))
-    listed = {row.name for row in rows}
+        rows.append(grant_row(agent, source.name, operations_in_words(source, count), source.name))
+    shown = {row.name for row in rows}
     sources = {row.source for row in rows if row.source}
     for name in agent.file.tools:
         source_name, between, _ = name.partition(BETWEEN)
         # Operations stand under their service; plan tools that cannot be off are no choice.
         is_no_choice = name == PLAN or name in NEVER_OFF or (between and source_name in sources)
-        if name not in listed and not is_no_choice:
+        if name not in shown and not is_no_choice:
             rows.append(grant_row(agent, name, description_of(agent, name)))
     return rows
 
 
+def operations_in_words(source: ToolSource, count: int) -> str:
+    if not source.url:
+        words = ngettext(
+            "{n} operation of an MCP server on this computer",
+            "{n} operations of an MCP server on this computer",
+            count,
+        )
+        return words.format(n=grouped(count))
+    return operations_at(redacted_url(source.url), count)
+
+
+def operations_at(place: str, count: int) -> str:
+    words = ngettext("{n} operation of {place}", "{n} operations of {place}", count)
+    return words.format(n=grouped(count), place=place)
+
+
 def note_on_large_offers(agent: AgentRecord) -> str:
     """Which operations a model finds by searching alone, if there are any."""
-    if is_off(agent, SEARCH_TOOLS):
-        way = f"and {SEARCH_TOOLS} is off: it cannot call them."
-    else:
-        way = f"so it finds them with {SEARCH_TOOLS}."
     counts = left_out(permissions.of_agent(agent)).items()
-    named = [f"{count:,} operations of {source}" for source, count in counts]
-    return f"{' and '.join(named)}: more than a model is offered at once, {way}" if named else ""
+    if not counts:
+        return ""
+    if is_off(agent, SEARCH_TOOLS):
+        note = gettext(
+            "{operations}: more than a model is offered at once, and {tool} is off: "
+            "it cannot call them."
+        )
+    else:
+        note = gettext(
+            "{operations}: more than a model is offered at once, so it finds them with {tool}."
+        )
+    named = listed([operations_at(source, count) for source, count in counts])
+    return note.format(operations=named, tool=SEARCH_TOOLS)
 
 
 def operations_of(agent: AgentRecord, source: ToolSource) -> list[GrantRow]:
@@ -156,12 +184,12 @@ def description_of(agent: AgentRecord, name: str) -> str:
         # than was typed.
         owner, other = owner_of(agent.id), name.removeprefix(RUN_AGENT)
         names = {each.id: each.file.name for each in list_agents() if owner_of(each.id) == owner}
-        return f"Hand work to {names.get(other, other)}"
+        return gettext("Hand work to {agent}").format(agent=names.get(other, other))
     if name in ("shell", "local_shell") and not is_admins(agent.id):
-        return "Not offered: only an admin's agent may run commands on the server"
+        return gettext("Not offered: only an admin's agent may run commands on the server")
     if name in DESCRIPTIONS:
-        return DESCRIPTIONS[name]
-    return "A tool of plans" if name in BUILT_IN else "There is no such tool now"
+        return str(DESCRIPTIONS[name])
+    return gettext("A tool of plans") if name in BUILT_IN else gettext("There is no such tool now")
 
 
 def always_allowed(agent: AgentRecord, tools: Mapping[str, Tool]) -> list[AllowedAlways]:

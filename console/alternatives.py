@@ -7,6 +7,7 @@ place of the old one: what it means is read from what is there then.
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_lazy
 
 from agents import actions as talk
 from agents.attachments import Files
@@ -22,17 +23,19 @@ from plans.actions.comments import bring_again
 from plans.approval_phrases import approves, cancels, nearly_approves
 from plans.queries import active_plan_and_goal
 
-NO_REPLY = "No reply answers this message: it stays as it is."
-REPLANNED = "Press Replan in the plan to ask for this again."
-A_COMMAND = "A command cannot take the place of a message: type it in the message box."
-A_WORD = "A yes or no to the plan is given in the message box, or with its buttons."
+NO_REPLY = gettext_lazy("No reply answers this message: it stays as it is.")
+REPLANNED = gettext_lazy("Press Replan in the plan to ask for this again.")
+A_COMMAND = gettext_lazy(
+    "A command cannot take the place of a message: type it in the message box."
+)
+A_WORD = gettext_lazy("A yes or no to the plan is given in the message box, or with its buttons.")
 
 
 def reply_turn(message: Message) -> Turn:
     """The chat turn that answers this message, or wrote it."""
     turn = message.turn
     if turn is None or turn.lane != Lane.CHAT:
-        raise Conflict(NO_REPLY)
+        raise Conflict(str(NO_REPLY))
     return turn
 
 
@@ -40,7 +43,7 @@ def question_of(turn: Turn) -> Message:
     """The person's message that a chat turn answers."""
     asked = turn.messages.filter(role=Message.Role.USER).order_by("seq").first()
     if asked is None:
-        raise Conflict(NO_REPLY)
+        raise Conflict(str(NO_REPLY))
     return asked
 
 
@@ -65,7 +68,7 @@ def send_edited(message: Message, text: str, by: str) -> ChatResult:
     """The message with another text, and a reply to that, in the place of both."""
     turn = reply_turn(message)
     if message.role != Message.Role.USER:
-        raise Conflict("Only a message of your own can be edited.")
+        raise Conflict(gettext("Only a message of your own can be edited."))
     return send_anew(turn, message, text, by)
 
 
@@ -81,7 +84,7 @@ def send_anew(
     talk.demand_no_helper(conversation, by)
     count_message(conversation.owner_id)
     if message.meta.get("command") == "replan":
-        raise Conflict(REPLANNED)
+        raise Conflict(str(REPLANNED))
     if model:  # for this reply; the conversation's row keeps its own
         conversation.provider, conversation.model = talk.model_named(model)
     seq = actions.leave_alternative(conversation, turn, by)
@@ -105,13 +108,13 @@ def send(
     refused."""
     if command := COMMAND.match(text):
         if command.group(1).lower() != "plan":
-            raise Conflict(A_COMMAND)
+            raise Conflict(str(A_COMMAND))
         goal = command.group(2) or ""
         if not goal.strip():
-            raise Invalid("Say what you want after /plan.")
+            raise Invalid(gettext("Say what you want after /plan."))
         return plan_command(c, text, goal, by, chain, beside=beside, files=files)
     plan, goal = active_plan_and_goal(c.pk)
     is_word = approves(text) or cancels(text) or nearly_approves(text)
     if is_word and (goal or (plan is not None and plan.is_open)):
-        raise Conflict(A_WORD)
+        raise Conflict(str(A_WORD))
     return answer(c, text, by, SeenOnPage(), chain, files)

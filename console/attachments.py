@@ -13,7 +13,9 @@ from functools import cached_property
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
+from django.utils.formats import number_format
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext, ngettext
 
 from agents import attachments
 from agents.attachments import PLAIN, Files, cannot_be_shown, workspace_of
@@ -23,7 +25,7 @@ from agents.models import AttachedFile, Attachment, Conversation
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.images import NotShown, image_of
-from console.call_images import HEADERS
+from console.call_images import HEADERS, not_shown
 from console.conversation_state import ConversationState
 from console.model_choices import seeing_model, sees_images
 
@@ -93,10 +95,10 @@ def workspace_or_none(conversation: Conversation) -> Workspace | None:
 def in_words(size: int) -> str:
     """38 kB, 12.4 MB."""
     if size < 1_000:
-        return "1 byte" if size == 1 else f"{size} bytes"
+        return ngettext("{n} byte", "{n} bytes", size).format(n=size)
     if size < 999_500:
-        return f"{size / 1_000:.0f} kB"
-    return f"{size / 1_000_000:.1f}".removesuffix(".0") + " MB"
+        return gettext("{n} kB").format(n=round(size / 1_000))
+    return gettext("{n} MB").format(n=number_format(f"{size / 1_000_000:.1f}".removesuffix(".0")))
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ class Tray:
 def take_in(request: HttpRequest, conversation: Conversation, name: str, by: str) -> AttachedFile:
     """The body of the request is the file itself."""
     if request.content_type == "multipart/form-data":
-        raise Invalid("Send the file itself as the body of the request, not a form.")
+        raise Invalid(gettext("Send the file itself as the body of the request, not a form."))
     return attachments.take_in(conversation, name, pieces_of(request), by)
 
 
@@ -145,7 +147,9 @@ def pieces_of(request: HttpRequest) -> Iterator[bytes]:
 def note_on(file: AttachedFile) -> str:
     """What a person would not expect of it."""
     if cannot_be_shown(file):
-        return f"{file['name']} cannot be shown to a model. It is attached as a file."
+        return gettext("{name} cannot be shown to a model. It is attached as a file.").format(
+            name=file["name"]
+        )
     return ""
 
 
@@ -153,7 +157,7 @@ def response_with(attachment: Attachment) -> HttpResponseBase:
     """A picture to be drawn, any other file to be saved. Raises NotFound."""
     if attachment.data:
         return picture(bytes(attachment.data), attachment.name, HEADERS)
-    gone = NotFound(f"{attachment.name or 'The file'} was removed from the workspace.")
+    gone = NotFound(removed(attachment.name))
     workspace = workspace_or_none(attachment.conversation)
     if workspace is None or not attachment.path:
         raise gone
@@ -166,6 +170,12 @@ def response_with(attachment: Attachment) -> HttpResponseBase:
     )
     response.headers["Vary"] = PRIVATE
     return response
+
+
+def removed(name: str) -> str:
+    if not name:
+        return gettext("The file was removed from the workspace.")
+    return gettext("{name} was removed from the workspace.").format(name=name)
 
 
 def workspace_picture(conversation: Conversation, path: str) -> HttpResponse:
@@ -181,7 +191,7 @@ def picture(data: bytes, name: str, headers: dict[str, str]) -> HttpResponse:
     try:
         image = image_of(data)
     except NotShown as reason:
-        raise NotFound(f"This is no image that is shown. {reason}") from None
+        raise NotFound(not_shown(reason)) from None
     disposition = content_disposition_header(as_attachment=False, filename=name) or "inline"
     headers = {**headers, "Content-Disposition": disposition, "Vary": PRIVATE}
     return HttpResponse(image.data, content_type=image.media_type, headers=headers)

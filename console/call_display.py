@@ -11,13 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.functional import Promise
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from agents.engine.pending_changes import PendingChange, pending_change
 from agents.models import ToolCall
 from console.changed_lines import Line, changed_lines, near_changes
 from console.components import component
-from console.language import cached
+from console.language import cached, grouped
 from console.visible_text import count_hidden, visible_code
 
 State = ToolCall.State
@@ -39,22 +42,23 @@ class CallStatus:
     """`words` are empty where a duration stands in their place; `alt` is what a screen reader
     says for the icon."""
 
-    words: str
+    words: str | Promise
     icon: str
     status: str = ""
-    alt: str = ""
+    alt: str | Promise = ""
 
 
-DENIED = CallStatus("Denied by you", "x")
-NOT_RUN_YET = CallStatus("Not run yet", "clock")  # it has no state before it is its turn
+DENIED = CallStatus(gettext_lazy("Denied by you"), "x")
+# It has no state before it is its turn.
+NOT_RUN_YET = CallStatus(gettext_lazy("Not run yet"), "clock")
 BY_STATE: dict[str, CallStatus] = {
-    State.DONE: CallStatus("", "check", alt="Succeeded"),
-    State.RUNNING: CallStatus("", "spin", "running", alt="Running"),
-    State.ASKED: CallStatus("Going on", "clock"),
+    State.DONE: CallStatus("", "check", alt=gettext_lazy("Succeeded")),
+    State.RUNNING: CallStatus("", "spin", "running", alt=gettext_lazy("Running")),
+    State.ASKED: CallStatus(gettext_lazy("Going on"), "clock"),
     State.DENIED: DENIED,
-    State.REFUSED: CallStatus("Not allowed", "x", "failed"),
-    State.FAILED: CallStatus("Failed", "warn", "failed"),
-    State.INTERRUPTED: CallStatus("Interrupted", "x"),
+    State.REFUSED: CallStatus(gettext_lazy("Not allowed"), "x", "failed"),
+    State.FAILED: CallStatus(gettext_lazy("Failed"), "warn", "failed"),
+    State.INTERRUPTED: CallStatus(gettext_lazy("Interrupted"), "x"),
 }
 
 
@@ -62,11 +66,13 @@ def call_status(call: ToolCall) -> CallStatus:
     if call.state == State.ASKED and call.decision == "deny":
         return DENIED
     if call.state == State.INTERRUPTED and call.started_at is None:
-        return CallStatus("Not run", "x")
+        return CallStatus(gettext("Not run"), "x")
     return BY_STATE.get(call.state, NOT_RUN_YET)
 
 
-EMPTY = Line(mark_safe("(empty)"), kind="fold", of=0)  # drawn where a text has no line
+def empty() -> Line:
+    """Drawn where a text has no line."""
+    return Line(escape(gettext("(empty)")), kind="fold", of=0)
 
 
 @dataclass(frozen=True)
@@ -126,9 +132,12 @@ class CallDrawing:
 
     @property
     def hidden_words(self) -> str:
-        if self.hidden == 1:
-            return "1 hidden character is drawn as a box."
-        return f"{self.hidden:,} hidden characters are drawn as boxes."
+        words = ngettext(
+            "{n} hidden character is drawn as a box.",
+            "{n} hidden characters are drawn as boxes.",
+            self.hidden,
+        )
+        return words.format(n=grouped(self.hidden))
 
     @property
     def is_whole(self) -> bool:
@@ -140,8 +149,9 @@ class CallDrawing:
         """What “Always allow” covers: this call and no other."""
         if self.command is not None and self.lines == 1 and len(self.command) <= LONGEST_COMMAND:
             return component("mono", text=self.arguments[0].drawing.head[0].html)
-        is_command = self.is_shell and len(self.arguments) == 1
-        return f"exactly this {'command' if is_command else 'call'}, whole,"
+        if self.is_shell and len(self.arguments) == 1:
+            return gettext("exactly this command, whole,")
+        return gettext("exactly this call, whole,")
 
 
 @dataclass(frozen=True)
@@ -174,7 +184,7 @@ def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
     if is_shell(call):
         command = str(rest.pop("command"))
         drawing = whole_text(command, is_short=is_short)
-        first.append(Argument("Command", drawing, is_named=False))
+        first.append(Argument(gettext("Command"), drawing, is_named=False))
     names = {"edit_file": ("old", "new"), "write_file": ("content",)}.get(call.tool, ())
     change = [text for name in names if isinstance(text := rest.get(name), str)]
     note = against = ""
@@ -185,7 +195,7 @@ def draw_call(call: ToolCall, *, is_short: bool = False) -> CallDrawing:
         if call.state == State.ASKED and (pending := pending_change(call)):
             drawing, note = change_of_file(pending) or drawing, note_on(pending)
             against = pending.against
-        last.append(Argument("Change", drawing, is_named=False))
+        last.append(Argument(pgettext("part of a call", "Change"), drawing, is_named=False))
     for name, value in rest.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         first.append(Argument(str(name), whole_text(text, is_short=is_short)))
@@ -204,9 +214,9 @@ def change_of_file(pending: PendingChange) -> WholeText | None:
 
 def note_on(pending: PendingChange) -> str:
     if pending.problem:
-        return f"As the file is now: {pending.problem}"
+        return gettext("As the file is now: {problem}").format(problem=pending.problem)
     if is_too_long(pending.old):
-        return "What it would replace is too long to be shown beside it."
+        return gettext("What it would replace is too long to be shown beside it.")
     return ""
 
 
@@ -216,7 +226,9 @@ def is_too_long(text: str) -> bool:
 
 def question_of(call: ToolCall) -> str:
     """What a person is asked about it, in one line."""
-    return "Run this shell command?" if is_shell(call) else f"Let it use {call.tool}?"
+    if is_shell(call):
+        return gettext("Run this shell command?")
+    return gettext("Let it use {tool}?").format(tool=call.tool)
 
 
 def is_shell(call: ToolCall) -> bool:
@@ -237,12 +249,17 @@ def whole_text(text: str, *, is_short: bool = False) -> WholeText:
     for is_blank, group in numbered:
         run = list(group)
         if is_blank and len(run) > MOST_BLANK:
-            rows.append(Line(mark_safe(f"{len(run):,} blank lines"), kind="fold", of=len(run)))
+            rows.append(blank_lines(len(run)))
         else:
             rows += [Line(visible_code(line), str(number)) for number, line in run]
-    rows = rows if text else [EMPTY]
+    rows = rows if text else [empty()]
     head, tail = (HEAD, TAIL) if len(rows) > HEAD + TAIL else (len(rows), 0)
     return folded(rows, head, tail, len(lines) + left_out, count_hidden(text), left_out)
+
+
+def blank_lines(count: int) -> Line:
+    words = ngettext("{n} blank line", "{n} blank lines", count).format(n=grouped(count))
+    return Line(escape(words), kind="fold", of=count)
 
 
 def folded(
@@ -273,7 +290,7 @@ def whole_change(old: str, new: str, first: int = 1, *, is_short: bool = False) 
     rows = list(changed_lines(before, after, first))
     if is_short:
         rows = [row for block in near_changes(rows) for row in block.counted]
-    rows = rows or [EMPTY]
+    rows = rows or [empty()]
     head = CHANGE_HEAD if len(rows) > LONG_CHANGE else len(rows)
     left_out = left_out_before + left_out_after
     lines = sum(row.of for row in rows) + left_out

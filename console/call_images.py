@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils.translation import gettext
 
 from agents.errors import NotFound
 from agents.models import Attachment, ToolCall
 from agents.tools.images import NotShown, image_of
+from console.language import grouped
 from console.visible_text import visible_plain
 from plans.documents import as_markdown
 from plans.models import Attempt, Plan, Subtask
@@ -56,8 +58,16 @@ def images_of(call: ToolCall) -> list[CallImage]:
 
 def name_of(call: ToolCall, number: int, width: int | None, height: int | None) -> str:
     """For those who do not see it; what it shows nobody has said."""
-    which = f"Image {number} of {len(call.images or [])} from {visible_plain(call.tool)}"
-    return f"{which}, {width:,} × {height:,} pixels" if width and height else which
+    which = {
+        "number": number,
+        "count": len(call.images or []),
+        "tool": visible_plain(call.tool),
+    }
+    if not width or not height:
+        return gettext("Image {number} of {count} from {tool}").format(**which)
+    return gettext("Image {number} of {count} from {tool}, {width} × {height} pixels").format(
+        **which, width=grouped(width), height=grouped(height)
+    )
 
 
 def image_response(call: ToolCall, number: int) -> HttpResponse:
@@ -66,11 +76,13 @@ def image_response(call: ToolCall, number: int) -> HttpResponse:
     own = Attachment.objects.filter(conversation=call.turn.conversation_id)
     attachment = own.filter(pk=kept[0]["attachment"]).first() if kept else None
     if attachment is None:
-        raise NotFound(f"Tool call {call.pk} has no image {number}.")
+        raise NotFound(
+            gettext("Tool call {pk} has no image {number}.").format(pk=call.pk, number=number)
+        )
     try:
         image = image_of(bytes(attachment.data))
     except NotShown as reason:
-        raise NotFound(f"This is no image that is shown. {reason}") from None
+        raise NotFound(not_shown(reason)) from None
     ending = image.media_type.partition("/")[2]
     disposition = f'inline; filename="call-{call.pk}-{number}.{ending}"'
     headers = {**HEADERS, "Content-Disposition": disposition}
@@ -78,6 +90,10 @@ def image_response(call: ToolCall, number: int) -> HttpResponse:
     # Whoever signs in next on this computer gets none of it out of the browser's cache.
     response.headers["Vary"] = "Cookie, Authorization"
     return response
+
+
+def not_shown(reason: NotShown) -> str:
+    return gettext("This is no image that is shown. {reason}").format(reason=reason)
 
 
 def plan_markdown(plan: Plan, site: str) -> str:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, gettext_lazy
+
 from agents.chains.lint import Fault
 from agents.chains.schema import Chain
 from agents.chains.store import digest_of, lint, list_chains, load_chain, read_text
@@ -17,6 +19,12 @@ from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from agents.run_once import outcome_of
 
+# What an agent thinks by a chain for.
+ROLES = {
+    "chat": gettext_lazy("chat"),
+    "planner": gettext_lazy("planner"),
+    "executor": gettext_lazy("executor"),
+}
 STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 LONGEST_OUTPUT = 4_000  # characters of what a task gave out
 
@@ -108,7 +116,7 @@ def cards() -> list[ChainCard]:
 def users(id: str, own: Iterable[AgentRecord]) -> list[str]:
     """Which of these agents think by it, each with what for."""
     return [
-        f"{agent.file.name} ({role})"
+        gettext("{agent} ({role})").format(agent=agent.file.name, role=ROLES.get(role, role))
         for agent in own
         for role, chain in agent.file.chains.model_dump().items()
         if chain == id

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 
 from console.components import component
+from console.language import grouped
 from console.visible_text import visible_code
 from plans.text_diff import Op, Pair, TextRun, aligned, diff_words, words
 
@@ -46,7 +49,7 @@ class Line:
     @property
     def spoken(self) -> str:
         """What a screen reader says before the line."""
-        return {"new": "Added: ", "gone": "Removed: "}.get(self.kind, "")
+        return {"new": gettext("Added: "), "gone": gettext("Removed: ")}.get(self.kind, "")
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class Block:
         if not self.is_folded:
             return self.lines
         count = len(self.lines)
-        return [Line(mark_safe(f"{count:,} unchanged lines"), kind="fold", of=count)]
+        words = ngettext("{n} unchanged line", "{n} unchanged lines", count)
+        return [Line(escape(words.format(n=grouped(count))), kind="fold", of=count)]
 
 
 def changed_lines(old: list[str], new: list[str], first: int = 1) -> Iterator[Line]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from agents import actions as talk
 from agents import attachments, events
@@ -18,6 +20,7 @@ from agents.config.store import read_agent
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
+from console.language import commas
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
@@ -37,23 +40,25 @@ from plans.standing import standings_of
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
-HELP = """\
+HELP = gettext_lazy("""\
 - `/plan` and what you want to end up with: asks for a plan. Nothing runs until you start it.
 - `/plan` alone: shows the plan.
 - `/clear`: empties this view and what the model remembers, and ends the open plans here; \
 nothing is deleted.
 - `/new`: begins a new conversation, and ends the open plans of this one.
-- `/help`: this list."""
+- `/help`: this list.""")
 
 
-NEARLY = "Say yes, or press Start plan. Nothing has started."
-NOT_CANCELLED = "Nothing was cancelled."
-UNSAVED = """\
-Nothing was started: the plan has edits that are not saved. Press Start with my edits, or save \
-them first."""
+NEARLY = gettext_lazy("Say yes, or press Start plan. Nothing has started.")
+NOT_CANCELLED = gettext_lazy("Nothing was cancelled.")
+UNSAVED = gettext_lazy(
+    "Nothing was started: the plan has edits that are not saved. Press Start with my "
+    "edits, or save them first."
+)
 
-UNSENT = """\
-Nothing was started: {} on the plan went to nobody. Press Ask for changes, or Start without."""
+UNSENT = gettext_lazy(
+    "Nothing was started: {} on the plan went to nobody. Press Ask for changes, or Start without."
+)
 
 
 @dataclass(frozen=True)
@@ -138,24 +143,26 @@ def run_command(
         ended = actions.clear(c, by)
         seq = events.record(c, "conversation.cleared", "", by)
         Conversation.objects.filter(pk=c.pk).update(cleared_seq=seq, draft="")
-        notice_ended(c, ended, "Show what was cleared brings their texts back.")
+        notice_ended(c, ended, gettext("Show what was cleared brings their texts back."))
         return ChatResult(message, None, c)
     if name == "new":  # the old one keeps what was said and a finished plan, and not the command
         ended = actions.end_open_plans(c, by)
         Message.objects.filter(pk=message.pk).delete()
         fresh = talk.create_conversation(c.owner, c.agent_id)
-        notice_ended(fresh, ended, "They stay in the conversation before this one.")
+        notice_ended(fresh, ended, gettext("They stay in the conversation before this one."))
         return ChatResult(message, None, fresh)
     if name == "help":
-        return with_notice(c, message, HELP, command="help")
-    return with_notice(c, message, f"There is no command /{name[:40]}. /help lists what there is.")
+        return with_notice(c, message, str(HELP), command="help")
+    unknown = gettext("There is no command /{name}. /help lists what there is.")
+    return with_notice(c, message, unknown.format(name=name[:40]))
 
 
 def notice_ended(c: Conversation, ended: list[Plan], where: str) -> None:
     """Plans that were not in the drawer have ended too: a notice names them."""
     if len(ended) > 1:
-        titles = ", ".join(f"“{plan.title}”" for plan in ended)
-        talk.add_message(c, Message.Kind.NOTICE, f"Ended: {titles}. {where}")
+        titles = commas([gettext("“{title}”").format(title=plan.title) for plan in ended])
+        notice = gettext("Ended: {titles}. {where}").format(titles=titles, where=where)
+        talk.add_message(c, Message.Kind.NOTICE, notice)
 
 
 def handle_intent(
@@ -182,7 +189,7 @@ def handle_intent(
         if approval_phrases.approves(text) and not is_under_way(plan):
             return start(c, text, by, plan, seen)
         if not plan.is_confirmed and approval_phrases.nearly_approves(text):
-            return with_refusal(c, typed(c, text, by, "nearly"), Conflict(NEARLY))
+            return with_refusal(c, typed(c, text, by, "nearly"), Conflict(str(NEARLY)))
     return answer(c, text, by, seen, files=files)
 
 
@@ -227,18 +234,23 @@ def misplaced(
     if active is None or seen.is_another(active):
         return replaced(active, outcome)
     if not active.is_open:
-        return VersionConflict(f"{closed(active)} {outcome}", active.pk, active.version)
+        sentence = gettext("{closed} {outcome}").format(closed=closed(active), outcome=outcome)
+        return VersionConflict(sentence, active.pk, active.version)
     if approves and is_under_way(active) and not asked:
-        return VersionConflict(
-            f"v{active.version} is approved already. {outcome}", active.pk, active.version
+        sentence = gettext("v{version} is approved already. {outcome}").format(
+            version=active.version, outcome=outcome
         )
+        return VersionConflict(sentence, active.pk, active.version)
     return None
 
 
-def replaced(now: Plan | None, outcome: str) -> VersionConflict:
+def replaced(now: Plan | None, outcome: str | Promise) -> VersionConflict:
     if now is None:
-        return VersionConflict(f"There is no plan here any more. {outcome}", None, None)
-    sentence = f"“{now.title}” (v{now.version}) is in the drawer now. {outcome}"
+        gone = gettext("There is no plan here any more. {outcome}").format(outcome=outcome)
+        return VersionConflict(gone, None, None)
+    sentence = gettext("“{title}” (v{version}) is in the drawer now. {outcome}").format(
+        title=now.title, version=now.version, outcome=outcome
+    )
     return VersionConflict(sentence, now.pk, now.version)
 
 
@@ -248,12 +260,12 @@ def cancel(c: Conversation, text: str, by: str, plan: Plan | None, seen: SeenOnP
     try:
         if plan is None:
             actions.cancel_request(c, by, seen.asking)
-            return with_notice(c, message, "No plan is being made any more.")
+            return with_notice(c, message, gettext("No plan is being made any more."))
         version_seen(plan, seen, NOT_CANCELLED)
     except Refused as refusal:
         return with_refusal(c, message, refusal)
     actions.cancel_plan(plan, by)
-    return with_notice(c, message, "The plan is cancelled. What was done stays done.")
+    return with_notice(c, message, gettext("The plan is cancelled. What was done stays done."))
 
 
 def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> ChatResult:
@@ -265,9 +277,9 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
     try:
         version = version_seen(plan, seen, NOT_STARTED)
         if seen.unsaved:
-            raise Conflict(UNSAVED)
+            raise Conflict(str(UNSAVED))
         if comments := len(kept_comments(plan)):
-            raise Conflict(UNSENT.format(count_words(comments)))
+            raise Conflict(UNSENT.format(comments=count_words(comments)))
         if not plan.is_confirmed:
             actions.approve_plan(plan, version, by)
         elif plan.run == Run.PAUSED:
@@ -279,13 +291,14 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
     return ChatResult(message, None, c)
 
 
-def version_seen(plan: Plan, seen: SeenOnPage, outcome: str) -> int:
+def version_seen(plan: Plan, seen: SeenOnPage, outcome: str | Promise) -> int:
     """The version of this plan that was read."""
     if seen.plan is None:
         raise Conflict(
-            f"{outcome} A typed yes or no counts only with the plan and version that were read: "
-            f"use the plan's buttons, or send plan {plan.pk} and plan_version {plan.version} "
-            "with it."
+            gettext(
+                "{outcome} A typed yes or no counts only with the plan and version that were read: "
+                "use the plan's buttons, or send plan {plan} and plan_version {version} with it."
+            ).format(outcome=outcome, plan=plan.pk, version=plan.version)
         )
     if seen.is_another(plan):
         raise replaced(plan, outcome)
@@ -329,10 +342,10 @@ def plan_command(
     """`planner` is a chain other than the agent's; `beside` leaves an open plan alone."""
     agent = read_agent(c.agent_id).file
     if not agent.plan.enabled:
-        notice = (
-            f"/plan is off for {agent.name}. Turn on Plan Mode in Settings > Agents, "
-            'or set "plan": {"enabled": true} in its agent.json.'
-        )
+        notice = gettext(
+            "/plan is off for {agent}. Turn on Plan Mode in Settings > Agents, or set {setting} "
+            "in its agent.json."
+        ).format(agent=agent.name, setting='"plan": {"enabled": true}')
         return with_notice(c, typed(c, text, by, "plan"), notice, link="/settings/agents/")
     if not goal.strip():
         return with_notice(c, typed(c, text, by, "plan"), describe_plan(c), open_plan=True)
@@ -343,7 +356,7 @@ def plan_command(
 def ask_beside(c: Conversation, goal: str, by: str) -> ChatResult:
     """Another plan, with the open one left alone. Raises what stands against it."""
     if not goal.strip():
-        raise Invalid("Say what you want to end up with.")
+        raise Invalid(gettext("Say what you want to end up with."))
     talk.check_text(goal)
     count_message(c.owner_id)
     result = plan_command(c, f"/plan {goal}", goal, by, beside=True)
@@ -375,7 +388,11 @@ def describe_plan(c: Conversation) -> str:
     """What /plan alone answers."""
     plan = active_plan(c)
     if plan is None:
-        some = "open plan here" if Plan.objects.filter(conversation=c).exists() else "plan here yet"
-        return f"No {some}. Say what you want after /plan."
-    lines = [f"**{plan.title}** (v{plan.version}): {standings_of([plan.pk])[plan.pk].word}."]
+        if Plan.objects.filter(conversation=c).exists():
+            return gettext("No open plan here. Say what you want after /plan.")
+        return gettext("No plan here yet. Say what you want after /plan.")
+    heading = gettext("**{title}** (v{version}): {standing}.").format(
+        title=plan.title, version=plan.version, standing=standings_of([plan.pk])[plan.pk].word
+    )
+    lines = [heading]
     return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, read_agent
 from agents.engine.subagents import DEEPEST
@@ -16,6 +17,7 @@ from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, prepared
 from console.exceeded_limits import ExceededLimit, used_up
+from console.language import detailed
 from console.plan_buttons import PlanButtons, plan_buttons
 from console.status_labels import (
     UNANSWERED,
@@ -78,7 +80,8 @@ class ConversationState:
     def agent_note(self) -> str:
         """What its agent.json says and does not mean; nothing while all is well."""
         if self.agent and self.agent.problem:
-            return f"agent.json is broken. {self.agent.problem}"
+            words = gettext("agent.json is broken. {problem}")
+            return words.format(problem=self.agent.problem)
         return (self.agent and self.agent.warning) or ""
 
     @cached_property
@@ -112,7 +115,7 @@ class ConversationState:
     @cached_property
     def model(self) -> str:
         """What stands in the header: the model, or that it is the scripted one."""
-        return name_of_model(*self.model_in_use) if self.agent else "deleted"
+        return name_of_model(*self.model_in_use) if self.agent else gettext("deleted")
 
     @property
     def other_model(self) -> str:
@@ -135,7 +138,7 @@ class ConversationState:
 
     @property
     def title(self) -> str:
-        return self.conversation.title or "New chat"
+        return self.conversation.title or gettext("New chat")
 
     @property
     def chat_turns(self) -> list[Turn]:
@@ -169,12 +172,14 @@ class ConversationState:
     def drawer_toggle_name(self) -> str:
         """What the Plan button is called for those who do not see its mark."""
         if self.mark is None:
-            return "Plan, none yet"
+            return gettext("Plan, none yet")
         if self.plan is None:
-            return f"Plan, {self.mark.brief}"
+            return gettext("Plan, {brief}").format(brief=self.mark.brief)
         counts = self.plan["progress"]
         settled = counts["done"] + counts["abandoned"]
-        return f"Plan {settled}/{counts['total']}, settled, {self.mark.brief}"
+        return gettext("Plan {settled}/{total}, settled, {brief}").format(
+            settled=settled, total=counts["total"], brief=self.mark.brief
+        )
 
     @property
     def planning(self) -> bool:
@@ -241,9 +246,9 @@ class ConversationState:
         """What happens now, in words."""
         now = (self.plan or {}).get("activity")
         if not now or not now["tool"]:
-            return "Thinking"
+            return gettext("Thinking")
         path = (now["arguments"] or {}).get("path", "")
-        return f"Running {now['tool']} {path}".strip()
+        return gettext("Running {call}").format(call=f"{now['tool']} {path}".strip())
 
     @property
     def needs_you(self) -> bool:
@@ -281,18 +286,19 @@ class ConversationState:
     def status(self) -> str:
         """The one polite sentence for those who do not watch the screen."""
         if self.asked is not None and not self.asked_in_chat:
-            return self.mark.words if self.mark else ""
+            return str(self.mark.words) if self.mark else ""
         if self.needs_you and self.row_mark:
-            return f"Needs you: {self.row_mark.words}"
+            return gettext("Needs you: {words}").format(words=self.row_mark.words)
         if self.answering:
-            return f"{self.agent_name} is answering"
+            return gettext("{agent_name} is answering").format(agent_name=self.agent_name)
         if self.plan is None or self.mark is None:
             return ""
         if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
             progress = self.plan["progress"]
             settled = progress["done"] + progress["abandoned"]
-            return f"Subtask {settled} of {progress['total']} done. {self.mark.words}"
-        return f"Plan: {self.mark.words}"
+            words = gettext("Subtask {settled} of {total} done. {standing}")
+            return words.format(settled=settled, total=progress["total"], standing=self.mark.words)
+        return gettext("Plan: {words}").format(words=self.mark.words)
 
     @property
     def alarm(self) -> str:
@@ -303,21 +309,23 @@ class ConversationState:
         tried = Attempt.objects.filter(subtask__plan=self.plan["id"], subtask__key=row["key"])
         last = tried.select_related("turn").last()
         has_card = last is not None and last.turn.state == TurnState.FAILED
-        return "" if has_card else f"{self.mark.words}: {row['error']}"
+        return "" if has_card else detailed(self.mark.words, row["error"])
 
     @property
     def placeholder(self) -> str:
         """What the message box invites to."""
         plan = self.plan
         if plan is None or plan["state"] in ("done", "abandoned"):
-            return f"Message {self.agent_name}, or type / for commands"
+            return gettext("Message {agent_name}, or type / for commands").format(
+                agent_name=self.agent_name
+            )
         if plan["question"]:
-            return "Answer the question"
+            return gettext("Answer the question")
         if self.plan_buttons.comments:
-            return "Anything about the plan as a whole"
+            return gettext("Anything about the plan as a whole")
         if plan["attention"] == "confirm":
-            return "Ask for changes to the plan"
-        return "Add a note for the agent, or ask for changes"
+            return gettext("Ask for changes to the plan")
+        return gettext("Add a note for the agent, or ask for changes")
 
 
 def read_state(conversation_id: int) -> ConversationState:
@@ -359,7 +367,9 @@ class Asked:
 
     @property
     def words(self) -> str:
-        return f"Waiting for you: {self.calls[0].tool}" if self.calls else "Waiting for your answer"
+        if self.calls:
+            return gettext("Waiting for you: {tool}").format(tool=self.calls[0].tool)
+        return gettext("Waiting for your answer")
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.question)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from agents.models import Message, ToolCall
 from agents.statements import prepared
@@ -42,17 +43,17 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
     meta = message.meta
     if "ended" not in meta:  # of the plan itself
         is_done = plan["state"] == "done"
-        words = "Finished" if is_done else "Ended without a result"
+        words = gettext("Finished") if is_done else gettext("Ended without a result")
         return Ending(plan["state"], words, plan["finished_at"], True, files)
     is_open = plan["state"] in ("todo", "in_progress")
     is_current = is_open and plan["run"] == "idle" and not meta.get("over")
     if meta["ended"] == "stopped":
-        by = meta.get("by") or ""
-        who = f" by {'you' if by == viewer else by}" if by else ""
-        words, at = f"Stopped{who}", message.created_at
+        words, at = stopped_by(meta.get("by"), viewer), message.created_at
         return Ending("paused", words, at, is_current, files, starts_again=is_current)
     failed = next((row for row in plan["subtasks"] if row["key"] == meta.get("subtask")), None)
-    words = f"Failed at subtask {meta.get('number')} of {meta.get('total')}"
+    words = gettext("Failed at subtask {number} of {total}").format(
+        number=meta.get("number"), total=meta.get("total")
+    )
     is_failed = is_current and failed is not None and failed["failed"]
     return Ending(
         "failed",
@@ -63,6 +64,14 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
         retry=str(meta.get("subtask")) if is_failed else "",
         error=str(failed["error"]) if is_failed and failed else "",
     )
+
+
+def stopped_by(name: object, viewer: str) -> str:
+    if not name:
+        return gettext("Stopped")
+    if name == viewer:
+        return gettext("Stopped by you")
+    return gettext("Stopped by {name}").format(name=name)
 
 
 def files_of(plan: int) -> list[str]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.template.defaultfilters import floatformat
-
 from agents.engine.usage import NAMES
 from plans.attempts import why_over
 from plans.models import Plan
@@ -24,7 +22,7 @@ class ExceededLimit:
     @property
     def id(self) -> str:
         """For an element that is another one when the limit is."""
-        return f"{self.name}-{floatformat(self.limit)}"
+        return f"{self.name}-{self.limit:.15g}"
 
 
 def used_up(plan: Plan) -> list[ExceededLimit]:

@@ -9,16 +9,36 @@ import json
 from collections.abc import Iterator
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.models import Conversation, Message, ToolCall
 from agents.models.conversation import attachments_in
 from agents.timestamps import timestamp
 from console.call_images import plan_markdown
 from console.conversation_state import agent_name
+from console.language import commas
 from plans.models import Plan
 from plans.snapshot import snapshot
 
-NAMES = {"user": "You", "system": "Planside"}
+NAMES = {"user": gettext_lazy("You"), "system": "Planside"}
+# Other kinds of messages than a text and a notice, as headings name them.
+KINDS = {
+    Message.Kind.PLAN: gettext_lazy("plan"),
+    Message.Kind.QUESTION: gettext_lazy("question"),
+    Message.Kind.APPROVAL: gettext_lazy("approval"),
+    Message.Kind.ERROR: gettext_lazy("error"),
+    Message.Kind.REASONING: gettext_lazy("reasoning"),
+}
+STATES = {
+    "": gettext_lazy("not run"),
+    ToolCall.State.ASKED: gettext_lazy("asked"),
+    ToolCall.State.RUNNING: gettext_lazy("running"),
+    ToolCall.State.DONE: gettext_lazy("done"),
+    ToolCall.State.FAILED: gettext_lazy("failed"),
+    ToolCall.State.DENIED: gettext_lazy("denied"),
+    ToolCall.State.REFUSED: gettext_lazy("refused"),
+    ToolCall.State.INTERRUPTED: gettext_lazy("interrupted"),
+}
 AT_ONCE = 500  # messages that are read at a time
 
 
@@ -95,7 +115,8 @@ def call_document(call: ToolCall) -> dict[str, object]:
 
 def as_markdown(conversation: Conversation, site: str) -> Iterator[str]:
     agent = agent_name(conversation.agent_id)
-    yield f"# {conversation.title or 'New chat'}\n\nWith {agent}.\n"
+    talks_with = gettext("With {agent}.").format(agent=agent)
+    yield f"# {conversation.title or gettext('New chat')}\n\n{talks_with}\n"
     for message in messages_of(conversation):
         yield "".join(f"\n{part}\n" for part in message_parts(conversation, message, agent))
     for plan in plans_of(conversation):
@@ -107,18 +128,19 @@ def message_parts(conversation: Conversation, message: Message, agent: str) -> I
     files = [str(each["name"]) for each in attachments_in(message.meta)]
     if not (message.text.strip() or calls or files):
         return
-    about = [f"{message.created_at:%Y-%m-%d %H:%M} UTC"]
+    name = NAMES.get(message.role, agent)
+    about = [str(name), f"{message.created_at:%Y-%m-%d %H:%M} UTC"]
     if message.kind not in (Message.Kind.TEXT, Message.Kind.NOTICE):
-        about.append(message.kind)
+        about.append(str(KINDS.get(Message.Kind(message.kind), message.kind)))
     if message.seq <= conversation.cleared_seq:
-        about.append("cleared")
+        about.append(gettext("cleared"))
     if message.hidden:
-        about.append("in an alternative that is not shown")
-    yield f"## {NAMES.get(message.role, agent)}, {', '.join(about)}"
+        about.append(gettext("in an alternative that is not shown"))
+    yield f"## {commas(about)}"
     if message.text.strip():
         yield message.text.strip()
     if files:
-        yield "Attached: " + ", ".join(files)
+        yield gettext("Attached: {files}").format(files=commas(files))
     for call in calls:
         yield call_markdown(call)
 
@@ -130,4 +152,4 @@ def call_markdown(call: ToolCall) -> str:
     fence = "```"
     while fence in body:
         fence += "`"
-    return f"**{call.tool}** ({call.state or 'not run'})\n\n{fence}\n{body}\n{fence}"
+    return f"**{call.tool}** ({STATES.get(call.state, call.state)})\n\n{fence}\n{body}\n{fence}"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext, ngettext
+
 from agents.models import FileChange, ToolCall
 from console.changed_lines import Block, changed_lines, near_changes
-from console.language import cached
+from console.language import cached, grouped
 from console.visible_text import count_hidden
 
 LONG, HEAD = 400, 200  # lines; of more than the first, the second are on the page at first
@@ -32,8 +35,10 @@ class FileDiff:
         """What changed in words."""
         if not self.blocks:
             return ""
-        noun = "line" if self.added == 1 else "lines"
-        return f"{self.added:,} {noun} added, {self.removed:,} removed"
+        words = ngettext(
+            "{n} line added, {removed} removed", "{n} lines added, {removed} removed", self.added
+        )
+        return words.format(n=grouped(self.added), removed=grouped(self.removed))
 
 
 def diff_of(call: ToolCall, *, is_whole: bool = False) -> FileDiff | None:
@@ -44,7 +49,9 @@ def diff_of(call: ToolCall, *, is_whole: bool = False) -> FileDiff | None:
     if change.left_out:
         return FileDiff(note=why_no_lines(change))
     if count_hidden(change.old) + count_hidden(change.new) > MOST_HIDDEN:
-        return FileDiff(note="It holds too many hidden characters to be shown line by line.")
+        return FileDiff(
+            note=gettext("It holds too many hidden characters to be shown line by line.")
+        )
     diff = drawn_change(change.old, change.new, change.line)
     note = "" if diff.blocks else why_no_lines(change)
     return diff if is_whole and diff.blocks else replace(shortened(diff), note=note)
@@ -53,20 +60,28 @@ def diff_of(call: ToolCall, *, is_whole: bool = False) -> FileDiff | None:
 def why_no_lines(change: FileChange) -> str:
     was, now = readable_size(change.old_size), readable_size(change.new_size)
     if change.left_out == FileChange.LeftOut.BINARY:
-        return f"Binary file, {now}, {'new' if change.is_new else f'was {was}'}."
-    if change.left_out == FileChange.LeftOut.TOO_LONG:
-        what = "The new file" if change.is_new else "What changed"
-        before = "" if change.is_new else f", was {was}"
-        return f"{what} is too long to be kept line by line: {now}{before}."
-    if change.left_out:
-        return f"What was there before could not be read. The file has {now} now."
-    return "A new file, empty." if change.is_new else "The file was the same already."
+        words = gettext("Binary file, {now}, was {was}.")
+        if change.is_new:
+            words = gettext("Binary file, {now}, new.")
+    elif change.left_out == FileChange.LeftOut.TOO_LONG:
+        words = gettext("What changed is too long to be kept line by line: {now}, was {was}.")
+        if change.is_new:
+            words = gettext("The new file is too long to be kept line by line: {now}.")
+    elif change.left_out:
+        words = gettext("What was there before could not be read. The file has {now} now.")
+    elif change.is_new:
+        return gettext("A new file, empty.")
+    else:
+        return gettext("The file was the same already.")
+    return words.format(now=now, was=was)
 
 
 def readable_size(size: int) -> str:
     if size < 1000:
-        return f"{size} bytes"
-    return f"{size / 1000:.3g} kB" if size < 999_500 else f"{size / 1_000_000:.3g} MB"
+        return ngettext("{n} byte", "{n} bytes", size).format(n=size)
+    if size < 999_500:
+        return gettext("{n} kB").format(n=number_format(f"{size / 1000:.3g}"))
+    return gettext("{n} MB").format(n=number_format(f"{size / 1_000_000:.3g}"))
 
 
 @cached(64)

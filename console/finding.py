@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from django.db.models.functions import Substr
+from django.utils.translation import gettext
 
 from agents import search
 from agents.models import Conversation, Message
@@ -130,7 +131,7 @@ def found_plan(plan: Plan, summary: PlanSummary, question: Question) -> FoundPla
 def subtask_texts(plan: Plan) -> list[tuple[str, str]]:
     rows = Subtask.objects.filter(plan=plan, position__isnull=False).order_by("position")
     return [
-        (f"Subtask {row.position}: ", text)
+        (gettext("Subtask {number}: ").format(number=row.position), text)
         for row in rows
         for text in (row.name, row.description, row.expected_outcome, row.outcome)
     ]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from hashlib import blake2s
 from typing import Any
 
+from django.utils.translation import gettext
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
@@ -70,12 +72,19 @@ def draw_way_back(
     if not env["footnotes"]["list"][note]["count"]:
         return ""
     to = f"#noted-{place(tokens[i], env)}-{tokens[i].meta['subId']}"
-    return f' <a href="{to}" aria-label="Back to note {note + 1}">\u21a9\ufe0e</a>'
+    name = escapeHtml(gettext("Back to note {number}").format(number=note + 1))
+    return f' <a href="{to}" aria-label="{name}">\u21a9\ufe0e</a>'
+
+
+def draw_notes(
+    self: RendererHTML, tokens: Sequence[Token], i: int, options: OptionsDict, env: Any
+) -> str:
+    return f'<ol class="footnotes" aria-label="{escapeHtml(gettext("Footnotes"))}">\n'
 
 
 DRAWN = {
     "footnote_ref": draw_reference,
-    "footnote_block_open": lambda *_: '<ol class="footnotes" aria-label="Footnotes">\n',
+    "footnote_block_open": draw_notes,
     "footnote_block_close": lambda *_: "</ol>\n",
     "footnote_open": draw_note,
     "footnote_close": lambda *_: "</li>\n",

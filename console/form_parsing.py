@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.http import HttpRequest
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import Invalid
 from agents.models import Conversation
@@ -15,7 +16,14 @@ from plans.expected_version import Expected, demand_active, plan_in
 from plans.models import Plan
 
 EVENT = 18  # digits of the largest number of an event or message
-UNNAMED = "This page does not say which plan and version it shows: load it again."
+UNNAMED = gettext_lazy("This page does not say which plan and version it shows: load it again.")
+
+# What `pairs` says of a line, by what the field holds.
+OF_HEADERS = gettext_lazy("Line {number} of the headers is not written as name{sign} value.")
+OF_ARGUMENTS = gettext_lazy(
+    "Line {number} of the fixed arguments is not written as name{sign} value."
+)
+OF_FIELD = gettext_lazy("Line {number} of this field is not written as name{sign} value.")
 
 
 def number(text: str | None, digits: int = 9) -> int | None:
@@ -40,7 +48,7 @@ def plan_in_form(request: HttpRequest, conversation: Conversation) -> Plan:
     """For what is never refused for its version: exactly the plan that the form names."""
     plan = number(request.POST.get("plan"))
     if plan is None:
-        raise Invalid(UNNAMED)
+        raise Invalid(str(UNNAMED))
     return plan_in(conversation, plan)
 
 
@@ -51,7 +59,7 @@ def plan_on_page(request: HttpRequest, conversation: Conversation) -> tuple[Plan
     """
     seen = expected(request)
     if seen is None:
-        raise Invalid(UNNAMED)
+        raise Invalid(str(UNNAMED))
     plan = plan_in(conversation, seen.plan_id)
     demand_active(plan)
     return plan, seen.version
@@ -64,13 +72,14 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def pairs(text: str, signs: str, what: str) -> dict[str, str]:
-    """`name: value` or `name=value`, one a line, cut at the first of the signs."""
+def pairs(text: str, signs: str, refusal: str) -> dict[str, str]:
+    """`name: value` or `name=value`, one a line, cut at the first of the signs. The refusal has
+    places for the number of a line that is not so, and for the sign."""
     found: dict[str, str] = {}
     for number, line in lines(text):
         places = [line.index(sign) for sign in signs if sign in line]
         if not places or not line[: min(places)].strip():
-            raise Invalid(f"Line {number} of {what} is not written as name{signs[0]} value.")
+            raise Invalid(refusal.format(number=number, sign=signs[0]))
         found[line[: min(places)].strip()] = line[min(places) + 1 :].strip()
     return found
 
@@ -90,8 +99,10 @@ def prices(text: str) -> dict[str, dict[str, float]]:
                 found[model]["cached_input"] = float(cached)
         except ValueError:
             raise Invalid(
-                f"Line {number} of the prices is not written as in: gpt-4.1-mini 0.40 1.60, or "
-                "gpt-4.1-mini 0.40 1.60 cached 0.10"
+                gettext(
+                    "Line {number} of the prices is not written as in: gpt-4.1-mini 0.40 1.60, or "
+                    "gpt-4.1-mini 0.40 1.60 cached 0.10"
+                ).format(number=number)
             ) from None
     return found
 

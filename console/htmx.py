@@ -8,6 +8,7 @@ from functools import wraps
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from pydantic import ValidationError
@@ -16,6 +17,18 @@ from agents.errors import NotFound, Refused
 from agents.models import Conversation
 from console import components
 from console.form_parsing import EVENT, number
+from console.language import grouped
+
+# What forms send, as sentences call it.
+FIELDS = {
+    "content": gettext_lazy("content"),
+    "description": gettext_lazy("description"),
+    "expected_outcome": gettext_lazy("expected outcome"),
+    "goal": gettext_lazy("goal"),
+    "name": gettext_lazy("name"),
+    "text": gettext_lazy("text"),
+    "title": gettext_lazy("title"),
+}
 
 Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
@@ -49,7 +62,7 @@ def verb(alert: str) -> Callable[[Verb], View]:
             except (NotFound, Http404) as gone:
                 if not is_htmx(request):  # without scripts a page of its own says so
                     raise Http404 from gone
-                status, sentence = 404, "That is gone. Nothing was changed."
+                status, sentence = 404, gettext("That is gone. Nothing was changed.")
                 if isinstance(gone, NotFound):
                     sentence = str(gone)
             except Refused as refusal:
@@ -110,9 +123,18 @@ def seen_by(request: HttpRequest) -> int | None:
 def invalid_sentence(error: ValidationError) -> str:
     """One sentence for a form field that cannot be used."""
     fault = error.errors()[0]
-    field = str(fault["loc"][-1]).replace("_", " ") if fault["loc"] else "text"
+    name = str(fault["loc"][-1]) if fault["loc"] else "text"
+    field = FIELDS.get(name, name.replace("_", " "))
     if fault["type"] == "string_too_short":
-        return f"Give it a {field}."
+        return gettext("Give it a {field}.").format(field=field)
     if fault["type"] == "string_too_long":
-        return f"The {field} has more than {fault['ctx']['max_length']:,} characters."
-    return f"The {field} cannot be used: {fault['msg']}."
+        most = int(fault["ctx"]["max_length"])
+        words = ngettext(
+            "The {field} has more than {n} character.",
+            "The {field} has more than {n} characters.",
+            most,
+        )
+        return words.format(field=field, n=grouped(most))
+    return gettext("The {field} cannot be used: {problem}.").format(
+        field=field, problem=fault["msg"]
+    )

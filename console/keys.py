@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_lazy
 
 
 @dataclass(frozen=True)
@@ -32,47 +32,73 @@ class Place:
 
 PLACES = (
     Place(
-        _("Anywhere"),
+        gettext_lazy("Anywhere"),
         (
-            Key("find", ("Ctrl K",), _("Search everything")),
-            Key("new", ("Ctrl Shift O",), _("New chat")),
-            Key("plan", ("Ctrl .",), _("Open or close the plan; the focus goes along")),
-            Key("close", ("Esc",), _("Close a menu, dialog, editor or sheet; it stops nothing")),
-            Key("list", ("?",), _("This list, where you are not typing")),
+            Key("find", ("Ctrl K",), gettext_lazy("Search everything")),
+            Key("new", ("Ctrl Shift O",), gettext_lazy("New chat")),
+            Key("plan", ("Ctrl .",), gettext_lazy("Open or close the plan; the focus goes along")),
+            Key(
+                "close",
+                ("Esc",),
+                gettext_lazy("Close a menu, dialog, editor or sheet; it stops nothing"),
+            ),
+            Key("list", ("?",), gettext_lazy("This list, where you are not typing")),
         ),
     ),
     Place(
-        _("Message box"),
+        gettext_lazy("Message box"),
         (
-            Key("send", ("Enter",), _("Send")),
-            Key("line", ("Shift Enter",), _("New line")),
-            Key("commands", ("/",), _("Commands, where it comes first")),
-            Key("command", ("Up", "Down"), _("Choose a command; Enter or Tab takes it")),
-            Key("unsent", ("Up",), _("In the empty box: edit the last message that was not sent")),
-            Key("attached", ("Delete", "Backspace"), _("On an attached file: take it off")),
+            Key("send", ("Enter",), gettext_lazy("Send")),
+            Key("line", ("Shift Enter",), gettext_lazy("New line")),
+            Key("commands", ("/",), gettext_lazy("Commands, where it comes first")),
+            Key("command", ("Up", "Down"), gettext_lazy("Choose a command; Enter or Tab takes it")),
+            Key(
+                "unsent",
+                ("Up",),
+                gettext_lazy("In the empty box: edit the last message that was not sent"),
+            ),
+            Key(
+                "attached",
+                ("Delete", "Backspace"),
+                gettext_lazy("On an attached file: take it off"),
+            ),
         ),
     ),
     Place(
-        _("Messages, forms and lists"),
+        gettext_lazy("Messages, forms and lists"),
         (
-            Key("walk", ("Left", "Right"), _("On “2 of 3”: the earlier or the later alternative")),
-            Key("several", ("Ctrl Enter",), _("In a field of several lines: save or send it")),
-            Key("list-move", ("Up", "Down", "Home", "End"), _("In a list: move; Enter picks")),
+            Key(
+                "walk",
+                ("Left", "Right"),
+                gettext_lazy("On “2 of 3”: the earlier or the later alternative"),
+            ),
+            Key(
+                "several",
+                ("Ctrl Enter",),
+                gettext_lazy("In a field of several lines: save or send it"),
+            ),
+            Key(
+                "list-move",
+                ("Up", "Down", "Home", "End"),
+                gettext_lazy("In a list: move; Enter picks"),
+            ),
         ),
     ),
     Place(
-        _("On a subtask that can be changed"),
+        gettext_lazy("On a subtask that can be changed"),
         (
-            Key("edit", ("Enter", "F2"), _("Edit it; Enter saves its name, Esc cancels")),
-            Key("move", ("Alt Up", "Alt Down"), _("Move it")),
-            Key("remove", ("Delete",), _("Remove it, with Undo")),
+            Key(
+                "edit", ("Enter", "F2"), gettext_lazy("Edit it; Enter saves its name, Esc cancels")
+            ),
+            Key("move", ("Alt Up", "Alt Down"), gettext_lazy("Move it")),
+            Key("remove", ("Delete",), gettext_lazy("Remove it, with Undo")),
         ),
     ),
     Place(
-        _("What waits for your yes"),
+        gettext_lazy("What waits for your yes"),
         (
-            Key("start", ("Ctrl Enter",), _("In a plan that was proposed: Start plan")),
-            Key("allow", ("Ctrl Enter",), _("In a call that asks: Allow once")),
+            Key("start", ("Ctrl Enter",), gettext_lazy("In a plan that was proposed: Start plan")),
+            Key("allow", ("Ctrl Enter",), gettext_lazy("In a call that asks: Allow once")),
         ),
     ),
 )

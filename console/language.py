@@ -8,14 +8,15 @@ the language that person read when they asked for it (`Turn.language`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache, wraps
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.utils import translation
+from django.utils import formats, translation
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext, pgettext
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
@@ -87,6 +88,30 @@ def cached(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         return drawn
 
     return decorate
+
+
+def grouped(number: int) -> str:
+    """1,234, with what the language writes between thousands."""
+    return formats.number_format(number, force_grouping=True)
+
+
+def commas(parts: Sequence[str]) -> str:
+    """a, b, c."""
+    return pgettext("between the parts of a list", ", ").join(parts)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """a, b and c."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return gettext("{first} and {last}").format(first=commas(parts[:-1]), last=parts[-1])
+
+
+def detailed(words: object, detail: object) -> str:
+    """Words, and behind them what they are about, if anything."""
+    if not detail:
+        return str(words)
+    return gettext("{words}: {detail}").format(words=words, detail=detail)
 
 
 @cache_control(max_age=YEAR, immutable=True, private=True)

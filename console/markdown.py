@@ -21,6 +21,7 @@ from typing import Any
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
@@ -59,8 +60,8 @@ SIGNS = re.compile(r"[\[\]!*_~`<&|\\>#:$]")
 DELIMITERS = " \t>|:*+.-0123456789"  # all that the line below a table's head may hold
 CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]*)")?>(.*?)</code></pre>', re.DOTALL)
 FORMULA = re.compile(r'<math display="block">.*?</math>', re.DOTALL)
-IN_A_GROUP = r'<span class="formula" role="group" aria-label="Formula" tabindex="0">\g<0></span>'
-TABLE = '<div class="table" role="group" aria-label="Table" tabindex="0"><table>'
+IN_A_GROUP = '<span class="formula" role="group" aria-label="{}" tabindex="0">{}</span>'
+TABLE = '<div class="table" role="group" aria-label="{}" tabindex="0"><table>'
 TAGS = {"p", "br", "strong", "em", "s", "code", "pre", "span", "a", "ul", "ol", "li", "blockquote"}
 TAGS |= {"hr", "h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td", "input", "sup"}
 TAGS |= {"img"} | formulas.TAGS
@@ -76,7 +77,7 @@ ATTRIBUTES |= {
     "img": {"src", "alt", "class", "loading"},
 }
 ATTRIBUTES |= {tag: {"dir"} for tag in DIRECTED}
-FORCED = {"input": {"type": "checkbox", "disabled": "", "aria-label": "Task"}}
+TASK = {"type": "checkbox", "disabled": ""}
 
 DIRECTED_TOKENS = {"paragraph_open", "heading_open", "list_item_open", "blockquote_open"}
 DIRECTED_TOKENS |= {"td_open", "th_open"}
@@ -111,7 +112,7 @@ def render(text: str, *, live: bool = False, files: str = "") -> SafeString:
     `files` is the address under which pictures of the workspace are shown; without one they are
     named.
     """
-    key = text, live, files
+    key = text, live, files, get_language()
     html = drawn.get(key)
     if html is None:
         html = drawn[key] = "".join(rendered(text, live, files))
@@ -183,17 +184,22 @@ def rendered(text: str, live: bool, files: str = "") -> Iterator[str]:
             (GROWING if live else FINISHED).render(piece, environment(piece) | {"files": files}),
             tags=TAGS,
             attributes=ATTRIBUTES,
-            set_tag_attribute_values=FORCED,
+            set_tag_attribute_values={"input": {**TASK, "aria-label": gettext("Task")}},
             url_schemes={"http", "https", "mailto"},
             link_rel="noopener noreferrer nofollow",
         )
         # A wide table or formula scrolls by itself.
-        html = html.replace("<table>", TABLE).replace("</table>", "</table></div>")
-        html = FORMULA.sub(IN_A_GROUP, html)
+        table = TABLE.format(escapeHtml(gettext("Table")))
+        html = html.replace("<table>", table).replace("</table>", "</table></div>")
+        html = FORMULA.sub(in_a_group, html)
         yield CODE.sub(
             lambda code: component("code", language=code[1] or "text", code=mark_safe(code[2])),
             html,
         )
+
+
+def in_a_group(formula: re.Match[str]) -> str:
+    return IN_A_GROUP.format(escapeHtml(gettext("Formula")), formula[0])
 
 
 def affordable(text: str) -> Iterator[tuple[bool, str]]:
@@ -271,7 +277,11 @@ def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[
             in_link = token.type == "link_open"
         if token.type == "image":
             address = str(token.attrGet("src") or "")
-            words = "".join(child.content for child in token.children or ()) or address or "Image"
+            words = (
+                "".join(child.content for child in token.children or ())
+                or address
+                or gettext("Image")
+            )
             if picture := picture_address(address, files):
                 attributes = {"src": picture, "alt": words, "class": "picture", "loading": "lazy"}
                 yield Token("picture", "img", 0, attrs=dict(attributes), level=token.level)

@@ -12,6 +12,7 @@ from django.http.response import HttpResponseBase as Answer
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.attachments import LARGEST, TOO_LARGE
 from console.auth import browsers
@@ -26,10 +27,10 @@ MOST_BYTES = 4 * 1024 * 1024
 # The one body that may be longer: a file, which is read piece by piece (agents/attachments.py).
 UPLOAD = re.compile(r"/(?:c|api/conversations)/[0-9]+/attachments")
 REFUSALS = {
-    400: "This request holds a null character.",
-    422: "This request holds a null character.",
-    413: "A request may be 4 MB long at most.",
-    415: "Forms are read in UTF-8.",
+    400: gettext_lazy("This request holds a null character."),
+    422: gettext_lazy("This request holds a null character."),
+    413: gettext_lazy("A request may be 4 MB long at most."),
+    415: gettext_lazy("Forms are read in UTF-8."),
 }
 # Read by static/js/requests.js, which keeps what was typed.
 LOAD_AGAIN = {"Planside-Reload": "true"}
@@ -107,7 +108,7 @@ def refusal(status: int, path: str = "") -> HttpResponse:
 
 
 def refusal_words(status: int, path: str) -> str:
-    return TOO_LARGE if status == 413 and UPLOAD.fullmatch(path) else REFUSALS[status]
+    return str(TOO_LARGE if status == 413 and UPLOAD.fullmatch(path) else REFUSALS[status])
 
 
 def session_required(get_response: View) -> View:
@@ -123,7 +124,9 @@ def session_required(get_response: View) -> View:
             browsers.note(request)
             return get_response(request)
         if request.headers.get("Sec-Fetch-Mode", "navigate") != "navigate":
-            return HttpResponse("Sign in.", "text/plain; charset=utf-8", 401, headers=LOAD_AGAIN)
+            return HttpResponse(
+                gettext("Sign in."), "text/plain; charset=utf-8", 401, headers=LOAD_AGAIN
+            )
         return redirect(f"/signin/?next={quote(page_of(request))}")
 
     return middleware

@@ -6,6 +6,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from agents.config.store import AgentRecord
 from agents.engine.alternatives import chat_turns
 from agents.engine.handlers import CHOSEN
@@ -70,15 +72,15 @@ def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Cho
     words = find.strip().lower()
     listings = known_listings()
     recent = [] if words else recent
-    groups = [ChoiceGroup("Recent", "", [choice(in_use, *name) for name in recent])]
+    groups = [ChoiceGroup(gettext("Recent"), "", [choice(in_use, *name) for name in recent])]
     most = MOST_FOUND if words else MOST_OF_A_PROVIDER
     for place in discovery.found_in(listings).places:
         own_name = name_of_model(place.provider, "").lower()
         fit = [m for m in place.models if words in (own_name or m.id.lower())]
         rest = [m for m in fit if (place.provider, m.id) not in recent]
         rows = [choice(in_use, place.provider, m.id, m) for m in rest[:most]]
-        more = f"{len(rows)} of {len(fit)}, type to find more"
-        is_here = place.note if place.note == "on this computer" else ""
+        more = gettext("{n} of {count}, type to find more").format(n=len(rows), count=len(fit))
+        is_here = gettext("on this computer") if place.is_local else ""
         note = more if len(rest) > len(rows) else is_here
         groups.append(ChoiceGroup(place.label, note, rows))
     silent = [resolve(each.provider).label for each in listings if is_missed(each)]

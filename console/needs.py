@@ -16,12 +16,14 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.models import Message, Preferences, ToolCall
 from agents.statements import by_key
 from console.call_display import question_of
 from console.conversation_state import ConversationState, agent_name, read_state
 from console.exceeded_limits import ExceededLimit, used_up
+from console.language import listed
 from console.preferences import preferences
 from console.status_labels import Snapshot
 from plans.models import OPEN, Plan, Run, State
@@ -32,7 +34,11 @@ MOST_CARDS = 30  # drawn at once; the others come as these are answered
 MOST_RUNNING = 10
 KEY = re.compile(r"(approval|question|start|failed|budget)-(\d{1,18})(?:-(\d{1,18}))?")
 LATELY = timedelta(minutes=10)
-DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
+DECIDED = {
+    "allow_once": gettext_lazy("Allowed once"),
+    "always": gettext_lazy("Always allowed"),
+    "deny": gettext_lazy("Denied"),
+}
 
 
 @dataclass(frozen=True)
@@ -128,15 +134,21 @@ class NeedCard:
         """What it is, in the words that stand out."""
         kind, plan = self.need.kind, self.plan
         if kind == QUESTION:
-            return f"{self.agent} asks"
+            return gettext("{agent} asks").format(agent=self.agent)
         if kind == APPROVAL:
             return question_of(self.call) if self.call else ""
         if kind == BUDGET:
-            return "Budget used up"
+            return gettext("Budget used up")
         total = len(plan["subtasks"]) if plan else 0
         if kind == FAILED:
-            return f"Failed at subtask {self.number} of {total}"
-        return "Waiting for you to start it" if total else "Waiting for you to approve it"
+            return gettext("Failed at subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
+        return (
+            gettext("Waiting for you to start it")
+            if total
+            else gettext("Waiting for you to approve it")
+        )
 
     @property
     def more(self) -> str:
@@ -146,12 +158,19 @@ class NeedCard:
             return ""
         total, kind = len(plan["subtasks"]), self.need.kind
         if kind == FAILED and self.row:
-            return f", after {counted(self.row['attempts'], 'attempt')}"
+            tries = int(self.row["attempts"])
+            return ngettext(", after {n} attempt", ", after {n} attempts", tries).format(n=tries)
         if kind == QUESTION and self.number:
-            return f", at subtask {self.number} of {total}"
+            return gettext(", at subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
+        if kind == START and total:
+            words = ngettext(
+                ", {n} subtask, version {version}", ", {n} subtasks, version {version}", total
+            )
+            return words.format(n=total, version=plan["version"])
         if kind == START:
-            listed = f", {counted(total, 'subtask')}" if total else ""
-            return f"{listed}, version {plan['version']}"
+            return gettext(", version {version}").format(version=plan["version"])
         return ""
 
     @cached_property
@@ -173,9 +192,12 @@ class NeedCard:
         done = [str(i) for i, row in enumerate(rows, 1) if row["state"] == State.DONE]
         if not done:
             return ""
-        if len(done) == 1:
-            return f"Subtask {done[0]} is done and stays so."
-        return f"Subtasks {', '.join(done[:-1])} and {done[-1]} are done and stay so."
+        words = ngettext(
+            "Subtask {numbers} is done and stays so.",
+            "Subtasks {numbers} are done and stay so.",
+            len(done),
+        )
+        return words.format(numbers=listed(done))
 
     @property
     def question(self) -> str:
@@ -197,10 +219,6 @@ class NeedCard:
         else:
             found = asked.filter(kind=Message.Kind.PLAN, meta__plan=self.need.plan).first()
         return f"{page}#message-{found.pk}" if found else page
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def cards_of(waiting: list[Need]) -> list[NeedCard]:
@@ -236,7 +254,7 @@ def settled(owner: int, key: str) -> Settled | None:
     if match is None:
         return None
     kind, pk = match[1], int(match[2])
-    gone = Settled(key, "It is gone.", is_gone=True)
+    gone = Settled(key, gettext("It is gone."), is_gone=True)
     if kind in (APPROVAL, QUESTION):
         call = own_calls(owner).filter(pk=pk).first()
         return settled_call(key, call) if call else gone
@@ -262,26 +280,35 @@ def settled_call(key: str, call: ToolCall) -> Settled:
     while root.parent_call is not None:
         root = root.parent_call.turn.conversation
     address = reverse("conversation", args=[root.pk])
-    words = DECIDED.get(call.decision, "")
+    words = str(DECIDED.get(call.decision, ""))
     if call.tool == "ask_user" and call.state == ToolCall.State.DONE:
-        words = "Answered"
-    title, at = root.title or "New chat", call.finished_at or call.started_at
+        words = gettext("Answered")
+    title, at = root.title or gettext("New chat"), call.finished_at or call.started_at
     if not words:
-        return Settled(key, "It does not ask any more.", title, address, is_gone=True)
+        return Settled(key, gettext("It does not ask any more."), title, address, is_gone=True)
     return Settled(key, words, title, f"{address}#call-{call.pk}", at, goes_on=True)
 
 
 def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
     address = reverse("conversation", args=[plan.conversation_id])
-    words, at, goes_on = "Settled", plan.updated_at, plan.is_live
+    words, at, goes_on = gettext("Settled"), plan.updated_at, plan.is_live
     if plan.state == State.ABANDONED:
-        words, at = "Cancelled", plan.finished_at or at
+        words, at = gettext("Cancelled"), plan.finished_at or at
     elif kind == START and plan.version != version:
-        return Settled(key, f"It is v{plan.version} now.", plan.title, address, is_gone=True)
+        return Settled(
+            key,
+            gettext("It is v{version} now.").format(version=plan.version),
+            plan.title,
+            address,
+            is_gone=True,
+        )
     elif kind == START and plan.is_confirmed:
-        words, at = ("Started" if plan.subtasks.exists() else "Approved"), plan.approved_at or at
+        words, at = (
+            (gettext("Started") if plan.subtasks.exists() else gettext("Approved")),
+            plan.approved_at or at,
+        )
     elif kind == BUDGET and goes_on:
-        words = "Raised"
+        words = gettext("Raised")
     return Settled(key, words, plan.title, address, at, goes_on)
 
 
@@ -298,5 +325,8 @@ def minutes_since(moment: datetime) -> str:
     """26 min, 3 h, 2 days."""
     minutes = max(0, int((timezone.now() - moment).total_seconds() // 60))
     if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // 1440} days"
+        return gettext("{n} min").format(n=minutes)
+    if minutes < 48 * 60:
+        return gettext("{n} h").format(n=minutes // 60)
+    days = minutes // 1440
+    return ngettext("{n} day", "{n} days", days).format(n=days)

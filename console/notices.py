@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from agents.actors import PERSON
 from agents.engine.usage import duration
 from agents.models import Conversation, Event, Message, Preferences, Turn
 from console.conversation_state import agent_name
-from console.needs import NeedCard, cards_of, counted
+from console.language import commas
+from console.needs import NeedCard, cards_of
+from console.status_labels import parts_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
 from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, needs_of
@@ -68,19 +71,33 @@ def notice_of_need(card: NeedCard) -> Notice:
 def words_of(card: NeedCard) -> tuple[str, str]:
     kind, title = card.need.kind, card.title
     if kind == APPROVAL and card.call:
-        does = "run a shell command" if card.call.tool == "shell" else f"use {card.call.tool}"
-        return f"{card.agent} waits for you", f"{title}: may it {does}?"
+        may_it = gettext("{title}: may it use {tool}?")
+        if card.call.tool == "shell":
+            may_it = gettext("{title}: may it run a shell command?")
+        return waits_for_you(card.agent), may_it.format(title=title, tool=card.call.tool)
     if kind == QUESTION:
-        return f"{card.agent} asks", f"{title}: “{card.question}”"
+        asks = gettext("{agent} asks").format(agent=card.agent)
+        return asks, gettext("{title}: “{question}”").format(title=title, question=card.question)
     if kind == BUDGET:
-        return f"{card.now.agent_name} waits for you", f"{title}: the budget is used up"
-    subtasks = card.plan["subtasks"] if card.plan else []
+        body = gettext("{title}: the budget is used up").format(title=title)
+        return waits_for_you(card.now.agent_name), body
     if kind == START:
-        listed = f", {counted(len(subtasks), 'subtask')}" if subtasks else ""
-        return "A plan waits for your start", f"{title}{listed}"
+        count = len(card.plan["subtasks"]) if card.plan else 0
+        words = ngettext("{title}, {n} subtask", "{title}, {n} subtasks", count)
+        body = words.format(title=title, n=count) if count else title
+        return gettext("A plan waits for your start"), body
     name, tries = (card.row["name"], card.row["attempts"]) if card.row else ("", 0)
-    after = f", after {counted(tries, 'attempt')}"
-    return f"{title} failed", f"Subtask {card.number}, {name}{after}"
+    words = ngettext(
+        "Subtask {number}, {name}, after {n} attempt",
+        "Subtask {number}, {name}, after {n} attempts",
+        tries,
+    )
+    body = words.format(number=card.number, name=name, n=tries)
+    return gettext("{title} failed").format(title=title), body
+
+
+def waits_for_you(agent: str) -> str:
+    return gettext("{agent} waits for you").format(agent=agent)
 
 
 def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
@@ -93,13 +110,14 @@ def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
     document: dict[str, object] = snapshot(plan)
     counts, seconds = document["progress"], document["seconds"]
     assert isinstance(counts, dict) and isinstance(seconds, dict)
-    parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
-    body = ", ".join([*parts, duration(seconds["worked"])])
+    body = commas([*parts_of(counts), duration(seconds["worked"])])
     told = Message.objects.filter(conversation=plan.conversation_id, meta__closing=pk)
     last = told.order_by("-seq").first()
     place = f"#message-{last.pk}" if last else ""
     address = reverse("conversation", args=[plan.conversation_id]) + place
-    return [Notice(key, shown(f"{plan.title} is finished"), body, address)]
+    return [
+        Notice(key, shown(gettext("{title} is finished").format(title=plan.title)), body, address)
+    ]
 
 
 def is_finished_by(plan: Plan, user: User) -> bool:
@@ -118,8 +136,8 @@ def notice_of_reply(key: str, pk: int, user: User) -> list[Notice]:
         return []
     talk: Conversation = turn.conversation
     address = f"{reverse('conversation', args=[talk.pk])}#turn-{pk}"
-    title = f"{agent_name(talk.agent_id)} has answered"
-    return [Notice(key, shown(title), shown(talk.title or "New chat"), address)]
+    title = gettext("{agent_name} has answered").format(agent_name=agent_name(talk.agent_id))
+    return [Notice(key, shown(title), shown(talk.title or gettext("New chat")), address)]
 
 
 def shown(text: str) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.urls import NoReverseMatch, reverse
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.config.ownership import agents_of
 from agents.models import Conversation, ToolSource
@@ -15,9 +16,20 @@ from agents.words import Question, question_of
 from console import finding
 from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
 from console.snippets import Piece, marked, spans_of
+from plans.search import PlanSummary
 
 NEWEST = 5
 SHOWN = {"conversations": 5, "messages": 3, "plans": 3, "commands": 5}
+KINDS = {
+    "conversations": gettext_lazy("Conversations"),
+    "messages": gettext_lazy("Messages"),
+    "plans": gettext_lazy("Plans"),
+}
+ALL_OF_A_KIND = {
+    "conversations": gettext_lazy("All {n} conversations"),
+    "messages": gettext_lazy("All {n} messages"),
+    "plans": gettext_lazy("All {n} plans"),
+}
 ALL = 100  # rows of one kind, where only that is asked for
 LONGEST_QUOTED = 40
 
@@ -71,16 +83,20 @@ class Results:
     def status(self) -> str:
         """What is said of it in the foot, to screen readers too."""
         if self.nothing:
-            return "Nothing found"
+            return gettext("Nothing found")
+        if not self.found:
+            return ""
         count = f"{self.found}{'+' if self.has_more else ''}"
-        return f"{count} result{'' if self.found == 1 else 's'}" if self.found else ""
+        return ngettext("{n} result", "{n} results", self.found).format(n=count)
 
 
 def results(user: User, text: str, only: str, here: Conversation | None) -> Results:
     text = " ".join(text.split())
     question = question_of(text)
     if not text:
-        return Results([newest(user), Group("Commands and settings", offers(user, question, here))])
+        return Results(
+            [newest(user), Group(gettext("Commands and settings"), offers(user, question, here))]
+        )
     kinds: dict[str, Callable[[int], tuple[list[Row], Found[object]]]] = {
         "conversations": lambda most: conversation_rows(user, question, most),
         "messages": lambda most: message_rows(user, question, most),
@@ -99,7 +115,7 @@ def results(user: User, text: str, only: str, here: Conversation | None) -> Resu
         if not groups and not settings:
             return Results([instead(user, text)], nothing=shortened(text))
         rows = [plan_row(text), *settings]
-        groups.append(Group("Commands and settings", rows))
+        groups.append(Group(gettext("Commands and settings"), rows))
         found += len(rows)
     return Results(groups, found, has_more) if groups else Results([], nothing=shortened(text))
 
@@ -112,10 +128,11 @@ def group_of(
         return
     count = f"{found.count}{'+' * found.is_more}"
     left_out = found.is_more or found.count > len(rows)
-    note = f"{len(rows)} of {count}" if left_out else ""
+    note = gettext("{n} of {count}").format(n=len(rows), count=count) if left_out else ""
     if left_out and not is_only_one:
-        rows = [*rows, Row([Piece(f"All {count} {kind}", False)], icon="search", only=kind)]
-    yield Group(kind.capitalize(), rows, note)
+        all_of_them = str(ALL_OF_A_KIND[kind]).format(n=count)
+        rows = [*rows, Row([Piece(all_of_them, False)], icon="search", only=kind)]
+    yield Group(str(KINDS[kind]), rows, note)
 
 
 # What was found
@@ -130,7 +147,9 @@ def newest(user: User) -> Group:
         )
         for row in rows
     ]
-    return Group("Conversations", [conversation_row(each, names_of(user)) for each in found])
+    return Group(
+        gettext("Conversations"), [conversation_row(each, names_of(user)) for each in found]
+    )
 
 
 def names_of(user: User) -> dict[str, str]:
@@ -146,9 +165,11 @@ def conversation_rows(user: User, question: Question, most: int) -> tuple[list[R
 def conversation_row(found: FoundConversation, names: dict[str, str]) -> Row:
     name = names.get(found.agent, found.agent)
     return Row(
-        found.snippet if found.title else [Piece("New chat", False)],
+        found.snippet if found.title else [Piece(gettext("New chat"), False)],
         icon="chat",
-        meta=f"{name} · Archived ·" if found.is_archived else f"{name} ·",
+        meta=(gettext("{name} · Archived ·") if found.is_archived else "{name} ·").format(
+            name=name
+        ),
         at=found.updated_at,
         href=reverse("conversation", args=[found.id]),
     )
@@ -161,9 +182,9 @@ def message_rows(user: User, question: Question, most: int) -> tuple[list[Row], 
 
 def message_row(found: FoundMessage) -> Row:
     return Row(
-        [Piece(found.title or "New chat", False)],
+        [Piece(found.title or gettext("New chat"), False)],
         icon="user" if found.role == "user" else "agent",
-        word="You" if found.role == "user" else "Agent",
+        word=gettext("You") if found.role == "user" else gettext("Agent"),
         snippet=found.snippet,
         at=found.created_at,
         href=f"{reverse('conversation', args=[found.conversation])}?at={found.id}",
@@ -181,13 +202,19 @@ def plan_found_row(found: FoundPlan) -> Row:
     return Row(
         found.title,
         shape=plan.standing.shape,
-        word=plan.standing.word,
+        word=str(plan.standing.word),
         where=found.where,
         snippet=found.snippet,
-        meta=f"{plan.standing.word}, {plan.settled} of {plan.total}"
-        if plan.total
-        else plan.standing.word,
+        meta=standing_of(plan),
         href=reverse("plan", args=[plan.id]),
+    )
+
+
+def standing_of(plan: PlanSummary) -> str:
+    if not plan.total:
+        return str(plan.standing.word)
+    return gettext("{standing}, {settled} of {total}").format(
+        standing=plan.standing.word, settled=plan.settled, total=plan.total
     )
 
 
@@ -196,7 +223,9 @@ def plan_found_row(found: FoundPlan) -> Row:
 
 def plan_row(text: str = "") -> Row:
     command = f"/plan {text}".strip()
-    return Row([Piece(command, False)], icon="slash", meta="Ask for a plan", command=command)
+    return Row(
+        [Piece(command, False)], icon="slash", meta=gettext("Ask for a plan"), command=command
+    )
 
 
 def instead(user: User, text: str) -> Group:
@@ -204,45 +233,46 @@ def instead(user: User, text: str) -> Group:
     agent = next(iter(agents_of(user)), None)
     rows = [plan_row(text)]
     if agent is not None:
-        title = [Piece(f"New chat with “{shortened(text)}”", False)]
+        words = gettext("New chat with “{text}”").format(text=shortened(text))
+        title = [Piece(words, False)]
         begins = Row(title, icon="plus", meta=agent.file.name, begins=agent.id, text=text)
         rows.insert(0, begins)
-    return Group("Do something with it", rows)
+    return Group(gettext("Do something with it"), rows)
 
 
 COMMANDS = (
-    ("/plan", "Ask for a plan"),
-    ("/clear", "Empty this view, delete nothing"),
-    ("/new", "Start a new conversation"),
-    ("/help", "Every command"),
+    ("/plan", gettext_lazy("Ask for a plan")),
+    ("/clear", gettext_lazy("Empty this view, delete nothing")),
+    ("/new", gettext_lazy("Start a new conversation")),
+    ("/help", gettext_lazy("Every command")),
 )
 # Buttons of a conversation's page.
 VERBS = (
-    ("Rename this conversation", "pen", "menu-rename"),
-    ("Pin or unpin this conversation", "pin", "menu-pin"),
-    ("Archive this conversation, or put it back", "archive", "menu-archive"),
-    ("Export this conversation as Markdown", "download", "menu-export"),
-    ("Export this conversation as JSON", "download", "menu-export-json"),
-    ("Delete this conversation", "trash", "menu-delete"),
-    ("Choose the model", "cube", "menu-model"),
-    ("Open or close the plan", "runs", "drawer-toggle"),
-    ("Show what was cleared", "clock", "show-cleared"),
+    (gettext_lazy("Rename this conversation"), "pen", "menu-rename"),
+    (gettext_lazy("Pin or unpin this conversation"), "pin", "menu-pin"),
+    (gettext_lazy("Archive this conversation, or put it back"), "archive", "menu-archive"),
+    (gettext_lazy("Export this conversation as Markdown"), "download", "menu-export"),
+    (gettext_lazy("Export this conversation as JSON"), "download", "menu-export-json"),
+    (gettext_lazy("Delete this conversation"), "trash", "menu-delete"),
+    (gettext_lazy("Choose the model"), "cube", "menu-model"),
+    (gettext_lazy("Open or close the plan"), "runs", "drawer-toggle"),
+    (gettext_lazy("Show what was cleared"), "clock", "show-cleared"),
 )
 # Names of addresses; one that there is not is left out.
 PAGES = (
-    ("Needs you", "", "shield", "needs"),
-    ("Plans", "", "runs", "plans"),
-    ("Archived", "Conversations", "archive", "archive"),
-    ("Agents", "Settings", "agent", "agents"),
-    ("Models", "Settings", "cube", "models"),
-    ("Tools", "Settings", "route", "tools"),
-    ("Chains", "Settings", "route", "chains"),
-    ("Approvals", "Settings", "shield", "approvals"),
-    ("Appearance", "Settings", "set", "appearance"),
-    ("Notifications", "Settings", "set", "notifications"),
-    ("Account", "Settings", "user", "account"),
-    ("People", "Settings", "user", "people"),
-    ("API", "Documentation", "file", "api-docs"),
+    (gettext_lazy("Needs you"), "", "shield", "needs"),
+    (gettext_lazy("Plans"), "", "runs", "plans"),
+    (gettext_lazy("Archived"), gettext_lazy("Conversations"), "archive", "archive"),
+    (gettext_lazy("Agents"), gettext_lazy("Settings"), "agent", "agents"),
+    (gettext_lazy("Models"), gettext_lazy("Settings"), "cube", "models"),
+    (gettext_lazy("Tools"), gettext_lazy("Settings"), "route", "tools"),
+    (gettext_lazy("Chains"), gettext_lazy("Settings"), "route", "chains"),
+    (gettext_lazy("Approvals"), gettext_lazy("Settings"), "shield", "approvals"),
+    (gettext_lazy("Appearance"), gettext_lazy("Settings"), "set", "appearance"),
+    (gettext_lazy("Notifications"), gettext_lazy("Settings"), "set", "notifications"),
+    (gettext_lazy("Account"), gettext_lazy("Settings"), "user", "account"),
+    (gettext_lazy("People"), gettext_lazy("Settings"), "user", "people"),
+    ("API", gettext_lazy("Documentation"), "file", "api-docs"),
 )
 
 
@@ -250,15 +280,19 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
     """All that can be done and opened from here."""
     rows: list[Row] = []
     for command, does in COMMANDS if here else COMMANDS[:1]:
-        rows.append(Row([Piece(command, False)], icon="slash", meta=does, command=command))
+        rows.append(Row([Piece(command, False)], icon="slash", meta=str(does), command=command))
     agents = agents_of(user)
     rows += [
-        Row([Piece(f"New chat with {agent.file.name}", False)], icon="plus", begins=agent.id)
+        Row(
+            [Piece(gettext("New chat with {name}").format(name=agent.file.name), False)],
+            icon="plus",
+            begins=agent.id,
+        )
         for agent in agents
     ]
     if here:
         verbs = VERBS if here.cleared_seq else VERBS[:-1]
-        rows += [Row([Piece(does, False)], icon=icon, presses=id) for does, icon, id in verbs]
+        rows += [Row([Piece(str(does), False)], icon=icon, presses=id) for does, icon, id in verbs]
     rows += pages()
     if question.parts:
         rows += things(agents_named=((agent.id, agent.file.name) for agent in agents))
@@ -268,7 +302,7 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
 def pages() -> Iterator[Row]:
     for title, meta, icon, name in PAGES:
         try:
-            yield Row([Piece(title, False)], icon=icon, meta=meta, href=reverse(name))
+            yield Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
         except NoReverseMatch:
             continue
 
@@ -277,12 +311,13 @@ def things(agents_named: Iterable[tuple[str, str]]) -> Iterator[Row]:
     """Agents and services by their names; only what is typed leads to these."""
     for id, name in agents_named:
         href = f"{reverse('agents')}?agent={id}"
-        yield Row([Piece(name, False)], icon="agent", meta="Settings, Agents", href=href)
+        yield Row([Piece(name, False)], icon="agent", meta=gettext("Settings, Agents"), href=href)
     for source in ToolSource.objects.order_by("name"):
         href = f"{reverse('tools')}?source={source.name}"
         count = len(source.tools or [])
-        title = f"{source.name}, {count} operation{'' if count == 1 else 's'}"
-        yield Row([Piece(title, False)], icon="route", meta="Settings, Tools", href=href)
+        words = ngettext("{source}, {n} operation", "{source}, {n} operations", count)
+        title = words.format(source=source.name, n=count)
+        yield Row([Piece(title, False)], icon="route", meta=gettext("Settings, Tools"), href=href)
 
 
 def matching(rows: list[Row], question: Question) -> list[Row]:

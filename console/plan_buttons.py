@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from console.status_labels import Snapshot, is_pausing
 from plans.models import Plan
+from plans.standing import of_document
 
 HALTING = ("pausing", "stopping")
 
@@ -20,7 +23,7 @@ class PlanButton:
     """
 
     id: str
-    label: str
+    label: str | Promise
     icon: str = ""
     kind: str = ""  # "go" for what goes on, "quiet" for what ends the plan
     posts_to: str = ""
@@ -29,7 +32,7 @@ class PlanButton:
     answer_to: str = ""  # where the dialog's answer goes
     asks: str = ""  # the dialog's question
     leads_to: str = ""
-    blocked: str = ""  # why it cannot be pressed now
+    blocked: str | Promise = ""  # why it cannot be pressed now
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,17 @@ class PlanButtons:
     ending: PlanButton | None = None
 
 
-STOP = PlanButton("stop-plan", "Stop plan", "stop", "quiet", opens="stop-dialog")
-CANCEL = PlanButton("cancel-plan", "Cancel plan", kind="quiet", opens="cancel-dialog")
-STOPPING = PlanButton("stopping", "Stopping…", "stop", blocked="It is being stopped")
-REPLAN = PlanButton("replan", "Replan", "route")
-RESUME = PlanButton("resume-plan", "Resume", "play", "go")
-START_AGAIN = PlanButton("start-again", "Start again", "retry", "go")
-PAUSE = PlanButton("pause-plan", "Pause", "pause")
-TIMELINE = PlanButton("view-timeline", "View timeline", "runs")
-USE_AGAIN = PlanButton("use-again", "Use as a new plan", "copy", posts_once=True)
+STOP = PlanButton("stop-plan", gettext_lazy("Stop plan"), "stop", "quiet", opens="stop-dialog")
+CANCEL = PlanButton("cancel-plan", gettext_lazy("Cancel plan"), kind="quiet", opens="cancel-dialog")
+STOPPING = PlanButton(
+    "stopping", gettext_lazy("Stopping…"), "stop", blocked=gettext_lazy("It is being stopped")
+)
+REPLAN = PlanButton("replan", gettext_lazy("Replan"), "route")
+RESUME = PlanButton("resume-plan", gettext_lazy("Resume"), "play", "go")
+START_AGAIN = PlanButton("start-again", gettext_lazy("Start again"), "retry", "go")
+PAUSE = PlanButton("pause-plan", gettext_lazy("Pause"), "pause")
+TIMELINE = PlanButton("view-timeline", gettext_lazy("View timeline"), "runs")
+USE_AGAIN = PlanButton("use-again", gettext_lazy("Use as a new plan"), "copy", posts_once=True)
 
 
 def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False) -> PlanButtons:
@@ -69,14 +74,16 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if plan["version"] != plan["approved_version"] and run not in HALTING:
         ending = CANCEL if run == "idle" else STOP
         return PlanButtons(start_label(plan), comments_of(plan), ending=ending)
-    replan = replace(REPLAN, opens="replan-dialog", answer_to=to("replan"), asks="Replan the rest?")
+    replan = replace(
+        REPLAN, opens="replan-dialog", answer_to=to("replan"), asks=gettext("Replan the rest?")
+    )
     if replanning:
-        replan = replace(REPLAN, blocked="It is being replanned")
+        replan = replace(REPLAN, blocked=gettext("It is being replanned"))
     pause = replace(PAUSE, posts_to=to("pause"))
     # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
     halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
     if halts or (run == "paused" and is_pausing(plan)):
-        pause = replace(PAUSE, blocked="It pauses next")
+        pause = replace(PAUSE, blocked=gettext("It pauses next"))
     # An approval, an answer or a higher limit is what makes it go on.
     if plan["attention"] == "budget":
         return PlanButtons(steering=(replan,), ending=STOP)
@@ -85,7 +92,8 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if run == "paused":
         return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
     if run == "idle":
-        label = "Go on" if plan["standing"] == "Waiting for you to go on" else "Start again"
+        halted = of_document(plan).name == "halted"
+        label = gettext("Go on") if halted else gettext("Start again")
         again = replace(START_AGAIN, label=label, posts_to=to("again"))
         return PlanButtons(steering=(again, replan), ending=CANCEL)
     if run == "stopping":
@@ -95,10 +103,13 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
 
 def start_label(plan: Snapshot) -> str:
     """A document has nothing to start."""
-    verb = "Start" if plan["subtasks"] else "Approve"
+    if plan["subtasks"]:
+        if plan["version"] > 1:
+            return gettext("Start v{version}").format(version=plan["version"])
+        return gettext("Start plan")
     if plan["version"] > 1:
-        return f"{verb} v{plan['version']}"
-    return "Start plan" if plan["subtasks"] else verb
+        return gettext("Approve v{version}").format(version=plan["version"])
+    return gettext("Approve")
 
 
 def comments_of(plan: Snapshot) -> int:

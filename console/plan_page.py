@@ -10,6 +10,7 @@ from functools import cached_property
 
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.engine.usage import Times, times_of
 from agents.models import TurnState
@@ -19,13 +20,13 @@ from plans.models import Attempt, Plan, Subtask
 WIDE = 1000  # units of the gantt's drawing
 THINNEST = 6  # units, so that a short attempt can be seen
 REST = 20  # units of the mark for a wait or a pause
-RESTS = {"waited": "Waited for you", "paused": "Paused"}
+RESTS = {"waited": gettext_lazy("Waited for you"), "paused": gettext_lazy("Paused")}
 WHY = {
-    "transient": "The model was not to be had",
-    "capacity": "The model was too busy",
-    "logic": "Failed",
-    "timeout": "Took too long",
-    "interrupted": "Stopped",
+    "transient": gettext_lazy("The model was not to be had"),
+    "capacity": gettext_lazy("The model was too busy"),
+    "logic": gettext_lazy("Failed"),
+    "timeout": gettext_lazy("Took too long"),
+    "interrupted": gettext_lazy("Stopped"),
 }
 
 
@@ -136,7 +137,7 @@ def rests_of(times: Times) -> list[str]:
 def rests_in(works: Iterable[SubtaskTiming]) -> dict[str, str]:
     """The kinds of rest that are drawn, each with its words."""
     drawn = {bar.shape for work in works for bar in work.bars}
-    return {shape: words for shape, words in RESTS.items() if shape in drawn}
+    return {shape: str(words) for shape, words in RESTS.items() if shape in drawn}
 
 
 def shape_of(attempt: Attempt) -> str:
@@ -150,11 +151,17 @@ def shape_of(attempt: Attempt) -> str:
 def attempt_name(attempt: Attempt) -> str:
     """Attempt 2 of 3: how many there are before the run fails; a person's retry adds further."""
     most = int((attempt.turn.config.get("plan") or {}).get("max_attempts") or 3)
-    return f"Attempt {attempt.number}" + (f" of {most}" if attempt.number <= most else "")
+    if attempt.number > most:
+        return gettext("Attempt {number}").format(number=attempt.number)
+    return gettext("Attempt {number} of {most}").format(number=attempt.number, most=most)
 
 
 def attempt_words(attempt: Attempt) -> str:
     """How an attempt went, in a few words."""
     if attempt.turn.is_open:
-        return "Waiting for you" if attempt.turn.state == TurnState.WAITING else "Under way"
-    return WHY.get(attempt.failure_class, "Done")
+        return (
+            gettext("Waiting for you")
+            if attempt.turn.state == TurnState.WAITING
+            else gettext("Under way")
+        )
+    return str(WHY.get(attempt.failure_class) or gettext("Done"))

@@ -8,9 +8,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
+
 from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
 from agents.models import Event, ToolCall
 from console.form_parsing import number
+from console.language import detailed
 from console.status_labels import ENDS, name_for
 from console.templatetags.messages import argument
 from plans.comments import count_words
@@ -19,23 +23,32 @@ from plans.models import Plan
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
 KINDS = {
-    "": "Everything",
-    "plan": "Text and approval",
-    "run": "Starts and stops",
-    "subtask": "Subtasks",
-    "asked": "What it asked you",
+    "": gettext_lazy("Everything"),
+    "plan": gettext_lazy("Text and approval"),
+    "run": gettext_lazy("Starts and stops"),
+    "subtask": gettext_lazy("Subtasks"),
+    "asked": gettext_lazy("What it asked you"),
 }
-ACTORS = {"": "Anybody", "person": "People", "agent": "The agent", "system": "Planside"}
+ACTORS = {
+    "": gettext_lazy("Anybody"),
+    "person": pgettext_lazy("who did it", "People"),
+    "agent": gettext_lazy("The agent"),
+    "system": gettext_lazy("Planside"),
+}
 Data = Mapping[str, Any]
 # Reasons of a pause for which the call has lines of its own, with what was asked.
 SHOWN_BY_CALLS = ("approval", "question")
-DECIDED = {"allow_once": "Allowed once", "always": "Always allowed", "deny": "Denied"}
+DECIDED = {
+    "allow_once": gettext_lazy("Allowed once"),
+    "always": gettext_lazy("Always allowed"),
+    "deny": gettext_lazy("Denied"),
+}
 
 
 class Line(NamedTuple):
     """One change. `sign` is a state's mark or `icon` a picture; `number` the subtask's place."""
 
-    words: str
+    words: str | Promise
     sign: str = ""
     icon: str = ""
     number: str = ""
@@ -116,36 +129,47 @@ class Timeline:
         """What happened to the plan as a whole."""
         match type:
             case "plan.updated" if data.get("waiting") == "child":
-                return Line("Waits for another agent", sign="paused")
+                return Line(gettext("Waits for another agent"), sign="paused")
             case "plan.updated" if "budget" in data:
-                return Line("Budget raised", icon="pen")
+                return Line(gettext("Budget raised"), icon="pen")
             case "plan.updated" if data.get("held"):
-                return Line("Held: the model is not answering", sign="failed")
+                return Line(gettext("Held: the model is not answering"), sign="failed")
             case "plan.updated" if "version" in data:
-                words = with_detail(f"Plan is now v{data['version']}", data, "explanation")
+                words = gettext("Plan is now v{version}").format(version=data["version"])
+                words = detailed(words, data.get("explanation"))
                 return Line(words, icon="pen")
             case "plan.approved" if data.get("because"):
-                words = f"v{data['version']} needs no new yes ({data['because']})"
+                words = gettext("v{version} needs no new yes ({because})").format(
+                    version=data["version"], because=data["because"]
+                )
                 return Line(words, icon="check")
             case "plan.approved":
-                return Line(f"v{data['version']} approved", icon="check", is_head=True)
+                return Line(
+                    gettext("v{version} approved").format(version=data["version"]),
+                    icon="check",
+                    is_head=True,
+                )
             case "plan.finished" if data.get("state") == "done":
-                return Line("Plan finished", sign="done", is_head=True)
+                return Line(gettext("Plan finished"), sign="done", is_head=True)
             case "plan.finished":
                 kind, _, note = str(data.get("reason") or "").partition(": ")
-                self.end = f"{ENDS[kind]}: {note}".removesuffix(": ") if kind in ENDS else ""
-                words = self.end or with_detail("Plan abandoned", data, "reason")
+                self.end = detailed(ENDS[kind], note) if kind in ENDS else ""
+                words = self.end or detailed(gettext("Plan abandoned"), data.get("reason"))
                 return Line(words, sign="abandoned", is_head=True)
             case "plan.cleared":  # no second line where the clearing is what ended the plan
-                cleared = ENDS["cleared"]
+                cleared = str(ENDS["cleared"])
                 return None if self.end == cleared else Line(cleared, icon="x")
             case "plan.asked_person" | "plan.commented":  # the call has its own line
                 return None
             case "plan.comments_sent":
-                return Line(f"{count_words(data['count'])} sent to the agent", icon="comment")
+                words = gettext("{comments} sent to the agent").format(
+                    comments=count_words(data["count"])
+                )
+                return Line(words, icon="comment")
             case "plan.replanning":
                 number, _ = self.place(str(data.get("subtask")))
-                words = with_detail(f"Replanned from subtask {number}", data, "hint")
+                words = gettext("Replanned from subtask {number}").format(number=number)
+                words = detailed(words, data.get("hint"))
                 return Line(words, icon="route")
         return plain_line(type)
 
@@ -157,32 +181,42 @@ class Timeline:
         match type:
             case "run.started":
                 self.runs += 1
-                again = "Resumed" if before is not None else "Started again"
-                words = "Plan started" if self.runs == 1 else again
-                alone = ", the next subtask only" if data.get("mode") == "next" else ""
-                return Line(words + alone, icon="play", is_head=True)
+                again = gettext("Resumed") if before is not None else gettext("Started again")
+                words = gettext("Plan started") if self.runs == 1 else again
+                if data.get("mode") == "next":
+                    words = gettext("{words}, the next subtask only").format(words=words)
+                return Line(words, icon="play", is_head=True)
             case "run.paused":
                 reason = self.rests = str(data.get("reason") or "")
                 if reason in SHOWN_BY_CALLS or reason == before:  # asked to pause, and paused now
                     return None
-                words = {
-                    "confirm": f"Paused: v{self.version} waits for a yes",
-                    "budget": "Paused: the budget is used up",
-                    "aside": "Paused: another plan was asked for",
-                    "": "Waits for another agent",
-                }.get(reason, "Paused")
-                return Line(words, sign="waiting" if reason == "confirm" else "paused")
+                return Line(
+                    self.paused_words(reason), sign="waiting" if reason == "confirm" else "paused"
+                )
             case "run.resumed":
                 # Only where nothing else has a line: no start by a person, no answer, no decision.
                 is_known = before is None or before in SHOWN_BY_CALLS
-                return None if is_known else Line("Resumed", icon="play")
+                return None if is_known else Line(gettext("Resumed"), icon="play")
             case "run.stopping":
                 self.stopper = actor
                 return None
             case "run.stopped":
                 stopper, self.stopper = self.stopper or actor, None
-                return Line("Stopped", sign="abandoned").by(stopper, self.viewer)
+                return Line(gettext("Stopped"), sign="abandoned").by(stopper, self.viewer)
         return plain_line(type)
+
+    def paused_words(self, reason: str) -> str:
+        match reason:
+            case "confirm":
+                words = gettext("Paused: v{version} waits for a yes")
+                return words.format(version=self.version)
+            case "budget":
+                return gettext("Paused: the budget is used up")
+            case "aside":
+                return gettext("Paused: another plan was asked for")
+            case "":
+                return gettext("Waits for another agent")
+        return gettext("Paused")
 
     def subtask_line(self, data: Data) -> Line:
         number, name = self.place(str(data["subtask"]))
@@ -190,14 +224,18 @@ class Timeline:
         if data.get("progress"):
             return line._replace(words=str(data["progress"]), icon="chat")
         if state == "abandoned":
-            return line._replace(words=with_detail("skipped", data, "reason"), sign="abandoned")
+            return line._replace(
+                words=detailed(gettext("skipped"), data.get("reason")), sign="abandoned"
+            )
         if state == "in_progress":
-            return line._replace(words="started", sign="in_progress")
+            return line._replace(words=gettext("started"), sign="in_progress")
         if state == "done":
-            return line._replace(words=f"{name}: done", sign="done")
+            return line._replace(words=gettext("{name}: done").format(name=name), sign="done")
         if data.get("error"):
-            return line._replace(words=f"failed: {data['error']}", sign="failed")
-        return line._replace(words="is to do again", sign="todo")
+            return line._replace(
+                words=gettext("failed: {error}").format(error=data["error"]), sign="failed"
+            )
+        return line._replace(words=gettext("is to do again"), sign="todo")
 
     def lines_of_call(self, call: ToolCall) -> Iterator[Line]:
         """A person was asked, and answered or decided."""
@@ -206,17 +244,18 @@ class Timeline:
         key = attempt.subtask.key
         line = Line("", number=number, version=attempt.version, kind="asked", key=key)
         is_question = call.tool == "ask_user"
-        words = f"waited for approval of {call.tool}"
+        words = gettext("waited for approval of {tool}").format(tool=call.tool)
         if is_question:
-            words = f"asked: {call.arguments.get('question', '')}"
+            words = gettext("asked: {question}").format(question=call.arguments.get("question", ""))
         asked = line._replace(words=words, sign="waiting", at=call.asked_at)
         yield asked.by(AGENT, self.viewer)
         if is_question and call.finished_at and call.state == ToolCall.State.DONE:
-            words = f"answered: {call.result.removeprefix('The person answered: ')}"
+            answer = call.result.removeprefix("The person answered: ")
+            words = gettext("answered: {answer}").format(answer=answer)
             line = line._replace(words=words, icon="chat", at=call.finished_at)
             yield line.by(self.plan.conversation.owner.username, self.viewer)
         elif not is_question and call.decision:
-            words = f"{DECIDED.get(call.decision, call.decision)}:"
+            words = gettext("{decided}:").format(decided=DECIDED.get(call.decision, call.decision))
             code = f"{call.tool} {argument(call)}".strip()
             at = call.started_at or call.finished_at
             line = line._replace(words=words, number="", code=code, icon="shield", at=at)
@@ -228,22 +267,20 @@ class Timeline:
         return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
 
 
-def with_detail(words: str, data: Data, key: str) -> str:
-    return f"{words}: {data[key]}" if data.get(key) else words
-
-
 def plain_line(type: str) -> Line:
     """The line of an event that needs no data; one that is not known yet is named by its type."""
     return PLAIN_LINES.get(type) or Line(type.replace(".", " ").capitalize(), icon="dots")
 
 
 PLAIN_LINES = {
-    "plan.created": Line("Plan proposed", icon="plus", is_head=True),
-    "plan.activated": Line("Put into the drawer", icon="undo"),
-    "plan.put_aside": Line("Out of the drawer: another alternative was shown", icon="undo"),
-    "run.failed": Line("The run has failed", sign="failed"),
-    "run.halted": Line("Halted after one subtask", sign="paused"),
-    "run.repaired": Line("Taken up again after an interruption", icon="retry"),
+    "plan.created": Line(gettext_lazy("Plan proposed"), icon="plus", is_head=True),
+    "plan.activated": Line(gettext_lazy("Put into the drawer"), icon="undo"),
+    "plan.put_aside": Line(
+        gettext_lazy("Out of the drawer: another alternative was shown"), icon="undo"
+    ),
+    "run.failed": Line(gettext_lazy("The run has failed"), sign="failed"),
+    "run.halted": Line(gettext_lazy("Halted after one subtask"), sign="paused"),
+    "run.repaired": Line(gettext_lazy("Taken up again after an interruption"), icon="retry"),
 }
 
 

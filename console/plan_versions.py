@@ -8,25 +8,34 @@ from functools import cached_property
 from itertools import groupby
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import AGENT, actor_of
 from agents.statements import prepared
+from console.language import grouped
 from console.status_labels import name_for
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
-from plans.models import SUBTASK_LABELS, Plan, PlanVersion, SubtaskComment
+from plans.models import Plan, PlanVersion, SubtaskComment
 from plans.text_diff import Op, TextRun, replace, words
 
-LABELS = {"title": "Title", "content": "Description", **SUBTASK_LABELS}
+# Of a plan's fields and a subtask's.
+LABELS = {
+    "title": gettext_lazy("Title"),
+    "content": gettext_lazy("Description"),
+    "name": gettext_lazy("Name"),
+    "description": gettext_lazy("Description"),
+    "expected_outcome": gettext_lazy("Expected outcome"),
+}
 # Characters of a text that stayed between two changes, of each end of it that is kept when it is
 # longer, and of a changed text. The whole is in the API.
 LONGEST_KEPT, KEPT_END, LONGEST_CHANGED = 240, 100, 2_000
-# The picture's words for what the sentence of a diff counts.
+# The picture's icons and words for what the sentence of a diff counts.
 TAGS = {
-    "added": ("plus", "added"),
-    "reworded": ("pen", "edited"),
-    "moved": ("up", "moved"),
-    "removed": ("trash", "removed"),
+    "added": ("plus", gettext_lazy("{n} added")),
+    "reworded": ("pen", gettext_lazy("{n} edited")),
+    "moved": ("up", gettext_lazy("{n} moved")),
+    "removed": ("trash", gettext_lazy("{n} removed")),
 }
 
 
@@ -57,7 +66,11 @@ class Versions:
         """The newest first, each with who made it and why."""
         rows = []
         for row in reversed(self.rows):
-            unsaid = "First proposal" if row.version == 1 else "Changed without an explanation"
+            unsaid = (
+                gettext("First proposal")
+                if row.version == 1
+                else gettext("Changed without an explanation")
+            )
             rows.append((row, self.author(row), " ".join(row.explanation.split()) or unsaid))
         return rows
 
@@ -78,9 +91,9 @@ class Versions:
     @property
     def tags(self) -> list[tuple[str, str]]:
         """Icon and words of each kind of change."""
-        tags = [("pen", LABELS[each.field].lower()) for each in self.diff.fields]
+        tags = [("pen", str(LABELS[each.field]).lower()) for each in self.diff.fields]
         counts = [(*TAGS[kind], count) for kind, count in self.diff.counts.items() if count]
-        return tags + [(icon, f"{count} {words}") for icon, words, count in counts]
+        return tags + [(icon, str(words).format(n=count)) for icon, words, count in counts]
 
     @property
     def quote(self) -> str:
@@ -125,10 +138,15 @@ class Unchanged:
     def words(self) -> str:
         """1 to 4, unchanged; 6, unchanged, was 5."""
         first, last = self.rows[0], self.rows[-1]
-        words = f"{span(first.place, last.place)}, unchanged"
+        now = span(first.place, last.place)
         if not first.shift:
-            return words
-        return f"{words}, {'was' if first is last else 'were'} {span(first.was, last.was)}"
+            return gettext("{places}, unchanged").format(places=now)
+        words = ngettext(
+            "{places}, unchanged, was {before}",
+            "{places}, unchanged, were {before}",
+            len(self.rows),
+        )
+        return words.format(places=now, before=span(first.was, last.was))
 
 
 @dataclass(frozen=True)
@@ -146,26 +164,35 @@ class ChangedSubtask:
     @property
     def words(self) -> str:
         row = self.row
-        was = f", was {row.was}" if row.shift else ""
         if self.is_untouched:
-            return f"Subtask {row.place}, unchanged{was}"
-        if row.change == Change.ADDED:
-            return f"Added as subtask {row.place}"
-        if row.change == Change.REMOVED:
-            return f"Removed, was subtask {row.was}"
-        if row.change == Change.MOVED:
-            return f"Moved from {row.was} to {row.place}"
-        return f"{'Edited and moved' if row.moved else 'Edited'} subtask {row.place}{was}"
+            words = gettext("Subtask {number}, unchanged")
+            if row.shift:
+                words = gettext("Subtask {number}, unchanged, was {before}")
+        elif row.change == Change.ADDED:
+            words = gettext("Added as subtask {number}")
+        elif row.change == Change.REMOVED:
+            words = gettext("Removed, was subtask {before}")
+        elif row.change == Change.MOVED:
+            words = gettext("Moved from {before} to {number}")
+        elif row.shift:
+            words = gettext("Edited subtask {number}, was {before}")
+            if row.moved:
+                words = gettext("Edited and moved subtask {number}, was {before}")
+        else:
+            words = gettext("Edited subtask {number}")
+            if row.moved:
+                words = gettext("Edited and moved subtask {number}")
+        return words.format(number=row.place, before=row.was)
 
     @property
     def name(self) -> list[TextRun]:
         """The name in runs, whether it changed or not."""
         as_it_was = list(replace(self.row.name, self.row.name))
-        return next((runs for label, runs in self.texts if label == "Name"), as_it_was)
+        return next((runs for label, runs in self.texts if label == str(LABELS["name"])), as_it_was)
 
     @property
     def fields(self) -> list[tuple[str, list[TextRun]]]:
-        return [(label, runs) for label, runs in self.texts if label != "Name"]
+        return [(label, runs) for label, runs in self.texts if label != str(LABELS["name"])]
 
     @cached_property
     def texts(self) -> list[tuple[str, list[TextRun]]]:
@@ -222,7 +249,9 @@ def news_of(plan: Plan) -> VersionNews:
 
 
 def span(first: int | None, last: int | None) -> str:
-    return str(first) if first == last else f"{first} to {last}"
+    if first == last:
+        return str(first)
+    return gettext("{first} to {last}").format(first=first, last=last)
 
 
 def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
@@ -239,10 +268,17 @@ def labelled(fields: Iterable[Rewording]) -> list[tuple[str, list[TextRun]]]:
                 text = f"{''.join(head)} … {''.join(reversed(tail))}"
             elif len(text) > LONGEST_CHANGED:
                 start = "".join(fitting(words(text[: 2 * LONGEST_CHANGED]), LONGEST_CHANGED))
-                text = f"{start}… and {len(text) - len(start):,} more characters"
+                text = cut(start, len(text) - len(start))
             short.append(TextRun(run.op, text))
-        found.append((LABELS[field.field], short))
+        found.append((str(LABELS[field.field]), short))
     return found
+
+
+def cut(start: str, left_out: int) -> str:
+    words = ngettext(
+        "{start}… and {n} more character", "{start}… and {n} more characters", left_out
+    )
+    return words.format(start=start, n=grouped(left_out))
 
 
 def fitting(pieces: Iterable[str], length: int) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext, ngettext
 
 from agents.config.store import AgentRecord
 from agents.llm import catalog, providers
@@ -18,6 +19,7 @@ from agents.llm.providers import lacks, provider_names, resolve
 from agents.llm.request import Endpoint
 from agents.models import Provider
 from console.form_parsing import price_lines
+from console.language import grouped
 
 MOST_ROWS = 20  # models that a card shows at once
 SHORTEST_HINT = 12  # characters of a key that may show its last four
@@ -130,19 +132,21 @@ class ProviderCard:
     @property
     def state(self) -> State:
         if self.is_demo:
-            return State("quiet", "scripted, offline, always there")
+            return State("quiet", gettext("scripted, offline, always there"))
         if self.lacks:
-            return State("quiet", "no address" if self.wants_address else "no key")
+            return State(
+                "quiet", gettext("no address") if self.wants_address else gettext("no key")
+            )
         if self.listing.asked_at is None:
             return State("quiet", "")
         if self.is_refused:
-            return State("failed", "Key refused")
+            return State("failed", gettext("Key refused"))
         if self.is_silent:
-            return State("quiet", "does not answer")
+            return State("quiet", gettext("does not answer"))
         if self.listing.kind:
-            return State("quiet", "lists no models")
+            return State("quiet", gettext("lists no models"))
         count = len(self.listing.models)
-        return State("fine", f"{count:,} model{'' if count == 1 else 's'}")
+        return State("fine", ngettext("{n} model", "{n} models", count).format(n=grouped(count)))
 
     @property
     def found(self) -> list[ModelRow]:

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, When
 from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord
 from agents.models import Conversation, Lane, Turn
@@ -134,7 +136,7 @@ def grouped(
         name = names.get(each.agent_id, each.agent_id)
         icon = "" if by_date else "agent"
         if each.pinned_at:
-            name, icon = "Pinned", "pin"
+            name, icon = gettext("Pinned"), "pin"
         elif by_date:
             name = day_of(each.updated_at.date())
         shape, word = mark_of(each, standings.get(each.plan or 0))
@@ -159,20 +161,22 @@ def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
     """
     if conversation.wants_plan and not conversation.asks:
         mark = WRITING if conversation.answers else UNANSWERED
-        return mark.shape, mark.word
+        return mark.shape, str(mark.word)
     if standing is not None and standing.shape in ("failed", "waiting"):
-        return standing.shape, standing.word
+        return standing.shape, str(standing.word)
     if conversation.asks:
-        return "waiting", "Waiting for you"
+        return "waiting", gettext("Waiting for you")
     if standing is None or standing.shape == "abandoned":
         return "", ""
-    return standing.shape, standing.word
+    return standing.shape, str(standing.word)
 
 
 def day_of(day: date) -> str:
     today = timezone.now().date()
     if day == today:
-        return "Today"
+        return gettext("Today")
     if day == today - timedelta(days=1):
-        return "Yesterday"
-    return "Last 7 days" if day > today - timedelta(days=7) else f"{day:%B %Y}"
+        return gettext("Yesterday")
+    if day > today - timedelta(days=7):
+        return gettext("Last 7 days")
+    return date_format(day, "YEAR_MONTH_FORMAT")

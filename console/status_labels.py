@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
 from agents.actors import AGENT, Actor, SystemActor
 from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation
+from console.language import detailed
 from plans.models import Plan
 from plans.standing import Standing, of_document
 
@@ -20,19 +24,25 @@ from plans.standing import Standing, of_document
 Snapshot = Mapping[str, Any]
 
 NAMES = {
-    "todo": "To do",
-    "in_progress": "In progress",
-    "done": "Done",
-    "abandoned": "Abandoned",
-    "waiting": "Waiting for you",
-    "paused": "Paused",
-    "failed": "Failed",
-    "question": "Asks you something",
+    "todo": gettext_lazy("To do"),
+    "in_progress": gettext_lazy("In progress"),
+    "done": gettext_lazy("Done"),
+    "abandoned": gettext_lazy("Abandoned"),
+    "waiting": gettext_lazy("Waiting for you"),
+    "paused": gettext_lazy("Paused"),
+    "failed": gettext_lazy("Failed"),
+    "question": gettext_lazy("Asks you something"),
 }
 ENDS = {
-    "cancelled": "Cancelled",
-    "superseded": "Replaced by another plan",
-    "cleared": "Cleared from the conversation",
+    "cancelled": gettext_lazy("Cancelled"),
+    "superseded": gettext_lazy("Replaced by another plan"),
+    "cleared": gettext_lazy("Cleared from the conversation"),
+}
+
+LEFT_OUT = {
+    "skipped": gettext_lazy("Skipped by you"),
+    "cancelled": gettext_lazy("Cancelled with the plan"),
+    "cleared": gettext_lazy("Cleared with the plan"),
 }
 
 
@@ -42,47 +52,70 @@ class StatusLabel:
     Plan button it follows the count (`brief`)."""
 
     shape: str
-    words: str
-    brief: str = ""
-    word: str = ""
+    words: str | Promise
+    brief: str | Promise = ""
+    word: str | Promise = ""
 
     @property
     def name(self) -> str:
-        return NAMES[self.shape]
+        return str(NAMES[self.shape])
 
 
-WRITING = StatusLabel("in_progress", "Writing a plan", "being written", "Writing a plan")
+WRITING = StatusLabel(
+    "in_progress",
+    gettext_lazy("Writing a plan"),
+    gettext_lazy("being written"),
+    gettext_lazy("Writing a plan"),
+)
 
 
 def label_of_standing(standing: Standing) -> StatusLabel:
     """In a list, where plans stand one below the other, the word is enough."""
-    brief = standing.word[0].lower() + standing.word[1:]
-    return StatusLabel(standing.shape, standing.word, brief, standing.word)
+    word = str(standing.word)
+    return StatusLabel(standing.shape, word, word[0].lower() + word[1:], word)
 
 
-UNANSWERED = label_of_standing(Standing("asked", "Waits for your answer", "waiting"))
+UNANSWERED = StatusLabel(
+    "waiting",
+    gettext_lazy("Waits for your answer"),
+    gettext_lazy("waits for your answer"),
+    gettext_lazy("Waits for your answer"),
+)
 
 
 def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:
     """The word, and what else there is to say to the owner, who alone sees it."""
     standing = of_document(plan)
-    label = label_of_standing(standing)
-    more = {
-        "held": ": the model is not answering",
-        "pausing": " after this step",
-        "stopping": "…",
-    }.get(standing.name, "")
-    if standing.name == "failed":
-        more = f": subtask {first_number(plan, lambda row: bool(row['failed']))}"
-    elif standing.name == "approval":
-        more = f": {plan['approvals'][0]['tool'] if plan['approvals'] else 'a tool'}"
-    elif standing.name == "paused":
-        number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
-        goes_on = f". Subtask {number} goes on when you resume." if number else ""
-        more = why_paused(plan, conversation) + goes_on
+    words = words_of(standing, plan, conversation)
     if standing.name in ("approval", "question") and is_pausing(plan):
-        more += ". It pauses next."
-    return replace(label, words=standing.word + more)
+        words = gettext("{words}. It pauses next.").format(words=words)
+    return replace(label_of_standing(standing), words=words)
+
+
+def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> str:
+    match standing.name:
+        case "held":
+            return gettext("Held: the model is not answering")
+        case "pausing":
+            return gettext("Pausing after this step")
+        case "stopping":
+            return gettext("Stopping…")
+        case "failed":
+            number = first_number(plan, lambda row: bool(row["failed"]))
+            return gettext("Failed: subtask {number}").format(number=number)
+        case "approval" if plan["approvals"]:
+            tool = plan["approvals"][0]["tool"]
+            return gettext("Waiting for you: {tool}").format(tool=tool)
+        case "approval":
+            return gettext("Waiting for you: a tool")
+        case "paused":
+            words = why_paused(plan, conversation) or str(standing.word)
+            number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
+            if number:
+                goes_on = gettext("{words}. Subtask {number} goes on when you resume.")
+                words = goes_on.format(words=words, number=number)
+            return words
+    return str(standing.word)
 
 
 def why_paused(plan: Snapshot, conversation: Conversation) -> str:
@@ -90,14 +123,27 @@ def why_paused(plan: Snapshot, conversation: Conversation) -> str:
     by = plan["paused_by"]
     is_own = bool(by) and by == conversation.owner.username
     if plan["pause_reason"] == Plan.PauseReason.ASIDE:
-        who = "you" if is_own else by
-        return f": {who} asked for another plan" if by else ": another plan was asked for"
-    return f" by {by}" if by and not is_own else ""
+        if not by:
+            return gettext("Paused: another plan was asked for")
+        if is_own:
+            return gettext("Paused: you asked for another plan")
+        return gettext("Paused: {name} asked for another plan").format(name=by)
+    return gettext("Paused by {name}").format(name=by) if by and not is_own else ""
 
 
 def is_pausing(plan: Snapshot) -> bool:
     """A person has asked it to pause, which it does with or after what it waits for."""
     return bool(plan["pause_reason"] == Plan.PauseReason.USER)
+
+
+def parts_of(counts: Mapping[str, int]) -> list[str]:
+    """6 done, 1 abandoned: what a plan's progress comes to."""
+    parts = []
+    if done := counts["done"]:
+        parts.append(gettext("{n} done").format(n=done))
+    if abandoned := counts["abandoned"]:
+        parts.append(gettext("{n} abandoned").format(n=abandoned))
+    return parts
 
 
 def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
@@ -107,17 +153,16 @@ def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
 
 def why_left_out(reason: str) -> str:
     """Who abandoned a subtask and why, as a person says it."""
-    if reason.startswith("skipped"):
-        return "Skipped by you" + reason.removeprefix("skipped")
-    words = {"cancelled": "Cancelled with the plan", "cleared": "Cleared with the plan"}
-    kind, colon, detail = reason.partition(":")
-    return words[kind] + colon + detail if kind in words else reason[:1].upper() + reason[1:]
+    kind, _, detail = reason.partition(":")
+    if kind in LEFT_OUT:
+        return detailed(LEFT_OUT[kind], detail.strip())
+    return reason[:1].upper() + reason[1:]
 
 
 def name_of_shape(shape: str, reason: str) -> str:
     """What a screen reader says for a subtask's mark."""
     skipped = shape == "abandoned" and reason.startswith("skipped")
-    return "Skipped" if skipped else NAMES[shape]
+    return gettext("Skipped") if skipped else str(NAMES[shape])
 
 
 def shape_of_subtask(row: Snapshot) -> str:
@@ -127,8 +172,8 @@ def shape_of_subtask(row: Snapshot) -> str:
 def name_for(by: Actor, viewer: str) -> str:
     """How a page names who did something."""
     if isinstance(by, SystemActor) or not by:
-        return "Agent" if by is AGENT else "Planside"
-    return "You" if by == viewer else by
+        return gettext("Agent") if by is AGENT else gettext("Planside")
+    return gettext("You") if by == viewer else by
 
 
 ModelName = tuple[str, str]  # provider and model

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from django.db.models import F, Prefetch, Q, QuerySet
+from django.utils.translation import gettext
 
 from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
@@ -107,7 +108,7 @@ class TurnGroup:
         if self.turn is None or attempt is None or self.turn.is_open:
             return ""
         failed = self.turn.state == TurnState.FAILED
-        return attempt.error or (self.turn.error or "It failed." if failed else "")
+        return attempt.error or (self.turn.error or gettext("It failed.") if failed else "")
 
     @property
     def is_settled(self) -> bool:
@@ -120,7 +121,7 @@ class TurnGroup:
             return " · ".join(filter(None, [self.error, self.left_out]))
         if self.shape == "abandoned":
             return self.left_out
-        return "Stopped" if self.shape == "paused" else ""
+        return gettext("Stopped") if self.shape == "paused" else ""
 
     @property
     def left_out(self) -> str:

@@ -20,6 +20,8 @@ from django.db import transaction
 from django.db.models import F, Q
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.errors import RateLimited
 from agents.models import Tally
@@ -32,11 +34,13 @@ FORGOTTEN_AFTER = timedelta(hours=1)
 KEPT_FOR = timedelta(days=1)
 MOST_CALLERS = 10_000  # of the API whose calls are remembered
 
-GUESSING = "Too many wrong passwords: wait {}, then try again."
-TALKING = "You have sent {} messages within a minute: wait {}, then go on."
-TESTING = "You have had {} servers asked within a minute: wait {}, then go on."
-UPLOADING = "You have attached {} files within a minute: wait {}, then go on."
-CALLING = "You have called the API too often: wait {}, then go on."
+GUESSING = gettext_lazy("Too many wrong passwords: wait {wait}, then try again.")
+TALKING = gettext_lazy("You have sent {most} messages within a minute: wait {wait}, then go on.")
+TESTING = gettext_lazy(
+    "You have had {most} servers asked within a minute: wait {wait}, then go on."
+)
+UPLOADING = gettext_lazy("You have attached {most} files within a minute: wait {wait}, then go on.")
+CALLING = gettext_lazy("You have called the API too often: wait {wait}, then go on.")
 
 
 # Sign-ins: counted before the password is looked at, so guesses made at once count too.
@@ -55,7 +59,7 @@ def count_signin(name: str, address: str) -> None:
         by_name, by_address = rows
         wait = max(wait_of(by_name, 2 * free, now), wait_of(by_address, free, now))
         if wait > 0:
-            raise RateLimited(GUESSING.format(in_words(wait)), wait)
+            raise RateLimited(GUESSING.format(wait=in_words(wait)), wait)
         for row in rows:
             row.count = 1 if row.since < now - FORGOTTEN_AFTER else row.count + 1
             row.since = now
@@ -112,7 +116,7 @@ def count_test(user_id: int) -> None:
     count_one(f"tests:{user_id}", settings.TESTS_PER_MINUTE, TESTING)
 
 
-def count_one(key: str, most: int, refusal: str) -> None:
+def count_one(key: str, most: int, refusal: Promise) -> None:
     now = timezone.now()
     # Further ahead than a minute: before the clock was set back.
     minute = {"after": now - MINUTE, "before": now + MINUTE}
@@ -126,7 +130,7 @@ def count_one(key: str, most: int, refusal: str) -> None:
     if not one_more_below.update(key=key, most=most, **minute):
         since = rows.filter(is_this_minute).values_list("since", flat=True).get()
         wait = ceil((since + MINUTE - now).total_seconds())
-        raise RateLimited(refusal.format(most, in_words(wait)), wait)
+        raise RateLimited(str(refusal).format(most=most, wait=in_words(wait)), wait)
 
 
 @prepared
@@ -147,7 +151,7 @@ def count_call(caller: str) -> None:
     left = min(float(most), left + (now - counted_at) * most / 60)
     if left < 1:
         wait = ceil((1 - left) * 60 / most)
-        raise RateLimited(CALLING.format(in_words(wait)), wait)
+        raise RateLimited(CALLING.format(wait=in_words(wait)), wait)
     if len(_buckets) >= MOST_CALLERS:
         _buckets.clear()
     _buckets[caller] = (left - 1, now)
@@ -155,5 +159,8 @@ def count_call(caller: str) -> None:
 
 def in_words(seconds: int) -> str:
     if seconds >= 120:
-        return f"{ceil(seconds / 60)} minutes"
-    return f"{seconds} seconds" if seconds > 1 else "a second"
+        minutes = ceil(seconds / 60)
+        return ngettext("{n} minute", "{n} minutes", minutes).format(n=minutes)
+    if seconds > 1:
+        return ngettext("{n} second", "{n} seconds", seconds).format(n=seconds)
+    return gettext("a second")

@@ -14,6 +14,7 @@ import unicodedata
 
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 
 from console.components import component
 from console.language import cached
@@ -26,15 +27,15 @@ CACHED_LENGTH = 2_000  # characters of a text whose drawing is remembered
 BLANK = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, 0xFFFC, 0x1D159}
 BLANK |= {*range(0x180B, 0x1810), *range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)}
 CONTROLS = {
-    0x00: "Null",
-    0x07: "Bell",
-    0x08: "Backspace",
-    0x0B: "Line tabulation",
-    0x0C: "Form feed",
-    0x0D: "Carriage return",
-    0x1B: "Escape",
-    0x7F: "Delete",
-    0x85: "Next line",
+    0x00: pgettext_lazy("name of a character", "Null"),
+    0x07: pgettext_lazy("name of a character", "Bell"),
+    0x08: pgettext_lazy("name of a character", "Backspace"),
+    0x0B: pgettext_lazy("name of a character", "Line tabulation"),
+    0x0C: pgettext_lazy("name of a character", "Form feed"),
+    0x0D: pgettext_lazy("name of a character", "Carriage return"),
+    0x1B: pgettext_lazy("name of a character", "Escape"),
+    0x7F: pgettext_lazy("name of a character", "Delete"),
+    0x85: pgettext_lazy("name of a character", "Next line"),
 }
 
 
@@ -143,9 +144,11 @@ def hidden_box(sign: str) -> SafeString:
     name = name.replace("ZERO WIDTH", "ZERO-WIDTH").capitalize()
     if not name:
         is_control = unicodedata.category(sign) == "Cc"
-        name = "Control character" if is_control else "Unassigned character"
+        name = gettext("Control character") if is_control else gettext("Unassigned character")
     return component("hidden_character", name=name, label=box_label(sign))
 
 
 def box_label(piece: str) -> str:
-    return f"{len(piece)} spaces" if len(piece) > 1 else f"U+{ord(piece):04X}"
+    if len(piece) == 1:
+        return f"U+{ord(piece):04X}"
+    return ngettext("{n} space", "{n} spaces", len(piece)).format(n=len(piece))

@@ -32,10 +32,12 @@ KEYWORDS = {
     "ngettext": (1, 2),
     "ngettext_lazy": (1, 2),
     "pgettext": ((1, "c"), 2),
+    "pgettext_lazy": ((1, "c"), 2),
 }
 IN_A_TAG = re.compile(r"""\b_\(("[^"]*"|'[^']*')\)""")
 
-Text = tuple[str, int, str | tuple[str, str]]  # file, line, and the text or its two forms
+# File, line, the text or its two forms, and what tells it from the same text elsewhere.
+Text = tuple[str, int, str | tuple[str, str], str | None]
 
 
 def texts_of(domain: str) -> Iterator[Text]:
@@ -51,18 +53,18 @@ def texts_of(domain: str) -> Iterator[Text]:
 
 def of_files(method: str, paths: Iterator[Path]) -> Iterator[Text]:
     for path in sorted(paths):
-        for line, message, _, _ in extract_from_file(method, path, keywords=KEYWORDS):
-            yield str(path.relative_to(ROOT)), line, message
+        for line, message, _, context in extract_from_file(method, path, keywords=KEYWORDS):
+            yield str(path.relative_to(ROOT)), line, message, context
 
 
 def of_template(path: Path) -> Iterator[Text]:
     name = str(path.relative_to(ROOT))
     template = get_template(str(path.relative_to(ROOT / "templates"))).template
     for node in template.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
-        yield name, node.token.lineno, text_of(node)
+        yield name, node.token.lineno, text_of(node), context_of(node)
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for found in IN_A_TAG.finditer(line):
-            yield name, number, found[1][1:-1]
+            yield name, number, found[1][1:-1], None
 
 
 def text_of(node: TranslateNode | BlockTranslateNode) -> str | tuple[str, str]:
@@ -70,6 +72,10 @@ def text_of(node: TranslateNode | BlockTranslateNode) -> str | tuple[str, str]:
         return str(node.filter_expression.var.literal)
     one = node.render_token_list(node.singular)[0]
     return (one, node.render_token_list(node.plural)[0]) if node.plural else one
+
+
+def context_of(node: TranslateNode | BlockTranslateNode) -> str | None:
+    return str(node.message_context.var) if node.message_context else None
 
 
 def catalog_of(folder: str, domain: str) -> Catalog:
@@ -80,8 +86,8 @@ def catalog_of(folder: str, domain: str) -> Catalog:
         with path.open("rb") as file:
             known = read_po(file, LANGUAGES[folder], domain)
     wanted = Catalog(LANGUAGES[folder], domain)
-    for name, _, text in texts_of(domain):
-        wanted.add(text, locations=[(name, None)])
+    for name, _, text, context in texts_of(domain):
+        wanted.add(text, locations=[(name, None)], context=context)
     known.update(wanted)
     known.obsolete.clear()
     return known

@@ -88,7 +88,7 @@ def test_dates_numbers_and_lists_are_in_the_language_of_the_page(name):
 def all_texts():
     return [
         (path.rpartition("/")[2], text if isinstance(text, str) else text[1])
-        for path, _, text in messages.texts_of("djangojs")
+        for path, _, text, _ in messages.texts_of("djangojs")
     ]
 
 

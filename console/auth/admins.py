@@ -7,6 +7,7 @@ from functools import wraps
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext
 
 from agents.errors import Forbidden
 from console.htmx import posted
@@ -14,10 +15,12 @@ from console.htmx import posted
 View = Callable[..., HttpResponse]
 
 
-def demand_admin(user: object, what: str = "this") -> str:
-    """The name of the person. Raises Forbidden unless it is an admin."""
+def demand_admin(user: object, what: str = "") -> str:
+    """The name of the person. Raises Forbidden unless it is an admin; the API says for `what`."""
     if not isinstance(user, User) or not user.is_superuser:
-        raise Forbidden(f"Only admins may change {what}.")
+        if what:
+            raise Forbidden(f"Only admins may change {what}.")
+        raise Forbidden(gettext("Only admins may change this."))
     return user.username
 
 

@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.errors import NotFound
 from agents.models import BrowserSession, SigninToken
@@ -79,7 +80,7 @@ def live(user: User) -> QuerySet[BrowserSession]:
 
 def end_session(user: User, pk: int) -> None:
     if not Session.objects.filter(browser__pk=pk, browser__user=user).delete()[0]:
-        raise NotFound("That browser is signed out already.")
+        raise NotFound(gettext("That browser is signed out already."))
 
 
 def end_sessions(user: User, keep: str = "") -> None:
@@ -98,5 +99,5 @@ def device_of(user_agent: str) -> str:
     browser = next((name for word, name in BROWSERS if word in user_agent), "")
     system = next((name for word, name in SYSTEMS if word in user_agent), "")
     if browser and system:
-        return f"{browser} on {system}"
-    return browser or system or "Unknown browser"
+        return gettext("{browser} on {system}").format(browser=browser, system=system)
+    return browser or system or gettext("Unknown browser")

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.actions import stop_work_of
 from agents.errors import Conflict, Invalid, NotFound
@@ -16,13 +17,13 @@ from agents.models import LocalOwner
 from console.auth.browsers import end_sessions
 from console.auth.users import OWNER, is_local_owner, known_username, new_username
 
-LAST_ADMIN = "{} is the last admin: make somebody else one first."
+LAST_ADMIN = gettext_lazy("{name} is the last admin: make somebody else one first.")
 
 
 def person_named(name: str) -> User:
     user = User.objects.filter(username=known_username(name)).first()
     if user is None:
-        raise NotFound(f"There is no person named {name!r}.")
+        raise NotFound(gettext("There is no person named {name!r}.").format(name=name))
     return user
 
 
@@ -54,7 +55,9 @@ def save_name(user: User) -> None:
         with transaction.atomic():
             user.save(update_fields=["username"] if user.pk else None)
     except IntegrityError:
-        raise Conflict(f"There is already a person named {user.username!r}.") from None
+        raise Conflict(
+            gettext("There is already a person named {username!r}.").format(username=user.username)
+        ) from None
 
 
 def set_password(user: User, password: str, keep: str = "") -> None:
@@ -101,5 +104,5 @@ def while_others_are_admins(user: User) -> Iterator[None]:
     with transaction.atomic():
         admins = User.objects.filter(is_superuser=True, is_active=True).order_by("pk")
         if [each.pk for each in admins.select_for_update()] == [user.pk]:
-            raise Conflict(LAST_ADMIN.format(user.username))
+            raise Conflict(LAST_ADMIN.format(name=user.username))
         yield

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -26,9 +27,11 @@ from console.auth.users import known_username
 LINK_LASTS = timedelta(hours=24)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
-SPENT = "This sign-in link was used before or is too old. For a new one run: manage.py signin-link"
-NOT_CURRENT = "This is not your present password. Nothing was changed."
-WRONG = "This username and password do not belong together."
+SPENT = gettext_lazy(
+    "This sign-in link was used before or is too old. For a new one run: manage.py signin-link"
+)
+NOT_CURRENT = gettext_lazy("This is not your present password. Nothing was changed.")
+WRONG = gettext_lazy("This username and password do not belong together.")
 
 
 def signin_path(user: User, lasts: timedelta = LINK_LASTS) -> str:
@@ -54,7 +57,7 @@ def signin(request: HttpRequest) -> HttpResponse:
     if has_link and (user := use_link(request.GET["token"])):
         login(request, user, backend=BACKEND)
     elif not request.user.is_authenticated:
-        return page(request, SPENT, status=403) if has_link else page(request)
+        return page(request, str(SPENT), status=403) if has_link else page(request)
     return HttpResponseRedirect(target(request))
 
 
@@ -84,7 +87,7 @@ def by_password(request: HttpRequest) -> HttpResponse:
         return response
     user = authenticate(request, username=username, password=request.POST.get("password", ""))
     if user is None:
-        return page(request, WRONG, status=403)
+        return page(request, str(WRONG), status=403)
     throttling.forget_failures(username, address)
     login(request, user)
     return HttpResponseRedirect(target(request))
@@ -104,7 +107,7 @@ def demand_password(request: HttpRequest, user: User) -> None:
     address = address_of(request)
     throttling.count_signin(user.username, address)
     if not user.check_password(request.POST.get("current_password", "")):
-        raise Invalid(NOT_CURRENT)
+        raise Invalid(str(NOT_CURRENT))
     throttling.forget_failures(user.username, address)
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.errors import Invalid, NotFound
 from agents.models import ApiToken
@@ -28,9 +29,13 @@ def create_token(user: User, name: str) -> str:
     """A new token's secret, which nobody can read again."""
     name = name.strip()
     if not name or len(name) > 100:
-        raise Invalid("A token needs a name of 1 to 100 characters.")
+        raise Invalid(gettext("A token needs a name of 1 to 100 characters."))
     if live_tokens().filter(user=user, name=name).exists():
-        raise Invalid(f"{user.username} already has a token named {name!r}: revoke it first.")
+        raise Invalid(
+            gettext("{username} already has a token named {name!r}: revoke it first.").format(
+                username=user.username, name=name
+            )
+        )
     secret = PREFIX + secrets.token_urlsafe(32)
     ApiToken.objects.create(user=user, name=name, digest=digest_of(secret))
     return secret
@@ -42,7 +47,11 @@ def live_tokens() -> QuerySet[ApiToken]:
 
 def revoke_token(user: User, name: str) -> None:
     if not live_tokens().filter(user=user, name=name).update(revoked_at=timezone.now()):
-        raise NotFound(f"{user.username} has no token named {name!r}.")
+        raise NotFound(
+            gettext("{username} has no token named {name!r}.").format(
+                username=user.username, name=name
+            )
+        )
 
 
 @prepared

@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
 
 from agents.errors import Conflict, Invalid
 from agents.models import LocalOwner
@@ -48,21 +49,29 @@ def new_username(typed: str, of: User | None = None) -> str:
     Conflict with what is wrong with it."""
     name = normalised(typed)
     if not name or len(name) > LONGEST:
-        raise Invalid(f"A name has between 1 and {LONGEST} characters.")
+        raise Invalid(
+            gettext("A name has between 1 and {LONGEST} characters.").format(LONGEST=LONGEST)
+        )
     # Marks belong to scripts that need them; on Latin letters they are part of the letter.
     letters = {each for each in name if unicodedata.category(each)[0] in "LM"}
     if set(name) - letters - set(MARKS) - set("0123456789"):
-        raise Invalid("A name is made of letters, digits and @ . + - _.")
+        raise Invalid(gettext("A name is made of letters, digits and @ . + - _."))
     scripts = {unicodedata.name(each, "?").split(" ")[0].split("-")[0] for each in letters}
     if len(scripts) > 1 and not any(scripts <= allowed for allowed in TOGETHER):
-        raise Invalid("A name is written in one alphabet: letters that only look alike are two.")
+        raise Invalid(
+            gettext("A name is written in one alphabet: letters that only look alike are two.")
+        )
     looks = skeleton(name)
     if looks in RESERVED:
-        raise Invalid(f"Nobody can be called {name}: it means somebody else here.")
+        raise Invalid(
+            gettext("Nobody can be called {name}: it means somebody else here.").format(name=name)
+        )
     others = User.objects.exclude(pk=of.pk) if of else User.objects.all()
     taken = others.values_list("username", flat=True)
     if looks in {skeleton(each) for each in taken}:
-        raise Conflict(f"There is already a person named {name!r}, or so alike.")
+        raise Conflict(
+            gettext("There is already a person named {name!r}, or so alike.").format(name=name)
+        )
     return name
 
 

@@ -26,6 +26,7 @@ from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
 from django.urls import set_script_prefix
+from django.utils.translation import gettext
 from django.views.defaults import server_error
 
 from agents.db import AWAY, kept_connection
@@ -219,12 +220,15 @@ def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler400: a form with too many fields, a body cut short, a host nobody named."""
     if isinstance(exception, DisallowedHost):
-        sentence = "This server does not go by that name: see PLANSIDE_ALLOWED_HOSTS."
-        return unreadable(request.path, sentence)
+        return unreadable(
+            request.path,
+            gettext("This server does not go by that name: see PLANSIDE_ALLOWED_HOSTS."),
+        )
     return unreadable(request.path)
 
 
-def unreadable(path: str, sentence: str = "The server cannot read this request.") -> HttpResponse:
+def unreadable(path: str, sentence: str = "") -> HttpResponse:
+    sentence = sentence or gettext("The server cannot read this request.")
     if path.startswith("/api/"):
         return JsonResponse({"detail": sentence}, status=400)
     return HttpResponse(sentence, "text/plain; charset=utf-8", 400)

@@ -26,7 +26,7 @@ def icon(name: str, kind: str = "") -> SafeString:
 @cached(256)
 def mark(shape: str, size: str = "", name: str = "") -> SafeString:
     """A state mark, which has a name for readers who do not see it."""
-    return component("mark", shape=shape, size=size, name=name or NAMES[shape])
+    return component("mark", shape=shape, size=size, name=name or str(NAMES[shape]))
 
 
 @register.simple_tag

@@ -8,8 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from django import template
+from django.utils import dateformat
 from django.utils.dateparse import parse_datetime
+from django.utils.formats import number_format
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext, pgettext_lazy
 
 from agents.config.schema import AgentFile
 from agents.engine import usage
@@ -19,8 +22,12 @@ from console.components import component
 from console.snippets import Piece
 from console.status_labels import name_of_model
 
-# How moments are written before the script has seen them: `time`, `day`, with both, to the second.
-FORMS = {"moment": "%d %b %H:%M", "stamp": "%H:%M:%S"}
+# How moments are written before the script has seen them, as in Django's `date`: with the day, to
+# the second; the time alone otherwise.
+FORMS = {
+    "moment": pgettext_lazy("format of a date", "d M H:i"),
+    "stamp": "H:i:s",
+}
 
 register = template.Library()
 register.filter("prose", markdown.render)
@@ -38,7 +45,11 @@ def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
     at = parse_datetime(moment) if isinstance(moment, str) else moment
     if at is None:
         return ""
-    text = at.strftime(FORMS.get(form, "%H:%M UTC"))
+    pattern = FORMS.get(form)
+    if pattern is not None:
+        text = dateformat.format(at, str(pattern))
+    else:
+        text = gettext("{time} UTC").format(time=dateformat.format(at, "H:i"))
     return component("time", at=at.isoformat(), form=form, text=text)
 
 
@@ -66,8 +77,10 @@ def took(seconds: float | None) -> str:
     if seconds is None:
         return ""
     if seconds < 10:
-        return f"{seconds:.1f} s"
-    return f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
+        return gettext("{n} s").format(n=number_format(f"{seconds:.1f}"))
+    if seconds < 60:
+        return gettext("{n} s").format(n=round(seconds))
+    return duration(seconds)
 
 
 @register.filter
@@ -76,7 +89,9 @@ def thousands(count: int | None) -> str:
     count = count or 0
     if count < 1000:
         return str(count)
-    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+    if count < 1_000_000:
+        return gettext("{n}k").format(n=number_format(f"{count / 1000:.1f}"))
+    return gettext("{n}M").format(n=number_format(f"{count / 1_000_000:.1f}"))
 
 
 @register.filter
@@ -86,9 +101,15 @@ def tokens_used(row: Turn | Mapping[str, object]) -> str:
     used, cached = int(str(read("tokens"))), int(str(read("tokens_cached")))
     if not used:
         return ""
-    about = "about " if read("usage_estimated") else ""
-    of_cache = f", {thousands(cached)} of them from the cache" if cached else ""
-    return f"{about}{thousands(used)} tokens{of_cache}"
+    if read("usage_estimated"):
+        words = ngettext("about {n} token", "about {n} tokens", used)
+    else:
+        words = ngettext("{n} token", "{n} tokens", used)
+    words = words.format(n=thousands(used))
+    if not cached:
+        return words
+    of_cache = gettext("{tokens}, {cached} of them from the cache")
+    return of_cache.format(tokens=words, cached=thousands(cached))
 
 
 @register.filter

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django import template
 from django.utils.html import escape
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from agents.models import Lane, Message, ToolCall
 from console.attachments import Tray
@@ -89,7 +90,9 @@ def argument(call: ToolCall) -> str:
     """The one argument that says most: a path, a pattern, a command."""
     values = call.arguments if isinstance(call.arguments, dict) else {}
     if "pattern" in values:
-        return f"{values['pattern']} in {values.get('path', '.')}"
+        return gettext("{pattern} in {path}").format(
+            pattern=values["pattern"], path=values.get("path", ".")
+        )
     named = (values[name] for name in ("path", "command", "url", "name") if name in values)
     texts = (value for value in values.values() if isinstance(value, str))
     first = next(named, None) or next(texts, "")

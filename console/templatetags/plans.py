@@ -10,12 +10,15 @@ from typing import NamedTuple
 from django import template
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.formats import number_format
+from django.utils.functional import Promise
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.actors import actor_of
 from agents.models import Conversation, Message
 from console.endings import Ending, ending_of
-from console.language import cached
+from console.language import cached, commas
 from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
@@ -25,6 +28,7 @@ from console.status_labels import (
     label_of_plan,
     name_for,
     name_of_shape,
+    parts_of,
     shape_of_subtask,
     why_left_out,
 )
@@ -45,32 +49,43 @@ register = template.Library()
 class SubtaskButton:
     """What can be done about a failed subtask: posted at once, or asked about in a dialog first.
 
-    `name` and `asks` are followed by the subtask's number.
+    `name` and `asks` have a place for the subtask's number.
     """
 
     verb: str
     icon: str
-    label: str
-    name: str = ""
+    label: str | Promise
+    name: str | Promise = ""
     kind: str = "quiet"
     dialog: str = ""
-    asks: str = ""
+    asks: str | Promise = ""
 
 
 SUBTASK_BUTTONS = {
-    "retry": SubtaskButton("subtask-retry", "retry", "Retry", "Retry subtask"),
+    "retry": SubtaskButton(
+        "subtask-retry", "retry", gettext_lazy("Retry"), gettext_lazy("Retry subtask {number}")
+    ),
     "retry-now": SubtaskButton(
-        "subtask-retry", "retry", "Retry now", "Retry now, subtask", kind="go"
+        "subtask-retry",
+        "retry",
+        gettext_lazy("Retry now"),
+        gettext_lazy("Retry now, subtask {number}"),
+        kind="go",
     ),
     "skip": SubtaskButton(
-        "subtask-skip", "skip", "Skip", "Skip subtask", dialog="skip-dialog", asks="Skip subtask"
+        "subtask-skip",
+        "skip",
+        gettext_lazy("Skip"),
+        gettext_lazy("Skip subtask {number}"),
+        dialog="skip-dialog",
+        asks=gettext_lazy("Skip subtask {number}?"),
     ),
     "replan": SubtaskButton(
         "subtask-replan",
         "route",
-        "Replan from here",
+        gettext_lazy("Replan from here"),
         dialog="replan-dialog",
-        asks="Replan from subtask",
+        asks=gettext_lazy("Replan from subtask {number}?"),
     ),
 }
 
@@ -100,9 +115,12 @@ def settled(plan: Snapshot) -> int:
 def progress_words(plan: Snapshot) -> str:
     """2 of 3 settled, 67 %: 1 done, 1 abandoned."""
     counts = plan["progress"]
-    words = f"{settled(plan)} of {counts['total']} settled, {counts['percent']} %"
-    parts = f": {counts['done']} done, {counts['abandoned']} abandoned"
-    return words + parts if settled(plan) else words
+    words = gettext("{settled} of {total} settled, {percent} %")
+    if settled(plan):
+        words = gettext(
+            "{settled} of {total} settled, {percent} %: {done} done, {abandoned} abandoned"
+        )
+    return words.format(settled=settled(plan), **counts)
 
 
 @register.filter
@@ -161,7 +179,13 @@ drawn_resting = cached(MOST_ROWS)(draw_resting)
 def subtask_button(context: template.Context, name: str) -> dict[str, object]:
     button = SUBTASK_BUTTONS[name]
     address = reverse(button.verb, args=[context["conversation"].pk, context["row"]["key"]])
-    return {"button": button, "address": address, "number": context["number"]}
+    number = context["number"]
+    return {
+        "button": button,
+        "address": address,
+        "name": str(button.name).format(number=number),
+        "asks": str(button.asks).format(number=number),
+    }
 
 
 def is_editable(row: Snapshot, plan: Snapshot) -> bool:
@@ -197,9 +221,8 @@ def settled_words(plan: Snapshot) -> str:
     if not plan["subtasks"]:
         return ""
     counts = plan["progress"]
-    parts = [f"{counts[name]} {name}" for name in ("done", "abandoned") if counts[name]]
-    settled_ones = f"{counts['done'] + counts['abandoned']} of {counts['total']}"
-    return " · ".join([settled_ones, *([", ".join(parts)] if parts else [])])
+    words = gettext("{settled} of {total}").format(settled=settled(plan), total=counts["total"])
+    return " · ".join(filter(None, [words, commas(parts_of(counts))]))
 
 
 @register.filter
@@ -257,5 +280,5 @@ def used_words(timing: SubtaskTiming) -> str:
     """0:42 working, 0:10 paused · 6.1k tokens · $0.02."""
     used = timing.used
     words = [used.times.words, tokens_used(used.document())]
-    words += [f"${used.cost:.2f}"] if used.cost else []
+    words += [gettext("${n}").format(n=number_format(used.cost, 2))] if used.cost else []
     return " · ".join(filter(None, words))

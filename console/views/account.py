@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
@@ -48,12 +49,12 @@ def change_password(request: HttpRequest) -> HttpResponse:
     """Every other browser is signed out; this one goes on, with another session key."""
     user, new = person(request), request.POST.get("password", "")
     if new != request.POST.get("again", ""):
-        raise Invalid("The two passwords are not the same.")
+        raise Invalid(gettext("The two passwords are not the same."))
     demand_password(request, user)
     people.set_password(user, new, keep=request.session.session_key or "")
     update_session_auth_hash(request, user)
     browsers.note(request)
-    said = "Your password is set. Every other browser is signed out."
+    said = gettext("Your password is set. Every other browser is signed out.")
     return drawn(request, "you", "sessions", said=said)
 
 
@@ -72,13 +73,13 @@ def end_session(request: HttpRequest, session: int) -> HttpResponse:
         logout(request)
         return HttpResponseClientRedirect(reverse("signin"))
     browsers.end_session(person(request), session)
-    return drawn(request, "sessions", said="Signed out there.")
+    return drawn(request, "sessions", said=gettext("Signed out there."))
 
 
 @posted("account-sessions-alert")
 def end_others(request: HttpRequest) -> HttpResponse:
     browsers.end_sessions(person(request), keep=request.session.session_key or "")
-    return drawn(request, "sessions", said="Signed out everywhere else.")
+    return drawn(request, "sessions", said=gettext("Signed out everywhere else."))
 
 
 @posted("account-token-alert")
@@ -93,7 +94,7 @@ def new_token(request: HttpRequest) -> HttpResponse:
 def revoke(request: HttpRequest, token: int) -> HttpResponse:
     found = get_object_or_404(live_tokens(), pk=token, user_id=request.user.pk)
     revoke_token(person(request), found.name)
-    return drawn(request, "tokens", said=f"Revoked “{found.name}”.")
+    return drawn(request, "tokens", said=gettext("Revoked “{name}”.").format(name=found.name))
 
 
 def drawn(request: HttpRequest, *parts: str, said: str = "", **shown: object) -> HttpResponse:

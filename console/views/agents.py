@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 from pydantic import JsonValue
@@ -124,7 +125,7 @@ def plan_mode(request: HttpRequest, agent_id: str) -> str:
     """Writes plan.enabled and nothing else."""
     enabled = "enabled" in request.POST
     change_agent(agent_id, {"plan": {"enabled": enabled}})
-    return f"Plan Mode is {'on' if enabled else 'off'}."
+    return gettext("Plan Mode is on.") if enabled else gettext("Plan Mode is off.")
 
 
 @require_POST
@@ -159,8 +160,10 @@ def undo(request: HttpRequest, agent_id: str) -> str:
     try:
         replace_agent_text(agent_id, request.POST.get("text", ""), request.POST.get("digest", ""))
     except Stale:
-        raise Conflict("agent.json has changed since: this cannot be undone any more.") from None
-    return "Undone."
+        raise Conflict(
+            gettext("agent.json has changed since: this cannot be undone any more.")
+        ) from None
+    return gettext("Undone.")
 
 
 @changing
@@ -171,9 +174,9 @@ def model(request: HttpRequest, agent_id: str) -> str:
     if provider is None:
         provider, _, name = name.partition("/")
     if provider not in provider_names():
-        raise Invalid(f"There is no provider “{provider}”.")
+        raise Invalid(gettext("There is no provider “{provider}”.").format(provider=provider))
     change_agent(agent_id, {"provider": provider, "model": name})
-    return f"The model is {provider}/{name}."
+    return gettext("The model is {provider}/{name}.").format(provider=provider, name=name)
 
 
 @changing
@@ -181,12 +184,13 @@ def grant(request: HttpRequest, agent_id: str) -> str:
     """One grant of `tools`; an operation may go back to what its service has."""
     name, wanted = request.POST.get("tool", ""), request.POST.get("grant", "")
     if not name or wanted not in (*GRANTS, AS_ABOVE):
-        raise Invalid("A tool is allow, ask or off.")
+        raise Invalid(gettext("A tool is allow, ask or off."))
     value = None if wanted == AS_ABOVE else wanted
     change_agent(agent_id, {"tools": {name: value}})
     if value is None:
-        return f"{name} follows {name.partition(BETWEEN)[0]}."
-    return f"{name} is set to {wanted}."
+        service = name.partition(BETWEEN)[0]
+        return gettext("{tool} follows {service}.").format(tool=name, service=service)
+    return gettext("{name} is set to {wanted}.").format(name=name, wanted=wanted)
 
 
 @require_GET
@@ -214,7 +218,7 @@ def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
         return HttpResponse(replace_content("file-alert", html), status=Stale.status)
     except Refused as refusal:
         return refusal_response("file-alert", refusal)
-    return HttpResponse(draw_card(after) + draw_file(after, before, "As you typed it."))
+    return HttpResponse(draw_card(after) + draw_file(after, before, gettext("As you typed it.")))
 
 
 @require_POST
@@ -223,7 +227,7 @@ def new(request: HttpRequest) -> HttpResponse:
     values: dict[str, JsonValue] = {"name": name, "tools": dict(DEFAULT_GRANTS)}
     try:
         if not name:
-            raise Invalid("Give the agent a name.")
+            raise Invalid(gettext("Give the agent a name."))
         return make(request, slugify(name) or "agent", lambda id: create_agent(id, values))
     except Refused as refusal:
         return refusal_response("new-agent-alert", refusal)
@@ -248,7 +252,7 @@ def make(request: HttpRequest, wanted: str, create: Callable[[str], AgentRecord]
             continue
         query = urlencode({"agent": made.id})
         return HttpResponseClientRedirect(f"{reverse('agents')}?{query}")
-    raise Conflict(f"There are too many agents called {wanted}.")
+    raise Conflict(gettext("There are too many agents called {wanted}.").format(wanted=wanted))
 
 
 @require_POST

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.errors import Invalid
@@ -17,9 +19,20 @@ from console.keys import PLACES
 from console.preferences import preferences, set_preferences
 from console.views.conversations import person
 
-SIZES = {"100": "Normal", "115": "Larger", "130": "Largest"}
-THEMES = {"system": "As the system", "light": "Light", "dark": "Dark"}
-DENSITIES = {"comfortable": "Comfortable", "compact": "Compact"}
+SIZES: dict[str, str | Promise] = {
+    "100": gettext_lazy("Normal"),
+    "115": gettext_lazy("Larger"),
+    "130": gettext_lazy("Largest"),
+}
+THEMES: dict[str, str | Promise] = {
+    "system": gettext_lazy("As the system"),
+    "light": gettext_lazy("Light"),
+    "dark": gettext_lazy("Dark"),
+}
+DENSITIES: dict[str, str | Promise] = {
+    "comfortable": gettext_lazy("Comfortable"),
+    "compact": gettext_lazy("Compact"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,7 @@ class Choice:
 
     legend: str
     name: str
-    words: Mapping[str, str]
+    words: Mapping[str, str | Promise]
     chosen: str
 
 
@@ -37,9 +50,9 @@ def appearance(request: HttpRequest) -> HttpResponse:
     now = preferences(request)
     context = {
         "page": "appearance",
-        "theme": Choice("Theme", "theme", THEMES, now.theme),
-        "text_size": Choice("Text size", "text_size", SIZES, str(now.text_size)),
-        "density": Choice("Density", "density", DENSITIES, now.density),
+        "theme": Choice(gettext("Theme"), "theme", THEMES, now.theme),
+        "text_size": Choice(gettext("Text size"), "text_size", SIZES, str(now.text_size)),
+        "density": Choice(gettext("Density"), "density", DENSITIES, now.density),
     }
     return render(request, "settings/appearance.html", context)
 
@@ -62,11 +75,11 @@ def choose(request: HttpRequest) -> HttpResponse:
         density=one_of(form, "density", DENSITIES),
         lists_keys="lists_keys" in form,
     )
-    return HttpResponse(alert("appearance-said", "Saved."))
+    return HttpResponse(alert("appearance-said", gettext("Saved.")))
 
 
 def one_of(form: QueryDict, name: str, choices: Collection[str]) -> str:
     chosen = form.get(name, "")
     if chosen not in choices:
-        raise Invalid(f"There is no {name.replace('_', ' ')} {chosen!r}.")
+        raise Invalid(gettext("{chosen!r} cannot be chosen here.").format(chosen=chosen))
     return chosen

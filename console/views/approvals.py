@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.config.ownership import agents_of
@@ -36,11 +37,15 @@ def revoke(request: HttpRequest, agent_id: str) -> HttpResponse:
     try:
         kept = without(agent, request.POST.get("call", ""))
         if kept is None:
-            raise Conflict("This call is not among those allowed for always any more.")
+            raise Conflict(gettext("This call is not among those allowed for always any more."))
         change_agent(agent.id, {"always_allow": kept}, agent.digest)
     except Refused as refusal:
         return refusal_response("approvals-alert", refusal)
-    return HttpResponse(draw_rules(request, f"Revoked. It asks again for {agent.file.name}."))
+    return HttpResponse(
+        draw_rules(
+            request, gettext("Revoked. It asks again for {name}.").format(name=agent.file.name)
+        )
+    )
 
 
 def draw_rules(request: HttpRequest, said: str = "") -> str:

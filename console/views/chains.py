@@ -8,6 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -78,7 +79,7 @@ def save(request: HttpRequest, by: str, name: str) -> HttpResponse:
         clash = render_to_string("chains/_clash.html", {"chain": before})
         return HttpResponse(replace_content("file-alert", clash), status=stale.status)
     except Invalid as refusal:
-        why = alert("file-alert", "Not saved: the last good version stays in use.")
+        why = alert("file-alert", gettext("Not saved: the last good version stays in use."))
         return HttpResponse(draw_faults(name, text) + why, status=refusal.status)
     after = file_of(name)
     return HttpResponse(draw_card(request, name) + draw_file(request, after, saved=True))
@@ -88,7 +89,7 @@ def save(request: HttpRequest, by: str, name: str) -> HttpResponse:
 def new(request: HttpRequest, by: str) -> HttpResponse:
     name = "-".join(request.POST.get("name", "").split())
     if not name:
-        raise Invalid("Give the chain a name.")
+        raise Invalid(gettext("Give the chain a name."))
     copy_chain(request.POST.get("from", ""), name)
     return open_card(name)
 
@@ -102,7 +103,9 @@ def copy(request: HttpRequest, by: str, name: str) -> HttpResponse:
         except Conflict:
             continue
         return open_card(wanted)
-    raise Conflict(f"There are too many copies of {name}, or it is broken.")
+    raise Conflict(
+        gettext("There are too many copies of {name}, or it is broken.").format(name=name)
+    )
 
 
 @for_admins("delete-chain-{name}-alert")
@@ -117,7 +120,7 @@ def run(request: HttpRequest, name: str) -> HttpResponse:
     by = person(request)
     text = request.POST.get("input", "")
     if not text.strip():
-        raise Invalid("Say what to run it with.")
+        raise Invalid(gettext("Say what to run it with."))
     own_file(name)
     count_message(by.pk)
     agent = agent_of(by, request.POST.get("agent", ""))

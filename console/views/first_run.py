@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -123,9 +125,10 @@ def offer_of(place: Place, found: Found, words: str = "") -> Offer:
 
 
 def choice_of(place: Place, model: ModelInfo, suggested: tuple[str, str]) -> Choice:
-    weight = "built in" if place.provider == "demo" else "hosted"
+    weight = gettext("built in") if place.provider == "demo" else gettext("hosted")
     if place.is_local:
-        weight = f"{model.size / 1e9:.1f} GB" if model.size else ""
+        size = number_format(f"{model.size / 1e9:.1f}") if model.size else ""
+        weight = gettext("{n} GB").format(n=size) if size else ""
     name = name_of_model(place.provider, model.id)
     value = f"{place.provider}/{model.id}"
     return Choice(value, name, model, weight, (place.provider, model.id) == suggested)
@@ -138,7 +141,7 @@ def use(request: HttpRequest, agent_id: str) -> HttpResponse:
     provider, _, model = request.POST.get("model", "").strip().partition("/")
     try:
         if not model:
-            raise Invalid("Choose a model.")
+            raise Invalid(gettext("Choose a model."))
         resolve(provider)
         change_agent(agent.id, {"provider": provider, "model": model})
     except Refused as refusal:

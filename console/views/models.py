@@ -21,7 +21,7 @@ from agents.llm.providers import ProviderEdit, default_model
 from agents.models import Provider
 from console.auth.admins import for_admins
 from console.components import alert, replace
-from console.form_parsing import pairs, prices
+from console.form_parsing import OF_HEADERS, pairs, prices
 from console.htmx import refusal_response
 from console.provider_cards import ProviderCard, provider_card, provider_cards
 from console.status_labels import name_of_model
@@ -104,7 +104,7 @@ def forget_lesson(request: HttpRequest, by: str, name: str, lesson: int) -> Http
 def edit_of(form: QueryDict, speaks: str) -> ProviderEdit:
     """An empty secret stays as it is, unless it is to be forgotten; so does what it `speaks`."""
     forget = form.getlist("forget")
-    key, headers = form.get("key", "").strip(), pairs(form.get("headers", ""), ":", "the headers")
+    key, headers = form.get("key", "").strip(), pairs(form.get("headers", ""), ":", str(OF_HEADERS))
     return ProviderEdit(
         base_url=form.get("base_url", ""),
         key=key or ("" if "key" in forget else None),

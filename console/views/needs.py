@@ -9,6 +9,7 @@ from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents import actions as talk
@@ -33,10 +34,10 @@ from plans.needs import Need, needs_of
 from plans.queries import checklist, has_work_left
 
 OWN_WORDS = {
-    "retry": "Tried again",
-    "skip": "Skipped",
-    "replan": "Asked for other subtasks",
-    "change": "Asked for changes",
+    "retry": gettext_lazy("Tried again"),
+    "skip": gettext_lazy("Skipped"),
+    "replan": gettext_lazy("Asked for other subtasks"),
+    "change": gettext_lazy("Asked for changes"),
 }
 MOST_SHOWN = 100  # keys that a page may ask about
 
@@ -83,7 +84,7 @@ def pieces(
         if key not in keys and (line := settled(person(request).pk, key)):
             is_own = own is not None and key == own[0]
             if own and is_own and own[1] in OWN_WORDS:
-                line = replace(line, words=OWN_WORDS[own[1]], is_gone=False)
+                line = replace(line, words=str(OWN_WORDS[own[1]]), is_gone=False)
             html = render_to_string("needs/_settled.html", {"line": line, "is_own": is_own})
             yield components.replace(f"need-{key}", html)
     new = [need for need in waiting.needs[:MOST_CARDS] if need.key not in shown]
@@ -154,7 +155,7 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need
     """
     text = request.POST.get("text", "").strip()
     if not text:
-        raise Invalid("Write an answer first.")
+        raise Invalid(gettext("Write an answer first."))
     talk.check_text(text)
     count_message(conversation.owner_id)
     asking = get_object_or_404(Plan, subtasks__attempts__turn__tool_calls=need.call)
@@ -179,7 +180,7 @@ def start(request: HttpRequest, conversation: Conversation, by: str, need: Need)
 def change(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     text = request.POST.get("text", "").strip()
     if not text:
-        raise Invalid("Say what should be different.")
+        raise Invalid(gettext("Say what should be different."))
     plan, version = plan_shown(request, conversation, by)
     chat_commands.handle_message(conversation, text, by, Expected(plan.pk, version), question=0)
 

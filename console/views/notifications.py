@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.models import Preferences
@@ -22,21 +24,33 @@ class Kind:
     """One switch: the column it sets, and what it is about."""
 
     name: str
-    title: str
-    hint: str
+    title: str | Promise
+    hint: str | Promise
     is_on: bool = False
 
 
 KINDS = (
-    Kind("tells_needs", "Something needs me", "A question, a call that asks, a plan to start."),
-    Kind("tells_failed", "A plan failed", "After its last attempt."),
-    Kind("tells_finished", "A plan is finished", "Once, with what was left out."),
-    Kind("tells_replies", "A reply is there", "For chats without a plan."),
+    Kind(
+        "tells_needs",
+        gettext_lazy("Something needs me"),
+        gettext_lazy("A question, a call that asks, a plan to start."),
+    ),
+    Kind("tells_failed", gettext_lazy("A plan failed"), gettext_lazy("After its last attempt.")),
+    Kind(
+        "tells_finished",
+        gettext_lazy("A plan is finished"),
+        gettext_lazy("Once, with what was left out."),
+    ),
+    Kind(
+        "tells_replies", gettext_lazy("A reply is there"), gettext_lazy("For chats without a plan.")
+    ),
 )
 IN_TITLE = Kind(
-    "counts_in_title", "Count in the tab", "(4) stands before the title while 4 things need you."
+    "counts_in_title",
+    gettext_lazy("Count in the tab"),
+    gettext_lazy("(4) stands before the title while 4 things need you."),
 )
-SOUND = Kind("sounds", "A short sound", "Only for what needs you.")
+SOUND = Kind("sounds", gettext_lazy("A short sound"), gettext_lazy("Only for what needs you."))
 
 
 @require_GET
@@ -62,4 +76,4 @@ def choose(request: HttpRequest) -> HttpResponse:
     now = set_preferences(person(request), **{name: name in request.POST for name in names})
     context = {"waiting": waiting_for(person(request).pk, now)}
     count = replace("needs-count", render_to_string("needs/_count.html", context))
-    return HttpResponse(alert("notifications-said", "Saved.") + count)
+    return HttpResponse(alert("notifications-said", gettext("Saved.")) + count)

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.errors import Conflict
@@ -23,8 +24,10 @@ MOST_LISTED = 200
 
 View = Callable[..., HttpResponse]
 
-NOT_YOURSELF = "Another admin can do that for you."
-HAS_SIGNED_IN = "{} has signed in before: whoever runs this server can make a link for them."
+NOT_YOURSELF = gettext_lazy("Another admin can do that for you.")
+HAS_SIGNED_IN = gettext_lazy(
+    "{name} has signed in before: whoever runs this server can make a link for them."
+)
 
 
 def hidden_from_others(do: View) -> View:
@@ -49,7 +52,9 @@ def add(request: HttpRequest) -> HttpResponse:
     """They come in by a link, which this answer alone shows."""
     form = request.POST
     user = people.add_person(form.get("name", "").strip(), is_admin="admin" in form)
-    return with_link(request, user, said=f"Added {user.username}.")
+    return with_link(
+        request, user, said=gettext("Added {username}.").format(username=user.username)
+    )
 
 
 @hidden_from_others
@@ -58,7 +63,7 @@ def make_link(request: HttpRequest, who: int) -> HttpResponse:
     """Only until they have signed in: nobody becomes somebody else by it."""
     user = other(request, who)
     if not never_signed_in(user):
-        raise Conflict(HAS_SIGNED_IN.format(user.username))
+        raise Conflict(HAS_SIGNED_IN.format(name=user.username))
     return with_link(request, user)
 
 
@@ -67,7 +72,7 @@ def make_link(request: HttpRequest, who: int) -> HttpResponse:
 def make_admin(request: HttpRequest, who: int) -> HttpResponse:
     user = other(request, who)
     people.make_admin(user)
-    return drawn(request, said=f"{user.username} is an admin.")
+    return drawn(request, said=gettext("{username} is an admin.").format(username=user.username))
 
 
 @hidden_from_others
@@ -75,7 +80,9 @@ def make_admin(request: HttpRequest, who: int) -> HttpResponse:
 def take_back_admin(request: HttpRequest, who: int) -> HttpResponse:
     user = other(request, who)
     people.take_back_admin(user)
-    return drawn(request, said=f"{user.username} is no admin any more.")
+    return drawn(
+        request, said=gettext("{username} is no admin any more.").format(username=user.username)
+    )
 
 
 @hidden_from_others
@@ -83,7 +90,7 @@ def take_back_admin(request: HttpRequest, who: int) -> HttpResponse:
 def deactivate(request: HttpRequest, who: int) -> HttpResponse:
     user = other(request, who)
     people.deactivate(user)
-    return drawn(request, said=f"{user.username} is deactivated.")
+    return drawn(request, said=gettext("{username} is deactivated.").format(username=user.username))
 
 
 @hidden_from_others
@@ -91,14 +98,16 @@ def deactivate(request: HttpRequest, who: int) -> HttpResponse:
 def activate(request: HttpRequest, who: int) -> HttpResponse:
     user = other(request, who)
     people.activate(user)
-    return drawn(request, said=f"{user.username} may sign in again.")
+    return drawn(
+        request, said=gettext("{username} may sign in again.").format(username=user.username)
+    )
 
 
 def other(request: HttpRequest, who: int) -> User:
     """Nobody locks themselves out."""
     user = get_object_or_404(User, pk=who)
     if user.pk == request.user.pk:
-        raise Conflict(NOT_YOURSELF)
+        raise Conflict(str(NOT_YOURSELF))
     return user
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation
@@ -51,7 +52,7 @@ def keep_open(request: HttpRequest, plan: Plan, by: str) -> Plan:
     """Keep the comments that are being typed on the page that sends this form."""
     keys, texts = request.POST.getlist("comment_key"), request.POST.getlist("comment_text")
     if len(keys) != len(texts):
-        raise Invalid("The page is not whole: load it again.")
+        raise Invalid(gettext("The page is not whole: load it again."))
     for key, text in zip(keys, texts, strict=True):
         plan = actions.keep_comment(plan, key, text, by)
     return plan
@@ -62,6 +63,8 @@ def demand_seen(request: HttpRequest, plan: Plan) -> None:
     kept = len(kept_comments(plan))
     if kept > (number(request.POST.get("comments")) or 0):
         raise Conflict(
-            f"The agent has not got {count_words(kept)} on this plan. Ask for changes, or start "
-            "without, in the conversation. Nothing was started."
+            gettext(
+                "The agent has not got {comments} on this plan. Ask for changes, or start without, "
+                "in the conversation. Nothing was started."
+            ).format(comments=count_words(kept))
         )

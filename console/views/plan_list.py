@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
@@ -137,7 +138,7 @@ def list_context(request: HttpRequest) -> dict[str, object]:
     return {
         "filter": wanted,
         "tabs": [
-            Tab(state, name, sum(counts[standing] for standing in standings[state]))
+            Tab(state, str(name), sum(counts[standing] for standing in standings[state]))
             for state, name in STATES.items()
         ],
         "needs_me": sum(counts[name] for name in search.NEEDS_ME),
@@ -227,14 +228,32 @@ def export(request: HttpRequest, pk: int) -> HttpResponse:
 # What a person looks for in the list, as it stands in the address.
 
 STATES = {
-    "": "All",
-    "open": "Open",
-    "done": "Finished",
-    "abandoned": "Abandoned",
-    "failed": "Failed",
+    "": gettext_lazy("All"),
+    "open": pgettext_lazy("of plans", "Open"),
+    "done": gettext_lazy("Finished"),
+    "abandoned": gettext_lazy("Abandoned"),
+    "failed": gettext_lazy("Failed"),
 }
 STANDINGS = {"open": OPEN, "done": ("done",), "abandoned": ("abandoned",), "failed": ("failed",)}
-DAYS = {"": "Any time", "1": "Last day", "7": "Last 7 days", "30": "Last 30 days"}
+DAYS = {
+    "": gettext_lazy("Any time"),
+    "1": gettext_lazy("Last day"),
+    "7": gettext_lazy("Last 7 days"),
+    "30": gettext_lazy("Last 30 days"),
+}
+# The same as parts of the sentence for an empty list.
+IN_STATE = {
+    "": gettext_lazy("plans"),
+    "open": gettext_lazy("open plans"),
+    "done": gettext_lazy("finished plans"),
+    "abandoned": gettext_lazy("abandoned plans"),
+    "failed": gettext_lazy("failed plans"),
+}
+WITHIN = {
+    "1": gettext_lazy("{plans} in the last day"),
+    "7": gettext_lazy("{plans} in the last 7 days"),
+    "30": gettext_lazy("{plans} in the last 30 days"),
+}
 # Columns that sort, and how at the first press.
 COLUMNS = {"state": "", "duration": "-", "tokens": "-", "created": "-"}
 
@@ -287,12 +306,15 @@ class Filter:
     def nothing(self, agent: str) -> str:
         """The sentence for an empty list."""
         if self.q.strip():
-            return f"Nothing matches “{self.q.strip()}”."
-        state = f"{STATES[self.state].lower()} " if self.state else ""
-        need = " that need you" if self.attention else ""
-        who = f" of {agent}" if self.agent else ""
-        when = f" in the {DAYS[self.days].lower()}" if self.days else ""
-        return f"No {state}plans{need}{who}{when}."
+            return gettext("Nothing matches “{strip}”.").format(strip=self.q.strip())
+        plans = str(IN_STATE[self.state])
+        if self.attention:
+            plans = gettext("{plans} that need you").format(plans=plans)
+        if self.agent:
+            plans = gettext("{plans} of {agent}").format(plans=plans, agent=agent)
+        if self.days:
+            plans = WITHIN[self.days].format(plans=plans)
+        return gettext("No {plans}.").format(plans=plans)
 
 
 def read(query: Mapping[str, str]) -> Filter:

@@ -7,6 +7,7 @@ from math import isfinite
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.loader import render_to_string
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from agents.engine.usage import NAMES
@@ -39,7 +40,7 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
     fields = ("key", *SUBTASK_TEXT)
     columns = [request.POST.getlist(f"subtask_{field}") for field in fields]
     if len({len(values) for values in columns}) > 1:
-        raise Invalid("The page is not whole: load it again, then approve.")
+        raise Invalid(gettext("The page is not whole: load it again, then approve."))
     editors = [dict(zip(fields, values, strict=True)) for values in zip(*columns, strict=True)]
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
@@ -192,7 +193,7 @@ def raise_limits(request: HttpRequest, plan: Plan, version: int, by: str) -> Non
     limits: dict[str, object] = {name: number_in(text) for name, text in typed.items()}
     plan = actions.raise_budget(plan, by, limits, version)
     if still := why_over(plan):
-        raise Invalid(f"That is not enough: {still}.")
+        raise Invalid(gettext("That is not enough: {still}.").format(still=still))
 
 
 def number_in(text: str) -> float | str:

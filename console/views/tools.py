@@ -9,6 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -18,7 +19,7 @@ from agents.tools.integrations import actions, sign_in
 from agents.tools.integrations.changes import SourceEdit, change_source
 from console.auth.admins import demand_admin, for_admins
 from console.components import replace
-from console.form_parsing import lines, pairs
+from console.form_parsing import OF_ARGUMENTS, OF_HEADERS, lines, pairs
 from console.htmx import refusal_response
 from console.integration_schemas import shape
 from console.views.conversations import person
@@ -62,7 +63,7 @@ def source_from(request: HttpRequest) -> ToolSource:
     form, by = request.POST, demand_admin(request.user)
     kind, where = form.get("kind", ""), form.get("where", "").strip()
     if kind not in KINDS:
-        raise Invalid("A service is an OpenAPI service or an MCP server.")
+        raise Invalid(gettext("A service is an OpenAPI service or an MCP server."))
     is_command = kind == "mcp" and not where.startswith(WEB)
     return actions.add_source(
         form.get("name", "").strip(),
@@ -70,8 +71,8 @@ def source_from(request: HttpRequest) -> ToolSource:
         url="" if is_command else where,
         command=where if is_command else "",
         spec=(form.get("spec", "").strip() or None) if kind == "openapi" else None,
-        headers=pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers"),
-        inject=pairs(form.get("inject", ""), "=:", "the fixed arguments"),
+        headers=pairs(form.get("headers", ""), ":=" if is_command else ":", str(OF_HEADERS)),
+        inject=pairs(form.get("inject", ""), "=:", str(OF_ARGUMENTS)),
         timeout_s=seconds_in(form),
         trusts_hints="trusts_hints" in form,
         client_id=form.get("client_id", "").strip(),
@@ -99,8 +100,8 @@ def edit_of(source: ToolSource, form: QueryDict) -> SourceEdit:
     forget = form.getlist("forget")
     where = form.get("where", "").strip()
     is_command = source.kind == ToolSource.Kind.MCP and not where.startswith(WEB)
-    headers = pairs(form.get("headers", ""), ":=" if is_command else ":", "the headers")
-    inject = pairs(form.get("inject", ""), "=:", "the fixed arguments")
+    headers = pairs(form.get("headers", ""), ":=" if is_command else ":", str(OF_HEADERS))
+    inject = pairs(form.get("inject", ""), "=:", str(OF_ARGUMENTS))
     secret = form.get("client_secret", "").strip()
     return SourceEdit(
         where=where or None,
@@ -117,7 +118,7 @@ def edit_of(source: ToolSource, form: QueryDict) -> SourceEdit:
 def seconds_in(form: QueryDict) -> int:
     seconds = form.get("timeout_s", "").strip() or "60"
     if not seconds.isdecimal():
-        raise Invalid("A call may take a whole number of seconds.")
+        raise Invalid(gettext("A call may take a whole number of seconds."))
     return int(seconds[:9])
 
 

@@ -27,9 +27,9 @@ def translated(settings, tmp_path):
     """Every text of the product has a translation that can be told from it."""
     for domain in messages.DOMAINS:
         catalog = Catalog(OTHER)
-        for _, _, text in messages.texts_of(domain):
+        for _, _, text, context in messages.texts_of(domain):
             forms = tuple(map(bracketed, text)) if isinstance(text, tuple) else bracketed(text)
-            catalog.add(text, forms)
+            catalog.add(text, forms, context=context)
         path = tmp_path / OTHER / "LC_MESSAGES" / f"{domain}.mo"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:

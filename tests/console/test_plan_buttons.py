@@ -7,15 +7,18 @@ from console.plan_buttons import plan_buttons
 OPEN = {
     "id": 7,
     "state": "in_progress",
+    "reason": "",
     "run": "running",
     "pause_reason": "",
     "version": 1,
     "approved_version": 1,
-    "subtasks": [{"key": "s1", "comment": ""}],
+    "subtasks": [{"key": "s1", "comment": "", "attempts": 1}],
     "approvals": [],
     "question": None,
     "attention": "none",
-    "standing": "Running",
+    "retry_at": None,
+    "halted": False,
+    "hidden": False,
 }
 ASKED = {"approvals": [{"id": 1, "tool": "shell"}]}
 PROPOSED = {"state": "todo", "run": "idle", "approved_version": None}
@@ -89,9 +92,10 @@ def test_what_goes_on_by_itself_or_by_an_answer_can_be_paused(waits):
 
 
 def test_a_plan_that_waits_to_go_on_says_go_on():
-    rests = {"run": "idle", "standing": "Waiting for you to go on"}
+    rests = {"run": "idle", "halted": True}
     assert only("start-again", rests).label == "Go on"
-    assert only("start-again", {"run": "idle", "standing": "Failed"}).label == "Start again"
+    assert only("start-again", rests | {"attention": "failed"}).label == "Start again"
+    assert only("start-again", {"run": "idle"}).label == "Start again"
 
 
 def test_where_they_lead():

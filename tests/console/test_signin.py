@@ -43,7 +43,7 @@ def test_the_link_works_once(client, link):
     other = Client()
     answer = other.get(link)
     assert answer.status_code == 403
-    assert SPENT in answer.content.decode()
+    assert str(SPENT) in answer.content.decode()
     assert not signed_in(other)
 
 
