@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import django
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -101,8 +101,14 @@ def write(folder: str, domain: str) -> None:
         write_po(file, catalog, width=100, sort_output=True, omit_header=False)
     with path.with_suffix(".mo").open("wb") as file:
         write_mo(file, catalog)
-    missing = [each for each in catalog if each.id and (not each.string or each.fuzzy)]
+    missing = [each for each in catalog if each.id and (each.fuzzy or not is_translated(each))]
     sys.stdout.write(f"{path.relative_to(ROOT)}: {len(catalog)} texts, {len(missing)} missing\n")
+
+
+def is_translated(message: Message) -> bool:
+    """In every form that it has."""
+    forms = message.string if isinstance(message.string, (tuple, list)) else [message.string]
+    return all(forms)
 
 
 if __name__ == "__main__":
