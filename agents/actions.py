@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from pydantic import JsonValue
 
 from agents import attachments, events, search
@@ -38,8 +39,10 @@ LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
 LONGEST_MODEL = 200
 MOST_NAMED = 3  # conversations in one sentence
-CALLED = """\
-This agent works for a call of another one: write in the conversation in which that is at work."""
+CALLED = gettext_lazy(
+    "This agent works for a call of another one: write in the conversation in which that is at "
+    "work."
+)
 
 
 def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conversation:
@@ -54,7 +57,7 @@ def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conver
 def rename_conversation(conversation: Conversation, title: str, by: Actor = "") -> None:
     title = " ".join(title.split())
     if not title:
-        raise Invalid("Give the conversation a title.")
+        raise Invalid(gettext("Give the conversation a title."))
     Conversation.objects.filter(pk=conversation.pk).update(title=title[:200])
     search.index_title(conversation.pk, title[:200])
     events.record(conversation, "conversation.renamed", actor=by)
@@ -66,11 +69,13 @@ def model_named(name: str) -> tuple[str, str]:
     if not name.strip():
         return "", ""
     if not provider or not model.strip():
-        raise Invalid("Name the model as provider/model.")
+        raise Invalid(gettext("Name the model as provider/model."))
     if not name.strip().isprintable():
-        raise Invalid("The name of a model has no characters that cannot be seen.")
+        raise Invalid(gettext("The name of a model has no characters that cannot be seen."))
     if len(model) > LONGEST_MODEL:
-        raise Invalid(f"The name of a model has at most {LONGEST_MODEL} characters.")
+        raise Invalid(
+            gettext("The name of a model has at most {most} characters.").format(most=LONGEST_MODEL)
+        )
     try:
         return resolve(provider).provider, model.strip()
     except Invalid as unknown:
@@ -95,18 +100,20 @@ def open_turns(conversation: Conversation, lane: str | None = None) -> list[Turn
 def check_text(text: str, *, has_files: bool = False) -> None:
     """Files say enough without a word."""
     if not text.strip() and not has_files:
-        raise Invalid("Write a message first.")
+        raise Invalid(gettext("Write a message first."))
     if len(text) > LONGEST_MESSAGE:
         raise Invalid(
-            f"The message has {len(text):,} characters; {LONGEST_MESSAGE:,} is the most. "
-            "Put long texts into a file of the workspace."
+            gettext(
+                "The message has {count:,} characters; {most:,} is the most. Put long "
+                "texts into a file of the workspace."
+            ).format(count=len(text), most=LONGEST_MESSAGE)
         )
 
 
 def demand_no_helper(conversation: Conversation, by: Actor) -> None:
     """An agent that was called by another one takes its orders from that call alone."""
     if conversation.parent_call_id is not None and kind_of(by) == PERSON:
-        raise Conflict(CALLED)
+        raise Conflict(str(CALLED))
 
 
 @transaction.atomic
@@ -247,7 +254,7 @@ def discard_queued(message: Message, by: Actor) -> None:
     lock_conversation(message.conversation_id)
     turn = message.turn
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
-        raise Conflict("This message has already gone out.")
+        raise Conflict(gettext("This message has already gone out."))
     drop_queued(turn)
     attachments.forget(message.conversation, message.attachments)
 
@@ -258,7 +265,7 @@ def retry_now(turn: Turn, by: Actor) -> None:
     lock_conversation(turn.conversation_id)
     rows = Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED)
     if not rows.update(not_before=None):
-        raise Conflict("It is not waiting for another try.")
+        raise Conflict(gettext("It is not waiting for another try."))
     events.record(turn.conversation, "turn.queued", f"turn:{turn.pk}", by)
 
 
@@ -271,9 +278,11 @@ def retry_reply(conversation: Conversation, by: Actor, turn_id: int | None = Non
     lock_conversation(conversation.pk)
     turn = alternatives.chat_turns(conversation.pk).filter(hidden=False).order_by("pk").last()
     if turn is None or turn.state not in (TurnState.FAILED, TurnState.STOPPED):
-        raise Conflict("There is no failed reply to retry.")
+        raise Conflict(gettext("There is no failed reply to retry."))
     if turn_id is not None and turn.pk != turn_id:
-        raise Conflict("This is not the last reply any more: send the message again instead.")
+        raise Conflict(
+            gettext("This is not the last reply any more: send the message again instead.")
+        )
     persistence.resolve_error_cards(turn)
     turn.state, turn.stop_requested, turn.error, turn.error_class = TurnState.QUEUED, False, "", ""
     turn.finished_at = None
@@ -312,14 +321,14 @@ def decide_call(
     """Answer an asked call: allow_once, always or deny. The same answer twice is harmless.
     A yes counts for the file as it was shown, which `against` stands for."""
     if decision not in ("allow_once", "always", "deny"):
-        raise Invalid("The decision is allow_once, always or deny.")
+        raise Invalid(gettext("The decision is allow_once, always or deny."))
     lock_conversation(call.turn.conversation_id)
     rows = ToolCall.objects.select_for_update(no_key=True, of=("self",))
     call = rows.select_related("turn__conversation").get(pk=call.pk)
     if call.decision == decision:
         return call
     if call.state != ToolCall.State.ASKED or call.decision:
-        raise Conflict(f"{call.tool} was decided already.")
+        raise Conflict(gettext("{tool} was decided already.").format(tool=call.tool))
     if decision != "deny":
         demand_same_file(call, against)
     if decision == "always":  # exactly this call goes into the agent's file; it can be taken back
@@ -354,7 +363,11 @@ def delete_agent(agent_id: str, by: User) -> None:
     name = read_agent(agent_id).file.name
     open_now = Turn.objects.filter(state__in=Turn.OPEN_STATES)
     if at_work := open_now.filter(conversation__agent_id=agent_id):
-        raise Conflict(f"{name} is at work on {named(at_work, by)}: stop that first.")
+        raise Conflict(
+            gettext("{name} is at work on {at_work}: stop that first.").format(
+                name=name, at_work=named(at_work, by)
+            )
+        )
     delete_file(agent_id)
     disown(agent_id)
 
@@ -362,13 +375,17 @@ def delete_agent(agent_id: str, by: User) -> None:
 def named(turns: QuerySet[Turn], by: User) -> str:
     """“Tidy up”, “Weekly numbers” and 2 more."""
     own = turns.filter(conversation__owner=by).order_by("pk")
-    titles = [title or "New chat" for title in own.values_list("conversation__title", flat=True)]
-    titled = list(dict.fromkeys(titles))[:MOST_NAMED]
+    titles = list(own.values_list("conversation__title", flat=True))
+    titled = list(dict.fromkeys(title or gettext("New chat") for title in titles))[:MOST_NAMED]
     more = turns.values("conversation").distinct().count() - len(titled)
     quoted = ", ".join(f"“{title}”" for title in titled)
     if not quoted:
-        return "something for another person" if more == 1 else f"{more} conversations"
-    return f"{quoted} and {more} more" if more > 0 else quoted
+        return ngettext("something for another person", "{n} conversations", more).format(n=more)
+    if more <= 0:
+        return quoted
+    return ngettext("{titles} and {n} more", "{titles} and {n} more", more).format(
+        titles=quoted, n=more
+    )
 
 
 def stop_work_of(user: User, by: Actor = "") -> int:

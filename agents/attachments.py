@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents import events
 from agents.actors import Actor
@@ -33,8 +34,8 @@ MOST_FILES = 10  # in a message box
 LARGEST = 20_000_000  # bytes of a file
 LARGEST_IMAGE = 5_000_000  # bytes that models take; a larger one is a file like any other
 LONGEST_NAME, LONGEST_ENDING = 120, 16  # bytes in UTF-8
-TOO_LARGE = f"A file may have {LARGEST // 1_000_000} MB at most."
-FULL = "The server’s disk is full. The file was not stored; make room and try again."
+TOO_LARGE = gettext_lazy("A file may have 20 MB at most.")
+FULL = gettext_lazy("The server’s disk is full. The file was not stored; make room and try again.")
 PLAIN = "application/octet-stream"
 NO_LETTERS = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"}
 
@@ -48,9 +49,9 @@ def take_in(
     try:
         path = f"{FOLDER}/{workspace.add(FOLDER, safe_name(name), bounded(pieces))}"
     except NoRoom:
-        raise DiskFull(FULL) from None
+        raise DiskFull(str(FULL)) from None
     except ToolFailed as fault:
-        raise Conflict(f"The file cannot be stored: {fault}") from None
+        raise Conflict(gettext("The file cannot be stored: {fault}").format(fault=fault)) from None
     try:
         return attach(conversation, workspace, path, name, by)
     except BaseException:
@@ -99,8 +100,8 @@ def remove(conversation: Conversation, key: int, by: Actor) -> None:
     gone = [each for each in attached if each["attachment"] == key]
     if not gone:
         if not conversation.attachments.filter(pk=key).exists():
-            raise NotFound("This file is gone.")
-        raise Conflict("This file was sent already.")
+            raise NotFound(gettext("This file is gone."))
+        raise Conflict(gettext("This file was sent already."))
     put(conversation.pk, [each for each in attached if each["attachment"] != key])
     forget(conversation, gone)
     events.record(conversation, "attachment.removed", f"attachment:{key}", by)
@@ -121,7 +122,11 @@ def demand_attached(conversation: Conversation, keys: Iterable[int]) -> dict[int
     """What stands in the message box, by its key, these among it."""
     attached = {each["attachment"]: each for each in attached_to(conversation.pk)}
     if missing := [key for key in keys if key not in attached]:
-        raise Conflict(f"{named(conversation, missing[0])} was sent already, or removed.")
+        raise Conflict(
+            gettext("{conversation} was sent already, or removed.").format(
+                conversation=named(conversation, missing[0])
+            )
+        )
     return attached
 
 
@@ -165,7 +170,9 @@ def attached_to(conversation: int) -> list[AttachedFile]:
     """What stands in the message box now."""
     found = Conversation.objects.filter(pk=conversation).values_list("attached", flat=True).first()
     if found is None:
-        raise NotFound(f"There is no conversation {conversation}.")
+        raise NotFound(
+            gettext("There is no conversation {conversation}.").format(conversation=conversation)
+        )
     return list(found)
 
 
@@ -176,12 +183,18 @@ def put(conversation: int, attached: Files) -> None:
 def demand_room(conversation: Conversation, name: str) -> None:
     count = len(attached_to(conversation.pk)) + 1
     if count > MOST_FILES:
-        raise Conflict(f"{count} files; {MOST_FILES} is the most. {safe_name(name)} was left out.")
+        raise Conflict(
+            ngettext(
+                "{count} file; {most} is the most. {name} was left out.",
+                "{count} files; {most} is the most. {name} was left out.",
+                count,
+            ).format(count=count, most=MOST_FILES, name=safe_name(name))
+        )
 
 
 def named(conversation: Conversation, key: int) -> str:
     row = Attachment.objects.filter(conversation=conversation.pk, pk=key).first()
-    return row.name if row and row.name else "The file"
+    return row.name if row and row.name else gettext("The file")
 
 
 def bounded(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -189,10 +202,10 @@ def bounded(pieces: Iterable[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         size += len(piece)
         if size > LARGEST:
-            raise Invalid(TOO_LARGE)
+            raise Invalid(str(TOO_LARGE))
         yield piece
     if not size:
-        raise Invalid("The file is empty.")
+        raise Invalid(gettext("The file is empty."))
 
 
 def image_at(workspace: Workspace, path: str) -> Image | None:

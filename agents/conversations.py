@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents import attachments, events
 from agents.actors import Actor
@@ -96,7 +97,7 @@ def restore_conversation(owner: User, pk: int, by: Actor = "") -> Conversation:
     """Take back that it was deleted; what was stopped stays stopped."""
     conversation = deleted_of(owner).filter(pk=pk).first()
     if conversation is None:
-        raise NotFound("There is no deleted conversation of this number.")
+        raise NotFound(gettext("There is no deleted conversation of this number."))
     Conversation.objects.filter(pk__in=with_called(pk)).update(deleted_at=None)
     events.record(conversation, "conversation.restored", "", by)
     conversation.refresh_from_db()

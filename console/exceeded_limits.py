@@ -39,5 +39,5 @@ def used_up(plan: Plan) -> list[ExceededLimit]:
             offer = 2 * limit or 1
             while why(name, offer):
                 offer *= 2
-            exceeded.append(ExceededLimit(name, NAMES[name], words, limit, f"{offer:.15g}"))
+            exceeded.append(ExceededLimit(name, str(NAMES[name]), words, limit, f"{offer:.15g}"))
     return exceeded

@@ -180,4 +180,4 @@ ModelName = tuple[str, str]  # provider and model
 
 
 def name_of_model(provider: str, model: str) -> str:
-    return DEMO_LABEL if provider == "demo" else model
+    return str(DEMO_LABEL) if provider == "demo" else model

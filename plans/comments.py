@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from django.db.models import QuerySet
+from django.utils.translation import ngettext
 
 from agents.models import Turn
 from agents.statements import prepared
@@ -60,4 +61,4 @@ def answered_between(plan: Plan, old: int, new: int) -> dict[str, list[SubtaskCo
 
 def count_words(count: int) -> str:
     """1 comment, 2 comments."""
-    return f"{count} comment{'' if count == 1 else 's'}"
+    return ngettext("{n} comment", "{n} comments", count).format(n=count)

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
 from plans.models import SUBTASK_TEXT, PlanText
 from plans.text_diff import TextRun, diff_words, longest_increasing, replace
 
 PLAN_FIELDS = {
-    "title": "the title",
-    "content": "the description",
-    "expected_outcome": "the expected outcome",
+    "title": gettext_lazy("the title"),
+    "content": gettext_lazy("the description"),
+    "expected_outcome": gettext_lazy("the expected outcome"),
 }
 # Characters of changed texts whose words are compared; further ones are shown as replaced.
 MOST_CHARACTERS = 400_000
@@ -32,6 +34,12 @@ class Change(StrEnum):
 
 
 WORDS = {"added": "added", "edited": "reworded", "moved": "moved", "removed": "removed"}
+COUNTED = {
+    "added": gettext_lazy("{n} added"),
+    "reworded": gettext_lazy("{n} reworded"),
+    "moved": gettext_lazy("{n} moved"),
+    "removed": gettext_lazy("{n} removed"),
+}
 
 
 @dataclass(frozen=True)
@@ -95,11 +103,11 @@ class PlanDiff:
     def sentence(self) -> str:
         """2 changes: 1 added, 1 reworded."""
         if not self.changes:
-            return "No changes"
-        words = [PLAN_FIELDS[each.field] for each in self.fields]
-        words += [f"{count} {word}" for word, count in self.counts.items() if count]
-        noun = "change" if self.changes == 1 else "changes"
-        return f"{self.changes} {noun}: {', '.join(words)}"
+            return gettext("No changes")
+        parts = [str(PLAN_FIELDS[each.field]) for each in self.fields]
+        parts += [COUNTED[word].format(n=count) for word, count in self.counts.items() if count]
+        sentence = ngettext("{n} change: {changes}", "{n} changes: {changes}", self.changes)
+        return sentence.format(n=self.changes, changes=", ".join(parts))
 
 
 class Comparison:

@@ -16,6 +16,7 @@ from textwrap import indent
 from typing import TypeVar
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ValidationError
 
 from agents.actors import Actor
@@ -65,7 +66,7 @@ def get_plan(plan_id: int) -> Plan:
     """The plan as it is now, or NotFound."""
     plan = Plan.objects.select_related("conversation").filter(pk=plan_id).first()
     if plan is None:
-        raise NotFound(f"There is no plan {plan_id}.")
+        raise NotFound(gettext("There is no plan {plan_id}.").format(plan_id=plan_id))
     return plan
 
 
@@ -123,7 +124,11 @@ def plan_agent(plan_id: int, context: Context = "auto") -> PlanAgent:
 # As a markdown document, to keep or to send
 
 BOXES = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]", "abandoned": "[-]"}
-STATES = {"todo": "to do", "in_progress": "in progress"}
+STATES = {
+    "todo": gettext_lazy("to do"),
+    "in_progress": gettext_lazy("in progress"),
+    "abandoned": gettext_lazy("abandoned"),
+}
 
 
 def no_notes(subtask: Subtask) -> str:
@@ -132,35 +137,37 @@ def no_notes(subtask: Subtask) -> str:
 
 def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
     """`images` names those that a subtask's tools have brought."""
-    approval = f"Version {plan.version}, not approved."
+    approval = gettext("Version {version}, not approved.").format(version=plan.version)
     if plan.is_confirmed and plan.approved_at:
         day = plan.approved_at.date().isoformat()
-        approval = f"Version {plan.version}, approved by {plan.approved_by} on {day}."
+        approval = gettext("Version {version}, approved by {person} on {day}.").format(
+            version=plan.version, person=plan.approved_by, day=day
+        )
     times = times_of_plan(plan, attempts_of(plan))
     parts = [
         f"# {plan.title}",
         indent(plan.goal, "> ", lambda line: True),
         f"{standings_of([plan.pk])[plan.pk].word}. {approval}",
         f"{times.words.capitalize()}." if times.worked else "",
-        labelled("Expected outcome", plan.expected_outcome),
+        labelled(gettext("Expected outcome"), plan.expected_outcome),
         plan.content,
-        "## Subtasks",
+        f"## {gettext('Subtasks')}",
         "\n".join(item(subtask, images(subtask)) for subtask in checklist(plan)),
-        f"## Outcome\n\n{plan.outcome}" if plan.outcome else "",
+        f"## {gettext('Outcome')}\n\n{plan.outcome}" if plan.outcome else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def item(subtask: Subtask, images: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
-    state = STATES.get(subtask.state, subtask.state)
+    state = str(STATES.get(subtask.state, subtask.state))
     state = f"{state}: {subtask.reason}" if subtask.reason else state
     head = f"- {BOXES[subtask.state]} **{subtask.name}**"
     notes = [
         subtask.description,
-        labelled("Expected", subtask.expected_outcome),
-        labelled("Outcome", subtask.outcome),
-        images and f"*Images:*\n\n{images}",
+        labelled(gettext("Expected"), subtask.expected_outcome),
+        labelled(gettext("Outcome"), subtask.outcome),
+        images and f"*{gettext('Images')}:*\n\n{images}",
     ]
     below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)
     return f"{head}{'' if subtask.state == 'done' else f' ({state})'}{below}"

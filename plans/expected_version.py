@@ -25,12 +25,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
 from agents.errors import Conflict, NotFound
 from agents.models import Conversation
 from plans.models import ActivePlan, Plan
 
-NOT_CHANGED = "Nothing was changed."
-NOT_STARTED = "Nothing was started."
+NOT_CHANGED = gettext_lazy("Nothing was changed.")
+NOT_STARTED = gettext_lazy("Nothing was started.")
 
 
 @dataclass(frozen=True)
@@ -53,26 +56,34 @@ def plan_in(conversation: Conversation, plan_id: int) -> Plan:
     """Exactly this plan of the conversation, whatever is in the drawer."""
     plan = Plan.objects.filter(pk=plan_id, conversation=conversation).first()
     if plan is None:
-        raise NotFound(f"That plan is gone. {NOT_CHANGED}")
+        raise NotFound(gettext("That plan is gone. Nothing was changed."))
     return plan
 
 
-def demand_active(plan: Plan, outcome: str = NOT_CHANGED) -> None:
+def demand_active(plan: Plan, outcome: str | Promise = NOT_CHANGED) -> None:
     """Refuse a plan that another one has replaced in the drawer, and say which."""
     pointer = ActivePlan.objects.filter(conversation=plan.conversation_id)
     now = Plan.objects.filter(pk__in=pointer.values("plan")).first()
     if now is None:
         raise VersionConflict(
-            f"“{plan.title}” is not in the drawer any more. {outcome}", None, None
+            gettext("“{title}” is not in the drawer any more. {outcome}").format(
+                title=plan.title, outcome=outcome
+            ),
+            None,
+            None,
         )
     if now.pk != plan.pk:
-        sentence = f"“{now.title}” (v{now.version}) is in the drawer now. {outcome}"
+        sentence = gettext("“{title}” (v{version}) is in the drawer now. {outcome}").format(
+            title=now.title, version=now.version, outcome=outcome
+        )
         raise VersionConflict(sentence, now.pk, now.version)
 
 
-def demand_version(plan: Plan, version: int | None, outcome: str = NOT_CHANGED) -> None:
+def demand_version(plan: Plan, version: int | None, outcome: str | Promise = NOT_CHANGED) -> None:
     """Refuse what was decided about another version; None where a door may leave it out."""
     if version is not None and version != plan.version:
-        seen = f", not v{version}" if outcome == NOT_STARTED else f"; you saw v{version}"
-        sentence = f"The plan is now v{plan.version}{seen}. {outcome}"
+        sentence = gettext("The plan is now v{now}; you saw v{seen}. {outcome}")
+        if outcome == NOT_STARTED:
+            sentence = gettext("The plan is now v{now}, not v{seen}. {outcome}")
+        sentence = sentence.format(now=plan.version, seen=version, outcome=outcome)
         raise VersionConflict(sentence, plan.pk, plan.version)

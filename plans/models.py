@@ -35,7 +35,7 @@ class Run(models.TextChoices):
 
 
 # The text of a plan and of a subtask: what versions keep and an approval is about. Labels are what
-# models and people read beside it.
+# models read beside it.
 PLAN_TEXT = ("title", "content", "expected_outcome")
 SUBTASK_LABELS = {
     "name": "Name",

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from agents import events
 from agents.actors import AGENT as AGENT
@@ -34,10 +35,6 @@ from plans.models import (
 )
 from plans.schemas import LONGEST_PLAN
 
-CHILD = """\
-The plan of an agent that works for a subtask cannot be changed by hand: change the plan it works \
-for."""
-
 # Subtasks of one plan that are worked on side by side. More than one also needs the constraints
 # one_subtask_in_progress and one_live_turn_per_lane to go; and the reason of a pause and the rests
 # between two attempts, when no turn is open that could tell them, are columns of the plan.
@@ -52,8 +49,11 @@ PAUSE_REASONS: dict[str, str] = {
 # Reasons with which the run rests because somebody wanted it to.
 PERSONAL = (Plan.PauseReason.USER, Plan.PauseReason.ASIDE)
 
-# How an abandoned plan is spoken of, by its reason; any other reason was a cancelling.
-CLOSED = {"superseded": "replaced by a newer one", "cleared": "cleared away"}
+# How an abandoned plan is spoken of; any other reason was a cancelling.
+CLOSED = {
+    "superseded": gettext_lazy("This plan is replaced by a newer one."),
+    "cleared": gettext_lazy("This plan is cleared away."),
+}
 
 
 def lock_active_plan(conversation: Conversation) -> ActivePlan:
@@ -127,32 +127,39 @@ def reload(plan: Plan, *, lock: bool = False) -> Plan:
     """The plan's row as it is now."""
     read = by_key(Plan, plan.pk, lock=lock)
     if read is None:
-        raise NotFound(f"There is no plan {plan.pk} any more.")
+        raise NotFound(gettext("There is no plan {plan} any more.").format(plan=plan.pk))
     return read
 
 
 def demand_open(plan: Plan) -> None:
     if not plan.is_open:
-        sentence = f"{closed(plan)} It cannot change any more."
-        raise VersionConflict(sentence, plan.pk, plan.version)
+        for_good = gettext("It cannot change any more.")
+        raise VersionConflict(f"{closed(plan)} {for_good}", plan.pk, plan.version)
 
 
 def demand_in_view(plan: Plan) -> None:
     """Nobody says yes to what came out of words that are not there."""
     if plan.card is not None and plan.card.hidden:
-        raise Conflict(f"“{plan.title}” belongs to an alternative that is not shown: walk to it.")
+        sentence = gettext("“{title}” belongs to an alternative that is not shown: walk to it.")
+        raise Conflict(sentence.format(title=plan.title))
 
 
 def closed(plan: Plan) -> str:
     """How a plan came to its end, in one sentence."""
-    word = "finished" if plan.state == State.DONE else CLOSED.get(plan.reason, "cancelled")
-    return f"This plan is {word}."
+    if plan.state == State.DONE:
+        return gettext("This plan is finished.")
+    return str(CLOSED.get(plan.reason, gettext_lazy("This plan is cancelled.")))
 
 
 def demand_no_child(conversation: Conversation, by: Actor) -> None:
     """What serves a subtask is the called agent's own: the system says yes to nobody else's."""
     if conversation.parent_call_id is not None and kind_of(by) == PERSON:
-        raise Conflict(CHILD)
+        raise Conflict(
+            gettext(
+                "The plan of an agent that works for a subtask cannot be changed by hand: change "
+                "the plan it works for."
+            )
+        )
 
 
 def checklist(plan: Plan) -> QuerySet[Subtask]:
@@ -310,12 +317,12 @@ def snapshot_text(plan: Plan) -> dict[str, object]:
 def save_version(plan: Plan, by: Actor, explanation: str) -> None:
     """Keep the text as it is now; a plan that is drawn and compared whole is not without end."""
     text = snapshot_text(plan)
-    length = len(json.dumps(text, ensure_ascii=False))
-    if length > LONGEST_PLAN:
-        raise Invalid(
-            f"A plan has at most {LONGEST_PLAN:,} characters with all its subtasks; "
-            f"this one would have {length:,}."
+    if (length := len(json.dumps(text, ensure_ascii=False))) > LONGEST_PLAN:
+        sentence = gettext(
+            "A plan has at most {most:,} characters with all its subtasks; this one would have "
+            "{length:,}."
         )
+        raise Invalid(sentence.format(most=LONGEST_PLAN, length=length))
     PlanVersion.objects.create(
         plan=plan,
         version=plan.version,

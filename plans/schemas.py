@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from typing import Annotated
 
+from django.utils.translation import gettext_lazy
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -22,7 +23,7 @@ LONGEST_TEXT = 20_000
 LONGEST_CONTENT = 200_000
 LONGEST_PLAN = 400_000  # characters of all its texts: each version keeps them, each page draws them
 
-NOTHING = "A plan needs content or at least one subtask."
+NOTHING = gettext_lazy("A plan needs content or at least one subtask.")
 
 
 def one_line(text: str) -> str:

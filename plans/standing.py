@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import one_of, prepared
@@ -18,33 +20,38 @@ class Standing:
     """`shape` is the mark that is drawn beside the word."""
 
     name: str
-    word: str
+    text: str | Promise
     shape: str
+
+    @property
+    def word(self) -> str:
+        """In the reader's language."""
+        return str(self.text)
 
 
 ALL = {
     each.name: each
     for each in (
-        Standing("failed", "Failed", "failed"),
-        Standing("held", "Held", "failed"),
-        Standing("approval", "Waiting for you", "waiting"),
-        Standing("question", "Waiting for your answer", "waiting"),
-        Standing("budget", "Budget used up", "waiting"),
-        Standing("confirm", "Waiting for you to start it", "waiting"),
-        Standing("document", "Waiting for you to approve it", "waiting"),
-        Standing("hidden", "In another alternative", "paused"),
-        Standing("running", "Running", "in_progress"),
-        Standing("pausing", "Pausing", "in_progress"),
-        Standing("stopping", "Stopping", "in_progress"),
-        Standing("paused", "Paused", "paused"),
-        Standing("ready", "Ready to start", "paused"),
-        Standing("halted", "Waiting for you to go on", "paused"),
-        Standing("stopped", "Stopped", "paused"),
-        Standing("done", "Finished", "done"),
-        Standing("cancelled", "Cancelled", "abandoned"),
-        Standing("superseded", "Replaced", "abandoned"),
-        Standing("cleared", "Cleared", "abandoned"),
-        Standing("abandoned", "Abandoned", "abandoned"),
+        Standing("failed", gettext_lazy("Failed"), "failed"),
+        Standing("held", gettext_lazy("Held"), "failed"),
+        Standing("approval", gettext_lazy("Waiting for you"), "waiting"),
+        Standing("question", gettext_lazy("Waiting for your answer"), "waiting"),
+        Standing("budget", gettext_lazy("Budget used up"), "waiting"),
+        Standing("confirm", gettext_lazy("Waiting for you to start it"), "waiting"),
+        Standing("document", gettext_lazy("Waiting for you to approve it"), "waiting"),
+        Standing("hidden", gettext_lazy("In another alternative"), "paused"),
+        Standing("running", gettext_lazy("Running"), "in_progress"),
+        Standing("pausing", gettext_lazy("Pausing"), "in_progress"),
+        Standing("stopping", gettext_lazy("Stopping"), "in_progress"),
+        Standing("paused", gettext_lazy("Paused"), "paused"),
+        Standing("ready", gettext_lazy("Ready to start"), "paused"),
+        Standing("halted", gettext_lazy("Waiting for you to go on"), "paused"),
+        Standing("stopped", gettext_lazy("Stopped"), "paused"),
+        Standing("done", gettext_lazy("Finished"), "done"),
+        Standing("cancelled", gettext_lazy("Cancelled"), "abandoned"),
+        Standing("superseded", gettext_lazy("Replaced"), "abandoned"),
+        Standing("cleared", gettext_lazy("Cleared"), "abandoned"),
+        Standing("abandoned", gettext_lazy("Abandoned"), "abandoned"),
     )
 }
 RUNS = {

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from django.utils.translation import gettext
 from pydantic import ValidationError
 
 from agents.actions import add_message
@@ -57,7 +58,7 @@ def draft_from_answer(turn: Turn, goal: str) -> PlanDraft | None:
     written = plan_in_text(result_of(turn), numbered=numbered)
     if written is None:
         return None
-    first = next((line.strip() for line in goal.splitlines() if line.strip()), "Plan")
+    first = next((line.strip() for line in goal.splitlines() if line.strip()), gettext("Plan"))
     title = written.get("title") or written.get("name") or first
     try:
         return PlanDraft.model_validate({**written, "title": str(title)[:LONGEST_TITLE]})

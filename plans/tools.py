@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, ParamSpec, TypeVar
 
+from django.utils import translation
+from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from agents.config.store import AgentRecord
@@ -253,7 +255,8 @@ class PlanTools(TextTools):
         return await self.changed(changed)
 
     async def update(self, change: UpdateSubtask) -> ToolResult:
-        return await self.revise(Revision(subtasks=[change], explanation=f"Changed {change.key}"))
+        explanation = gettext("Changed {key}").format(key=change.key)
+        return await self.revise(Revision(subtasks=[change], explanation=explanation))
 
     async def delete(self, gone: DeleteSubtask) -> ToolResult:
         removal = SubtaskRevision.model_validate({"key": gone.key, "remove": True})
@@ -333,7 +336,8 @@ def change_notice(plan: Plan) -> str:
 
 def waits_for(plan: Plan) -> str:
     if not plan.is_open:
-        return f"is {standings_of([plan.pk])[plan.pk].word.lower()}."
+        with translation.override("en"):
+            return f"is {standings_of([plan.pk])[plan.pk].word.lower()}."
     if plan.is_confirmed:
         return "holds: it needs no new yes."
     if Conversation.objects.filter(pk=plan.conversation_id, parent_call=None).exists():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from django.utils.translation import get_language, gettext
 from pydantic import ValidationError
 
 from agents.chains.schema import (
@@ -59,17 +60,24 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
         return list(faults)
     for number, task in enumerate(chain.tasks):
         faults = (*faults, *unknown_names(task, f"tasks[{number}]", names))
-    named = [Fault("id", f"The chain's own id has to be {id}.")] if id not in ("", chain.id) else []
+    named = []
+    if id not in ("", chain.id):
+        named = [Fault("id", gettext("The chain's own id has to be {id}.").format(id=id))]
     return named + sorted(faults, key=lambda fault: fault.level)
 
 
-@lru_cache(maxsize=100)
 def read_chain(text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
-    """The chain and what is wrong with its text alone; each turn asks that of the same texts."""
+    """The chain and what is wrong with its text alone, in the reader's language."""
+    return read_in(get_language(), text)
+
+
+@lru_cache(maxsize=100)
+def read_in(language: str, text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
+    """Each turn asks it of the same texts."""
     try:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:
-        return None, (Fault("$", "It is nested too deeply."),)
+        return None, (Fault("$", gettext("It is nested too deeply.")),)
     except ValidationError as error:
         faults = []
         for fault in error.errors():
@@ -77,7 +85,7 @@ def read_chain(text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
             faults.append(Fault("".join(steps).lstrip(".") or "$", fault["msg"]))
         return None, tuple(faults)
     except ValueError as error:
-        return None, (Fault("$", f"This is not JSON: {error}."),)
+        return None, (Fault("$", gettext("This is not JSON: {error}.").format(error=error)),)
     graph = Graph(chain)
     faults = list(chain_faults(graph))
     for number, task in enumerate(chain.tasks):
@@ -97,11 +105,21 @@ def chain_faults(graph: Graph) -> Iterator[Fault]:
     seen: set[str] = set()
     for number, task in enumerate(chain.tasks):
         if task.id in seen:
-            yield Fault(f"tasks[{number}].id", f"Another task is called {task.id} already.")
+            yield Fault(
+                f"tasks[{number}].id",
+                gettext("Another task is called {task} already.").format(task=task.id),
+            )
         if task.id in (END, START):
-            yield Fault(f"tasks[{number}].id", f"A task cannot be called {task.id}.")
+            yield Fault(
+                f"tasks[{number}].id",
+                gettext("A task cannot be called {task}.").format(task=task.id),
+            )
         if task.id not in graph.reached:
-            yield Fault(f"tasks[{number}]", f"No way leads to {task.id}.", "warning")
+            yield Fault(
+                f"tasks[{number}]",
+                gettext("No way leads to {task}.").format(task=task.id),
+                "warning",
+            )
         seen.add(task.id)
     # A quarter of the limit is for the reply; what a task says itself has to fit in the rest.
     room = chain.token_limit - chain.token_limit // 4
@@ -109,8 +127,8 @@ def chain_faults(graph: Graph) -> Iterator[Fault]:
     longest, needed = sizes.index(max(sizes)), max(sizes) // CHARACTERS_PER_TOKEN
     if chain.token_limit and needed > room:
         id = chain.tasks[longest].id
-        sentence = f"It leaves {room:,} for a prompt; {id} says about {needed:,} itself."
-        yield Fault("token_limit", sentence)
+        sentence = gettext("It leaves {room:,} for a prompt; {id} says about {needed:,} itself.")
+        yield Fault("token_limit", sentence.format(room=room, id=id, needed=needed))
 
 
 def missing_targets(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
@@ -118,23 +136,36 @@ def missing_targets(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
     for number, branch in enumerate(task.transition.branches):
         path = f"{place}.transition.branches[{number}]"
         if branch.goto and branch.goto != END and branch.goto not in graph.tasks:
-            yield Fault(f"{path}.goto", f"There is no task {branch.goto}.")
+            yield Fault(
+                f"{path}.goto", gettext("There is no task {goto}.").format(goto=branch.goto)
+            )
         if branch.operator != "edge_traversed_at_least":
             continue
         if not branch.when.isdecimal():
-            yield Fault(f"{path}.when", "It has to be a whole number, such as 20.")
+            yield Fault(f"{path}.when", gettext("It has to be a whole number, such as 20."))
         if counted_edge(branch, task) not in graph.edges:
-            yield Fault(f"{path}.edge", f"There is no edge {counted_edge(branch, task)}.")
+            yield Fault(
+                f"{path}.edge",
+                gettext("There is no edge {branch}.").format(branch=counted_edge(branch, task)),
+            )
     if task.transition.on_failure and task.transition.on_failure not in graph.tasks:
         path = f"{place}.transition.on_failure"
-        yield Fault(path, f"There is no task {task.transition.on_failure}.")
+        yield Fault(
+            path,
+            gettext("There is no task {on_failure}.").format(on_failure=task.transition.on_failure),
+        )
     named, path = task.input_var, f"{place}.input_var"
     if named and named != START and named not in graph.tasks:
-        yield Fault(path, f"Nothing produces {named}.")
+        yield Fault(path, gettext("Nothing produces {named}.").format(named=named))
     elif named == task.id:
-        yield Fault(path, "A task cannot read its own output.")
+        yield Fault(path, gettext("A task cannot read its own output."))
     elif named and not graph.comes_before(named, task):
-        yield Fault(path, f"No way leads from {named} to {task.id}: it has no output yet.")
+        yield Fault(
+            path,
+            gettext("No way leads from {named} to {task}: it has no output yet.").format(
+                named=named, task=task.id
+            ),
+        )
 
 
 def dead_branches(task: Task, place: str) -> Iterator[Fault]:
@@ -144,13 +175,13 @@ def dead_branches(task: Task, place: str) -> Iterator[Fault]:
         path = f"{place}.transition.branches[{number}]"
         key = (branch.operator, normalize_label(branch.when), branch.edge)
         if ("default", "", "") in seen:
-            yield Fault(path, "It stands behind a default, which always holds.", "warning")
+            yield Fault(path, gettext("It stands behind a default, which always holds."), "warning")
         elif key in seen:
-            yield Fault(path, "An earlier branch asks for the same.", "warning")
+            yield Fault(path, gettext("An earlier branch asks for the same."), "warning")
         seen.add(("default", "", "") if branch.operator == "default" else key)
     if task.transition.branches and ("default", "", "") not in seen:
         path = f"{place}.transition.branches"
-        yield Fault(path, "No default: what meets no branch ends the chain.", "warning")
+        yield Fault(path, gettext("No default: what meets no branch ends the chain."), "warning")
 
 
 def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
@@ -159,20 +190,31 @@ def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
     if task.handler == "chat_completion":
         on_call = [b for b in task.transition.branches if normalize_label(b.when) == CALLED]
         if task.execute_config.tools and not on_call:
-            yield Fault(path, "Tools are listed, and no branch takes up tool_call.", "warning")
+            yield Fault(
+                path, gettext("Tools are listed, and no branch takes up tool_call."), "warning"
+            )
         for branch in on_call:
             target = graph.tasks.get(branch.goto)
             if target is None or target.handler != "execute_tool_calls":
-                yield Fault(path, f"tool_call goes to {branch.goto or END}, which runs no calls.")
+                yield Fault(
+                    path,
+                    gettext("tool_call goes to {goto}, which runs no calls.").format(
+                        goto=branch.goto or END
+                    ),
+                )
     if task.handler == "execute_tool_calls":
         # Its input comes from a model: by name, or from each task that leads here.
         before = [task.input_var] if task.input_var in graph.tasks else graph.back[task.id]
         if not before or any(graph.tasks[id].handler != "chat_completion" for id in before):
-            yield Fault(f"{place}.input_var", "It has to name the task whose calls are run.")
+            yield Fault(
+                f"{place}.input_var", gettext("It has to name the task whose calls are run.")
+            )
     if task.handler == "tools" and task.tools is None:
-        yield Fault(f"{place}.tools", "It has to say which tool to call.")
+        yield Fault(f"{place}.tools", gettext("It has to say which tool to call."))
     if task.handler != "tools" and task.tools is not None:
-        yield Fault(f"{place}.tools", "Only a task with the handler tools calls one itself.")
+        yield Fault(
+            f"{place}.tools", gettext("Only a task with the handler tools calls one itself.")
+        )
 
 
 def choosing(task: Task, place: str) -> Iterator[Fault]:
@@ -181,7 +223,7 @@ def choosing(task: Task, place: str) -> Iterator[Fault]:
         return
     path = f"{place}.transition.branches"
     if not labels_of(task):
-        yield Fault(path, "A route needs branches whose `when` it may choose from.")
+        yield Fault(path, gettext("A route needs branches whose `when` it may choose from."))
     earlier: list[Branch] = []
     for number, branch in enumerate(task.transition.branches):
         if not is_label(branch):
@@ -193,7 +235,8 @@ def choosing(task: Task, place: str) -> Iterator[Fault]:
             if word == label and other.operator == branch.operator:
                 continue
             if word.casefold() == label.casefold() or TESTS[other.operator](label, word):
-                why = f"“{branch.when}” never comes here: the branch for “{other.when}” takes it."
+                why = gettext("“{label}” never comes here: the branch for “{other}” takes it.")
+                why = why.format(label=branch.when, other=other.when)
                 yield Fault(f"{path}[{number}].when", why)
                 break
         earlier.append(branch)
@@ -205,24 +248,31 @@ def unknown_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
     provider = config.provider.strip()
     is_named = provider and "{{" not in provider
     if is_named and names.providers and provider not in names.providers():
-        yield Fault(f"{place}.execute_config.provider", f"There is no provider {provider}.")
+        yield Fault(
+            f"{place}.execute_config.provider",
+            gettext("There is no provider {provider}.").format(provider=provider),
+        )
     words = {name.lstrip("!") for name in (*config.tools, *config.hide_tools)} - {"*"}
     known = names.tools() if names.tools and (words or task.tools) else None
     for key, listed in (("tools", config.tools), ("hide_tools", config.hide_tools)):
         for number, name in enumerate(listed):
             path = f"{place}.execute_config.{key}[{number}]"
             if name == "*" and key == "tools":
-                sentence = "This lets the model call every tool the agent is granted."
+                sentence = gettext("This lets the model call every tool the agent is granted.")
                 yield Fault(path, sentence, "warning")
             elif known is not None and name.lstrip("!") not in {*known, "*"}:
-                yield Fault(path, f"There is no tool or tool source {name.lstrip('!')}.")
+                yield Fault(path, no_source(name.lstrip("!")))
     if (call := task.tools) and known is not None:
         if call.name not in known:
-            sentence = f"There is no tool or tool source {call.name}."
-            yield Fault(f"{place}.tools.name", sentence)
+            yield Fault(f"{place}.tools.name", no_source(call.name))
         elif call.tool_name and call.tool not in known:
-            sentence = f"{call.name} has no tool {call.tool_name}."
+            sentence = gettext("{source} has no tool {tool}.")
+            sentence = sentence.format(source=call.name, tool=call.tool_name)
             yield Fault(f"{place}.tools.tool_name", sentence)
+
+
+def no_source(name: str) -> str:
+    return gettext("There is no tool or tool source {name}.").format(name=name)
 
 
 def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
@@ -236,15 +286,16 @@ def macros(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
             is_output = macro.startswith(".") and owner in graph.tasks
             if of_result and is_output and owner == task.id:
                 right = f"{{{{.{own_field or 'text'}}}}}"
-                sentence = f"Its own result is named by the field alone: {right}."
-                yield Fault(f"{place}.{name}", sentence)
+                sentence = gettext("Its own result is named by the field alone: {field}.")
+                yield Fault(f"{place}.{name}", sentence.format(field=right))
             elif not is_known(macro, graph, task, of_result):
-                sentence = f"There is no macro {{{{{macro}}}}}."
+                sentence = gettext("There is no macro {macro}.").format(macro=f"{{{{{macro}}}}}")
                 if is_output and graph.comes_before(owner, task):
-                    sentence = f"{owner} has no output yet when {task.id} first begins."
+                    sentence = gettext("{owner} has no output yet when {task} first begins.")
+                    sentence = sentence.format(owner=owner, task=task.id)
                 yield Fault(f"{place}.{name}", sentence)
         if "{{" in MACRO.sub("", text):
-            yield Fault(f"{place}.{name}", "A {{ has no name and }} behind it.")
+            yield Fault(f"{place}.{name}", gettext("A {{ has no name and }} behind it."))
 
 
 def texts_in(value: object, path: str) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Literal
 
+from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agents.errors import NotFound
@@ -127,7 +128,11 @@ class Chain(Shape):
         """NotFound, when the file was changed while a turn was under way."""
         task = self.find(id)
         if task is None:
-            raise NotFound(f"The chain {self.id} has no task {id} any more.")
+            raise NotFound(
+                gettext("The chain {chain} has no task {task} any more.").format(
+                    chain=self.id, task=id
+                )
+            )
         return task
 
     def find(self, id: str) -> Task | None:

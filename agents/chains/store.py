@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.chains.lint import Fault, Names, check_text
 from agents.chains.schema import Chain
@@ -23,7 +24,7 @@ from agents.tools.permissions import known_names
 
 SHIPPED = Path(__file__).parent / "shipped"
 CHAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\Z")
-NAMING = "A chain's id is made of letters, digits, dots, hyphens and underscores."
+NAMING = gettext_lazy("A chain's id is made of letters, digits, dots, hyphens and underscores.")
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def lint(text: str, id: str = "") -> list[Fault]:
 
 def load_chain(id: str) -> Chain:
     """Read a chain by its id; whatever is wrong with the file is one sentence."""
-    return usable(f"The chain {id}", read_text(id), id)
+    return usable(gettext("The chain {id}").format(id=id), read_text(id), id)
 
 
 def chain_in(path: Path) -> Chain:
@@ -64,20 +65,26 @@ def usable(what: str, text: str, id: str = "") -> Chain:
     errors = [fault for fault in lint(text, id) if fault.level == "error"]
     if not errors:
         return Chain.model_validate_json(text)
-    more = f" ({len(errors) - 1} more)" if len(errors) > 1 else ""
-    first = f"{errors[0].path}: {errors[0].sentence}".rstrip(".")
-    raise Invalid(f"{what} cannot be used: {first}{more}.")
+    first, more = f"{errors[0].path}: {errors[0].sentence}".rstrip("."), len(errors) - 1
+    sentence = gettext("{what} cannot be used: {fault}.")
+    if more:
+        sentence = ngettext(
+            "{what} cannot be used: {fault} ({more} more).",
+            "{what} cannot be used: {fault} ({more} more).",
+            more,
+        )
+    raise Invalid(sentence.format(what=what, fault=first, more=more))
 
 
 def read_text(id: str) -> str:
     """The file as it is, whether it can be used or not."""
     if not CHAIN_ID.match(id):
-        raise NotFound(f"There is no chain {id[:100]!r}.")
+        raise NotFound(gettext("There is no chain {id!r}.").format(id=id[:100]))
     path = folder() / f"{id}.json"
     if not path.exists():
         shipped = SHIPPED / path.name
         if not shipped.exists():
-            raise NotFound(f"There is no chain {id!r}.")
+            raise NotFound(gettext("There is no chain {id!r}.").format(id=id))
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         shutil.copyfile(shipped, path)
     return text_in(path)
@@ -87,10 +94,10 @@ def text_in(path: Path) -> str:
     try:
         return path.read_text()
     except FileNotFoundError:
-        raise NotFound(f"There is no file {path}.") from None
+        raise NotFound(gettext("There is no file {path}.").format(path=path)) from None
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise Invalid(f"{path} cannot be read: {why}.") from None
+        why = error.strerror if isinstance(error, OSError) else gettext("it is not UTF-8 text")
+        raise Invalid(gettext("{path} cannot be read: {why}.").format(path=path, why=why)) from None
 
 
 def list_chains() -> list[Listed]:
@@ -105,7 +112,9 @@ def chain_ids() -> list[str]:
 def listed(id: str) -> Listed:
     try:
         if not CHAIN_ID.match(id):
-            raise Invalid(f"{id}.json cannot be used: {NAMING}")
+            raise Invalid(
+                gettext("{id}.json cannot be used: {naming}").format(id=id, naming=NAMING)
+            )
         return Listed(id, load_chain(id).description, "")
     except Refused as refusal:
         return Listed(id, "", str(refusal))
@@ -117,9 +126,9 @@ def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
     Stale where it is not the text any more that the `digest` is of.
     """
     if not CHAIN_ID.match(id):
-        raise Invalid(NAMING)
+        raise Invalid(str(NAMING))
     if digest is not None and digest != digest_of(read_text(id)):
-        raise Stale(f"{id} was changed by someone else since you opened it.")
+        raise Stale(gettext("{id} was changed by someone else since you opened it.").format(id=id))
     faults = lint(text, id)
     if errors := [str(fault) for fault in faults if fault.level == "error"]:
         raise Invalid(" ".join(errors[:5]))
@@ -131,13 +140,13 @@ def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
 def copy_chain(id: str, new_id: str) -> None:
     """A chain of the same text under an id that is free."""
     if not CHAIN_ID.match(new_id):
-        raise Invalid(NAMING)
+        raise Invalid(str(NAMING))
     if new_id in chain_ids():
-        raise Conflict(f"There is already a chain {new_id}.")
+        raise Conflict(gettext("There is already a chain {new_id}.").format(new_id=new_id))
     try:
         text = with_value(read_text(id), ["id"], new_id)
     except ValueError:
-        raise Conflict(f"{id} is broken and must be mended first.") from None
+        raise Conflict(gettext("{id} is broken and must be mended first.").format(id=id)) from None
     save_chain(new_id, text)
 
 
@@ -154,11 +163,19 @@ def delete_chain(id: str) -> None:
     path = folder() / f"{id}.json"
     comes_with = is_shipped(id)
     if not CHAIN_ID.match(id) or not (path.exists() or comes_with):
-        raise NotFound(f"There is no chain {id[:100]!r}.")
+        raise NotFound(gettext("There is no chain {id!r}.").format(id=id[:100]))
     if not path.exists():
-        raise Conflict(f"{id} comes with Planside, and there is no version of your own to delete.")
+        raise Conflict(
+            gettext(
+                "{id} comes with Planside, and there is no version of your own to delete."
+            ).format(id=id)
+        )
     if (users := users_of(id)) and not comes_with:
-        raise Conflict(f"{id} is in use: {', '.join(users)}. Choose another chain there first.")
+        raise Conflict(
+            gettext("{id} is in use: {users}. Choose another chain there first.").format(
+                id=id, users=", ".join(users)
+            )
+        )
     path.unlink(missing_ok=True)
 
 

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.utils.translation import gettext
+
 from agents.config.schema import MACRO
 
 Output = dict[str, object]
@@ -132,7 +134,9 @@ def value_of(macro: str, values: TemplateValues) -> str:
     if kind == "var":
         name, bar, fallback = (part.strip() for part in rest.partition("|"))
         if not bar and name not in values.variables:
-            raise UnknownMacro(f"There is no variable {name} and no fallback for it.")
+            raise UnknownMacro(
+                gettext("There is no variable {name} and no fallback for it.").format(name=name)
+            )
         return values.variables.get(name, "") or fallback
     if kind == "now":
         return go_format(values.now, rest) if rest else values.now.isoformat(timespec="seconds")
@@ -142,7 +146,7 @@ def value_of(macro: str, values: TemplateValues) -> str:
         return values.chain[rest]
     if kind == "edge_count":
         return str(values.edges.get("->".join(part.strip() for part in rest.split("->")), 0))
-    raise UnknownMacro(f"There is no macro {{{{{macro}}}}}.")
+    raise UnknownMacro(gettext("There is no macro {macro}.").format(macro=f"{{{{{macro}}}}}"))
 
 
 def output_at(path: str, values: TemplateValues) -> str:
@@ -154,7 +158,7 @@ def output_at(path: str, values: TemplateValues) -> str:
     for part in rest:
         value = field_of(value, part)
     if value is MISSING:
-        raise UnknownMacro(f"There is no .{path} to put into the text.")
+        raise UnknownMacro(gettext("There is no .{path} to put into the text.").format(path=path))
     if isinstance(value, OutputView):
         return value.text
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -9,6 +9,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from math import isinf
 from unicodedata import category
 
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 JsonObject = dict[str, JsonValue]
@@ -29,7 +30,9 @@ class BadFile(Exception):
 
     @property
     def sentence(self) -> str:
-        return f"Line {self.line}: {self.reason}." if self.line else f"{self.reason}."
+        if self.line:
+            return gettext("Line {line}: {reason}.").format(line=self.line, reason=self.reason)
+        return gettext("{reason}.").format(reason=self.reason)
 
 
 def parse(text: str) -> JsonValue:
@@ -40,16 +43,19 @@ def parse(text: str) -> JsonValue:
         if len(members) < len(pairs):
             keys = [key for key, _ in pairs]
             twin = written(next(key for key in keys if keys.count(key) > 1))
-            raise BadFile(f"the key {twin} is there twice", line_at(text, text.rfind(twin)))
+            reason = gettext("the key {key} is there twice").format(key=twin)
+            raise BadFile(reason, line_at(text, text.rfind(twin)))
         return members
 
     def refuse_constant(name: str) -> JsonValue:
-        raise BadFile(f"{name} is not a JSON value", line_at(text, text.rfind(name)))
+        reason = gettext("{name} is not a JSON value").format(name=name)
+        raise BadFile(reason, line_at(text, text.rfind(name)))
 
     def finite(digits: str) -> JsonValue:
         number = float(digits)
         if isinf(number):  # as infinity it could not be written again
-            raise BadFile(f"{digits[:40]} is too large a number", line_at(text, text.rfind(digits)))
+            reason = gettext("{digits} is too large a number").format(digits=digits[:40])
+            raise BadFile(reason, line_at(text, text.rfind(digits)))
         return number
 
     try:
@@ -63,11 +69,11 @@ def parse(text: str) -> JsonValue:
         reason, place = explain(error)
         raise BadFile(reason, line_at(text, place)) from None
     except RecursionError:
-        raise BadFile("it is nested too deeply", 1) from None
+        raise BadFile(gettext("it is nested too deeply"), 1) from None
     except ValueError:  # Python converts no number of more than 4300 digits
         number = LONG_NUMBER.search(text)
         place = number.start() if number else 0
-        raise BadFile("a number has too many digits", line_at(text, place)) from None
+        raise BadFile(gettext("a number has too many digits"), line_at(text, place)) from None
     return value
 
 
@@ -77,34 +83,35 @@ def explain(error: json.JSONDecodeError) -> tuple[str, int]:
     here = text[place : place + 2]
     before = len(text[:place].rstrip())
     if not text.strip():
-        return "the file is empty", 0
+        return gettext("the file is empty"), 0
     if here[:1] in ("#", "/"):
-        return "JSON knows no comments", place
+        return gettext("JSON knows no comments"), place
     if error.msg.startswith("Invalid control character") and here[:1] in "\r\n":
-        return "a quotation mark is missing", place
+        return gettext("a quotation mark is missing"), place
     if place >= len(text.rstrip()) and "string" not in error.msg:
-        return "the file ends too early; a closing bracket is missing", before
+        return gettext("the file ends too early; a closing bracket is missing"), before
     if here[:1] in ("}", "]") and text[before - 1 : before] == ",":
-        return f"the comma before {here[:1]} is one too many", before - 1
+        reason = gettext("the comma before {bracket} is one too many")
+        return reason.format(bracket=here[:1]), before - 1
     if here[:1] == "," == text[before - 1 : before]:
-        return "one comma is too many", place
+        return gettext("one comma is too many"), place
     if "',' delimiter" in error.msg:  # the decoder stops at what follows the missing comma
-        return "a comma is missing", before - 1
+        return gettext("a comma is missing"), before - 1
     return next(
-        (clause for start, clause in CLAUSES if error.msg.startswith(start)), error.msg
+        (str(clause) for start, clause in CLAUSES if error.msg.startswith(start)), error.msg
     ), place
 
 
 CLAUSES = [
-    ("Expecting ':'", "a colon is missing"),
-    ("Expecting property name", "a key in double quotes is missing"),
-    ("Expecting value", "a value is missing or misspelt"),
-    ("Illegal trailing comma", "the last comma is one too many"),
-    ("Unterminated string", "a quotation mark is missing"),
-    ("Invalid control character", "a tab inside quotation marks must be written \\t"),
-    ("Invalid \\", "a backslash must be written \\\\"),
-    ("Extra data", "something stands after the end"),
-    ("Unexpected UTF-8 BOM", "a byte order mark stands at the start"),
+    ("Expecting ':'", gettext_lazy("a colon is missing")),
+    ("Expecting property name", gettext_lazy("a key in double quotes is missing")),
+    ("Expecting value", gettext_lazy("a value is missing or misspelt")),
+    ("Illegal trailing comma", gettext_lazy("the last comma is one too many")),
+    ("Unterminated string", gettext_lazy("a quotation mark is missing")),
+    ("Invalid control character", gettext_lazy("a tab inside quotation marks must be written \\t")),
+    ("Invalid \\", gettext_lazy("a backslash must be written \\\\")),
+    ("Extra data", gettext_lazy("something stands after the end")),
+    ("Unexpected UTF-8 BOM", gettext_lazy("a byte order mark stands at the start")),
 ]
 
 

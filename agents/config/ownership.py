@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, is_admins, list_agents, read_agent
 from agents.config.workspaces import check_new_id
@@ -24,7 +25,7 @@ def agents_of(user: User) -> list[AgentRecord]:
 def agent_of(user: User, agent_id: str) -> AgentRecord:
     """The agent, if it is this person's; someone else's is as missing as none."""
     if not is_theirs(user, owner_of(agent_id)):
-        raise NotFound(f"There is no agent {agent_id!r}.")
+        raise NotFound(gettext("There is no agent {agent_id!r}.").format(agent_id=agent_id))
     return read_agent(agent_id)
 
 
@@ -45,7 +46,9 @@ def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> Ag
     owned = AgentOwner.objects.filter(agent_id=agent_id).exclude(user=user)
     used = Conversation.objects.filter(agent_id=agent_id).exclude(owner=user)
     if owned.exists() or used.exists():
-        raise Conflict(f'There is already an agent "{agent_id[:64]}".')
+        raise Conflict(
+            gettext('There is already an agent "{agent_id}".').format(agent_id=agent_id[:64])
+        )
     check_new_id(agent_id)
     set_owner(user, agent_id)  # first: what may stand in the file depends on whose it is
     return make()

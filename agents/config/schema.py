@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
@@ -65,7 +66,9 @@ class PlanSettings(Shape):
     def says_what_a_plan_has(cls, template: str) -> str:
         if wrong := [macro for macro in macros_in(template) if macro not in PLAN_MACROS]:
             known = ", ".join(f"{{{{{macro}}}}}" for macro in PLAN_MACROS)
-            raise ValueError(f"cannot say {{{{{wrong[0]}}}}}: a plan has {known}")
+            wrong_one = f"{{{{{wrong[0]}}}}}"
+            sentence = gettext("{key} cannot say {macro}: a plan has {known}")
+            raise ValueError(sentence.format(key="{key}", macro=wrong_one, known=known))
         return template
 
 
@@ -116,16 +119,19 @@ class AgentFile(Shape):
     def name_is_visible(cls, name: str) -> str:
         seen = name.translate(JOINERS)
         if not seen.strip():
-            raise ValueError("must not be blank")
+            raise ValueError(gettext("{key} must not be blank"))
         if not seen.isprintable():
-            raise ValueError("must not have characters that cannot be seen, such as a tab")
+            raise ValueError(
+                gettext("{key} must not have characters that cannot be seen, such as a tab")
+            )
         return name
 
     @field_validator("tools")
     @classmethod
     def only_plan_tools_are_read(cls, tools: dict[str, Grant]) -> dict[str, Grant]:
         if wrong := [name for name, grant in tools.items() if (grant == "read") > (name == PLAN)]:
-            raise ValueError(f'cannot set {wrong[0]} to "read": only {PLAN} can be')
+            sentence = gettext('{key} cannot set {tool} to "read": only {plan} can be')
+            raise ValueError(sentence.format(key="{key}", tool=wrong[0], plan=PLAN))
         return tools
 
     @property
@@ -142,13 +148,16 @@ class AgentFile(Shape):
         """One sentence about a grant that changes nothing, since plans could not do without."""
         for name in REQUIRED_TOOLS:
             if (grant := self.tools.get(name)) in ("off", "ask"):
-                names = f"{', '.join(REQUIRED_TOOLS[:3])} and {REQUIRED_TOOLS[3]}"
-                return (
-                    f'tools: {name} cannot be "{grant}": {names} are always on, since no plan '
-                    "could be made or ended without them."
-                )
+                return gettext(
+                    'tools: {name} cannot be "{grant}": create_plan, finish_subtask, fail_subtask '
+                    "and finish_plan are always on, since no plan could be made or ended without "
+                    "them."
+                ).format(name=name, grant=grant)
         grant = self.tools.get(PLAN)
-        return f'tools: {PLAN} cannot be "{grant}", only "read".' if grant in ("off", "ask") else ""
+        if grant in ("off", "ask"):
+            sentence = gettext('tools: {name} cannot be "{grant}", only "read".')
+            return sentence.format(name=PLAN, grant=grant)
+        return ""
 
     @property
     def chat_may_only_read_plans(self) -> bool:
@@ -160,17 +169,18 @@ def parse_agent_file(text: str, agent_id: str) -> AgentFile:
     try:  # what no disk or database would take
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise BadFile("half a character stands here", line_at(text, error.start)) from None
+        raise BadFile(gettext("half a character stands here"), line_at(text, error.start)) from None
     if size > LARGEST_FILE:
-        raise BadFile(f"the file is larger than {LARGEST_FILE:,} bytes")
+        raise BadFile(gettext("the file is larger than {size:,} bytes").format(size=LARGEST_FILE))
     if nul := NUL.search(text):
-        raise BadFile("\\u0000 stands for no character", line_at(text, nul.start()))
+        raise BadFile(gettext("\\u0000 stands for no character"), line_at(text, nul.start()))
     value = parse(text)
     if not isinstance(value, dict):
-        raise BadFile("an agent is an object, written in braces", 1)
+        raise BadFile(gettext("an agent is an object, written in braces"), 1)
     if (named := value.get("id", agent_id)) != agent_id:
-        line = line_of(text, ["id"])
-        raise BadFile(f'id is {display_json(named)}, but the folder is named "{agent_id}"', line)
+        reason = gettext('id is {id}, but the folder is named "{folder}"')
+        reason = reason.format(id=display_json(named), folder=agent_id)
+        raise BadFile(reason, line_of(text, ["id"]))
     try:
         return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
     except ValidationError as error:
@@ -178,36 +188,39 @@ def parse_agent_file(text: str, agent_id: str) -> AgentFile:
         found = [(line_of(text, e["loc"]), e) for e in error.errors(include_url=False)]
         line, first = min(found, key=lambda pair: pair[0])
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
-        raise BadFile(f"{''.join(steps).removeprefix('.')} {complaint(first)}", line) from None
+        raise BadFile(complaint("".join(steps).removeprefix("."), first), line) from None
     except RecursionError:
-        raise BadFile("it is nested too deeply") from None
+        raise BadFile(gettext("it is nested too deeply")) from None
 
 
-def complaint(error: ErrorDetails) -> str:
-    kind = error["type"]
-    if kind in ("missing", "value_error"):
-        return "is missing" if kind == "missing" else error["msg"].removeprefix("Value error, ")
+def complaint(key: str, error: ErrorDetails) -> str:
+    kind, given = error["type"], error["input"]
+    if kind == "value_error":
+        return error["msg"].removeprefix("Value error, ").replace("{key}", key, 1)
+    if kind == "missing":
+        return gettext("{key} is missing").format(key=key)
     if kind == "string_too_short":
-        return "must not be empty"
-    wish = WISHES.get(kind) or error["msg"].removeprefix("Input should be ")
+        return gettext("{key} must not be empty").format(key=key)
     if kind == "string_too_long":
-        return f"must have {wish.removeprefix('String should have ')}"
-    given = error["input"]
+        most = (error.get("ctx") or {}).get("max_length")
+        return gettext("{key} must have at most {most} characters").format(key=key, most=most)
+    wish = WISHES.get(kind) or error["msg"].removeprefix("Input should be ")
     if isinstance(given, str | int | float | None):
-        return f"must be {wish}, not {display_json(given)}"
-    return f"must be {wish}"
+        sentence = gettext("{key} must be {wish}, not {given}")
+        return sentence.format(key=key, wish=wish, given=display_json(given))
+    return gettext("{key} must be {wish}").format(key=key, wish=wish)
 
 
 WISHES = {
-    "bool_type": "true or false",
-    "dict_type": "an object, written in braces",
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "list_type": "a list, written in brackets",
-    "model_type": "an object, written in braces",
-    "string_type": "text in quotation marks",
-    "string_unicode": "text without half characters",
+    "bool_type": gettext_lazy("true or false"),
+    "dict_type": gettext_lazy("an object, written in braces"),
+    "float_type": gettext_lazy("a number"),
+    "int_type": gettext_lazy("a whole number"),
+    "int_from_float": gettext_lazy("a whole number"),
+    "list_type": gettext_lazy("a list, written in brackets"),
+    "model_type": gettext_lazy("an object, written in braces"),
+    "string_type": gettext_lazy("text in quotation marks"),
+    "string_unicode": gettext_lazy("text without half characters"),
 }
 
 

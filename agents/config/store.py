@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.config import workspaces
@@ -25,8 +26,8 @@ from agents.models import AgentOwner
 StatKey = tuple[int, int, int]
 
 SERVER_KEYS = {
-    "workspace": "only an admin's agent may work in a folder of the server",
-    "fetch_hosts": "only an admin's agent may fetch from the server's own network",
+    "workspace": gettext_lazy("only an admin's agent may work in a folder of the server"),
+    "fetch_hosts": gettext_lazy("only an admin's agent may fetch from the server's own network"),
 }
 
 
@@ -68,7 +69,8 @@ def read_agent(agent_id: str) -> AgentRecord:
         with suppress(OSError, NotFound, Conflict), workspaces.locked(agent_id):
             if stat_key(path) == key:  # else it has changed since it was read
                 write_atomically(good, text.encode())
-    cached_records[path] = (key, record)
+    if record.problem is None:  # else what is wrong is said in the language of each reader
+        cached_records[path] = (key, record)
     return record
 
 
@@ -149,7 +151,7 @@ def copy_agent(agent_id: str, new_id: str) -> AgentRecord:
     workspaces.check_new_id(new_id)
     with workspaces.locked(new_id):
         path = workspaces.new_agent_path(new_id)
-        name = f"{record.file.name[:90]} (copy)"
+        name = gettext("{name} (copy)").format(name=record.file.name[:90])
         text, after = checked_patch(record.text, {"id": new_id, "name": name}, new_id)
         check_server_access(new_id, None, after)
         workspaces.copy_files(record.path.parent, path.parent)
@@ -184,7 +186,9 @@ def stat_key(path: Path) -> StatKey:
         found = path.stat()
     except OSError:
         cached_records.pop(path, None)
-        raise NotFound(f'There is no agent "{path.parent.name}".') from None
+        raise NotFound(
+            gettext('There is no agent "{name}".').format(name=path.parent.name)
+        ) from None
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
@@ -199,12 +203,12 @@ def record_of(path: Path, text: str, fault: BadFile | None) -> AgentRecord:
     except BadFile as found:
         fault = found
     file = AgentFile(id=agent_id, name=agent_id)
-    problem = "There is no good version to use instead, so the agent has no tools."
+    problem = gettext("There is no good version to use instead, so the agent has no tools.")
     good, unreadable = workspaces.read_text(workspaces.last_good_path(path))
     with suppress(BadFile):
         if not unreadable:
             file = parse_agent_file(good, agent_id)
-            problem = "The last good version is still in use."
+            problem = gettext("The last good version is still in use.")
     problem = f"{fault.sentence} {problem}"
     return AgentRecord(agent_id, path, file, text, problem, fault.line, digest)
 
@@ -213,13 +217,21 @@ def unchanged_since(digest: str | None, agent_id: str) -> AgentRecord:
     path = workspaces.agent_path(agent_id)
     record = record_of(path, *workspaces.read_text(path))
     if digest is not None and digest != record.digest:
-        raise Stale(f'"{record.file.name}" was changed by someone else since you opened it.')
+        raise Stale(
+            gettext('"{name}" was changed by someone else since you opened it.').format(
+                name=record.file.name
+            )
+        )
     return record
 
 
 def refuse_broken(record: AgentRecord) -> None:
     if record.problem:
-        raise Conflict(f"{record.path.name} is broken and must be mended first. {record.problem}")
+        raise Conflict(
+            gettext("{name} is broken and must be mended first. {problem}").format(
+                name=record.path.name, problem=record.problem
+            )
+        )
 
 
 def checked_patch(
@@ -235,9 +247,9 @@ def checked(change: Callable[[], str], agent_id: str) -> tuple[str, AgentFile]:
         changed.encode()
         return changed, parse_agent_file(changed, agent_id)
     except BadFile as fault:
-        raise Invalid(f"{fault.reason}.") from None
+        raise Invalid(gettext("{reason}.").format(reason=fault.reason)) from None
     except (TypeError, ValueError, RecursionError):
-        raise Invalid("The change holds something that is not a JSON value.") from None
+        raise Invalid(gettext("The change holds something that is not a JSON value.")) from None
 
 
 def check_change(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
@@ -257,7 +269,7 @@ def check_server_access(agent_id: str, before: AgentFile | None, after: AgentFil
         wanted = getattr(after, key)
         is_new = bool(wanted) and (before is None or getattr(before, key) != wanted)
         if is_new and not is_admins(agent_id):
-            raise Forbidden(f"{key}: {why}.")
+            raise Forbidden(gettext("{key}: {why}.").format(key=key, why=why))
 
 
 def is_admins(agent_id: str) -> bool:
@@ -275,4 +287,6 @@ def write(path: Path, text: str, workspace: JsonValue = None) -> None:
         write_atomically(workspaces.last_good_path(path), text.encode())
     except OSError as error:
         reason = os.strerror(error.errno or 0)
-        raise Conflict(f"{path.name} could not be written: {reason}.") from None
+        raise Conflict(
+            gettext("{name} could not be written: {reason}.").format(name=path.name, reason=reason)
+        ) from None

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
+from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 from pydantic import JsonValue
 
@@ -52,7 +53,7 @@ def agent_path(agent_id: str) -> Path:
 def _agent_path(home: Path, agent_id: str) -> Path:
     """Put together once: a turn asks for it some ten times."""
     if not AGENT_ID.fullmatch(agent_id):
-        raise NotFound(f'There is no agent "{agent_id[:64]}".')
+        raise NotFound(gettext('There is no agent "{agent_id}".').format(agent_id=agent_id[:64]))
     return home / "workspaces" / agent_id / "agent.json"
 
 
@@ -63,8 +64,10 @@ def last_good_path(path: Path) -> Path:
 def check_new_id(agent_id: str) -> None:
     if not AGENT_ID.fullmatch(agent_id):
         raise Invalid(
-            "An agent's id is made of at most 64 small letters, digits, hyphens and underscores, "
-            "and begins with a letter or digit."
+            gettext(
+                "An agent's id is made of at most 64 small letters, digits, hyphens and "
+                "underscores, and begins with a letter or digit."
+            )
         )
 
 
@@ -72,7 +75,7 @@ def new_agent_path(agent_id: str) -> Path:
     """The path of an agent that is not there yet, in a folder that is."""
     path = agent_path(agent_id)
     if path.exists():
-        raise Conflict(f'There is already an agent "{agent_id}".')
+        raise Conflict(gettext('There is already an agent "{agent_id}".').format(agent_id=agent_id))
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -81,32 +84,37 @@ def read_text(path: Path) -> tuple[str, BadFile | None]:
     """The text of the file, and the reason if it is none. Stays clear of pipes and devices."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            return "", BadFile(f"{path.name} is not an ordinary file")
+            return "", BadFile(gettext("{name} is not an ordinary file").format(name=path.name))
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except OSError as error:
-        return "", BadFile(f"{path.name} cannot be read: {os.strerror(error.errno or 0)}")
+        reason = gettext("{name} cannot be read: {why}")
+        return "", BadFile(reason.format(name=path.name, why=os.strerror(error.errno or 0)))
     if len(raw) > LARGEST_FILE:
-        return "", BadFile(f"{path.name} is larger than {LARGEST_FILE:,} bytes")
+        reason = gettext("{name} is larger than {size:,} bytes")
+        return "", BadFile(reason.format(name=path.name, size=LARGEST_FILE))
     try:
         return raw.decode("utf-8-sig"), None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        return raw.decode("utf-8-sig", errors="replace"), BadFile("this is not UTF-8 text", line)
+        fault = BadFile(gettext("this is not UTF-8 text"), line)
+        return raw.decode("utf-8-sig", errors="replace"), fault
 
 
 @contextmanager
 def locked(name: str) -> Iterator[None]:
     """One writer at a time, across processes. The locks outlive the folders they guard."""
     if not AGENT_ID.fullmatch(name):
-        raise NotFound(f'There is no agent "{name[:64]}".')
+        raise NotFound(gettext('There is no agent "{name}".').format(name=name[:64]))
     folder = home() / "locks"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         with FileLock(folder / f"{name}.lock", timeout=LOCK_TIMEOUT):
             yield
     except Timeout:
-        raise Conflict(f'"{name}" is being written by someone else; try again.') from None
+        raise Conflict(
+            gettext('"{name}" is being written by someone else; try again.').format(name=name)
+        ) from None
 
 
 def own_files(folder: Path) -> Path:
@@ -115,7 +123,7 @@ def own_files(folder: Path) -> Path:
     try:
         files.mkdir(exist_ok=True)
     except OSError:
-        raise Invalid(f"{files} is not a folder.") from None
+        raise Invalid(gettext("{files} is not a folder.").format(files=files)) from None
     return checked_folder(files) if files.is_symlink() else files.resolve()
 
 
@@ -124,9 +132,11 @@ def named_folder(workspace: str) -> Path:
     try:
         path = Path(workspace).expanduser()
     except RuntimeError:  # the home of somebody who is not there
-        raise Invalid(f"workspace: {workspace} is not a folder.") from None
+        raise Invalid(
+            gettext("workspace: {workspace} is not a folder.").format(workspace=workspace)
+        ) from None
     if not path.is_absolute():
-        raise Invalid("workspace must be a whole path that begins with / or ~.")
+        raise Invalid(gettext("workspace must be a whole path that begins with / or ~."))
     return checked_folder(path)
 
 
@@ -135,12 +145,16 @@ def checked_folder(path: Path) -> Path:
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
-        raise Invalid(f"workspace: {path} is not a folder.") from None
+        raise Invalid(gettext("workspace: {path} is not a folder.").format(path=path)) from None
     if not real.is_dir():
-        raise Invalid(f"workspace: {path} is not a folder.")
+        raise Invalid(gettext("workspace: {path} is not a folder.").format(path=path))
     own = home().resolve()
     if own.is_relative_to(real) or real.is_relative_to(own):
-        raise Invalid(f"workspace: {path} may not hold Planside's own folder or lie within it.")
+        raise Invalid(
+            gettext(
+                "workspace: {path} may not hold Planside's own folder or lie within it."
+            ).format(path=path)
+        )
     return real
 
 

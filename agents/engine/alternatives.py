@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy
 
 from agents import events
 from agents.actors import Actor
@@ -23,9 +24,9 @@ from agents.errors import Conflict
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import prepared
 
-BUSY = "Stop the reply first."
-CLEARED = "This was cleared: it can only be read."
-NOT_SHOWN = "Another alternative is shown here by now. Nothing was changed."
+BUSY = gettext_lazy("Stop the reply first.")
+CLEARED = gettext_lazy("This was cleared: it can only be read.")
+NOT_SHOWN = gettext_lazy("Another alternative is shown here by now. Nothing was changed.")
 AT_ONCE = 1000  # rows that one statement names
 
 
@@ -85,9 +86,9 @@ def alternatives_of(conversation: Conversation, turns: Iterable[int]) -> dict[in
 def demand_free(conversation: Conversation, turn: Turn) -> None:
     """Refuse while a reply is written, and for what was cleared."""
     if chat_turns(conversation.pk).filter(state__in=Turn.OPEN_STATES).exists():
-        raise Conflict(BUSY)
+        raise Conflict(str(BUSY))
     if turn.messages.filter(seq__lte=conversation.cleared_seq).exists():
-        raise Conflict(CLEARED)
+        raise Conflict(str(CLEARED))
 
 
 def shown_from(turn: Turn) -> QuerySet[Turn]:

@@ -9,6 +9,7 @@ from functools import partial
 
 from django.db.models import F
 from django.db.models.sql import UpdateQuery
+from django.utils.translation import gettext
 
 from agents.chains.schema import labels_of, normalize_label
 from agents.chains.template import Output
@@ -234,8 +235,10 @@ def request_messages(
     if limit and needed > room:
         raise TurnFailed(
             "logic",
-            f"Task {step.task.id}: its prompt is about {needed:,} tokens, and the chain's "
-            f"token_limit of {limit:,} leaves {room:,} for it.",
+            gettext(
+                "Task {task}: its prompt is about {needed:,} tokens, and the chain's token_limit "
+                "of {limit:,} leaves {room:,} for it."
+            ).format(task=step.task.id, needed=needed, limit=limit, room=room),
         )
     return within_window(parts, opening, own, reminder, room - len(str(tools)) // 4)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from django.utils.translation import gettext
+
 from agents.engine.handlers import chain_of, handler_of
 from agents.errors import NoModel, Refused
 from agents.llm.catalog import missing_model
@@ -18,7 +20,8 @@ def demand_model(turn: Turn) -> None:
     provider, model = (str(turn.config.get(name) or "") for name in ("provider", "model"))
     missing = missing_model(provider, model)
     if missing and not names_models(turn):
-        raise NoModel(f"{missing}. Nothing was sent, and your message is kept.")
+        sentence = gettext("{missing}. Nothing was sent, and your message is kept.")
+        raise NoModel(sentence.format(missing=missing))
 
 
 def names_models(turn: Turn) -> bool:

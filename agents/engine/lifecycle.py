@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents import events, search
 from agents.actors import Actor
@@ -109,7 +110,7 @@ def fail(turn: Turn, failure: TurnFailed) -> None:
     """The turn is over without success; the conversation says why and what to do."""
     with persistence.fenced(turn):
         meta = {
-            "title": failure.title or "This did not work",
+            "title": failure.title or gettext("This did not work"),
             "advice": failure.advice,
             "remedy": failure.remedy,
             "resolved": False,

@@ -9,6 +9,7 @@ from contextlib import aclosing, suppress
 from typing import ParamSpec
 
 from django.utils import translation
+from django.utils.translation import gettext
 
 from agents.chains.schema import END, START, Task, next_task, seconds_of
 from agents.chains.template import Output, text_of
@@ -81,13 +82,17 @@ async def run_and_settle(turn: Turn, watch: Watch) -> None:
     except TurnFailed as failure:
         await finish_write(fail, turn, failure)
     except TimeoutError:
-        await finish_write(fail, turn, TurnFailed("timeout", "It took longer than it may."))
+        await finish_write(
+            fail, turn, TurnFailed("timeout", gettext("It took longer than it may."))
+        )
     except Refused as refusal:
         turn.checkpoint["final"] = True  # of an agent, a chain, a provider that is not there
         await finish_write(fail, turn, TurnFailed("logic", str(refusal), remedy="agent"))
     except Exception:
         log.exception("turn %s broke", turn.pk)
-        await finish_write(fail, turn, TurnFailed("logic", "Something broke inside Planside."))
+        await finish_write(
+            fail, turn, TurnFailed("logic", gettext("Something broke inside Planside."))
+        )
     else:
         if turn.state == TurnState.RUNNING:  # else it has ended with its last reply
             await finish_write(end, turn, TurnState.DONE)
@@ -159,7 +164,7 @@ def lacks_result(turn: Turn, work: Work) -> bool:
 def ask_again(turn: Turn) -> None:
     """A turn that has to end by a tool and did not is nudged once; then it has failed."""
     if turn.checkpoint.get("nudge"):
-        raise TurnFailed("logic", "It ended without a result.")
+        raise TurnFailed("logic", gettext("It ended without a result."))
     nudge = handler_of(turn).nudge
     persistence.save_checkpoint(turn, nudge=nudge, task="", previous="", source="")
 
@@ -178,7 +183,12 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
     here = str(turn.checkpoint.get("task") or work.chain.tasks[0].id)
     while here != END:
         if turn.checkpoint.get("steps", 0) >= MAX_STEPS:
-            raise TurnFailed("logic", f"The chain did not come to an end within {MAX_STEPS} steps.")
+            raise TurnFailed(
+                "logic",
+                gettext("The chain did not come to an end within {most} steps.").format(
+                    most=MAX_STEPS
+                ),
+            )
         task = work.chain.task(here)
         done = StepDone("", {})
         try:
@@ -276,14 +286,19 @@ def after_failure(turn: Turn, task: Task, error: Exception) -> str:
         return task.id
     if not task.transition.on_failure:
         if isinstance(error, TimeoutError):
-            raise TurnFailed("timeout", f"{task.id} took longer than {task.timeout}.") from None
+            raise TurnFailed("timeout", took_too_long(task)) from None
         raise error
-    sentence = str(error) or f"{task.id} took longer than {task.timeout}."
+    sentence = str(error) or took_too_long(task)
     known = error.output if isinstance(error, TaskFailed) else {}
     output: Output = {**known, "text": sentence, "error": sentence}
     passed = passing(turn, task, task.transition.on_failure, output)
     persistence.save_checkpoint(turn, **passed)
     return task.transition.on_failure
+
+
+def took_too_long(task: Task) -> str:
+    sentence = gettext("{task} took longer than {timeout}.")
+    return sentence.format(task=task.id, timeout=task.timeout)
 
 
 def go_on(turn: Turn, done: StepDone, passed: Checkpoint) -> None:
@@ -336,7 +351,9 @@ async def noop(step: Step) -> AsyncGenerator[ChainEvent, None]:
 async def raise_error(step: Step) -> AsyncGenerator[ChainEvent, None]:
     """End the turn as failed, with the author's words or with what was handed on."""
     words = await in_db(step.expanded, step.task.prompt_template)
-    raise TurnFailed("logic", words or step.failure or step.input_text or "The chain gave up.")
+    raise TurnFailed(
+        "logic", words or step.failure or step.input_text or gettext("The chain gave up.")
+    )
     yield StepDone("", {})  # a generator like the others
 
 

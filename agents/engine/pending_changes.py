@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from django.utils.translation import gettext
+
 from agents.errors import Conflict, Refused
 from agents.models import ToolCall
 from agents.tools import permissions
@@ -58,7 +60,8 @@ def pending_change(call: ToolCall) -> PendingChange | None:
     except ToolFailed as reason:
         return PendingChange(against=against, problem=str(reason))
     if not is_text:
-        return PendingChange(against=against, problem="What is there now is not UTF-8 text.")
+        problem = gettext("What is there now is not UTF-8 text.")
+        return PendingChange(against=against, problem=problem)
     return PendingChange(text, texts[0], 1, against)
 
 
@@ -66,7 +69,9 @@ def demand_same_file(call: ToolCall, against: str) -> None:
     """Raises FileChanged where the file is another one than was shown; nothing stands for any."""
     now = pending_change(call) if against else None
     if now is not None and now.against != against:
-        raise FileChanged("The file has changed since this was shown. Nothing was allowed.")
+        raise FileChanged(
+            gettext("The file has changed since this was shown. Nothing was allowed.")
+        )
 
 
 def replaced_lines(raw: bytes, path: str, old: str, new: str, *, against: str) -> PendingChange:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from django.utils.translation import gettext
+
 from agents.chains.schema import END, Chain, Task
 from agents.chains.template import (
     Output,
@@ -96,7 +98,10 @@ class Step:
         try:
             return expand(text, values)
         except UnknownMacro as unknown:
-            raise TurnFailed("logic", f"Task {self.task.id}: {unknown}") from None
+            raise TurnFailed(
+                "logic",
+                gettext("Task {task}: {unknown}").format(task=self.task.id, unknown=unknown),
+            ) from None
 
 
 @dataclass(frozen=True)

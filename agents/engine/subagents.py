@@ -9,6 +9,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 from django.db import transaction
+from django.utils.translation import gettext
 from pydantic import BaseModel, Field
 
 from agents import events
@@ -124,9 +125,13 @@ def check_chat(turn: Turn) -> None:
     if not any(limits.values()):
         return
     if what := reached(limits, used_by(Turn.objects.filter(pk=turn.pk))):
-        advice = "The limits of a reply are in the agent's file, under budget."
+        advice = gettext("The limits of a reply are in the agent's file, under budget.")
         raise TurnFailed(
-            "capacity", f"{what}.", "The reply has used up its budget", advice, "agent"
+            "capacity",
+            gettext("{budget}.").format(budget=what),
+            gettext("The reply has used up its budget"),
+            advice,
+            "agent",
         )
 
 

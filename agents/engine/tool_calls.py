@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from agents.chains.template import Output, parsed_or_text, text_of
 from agents.config.schema import macros_in
@@ -73,7 +74,8 @@ def demand_no_repetition(turn: Turn) -> None:
     last = list(last_calls.rows(turn=turn.pk))
     tool, state, result = last[0]
     if len(last) == SAME_FAILURES and len(set(last)) == 1 and state in UNSUCCESSFUL:
-        why = f"{tool} failed {SAME_FAILURES} times in a row in the same way: {result[:300]}"
+        why = gettext("{tool} failed {count} times in a row in the same way: {result}")
+        why = why.format(tool=tool, count=SAME_FAILURES, result=result[:300])
         raise TurnFailed("logic", why)
 
 
@@ -116,9 +118,9 @@ def result_of_own_call(step: Step, call: ToolCall) -> StepDone:
     facts = output.get("facts")
     code = facts.get("exit_code", 0) if isinstance(facts, dict) else 0
     if call.state != ToolCall.State.DONE:
-        failure = call.result or f"{call.tool} was not carried out."
+        failure = call.result or gettext("{tool} was not carried out.").format(tool=call.tool)
     elif code != 0 and not EXIT_CODE & set(macros_in(template)):
-        failure = f"The command ended with exit code {code}."
+        failure = gettext("The command ended with exit code {code}.").format(code=code)
     if failure:
         raise TaskFailed(failure, {**output, "output": text_of(output)})
     if not template:
@@ -143,7 +145,10 @@ def own_call(step: Step) -> ToolCall:
     """The row of this step's call; on a resumed turn, the one that is there."""
     turn, wanted = step.turn, step.task.tools
     if wanted is None:
-        raise TurnFailed("logic", f"Task {step.task.id} does not say which tool to call.")
+        raise TurnFailed(
+            "logic",
+            gettext("Task {task} does not say which tool to call.").format(task=step.task.id),
+        )
     made = turn.tool_calls.filter(pk=turn.checkpoint.get("own_call") or 0).first()
     if made is not None:
         return made
@@ -234,7 +239,8 @@ def admit(step: Step, call: ToolCall) -> Tool | None:
         return settle(turn, call, ToolCall.State.REFUSED, sentence)
     if offer.must_ask(call):
         persistence.ask_for_call(turn, call, tool.identity)
-        add_message_at_top(turn, "approval", f"Run {call.tool}?", call=call.pk)
+        question = gettext("Run {tool}?").format(tool=call.tool)
+        add_message_at_top(turn, "approval", question, call=call.pk)
         raise TurnWaits(Turn.WaitingFor.APPROVAL)
     return tool
 

@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Case, DurationField, Expression, F, Q, Value, When
 from django.db.models.functions import Coalesce, Greatest, Least, Now
 from django.db.models.sql import UpdateQuery
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.db import clock
 from agents.llm.reply import Reply
@@ -47,9 +48,12 @@ class Times:
     @property
     def words(self) -> str:
         """0:42 working, 1:02:03 waiting for you, 0:10 paused; rests under a second are left out."""
-        rests = ((self.waited, "waiting for you"), (self.paused, "paused"))
-        rested = [f"{duration(seconds)} {word}" for seconds, word in rests if seconds >= 1]
-        return ", ".join([f"{duration(self.worked)} working", *rested])
+        parts = [gettext("{time} working").format(time=duration(self.worked))]
+        if self.waited >= 1:
+            parts.append(gettext("{time} waiting for you").format(time=duration(self.waited)))
+        if self.paused >= 1:
+            parts.append(gettext("{time} paused").format(time=duration(self.paused)))
+        return ", ".join(parts)
 
 
 def duration(seconds: float) -> str:
@@ -173,10 +177,16 @@ def worked_by_now() -> Expression:
 # Budgets: limits on what work may use, checked before each model call.
 
 NAMES = {
-    "tokens": "tokens",
-    "cost_usd": "US dollars",
-    "seconds": "seconds",
-    "model_calls": "model calls",
+    "tokens": gettext_lazy("tokens"),
+    "cost_usd": gettext_lazy("US dollars"),
+    "seconds": gettext_lazy("seconds"),
+    "model_calls": gettext_lazy("model calls"),
+}
+USED_UP = {
+    "tokens": gettext_lazy("{spent} of {limit} tokens are used up"),
+    "cost_usd": gettext_lazy("{spent} of {limit} US dollars are used up"),
+    "seconds": gettext_lazy("{spent} of {limit} seconds are used up"),
+    "model_calls": gettext_lazy("{spent} of {limit} model calls are used up"),
 }
 MILLION = Decimal(1_000_000)
 DEEPEST = 4  # of agents that call agents
@@ -218,10 +228,10 @@ def used_by(turns: Iterable[Turn]) -> Used:
 
 def reached(limits: Mapping[str, object], used: Used) -> str:
     """Which limit is used up, in words; nothing while all hold."""
-    for name, unit in NAMES.items():
+    for name, sentence in USED_UP.items():
         limit = limits.get(name)
         if limit is not None and (spent := getattr(used, name)) >= float(str(limit)):
-            return f"{number(spent)} of {number(float(str(limit)))} {unit} are used up"
+            return sentence.format(spent=number(spent), limit=number(float(str(limit))))
     return ""
 
 

@@ -16,6 +16,7 @@ from time import monotonic
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Invalid, Refused
@@ -73,7 +74,8 @@ async def ask(name: str, patience: float | None = None) -> Listing:
     except ModelError as error:
         found = refused(endpoint, error)
     except TimeoutError:
-        problem = f"{endpoint.address} does not answer within {patience:g} s."
+        sentence = gettext("{address} does not answer within {seconds} s.")
+        problem = sentence.format(address=endpoint.address, seconds=f"{patience:g}")
         found = Listing(endpoint.provider, kind="silent", problem=problem)
     return await in_db(store, endpoint, found, monotonic() - began)
 
@@ -98,16 +100,18 @@ def answered(endpoint: Endpoint, models: list[ModelInfo]) -> Listing:
     if models:
         return Listing(endpoint.provider, models=tuple(models))
     advice = {
-        "ollama": "Fetch one: ollama pull qwen3:8b",
-        "lmstudio": "Load one in LM Studio (Developer > Load model).",
-    }.get(endpoint.provider, "Name the model in the agent's card all the same.")
-    return Listing(endpoint.provider, problem="It answers, but has no models.", advice=advice)
+        "ollama": gettext("Fetch one: ollama pull qwen3:8b"),
+        "lmstudio": gettext("Load one in LM Studio (Developer > Load model)."),
+    }.get(endpoint.provider, gettext("Name the model in the agent's card all the same."))
+    return Listing(
+        endpoint.provider, problem=gettext("It answers, but has no models."), advice=advice
+    )
 
 
 def refused(endpoint: Endpoint, error: ModelError) -> Listing:
     problem = error.detail
     if error.kind == "missing" and error.status in (404, 405):
-        problem += " It may not list its models: a message will tell."
+        problem += " " + gettext("It may not list its models: a message will tell.")
     words = error.words
     return Listing(endpoint.provider, error.kind, problem, error.advice, words, error.status)
 
@@ -269,16 +273,17 @@ def model_problem(provider: str, model: str) -> str:
     try:
         endpoint = resolve(provider)
     except Invalid:
-        name = provider[:64]
-        return f"There is no provider “{name}”: choose another, or add it in Settings > Models."
+        return gettext(
+            "There is no provider “{name}”: choose another, or add it in Settings > Models."
+        ).format(name=provider[:64])
     if sentence := lacks(endpoint):
         return sentence
     if not (missing := missing_model(provider, model)):
         return ""
-    how = "choose another"
     if endpoint.provider == "ollama":
-        how = f"run ollama pull {model[:100]}, or choose another"
-    return f"{missing}: {how}."
+        sentence = gettext("{missing}: run ollama pull {model}, or choose another.")
+        return sentence.format(missing=missing, model=model[:100])
+    return gettext("{missing}: choose another.").format(missing=missing)
 
 
 def missing_model(provider: str, model: str) -> str:
@@ -296,7 +301,8 @@ def missing_model(provider: str, model: str) -> str:
     ).first()
     if row is None or is_listed(row, endpoint, model):
         return ""
-    return f"There is no model {model[:100]} at {endpoint.label}"
+    sentence = gettext("There is no model {model} at {provider}")
+    return sentence.format(model=model[:100], provider=endpoint.label)
 
 
 def is_listed(row: ProviderListing, endpoint: Endpoint, model: str) -> bool:

@@ -16,7 +16,7 @@ from agents import http
 from agents.db import AWAY, in_db
 from agents.http_bodies import PLAIN, pieces
 from agents.json_size import has_more_values
-from agents.llm import adaptation, errors
+from agents.llm import adaptation, errors, status_errors
 from agents.llm.api import api_of
 from agents.llm.error_kinds import BAD_CALL
 from agents.llm.errors import LONGEST_DOCUMENT, MOST_VALUES, ModelError
@@ -123,7 +123,7 @@ def _added(
     """What a document adds to the draft, within bounds."""
     if failed := api_of(request.endpoint).error_in(document):
         draft.accepted = draft.documents > 0
-        raise errors.from_stream(request, failed, draft.began)
+        raise status_errors.from_stream(request, failed, draft.began)
     yield from draft.add(document)
     if draft.length > LONGEST_REPLY:
         raise errors.endless(request, LONGEST_REPLY)
@@ -175,7 +175,7 @@ async def fetch_json(
     text = body.decode(errors="replace")
     if response.status_code != 200:
         beginning = text[:LONGEST_ERROR]
-        raise errors.from_status(request, response.status_code, beginning, response.headers)
+        raise status_errors.from_status(request, response.status_code, beginning, response.headers)
     if len(body) > LONGEST_DOCUMENT:
         raise errors.too_large(request, began=False)
     document = _json(request, text)
@@ -213,7 +213,7 @@ async def _answer(request: ModelRequest) -> AsyncIterator[httpx.Response]:
         finally:
             await response.aclose()
         text = beginning[:LONGEST_ERROR].decode(errors="replace")
-        error = errors.from_status(request, response.status_code, text, response.headers)
+        error = status_errors.from_status(request, response.status_code, text, response.headers)
         more = None
         if error.kind in ("bad_request", "server", "missing") and number < adaptation.MOST_LESSONS:
             more = adaptation.learn(request, lessons, sent, response.status_code, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.llm import catalog
@@ -104,9 +105,11 @@ def found_in(listings: list[Listing]) -> Found:
         if each.kind and is_local(each.provider) and each.provider in ("ollama", "lmstudio"):
             silent.append(resolve(each.provider).label)
         elif each.kind and not is_local(each.provider):
-            happened = "refused the key" if each.kind == "key" else "does not list its models"
-            problems.append(f"{resolve(each.provider).label} {happened}.")
-    demo = Place("demo", DEMO_LABEL, "scripted, offline, no key", False, (DEMO,))
+            sentence = gettext("{provider} does not list its models.")
+            if each.kind == "key":
+                sentence = gettext("{provider} refused the key.")
+            problems.append(sentence.format(provider=resolve(each.provider).label))
+    demo = Place("demo", str(DEMO_LABEL), gettext("scripted, offline, no key"), False, (DEMO,))
     with_models = (place for place in places if place.models)
     return Found((*with_models, demo), tuple(silent), tuple(problems))
 
@@ -128,8 +131,8 @@ def note_on(name: str) -> str:
     if endpoint.key:
         found = settings.PROVIDER_KEYS.get(name)
         is_from_environment = found and found.key == endpoint.key
-        return (
-            f"key from {found.variable}" if found and is_from_environment else "key from Settings"
-        )
+        if found and is_from_environment:
+            return gettext("key from {variable}").format(variable=found.variable)
+        return gettext("key from Settings")
     is_here = host_of(endpoint.base_url) in LOOPBACK
-    return "on this computer" if is_here else endpoint.address
+    return gettext("on this computer") if is_here else endpoint.address

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import NotFound
 from agents.models import ModelLesson
@@ -28,25 +29,35 @@ LONGEST = 200  # characters of a model's or a parameter's name
 
 Row = tuple[str, str]  # kind and value: the name of a field below, and what is in it
 
-# What is done differently, and what the server refused. {} is the row's value.
+# What is done differently, and what the server refused; `value` is that of the row.
 SENTENCES = {
-    "without": ("Leaves out {}", "the server refused it"),
-    "bare": ("Does not give back {}", "the server refused it"),
-    "renames_max_tokens": ("Sends max_tokens as max_completion_tokens", "the server refused it"),
-    "most_output": ("Asks for at most {} tokens of output", "the server refused more"),
-    "wants_reasoning": ("Fills in missing reasoning", "the server refused replies without it"),
-    "wants_signatures": ("Fills in missing signatures", "the server refused calls without them"),
-    "calls_without_effort": (
-        "Turns reasoning off where tools are offered",
-        "the server refused both together, and takes them by the protocol OpenAI Responses",
+    "without": gettext_lazy("Leaves out {value}: the server refused it"),
+    "bare": gettext_lazy("Does not give back {value}: the server refused it"),
+    "renames_max_tokens": gettext_lazy(
+        "Sends max_tokens as max_completion_tokens: the server refused it"
     ),
-    "simplifies_schemas": ("Describes tools with simpler schemas", "the server refused one"),
-    "folds_system": ("Puts system messages first", "the server refused them elsewhere"),
-    "answers_results": (
-        "Puts a word of the model behind results of tools",
-        "the server refused a person's words or images there",
+    "most_output": gettext_lazy(
+        "Asks for at most {value} tokens of output: the server refused more"
     ),
-    "is_blind": ("Leaves out images", "the server refused them"),
+    "wants_reasoning": gettext_lazy(
+        "Fills in missing reasoning: the server refused replies without it"
+    ),
+    "wants_signatures": gettext_lazy(
+        "Fills in missing signatures: the server refused calls without them"
+    ),
+    "calls_without_effort": gettext_lazy(
+        "Turns reasoning off where tools are offered: the server refused both together, and takes "
+        "them by the protocol OpenAI Responses"
+    ),
+    "simplifies_schemas": gettext_lazy(
+        "Describes tools with simpler schemas: the server refused one"
+    ),
+    "folds_system": gettext_lazy("Puts system messages first: the server refused them elsewhere"),
+    "answers_results": gettext_lazy(
+        "Puts a word of the model behind results of tools: the server refused a person's words or "
+        "images there"
+    ),
+    "is_blind": gettext_lazy("Leaves out images: the server refused them"),
 }
 
 
@@ -159,16 +170,16 @@ def lessons_about(endpoint: Endpoint) -> list[Lesson]:
 
 
 def sentence(kind: str, value: str) -> str:
-    does, refused = SENTENCES.get(kind, (kind, "the server refused it"))
     if kind == "most_output":
         value = f"{int(value):,}"
-    return f"{does.format(value)}: {refused}"
+    known = SENTENCES.get(kind)
+    return known.format(value=value) if known else kind
 
 
 def forget_lesson(provider: str, lesson: int) -> None:
     """The model is asked again as any other is."""
     if not ModelLesson.objects.filter(provider=provider, pk=lesson).delete()[0]:
-        raise NotFound("That is forgotten already.")
+        raise NotFound(gettext("That is forgotten already."))
 
 
 def forget_lessons(provider: str) -> None:

@@ -7,8 +7,6 @@ A row goes before a built-in provider of its name, so an admin may move `ollama`
 from __future__ import annotations
 
 import logging
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
@@ -16,13 +14,14 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.demo.transport import DEMO_URL
 from agents.errors import Conflict, Invalid, NotFound
+from agents.llm.errors import no_key
 from agents.llm.known_providers import (
     BY_NAME,
     LOOPBACK,
-    PROTOCOLS,
     KnownProvider,
     api_at,
     host_of,
@@ -30,6 +29,16 @@ from agents.llm.known_providers import (
     whole_address,
 )
 from agents.llm.lessons import forget_lessons
+from agents.llm.provider_checks import (
+    Prices,
+    checked_address,
+    checked_api,
+    checked_flags,
+    checked_headers,
+    checked_key,
+    checked_name,
+    checked_prices,
+)
 from agents.llm.request import Endpoint
 from agents.models import Provider, ProviderListing
 from agents.statements import prepared
@@ -37,7 +46,7 @@ from agents.telemetry.redaction import register_secrets
 
 log = logging.getLogger(__name__)
 
-DEMO_LABEL = "Demo model"
+DEMO_LABEL = gettext_lazy("Demo model")
 
 
 @prepared
@@ -49,15 +58,16 @@ def resolve(provider_name: str) -> Endpoint:
     """The endpoint of a provider. One that an admin has added goes before a built-in one."""
     name = provider_name.strip()
     if name == "demo":  # which nobody can add
-        return Endpoint("demo", DEMO_URL, label=DEMO_LABEL)
+        return Endpoint("demo", DEMO_URL, label=str(DEMO_LABEL))
     if rows := added.models(name=name):
         # The row alone counts: the key of a built-in provider never goes to another address.
         return endpoint_of(rows[0])
     if name in BY_NAME:
         return built_in(BY_NAME[name])
     raise Invalid(
-        f"There is no provider “{name}”. Known are {', '.join(provider_names())}; "
-        "add others in Settings > Models."
+        gettext(
+            "There is no provider “{name}”. Known are {providers}; add others in Settings > Models."
+        ).format(name=name, providers=", ".join(provider_names()))
     )
 
 
@@ -98,19 +108,21 @@ def lacks(endpoint: Endpoint) -> str:
     known = known_provider(endpoint.provider, endpoint.base_url)
     if is_own_address(endpoint.base_url):
         variable = known.address_variable if known else ""
-        how = f"set {variable} or change" if variable else "change"
-        return f"{endpoint.address} is Planside's own address: {how} it in Settings > Models."
+        sentence = gettext("{address} is Planside's own address: change it in Settings > Models.")
+        if variable:
+            sentence = gettext(
+                "{address} is Planside's own address: set {variable} or change it in "
+                "Settings > Models."
+            )
+        return sentence.format(address=endpoint.address, variable=variable)
     if not endpoint.base_url and known:
-        return (
-            f"No address for {endpoint.label}: set {known.address_variable} or enter it in "
-            "Settings > Models."
-        )
+        return gettext(
+            "No address for {provider}: set {variable} or enter it in Settings > Models."
+        ).format(provider=endpoint.label, variable=known.address_variable)
     if known and known.needs_key and not endpoint.key and not endpoint.headers:
         home = host_of(known.address)
         if home in ("", host_of(endpoint.base_url)):
-            return (
-                f"No key for {known.label}: set {known.keys[-1]} or enter it in Settings > Models."
-            )
+            return no_key(known.label, known.keys[-1])
     return ""
 
 
@@ -132,25 +144,15 @@ def default_model() -> tuple[str, str]:
     provider, _, model = str(settings.PLANSIDE_MODEL).partition("/")
     if not provider or not model:
         written = settings.PLANSIDE_MODEL
-        raise Invalid(f"PLANSIDE_MODEL is “{written}”; write it as in ollama/qwen3:8b.")
+        raise Invalid(
+            gettext("PLANSIDE_MODEL is “{written}”; write it as in ollama/qwen3:8b.").format(
+                written=written
+            )
+        )
     return provider, model
 
 
 # What may happen to the providers an admin adds. Doors are for admins.
-
-LONGEST_NAME = 32
-LONGEST_ADDRESS = 2000
-LONGEST_KEY = 500  # characters
-MOST_HEADERS = 30
-MOST_PRICES = 500
-DEAREST = 100_000.0  # US dollars per million tokens
-FLAGS = {"stream_options"}
-NAME = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
-HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-# What the client itself sets, or what would change whom the request is for.
-RESERVED = {"host", "content-length", "content-type", "transfer-encoding", "connection"}
-
-Prices = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -176,25 +178,20 @@ def own_providers() -> list[Provider]:
 def provider_named(name: str) -> Provider:
     row = Provider.objects.filter(name=name).first()
     if row is None:
-        raise NotFound(f"No provider was added as {name[:64]!r}.")
+        raise NotFound(gettext("No provider was added as {name!r}.").format(name=name[:64]))
     return row
 
 
 def add_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
-    if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
-        raise Invalid(
-            f"A provider's name is 1 to {LONGEST_NAME} small letters and digits, with single - or "
-            "_ between them."
-        )
-    if name == "demo":
-        raise Invalid("demo is the scripted model that is built in; choose another name.")
-    row = Provider(name=name)
+    row = Provider(name=checked_name(name))
     apply(row, edit)
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError:
-        raise Conflict(f"There is a provider {name!r} already; change that one.") from None
+        raise Conflict(
+            gettext("There is a provider {name!r} already; change that one.").format(name=name)
+        ) from None
     forget_answers(name)
     log.debug("provider %s added by %s", name, by)
     return row
@@ -217,7 +214,7 @@ def set_key(name: str, key: str, by: str, address: str = "") -> Provider:
     `address` is for a provider that has none of its own: an Azure resource.
     """
     if not key.strip():
-        raise Invalid("Paste the key.")
+        raise Invalid(gettext("Paste the key."))
     return put_provider(name, ProviderEdit(key=key, base_url=address or None), by)
 
 
@@ -226,7 +223,7 @@ def put_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
     if Provider.objects.filter(name=name).exists():
         return change_provider(name, edit, by)
     if name not in BY_NAME:
-        raise NotFound(f"No provider was added as {name[:64]!r}.")
+        raise NotFound(gettext("No provider was added as {name!r}.").format(name=name[:64]))
     return add_provider(name, edit, by)
 
 
@@ -263,38 +260,22 @@ def apply(row: Provider, edit: ProviderEdit) -> None:
         keeps_secrets = (row.key and edit.key is None) or (row.headers and edit.headers is None)
         if keeps_secrets and row.base_url and origin(row.base_url) != origin(address):
             raise Invalid(
-                "The address leads to another server than the key was entered for: "
-                "enter key and headers again, or take them away."
+                gettext(
+                    "The address leads to another server than the key was entered for: enter key "
+                    "and headers again, or take them away."
+                )
             )
         row.base_url = address
     if edit.key is not None:
-        key = edit.key.strip()
-        if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
-            raise Invalid(f"A key is up to {LONGEST_KEY} plain characters without spaces.")
-        row.key = key
+        row.key = checked_key(edit.key)
     if edit.headers is not None:
-        if len(edit.headers) > MOST_HEADERS:
-            raise Invalid(f"Up to {MOST_HEADERS} headers can be sent.")
-        for name, value in edit.headers.items():
-            if not HEADER.fullmatch(name) or name.lower() in RESERVED:
-                raise Invalid(f"{name[:100]!r} cannot be the name of a header here.")
-            if not (value.isascii() and value.isprintable()):
-                raise Invalid(
-                    f"The value of {name} has to be printable ASCII characters on one line."
-                )
-        row.headers = dict(edit.headers)
+        row.headers = checked_headers(edit.headers)
     if edit.prices is not None:
         row.prices = checked_prices(edit.prices)
     if edit.api is not None:
-        if edit.api and edit.api not in PROTOCOLS:
-            known = " or ".join(PROTOCOLS)
-            raise Invalid(f"There is no protocol {edit.api[:64]!r}: it is {known}.")
-        row.api = edit.api
+        row.api = checked_api(edit.api)
     if edit.flags is not None:
-        if unknown := sorted(set(edit.flags) - FLAGS):
-            known = ", ".join(sorted(FLAGS))
-            raise Invalid(f"There is no flag {unknown[0][:64]!r}; known is {known}.")
-        row.flags = dict(edit.flags)
+        row.flags = checked_flags(edit.flags)
 
 
 def present_address(name: str) -> str:
@@ -305,44 +286,3 @@ def present_address(name: str) -> str:
 def origin(url: str) -> tuple[str, str]:
     parts = urlsplit(url)
     return parts.scheme, parts.netloc
-
-
-def checked_address(text: str) -> str:
-    """http or https, a host, and a path such as /v1; no password in it."""
-    url = text.strip()
-    wanted = "The base URL is a web address such as https://api.example.com/v1"
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise Invalid(f"{wanted}.") from None
-    if not is_address or len(url) > LONGEST_ADDRESS or not url.isprintable() or " " in url:
-        raise Invalid(f"{wanted}.")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise Invalid(f"{wanted}, without a password, ? or #; a secret goes into key or headers.")
-    path = parts.path.rstrip("/").removesuffix("/chat/completions")
-    path = path.removesuffix("/messages").removesuffix("/responses")
-    return f"{parts.scheme}://{parts.netloc}{path}"
-
-
-def checked_prices(prices: Prices) -> dict[str, dict[str, float]]:
-    """US dollars per million tokens, input and output, for each model named.
-
-    `cached_input` may be given besides.
-    """
-    if len(prices) > MOST_PRICES:
-        raise Invalid(f"Prices of up to {MOST_PRICES} models are kept.")
-    for model, price in prices.items():
-        if not 0 < len(model) <= 200 or not model.isprintable():
-            raise Invalid("A price is for a model: name it in up to 200 characters.")
-        if set(price) - {"cached_input"} != {"input", "output"}:
-            raise Invalid(
-                f"The price of {model[:100]} has two parts, input and output, and may have "
-                "cached_input besides."
-            )
-        if not all(math.isfinite(value) and 0 <= value <= DEAREST for value in price.values()):
-            raise Invalid(f"A price of {model[:100]} is not between 0 and {DEAREST:,.0f} dollars.")
-    return {
-        model: {part: float(value) for part, value in price.items()}
-        for model, price in prices.items()
-    }

@@ -13,6 +13,7 @@ from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet, Subquery
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.config.schema import REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
@@ -27,7 +28,7 @@ from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
 from agents.tools.base import BETWEEN, FILE_TOOLS, RUN_AGENT, SEARCH_TOOLS, SERVER_TOOLS
 
-ADMINS_ONLY = "{name}: only an admin's agent may run commands on the server."
+ADMINS_ONLY = gettext_lazy("{name}: only an admin's agent may run commands on the server.")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Permissions:
     def folder(self) -> Path:
         """Where the agent's file tools work. Raises Forbidden for another folder of the server."""
         if self.agent.file.workspace is not None and not self.reaches_server:
-            raise Forbidden(f"workspace: {SERVER_KEYS['workspace']}.")
+            raise Forbidden(
+                gettext("{key}: {why}.").format(key="workspace", why=SERVER_KEYS["workspace"])
+            )
         return files_folder(self.agent)
 
     @property
@@ -110,7 +113,7 @@ def access(agent_id: str, person_id: int) -> bool:
     """Whether the agent reaches the server itself: only an admin's does, in the admin's hands."""
     owner, is_admin = owner_and_admin.first(agent=agent_id, person=person_id) or (None, False)
     if owner != person_id and not (owner is None and is_admin):
-        raise NotFound(f"There is no agent {agent_id!r}.")
+        raise NotFound(gettext("There is no agent {agent_id!r}.").format(agent_id=agent_id))
     return bool(is_admin)
 
 
@@ -125,7 +128,11 @@ def check_lifted(names: Iterable[str], now: Permissions, person_id: int) -> list
         if SERVER_TOOLS & {name, *members} and not now.reaches_server:
             raise Forbidden(ADMINS_ONLY.format(name=name))
         if now.is_explicitly_off(name):
-            raise Invalid(f"allow: {name} is off in agent.json, which has to be changed first.")
+            raise Invalid(
+                gettext(
+                    "allow: {name} is off in agent.json, which has to be changed first."
+                ).format(name=name)
+            )
     return wanted
 
 
@@ -134,7 +141,9 @@ def check_known(names: Iterable[str], person_id: int) -> list[str]:
     wanted = list(dict.fromkeys(names))
     if unknown := [name for name in wanted if not exists(name, person_id)]:
         listed = ", ".join(f"“{name[:64]}”" for name in unknown[:10])
-        raise NotFound(f"allow: there is no tool or service {listed}.")
+        raise NotFound(
+            gettext("allow: there is no tool or service {listed}.").format(listed=listed)
+        )
     return wanted
 
 

@@ -141,7 +141,7 @@ def plain_errors(get_response: View) -> View:
         if not request.path.startswith("/api/"):
             return get_response(request)
         if declared_length(request) > most_bytes(request.path, MOST_BYTES):
-            return problem(413, TOO_LARGE if UPLOAD.fullmatch(request.path) else "")
+            return problem(413, str(TOO_LARGE) if UPLOAD.fullmatch(request.path) else "")
         response = get_response(request)
         kind = response.headers.get("Content-Type", "")
         if response.status_code < 400 or kind.startswith("application/json"):

@@ -15,6 +15,7 @@ from agents.errors import NotFound
 from agents.llm import catalog, lessons, providers
 from agents.llm.catalog import Listing
 from agents.llm.known_providers import KNOWN_PROVIDERS, Api
+from agents.llm.provider_checks import FLAGS
 from agents.llm.providers import ProviderEdit, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
@@ -28,7 +29,7 @@ router = Router(tags=["providers"])
 
 Dollars = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": 100_000})]
 NAMES_OF_MODELS: Json = {"type": "string", "pattern": "^[ -~]{1,200}$"}
-NAMES_OF_FLAGS: Json = {"type": "string", "enum": [*sorted(providers.FLAGS)]}
+NAMES_OF_FLAGS: Json = {"type": "string", "enum": [*sorted(FLAGS)]}
 WITH_OWN_ADDRESS: list[JsonValue] = [each.name for each in KNOWN_PROVIDERS if each.address]
 UNKNOWN_ONES_HAVE_AN_ADDRESS: Json = {
     "if": {"not": {"properties": {"name": {"enum": WITH_OWN_ADDRESS}}}},

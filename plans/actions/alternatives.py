@@ -7,6 +7,7 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext_lazy
 
 from agents import events
 from agents.actors import Actor
@@ -19,7 +20,9 @@ from plans.models import OPEN, Plan
 from plans.queries import active_plan, is_answered, lock_active_plan, record_event, redraw_card
 from plans.tracing import operation
 
-APPROVED = "“{}” came out of this and was approved: what led to it stays as it is."
+APPROVED = gettext_lazy(
+    "“{title}” came out of this and was approved: what led to it stays as it is."
+)
 
 
 @operation("show_alternative")
@@ -41,7 +44,7 @@ def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
     conversation, turn = locked(conversation, turn)
     alternatives.demand_free(conversation, turn)
     if turn.hidden:
-        raise Conflict(alternatives.NOT_SHOWN)
+        raise Conflict(str(alternatives.NOT_SHOWN))
     demand_no_approved(conversation, turn)
     seq = alternatives.leave(turn, by)
     follow(conversation, by, asking_of(turn))
@@ -54,7 +57,7 @@ def locked(conversation: Conversation, turn: Turn) -> tuple[Conversation, Turn]:
     now = by_key(Conversation, conversation.pk)
     same = by_key(Turn, turn.pk)
     if now is None or same is None:
-        raise Conflict(alternatives.NOT_SHOWN)
+        raise Conflict(str(alternatives.NOT_SHOWN))
     return now, same
 
 
@@ -62,7 +65,7 @@ def demand_no_approved(conversation: Conversation, turn: Turn) -> None:
     left = alternatives.messages_with(conversation.pk, alternatives.shown_from(turn))
     plan = Plan.objects.filter(card__in=left, approved_version__isnull=False).first()
     if plan is not None:
-        raise Conflict(APPROVED.format(plan.title))
+        raise Conflict(APPROVED.format(title=plan.title))
 
 
 def follow(conversation: Conversation, by: Actor, asking: Message | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.actors import PERSON
 from agents.errors import Conflict, Invalid
@@ -13,8 +14,6 @@ from plans.expected_version import NOT_STARTED, VersionConflict, demand_version
 from plans.models import Attempt, Plan, Run, State
 from plans.queries import checklist, demand_in_view, demand_open, lock_plan, record_event
 from plans.tracing import operation
-
-APPROVED = "v{} is approved already. The plan is"
 
 
 @operation("approve")
@@ -27,7 +26,7 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
     plan runs or after it has finished; where it rests, it says what would go on with it.
     """
     if run not in ("", "all", "next", "no"):
-        raise Invalid("run is all, next or no.")
+        raise Invalid(gettext("run is all, next or no."))
     plan = lock_plan(plan)
     if plan.state == State.DONE and plan.approved_version == version:
         return plan  # the same yes again, after the plan has finished
@@ -39,18 +38,30 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
         # One compare-and-set, so that two people cannot approve two different things.
         same = Plan.objects.filter(pk=plan.pk, version=version)
         if not same.update(**approval, approved_at=timezone.now()):
-            raise VersionConflict("The plan has just changed. Nothing was started.", plan.pk, None)
+            raise VersionConflict(
+                gettext("The plan has just changed. Nothing was started."), plan.pk, None
+            )
         plan.refresh_from_db(fields=[*approval, "approved_at"])
         record_event(plan, "plan.approved", by, version=version)
         if not checklist(plan).exists():  # a document: there is nothing to run
-            return finish_plan(plan, f"Approved as v{version}.", by)
+            return finish_plan(plan, gettext("Approved as v{version}.").format(version=version), by)
     elif plan.is_live or run == "no":
         return plan
     # A late double click must not start a run again that has failed or was stopped since.
     elif plan.run == Run.PAUSED:
-        raise Conflict(f"{APPROVED.format(version)} paused: resume it.", version)
+        raise Conflict(
+            gettext("v{version} is approved already. The plan is paused: resume it.").format(
+                version=version
+            ),
+            version,
+        )
     elif Attempt.objects.filter(subtask__plan=plan, version=version).exists():
-        raise Conflict(f"{APPROVED.format(version)} not running any more: run it.", version)
+        raise Conflict(
+            gettext(
+                "v{version} is approved already. The plan is not running any more: run it."
+            ).format(version=version),
+            version,
+        )
     if run != "no":
         start_run(plan, by, run, {})
     return plan

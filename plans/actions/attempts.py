@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.actors import Actor
 from agents.attachments import Files
@@ -88,7 +89,7 @@ def report_progress(turn: Turn, text: str, by: Actor) -> None:
     plan = plan_of(turn)
     attempt = attempt_of(turn)
     if attempt is None:
-        raise Conflict("There is no subtask to report on.")
+        raise Conflict(gettext("There is no subtask to report on."))
     Subtask.objects.filter(pk=attempt.subtask_id).update(progress=text)
     record_event(plan, "plan.updated", by, subtask=attempt.subtask.key, progress=text[:500])
 
@@ -113,7 +114,7 @@ def answer_question(plan: Plan, text: str, by: Actor, files: Files = ()) -> Plan
     plan = lock_plan(plan)
     asking = [t for t in run_turns_of(plan) if t.waiting_for == Turn.WaitingFor.QUESTION]
     if not asking:
-        raise Conflict("The plan has no open question.")
+        raise Conflict(gettext("The plan has no open question."))
     for turn in asking:
         for call in turn.tool_calls.filter(state=ToolCall.State.ASKED, tool="ask_user"):
             answer = f"The person answered: {text_with_files(text, files)}"
@@ -179,10 +180,12 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
             attempt.failure_class = Attempt.FailureClass.INTERRUPTED
         elif report is not None:  # by it the model gave up
             attempt.failure_class = Attempt.FailureClass.LOGIC
-            attempt.error = str(report.arguments.get("error") or "The agent gave up on it.")
+            attempt.error = str(
+                report.arguments.get("error") or gettext("The agent gave up on it.")
+            )
         else:
             attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
-            attempt.error = turn.error or "It ended without a result."
+            attempt.error = turn.error or gettext("It ended without a result.")
         attempt.save(update_fields=["failure_class", "error"])
         put_back(subtask)
     if subtask.state == State.DONE:
@@ -294,7 +297,7 @@ def interrupt_attempt(turn: Turn) -> None:
     if attempt is not None:
         Attempt.objects.filter(pk=attempt.pk, error="").update(
             failure_class=turn.error_class or Attempt.FailureClass.LOGIC,
-            error=turn.error or "Its end could not be recorded.",
+            error=turn.error or gettext("Its end could not be recorded."),
         )
         put_back(attempt.subtask)
     refresh_state(plan)
@@ -319,6 +322,6 @@ def settle_closing(turn: Turn) -> None:
         is_in_chat = bool(outcome)
         if not is_in_chat:  # then it is put together from the subtasks' own, as a markdown list
             done = checklist(plan).filter(state=State.DONE).values_list("name", "outcome")
-            items = (f"- {name}: {(text or 'done').strip()}" for name, text in done)
+            items = (f"- {name}: {(text or gettext('done')).strip()}" for name, text in done)
             outcome = "\n".join(item.replace("\n", "\n  ") for item in items)
         finish_plan(plan, outcome, SYSTEM, is_in_chat)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents import events, search
 from agents.actions import add_message, drop_queued, keep_unsent, open_turns
@@ -69,7 +70,10 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     demand_open(plan)
     left = list(checklist(plan).filter(state__in=OPEN).values_list("key", flat=True))
     if left:
-        raise Conflict(f"The plan is not done: {', '.join(left[:10])} still open.", plan.version)
+        raise Conflict(
+            gettext("The plan is not done: {left} still open.").format(left=", ".join(left[:10])),
+            plan.version,
+        )
     every = checklist(plan)
     if every.filter(state=State.DONE).exists() or not every.exists():
         plan.state = State.DONE
@@ -91,7 +95,7 @@ def delete_plan(plan: Plan, by: Actor) -> None:
     """Gone, with its versions, attempts and events' details; the conversation's text stays."""
     plan = lock_plan(plan)
     if plan.is_live:
-        raise Conflict("The plan is running: stop it first.", plan.version)
+        raise Conflict(gettext("The plan is running: stop it first."), plan.version)
     for turn in run_turns_of(plan):  # paused: what waits ends with it
         request_stop(turn, by)
     record_event(plan, "plan.deleted", by, title=plan.title)
@@ -154,7 +158,7 @@ def cancel_request(conversation: Conversation, by: Actor, asking: int | None = N
     if not pointer.asked:
         return False
     if asking is not None and asking != pointer.asked_message_id:
-        raise Conflict("Another plan is asked for now. Nothing was cancelled.")
+        raise Conflict(gettext("Another plan is asked for now. Nothing was cancelled."))
     asked = pointer.asked_message
     pointer.asked_goal, pointer.asked_message = "", None
     pointer.save()

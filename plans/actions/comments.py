@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actions import start_turn
 from agents.actors import Actor, name_of
@@ -16,7 +17,6 @@ from plans.actions.create import bind
 from plans.actions.versions import find_unstarted
 from plans.comments import (
     MOST_CHARACTERS,
-    count_words,
     kept_comments,
     sent_with,
     takes_comments,
@@ -27,8 +27,8 @@ from plans.queries import checklist, demand_no_child, demand_open, lock_plan, re
 from plans.schemas import CommentAnswer, plain
 from plans.tracing import operation
 
-NOT_SENT = "Nothing was sent."
-APPROVED = "v{} is approved: comments are for a plan that waits for its yes."
+NOT_SENT = gettext_lazy("Nothing was sent.")
+APPROVED = gettext_lazy("v{version} is approved: comments are for a plan that waits for its yes.")
 
 
 @operation("keep_comment")
@@ -40,10 +40,12 @@ def keep_comment(plan: Plan, key: str, text: str, by: Actor) -> Plan:
     subtask = find_unstarted(plan, key)
     text = plain(text)
     if not text:
-        raise Invalid("Write the comment first.")
+        raise Invalid(gettext("Write the comment first."))
     if len(text) > MOST_CHARACTERS:
         raise Invalid(
-            f"A comment has at most {MOST_CHARACTERS:,} characters; this one has {len(text):,}."
+            gettext("A comment has at most {most:,} characters; this one has {count:,}.").format(
+                most=MOST_CHARACTERS, count=len(text)
+            )
         )
     kept_on(subtask).delete()
     SubtaskComment.objects.create(subtask=subtask, text=text, author=name_of(by))
@@ -66,7 +68,7 @@ def demand_commentable(plan: Plan, by: Actor) -> None:
     demand_open(plan)
     demand_no_child(plan.conversation, by)
     if not takes_comments(plan):
-        raise Conflict(APPROVED.format(plan.version), plan.version)
+        raise Conflict(APPROVED.format(version=plan.version), plan.version)
 
 
 def kept_on(subtask: Subtask) -> QuerySet[SubtaskComment]:
@@ -83,7 +85,7 @@ def send_comments(plan: Plan, by: Actor, version: int | None = None, more: str =
     demand_version(plan, version, NOT_SENT)
     kept = kept_comments(plan)
     if not kept:
-        raise Conflict("There are no comments to send.", plan.version)
+        raise Conflict(gettext("There are no comments to send."), plan.version)
     subtasks = list(checklist(plan).filter(pk__in=kept))
     text = letter(subtasks, kept, more)
     message, turn = start_turn(plan.conversation, text, by, "plan", meta={"comments": len(kept)})
@@ -116,7 +118,8 @@ def bring_again(old: Message, message: Message, turn: Turn) -> None:
 def letter(subtasks: list[Subtask], kept: dict[int, str], more: str = "") -> str:
     """Each comment below the number and name of its subtask."""
     parts = [more.strip()] if more.strip() else []
-    parts.append(f"{count_words(len(subtasks)).capitalize()} on the plan:")
+    head = ngettext("{n} comment on the plan:", "{n} comments on the plan:", len(subtasks))
+    parts.append(head.format(n=len(subtasks)))
     parts += [f"> {each.position}. {each.name}\n{kept[each.pk]}" for each in subtasks]
     return "\n\n".join(parts)
 

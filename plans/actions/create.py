@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from agents import events
 from agents.actions import add_message
@@ -50,15 +51,15 @@ def request_plan(
     `beside` it.
     """
     if not goal.strip():
-        raise Invalid("Say what you want after /plan.")
+        raise Invalid(gettext("Say what you want after /plan."))
     pointer = lock_active_plan(conversation)
     if pointer.asked:
         earlier = pointer.asked_message
         stop_planning(conversation, earlier.turn_id if earlier else None, by, message.turn_id)
         first, *more = pointer.asked_goal.strip().splitlines()
         short = f"{first[:80]}…" if more or len(first) > 80 else first
-        notice = f"“{short}” is not planned any more: another plan was asked for."
-        add_message(conversation, Message.Kind.NOTICE, notice)
+        notice = gettext("“{goal}” is not planned any more: another plan was asked for.")
+        add_message(conversation, Message.Kind.NOTICE, notice.format(goal=short))
     if not beside and pointer.plan is not None:
         set_aside(pointer.plan, by)
     pointer.asked_goal, pointer.asked_message = goal, message
@@ -129,23 +130,27 @@ def demand_substance(draft: PlanDraft) -> None:
     """A text, a list of things to do, or both."""
     count = len(draft.subtasks)
     if count == 0 and not draft.content:
-        raise Invalid(NOTHING)
+        raise Invalid(str(NOTHING))
     if count > MOST_SUBTASKS:
-        raise Invalid(f"A plan has at most {MOST_SUBTASKS} subtasks; this one has {count:,}.")
+        raise Invalid(
+            gettext("A plan has at most {most} subtasks; this one has {count:,}.").format(
+                most=MOST_SUBTASKS, count=count
+            )
+        )
 
 
 def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:
     """What the turn was asked to plan; refused when that is not asked for any more."""
     # Read again under the lock: a person may have cancelled between the call and its effect.
     if turn is not None and Turn.objects.filter(pk=turn.pk, stop_requested=True).exists():
-        raise Conflict("The planning was cancelled: no plan was made.")
+        raise Conflict(gettext("The planning was cancelled: no plan was made."))
     asking = turn.checkpoint.get("asked") if turn is not None else None
     if turn is None or asking is None or turn.checkpoint.get("made"):
         return None
     if pointer.asked and asking == pointer.asked_message_id:
         return pointer.asked_message
     if turn.checkpoint.get("gated"):
-        raise Conflict("This plan is not asked for any more: no plan was made.")
+        raise Conflict(gettext("This plan is not asked for any more: no plan was made."))
     return None  # another turn has answered it: this one is like any other
 
 
@@ -155,8 +160,10 @@ def throw_away(plan: Plan, turn: Turn) -> None:
     """An agent gives up the plan, to make another one or none. The last that it may make stays."""
     if turn.messages.filter(kind=Message.Kind.PLAN).count() >= MOST_PLANS:
         raise Conflict(
-            f"This reply has made {MOST_PLANS} plans already, so the last one stays. Change it "
-            "with revise_current_plan, or end your reply: the person decides."
+            gettext(
+                "This reply has made {most} plans already, so the last one stays. Change it "
+                "with revise_current_plan, or end your reply: the person decides."
+            ).format(most=MOST_PLANS)
         )
     cancel_plan(plan, AGENT)
     if turn.checkpoint.get("gated"):  # it was never approved: made anew, it is replaced
@@ -219,7 +226,7 @@ def activate_plan(plan: Plan, by: Actor) -> Plan:
         return plan
     demand_in_view(plan)
     if pointer.plan is not None and pointer.plan.is_live:
-        raise Conflict("A plan is running in this conversation: stop or pause it first.")
+        raise Conflict(gettext("A plan is running in this conversation: stop or pause it first."))
     before, pointer.plan = pointer.plan, plan
     pointer.save()
     redraw_card(before, record_event(plan, "plan.activated", by))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from django.utils.translation import gettext
 from pydantic import JsonValue
 
 from agents.actors import Actor
@@ -39,11 +40,11 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
         if metadata != plan.metadata:
             plan.metadata = metadata
             plan.save(update_fields=["metadata"])
-            what = "Metadata changed"
+            what = gettext("Metadata changed")
             record_event(plan, "plan.updated", by, version=plan.version, explanation=what)
         if edit.subtasks is not None:
             order_subtasks(plan, rewritten(plan, edit.subtasks))
-        change.explanation = "Edited by hand"
+        change.explanation = gettext("Edited by hand")
     return plan
 
 
@@ -59,7 +60,7 @@ def rewritten(plan: Plan, edits: list[SubtaskEdit]) -> list[Subtask]:
             rewrite(subtask, edit.model_dump(include=edit.model_fields_set))
             order.append(subtask)
     if len({subtask.key for subtask in order}) != len(order):
-        raise Invalid("The same subtask stands in the list twice.")
+        raise Invalid(gettext("The same subtask stands in the list twice."))
     return order
 
 
@@ -78,7 +79,7 @@ def add_subtask(
         place = len(order) if after is None else place_behind(order, find(plan, after).position)
         order.insert(place, *new_subtasks(plan, [fields]))
         order_subtasks(plan, order)
-        change.explanation = f"Added “{fields.name}”"
+        change.explanation = gettext("Added “{name}”").format(name=fields.name)
     return plan
 
 
@@ -96,9 +97,11 @@ def update_subtask(
         before = subtask.name
         edit = SubtaskEdit.model_validate({"name": before, **changes})
         rewrite(subtask, edit.model_dump(exclude_unset=True))
-        change.explanation = f"Changed “{subtask.name}”"
+        change.explanation = gettext("Changed “{name}”").format(name=subtask.name)
         if subtask.name != before:
-            change.explanation = f"Renamed “{before}” to “{subtask.name}”"
+            change.explanation = gettext("Renamed “{before}” to “{name}”").format(
+                before=before, name=subtask.name
+            )
     return change.plan
 
 
@@ -115,7 +118,7 @@ def move_subtask(
         place = place_behind(others, to_position if goes_down else to_position - 1)
         others.insert(place, subtask)
         order_subtasks(plan, others)
-        change.explanation = f"Moved “{subtask.name}”"
+        change.explanation = gettext("Moved “{name}”").format(name=subtask.name)
     return plan
 
 
@@ -125,7 +128,7 @@ def remove_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) 
         plan = change.plan
         subtask = find_unstarted(plan, key)
         order_subtasks(plan, [each for each in unstarted(plan) if each.key != key])
-        change.explanation = f"Removed “{subtask.name}”"
+        change.explanation = gettext("Removed “{name}”").format(name=subtask.name)
     return plan
 
 
@@ -136,7 +139,9 @@ def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None)
         plan = change.plan
         gone = plan.subtasks.filter(key=key, position=None).first()
         if gone is None:
-            raise Invalid(f"There is no removed subtask {key[:20]} in this plan.")
+            raise Invalid(
+                gettext("There is no removed subtask {key} in this plan.").format(key=key[:20])
+            )
         text = {field: getattr(gone, field) for field in SUBTASK_TEXT}
         order = unstarted(plan)
         place = place_behind(order, position_before(plan, key))
@@ -144,7 +149,7 @@ def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None)
         order.insert(place, back)
         order_subtasks(plan, order)
         move_kept(gone, back)
-        change.explanation = f"Put back “{gone.name}”"
+        change.explanation = gettext("Put back “{name}”").format(name=gone.name)
     return plan
 
 
@@ -169,7 +174,7 @@ def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None
         plan = change.plan
         row = plan.versions.filter(version=version).first()
         if row is None:
-            raise NotFound(f"The plan has no version {version}.")
+            raise NotFound(gettext("The plan has no version {version}.").format(version=version))
         for field in PLAN_TEXT:
             setattr(plan, field, row.snapshot[field])
         plan.save(update_fields=PLAN_TEXT)
@@ -178,7 +183,7 @@ def restore_version(plan: Plan, version: int, by: Actor, seen: int | None = None
         for subtask, key in order:
             if subtask.key != key and (gone := plan.subtasks.filter(key=key).first()):
                 move_kept(gone, subtask)
-        change.explanation = f"Went back to v{version}"
+        change.explanation = gettext("Went back to v{version}").format(version=version)
     return plan
 
 

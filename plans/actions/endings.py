@@ -6,6 +6,8 @@ name it for as long as it tells how the plan stands, so that it is drawn anew wi
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from agents.actions import add_message
 from agents.actors import PERSON
 from agents.models import Event, Message
@@ -36,11 +38,22 @@ def tell_end(plan: Plan, ended: str) -> None:
 
 def words_of(meta: dict[str, object], by: str, error: str) -> str:
     """For readers that draw no card."""
-    at = f" at subtask {meta['number']} of {meta['total']}" if "number" in meta else ""
     if meta["ended"] == STOPPED:
-        return f"Stopped{f' by {by}' if by else ''}{at}."
-    name = f", {meta['name']}" if meta.get("name") else ""
-    return f"Failed{at}{name}{f': {error}' if error else '.'}"
+        return stop_words("number" in meta, by).format(**meta | {"by": by})
+    if "number" not in meta:
+        return f"{gettext('Failed')}: {error}" if error else gettext("Failed.")
+    sentence = gettext("Failed at subtask {number} of {total}, {name}.")
+    if error:
+        sentence = gettext("Failed at subtask {number} of {total}, {name}: {error}")
+    return sentence.format(**meta | {"error": error})
+
+
+def stop_words(at_subtask: bool, by: str) -> str:
+    if at_subtask and by:
+        return gettext("Stopped by {by} at subtask {number} of {total}.")
+    if at_subtask:
+        return gettext("Stopped at subtask {number} of {total}.")
+    return gettext("Stopped by {by}.") if by else gettext("Stopped.")
 
 
 def stopped_by(plan: Plan) -> str:

@@ -6,6 +6,7 @@ What a patch does not mention keeps its place; what is done stays word for word.
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from agents.actions import open_turns, start_turn
 from agents.actors import Actor
@@ -66,8 +67,10 @@ def revised(plan: Plan, changes: list[SubtaskRevision]) -> list[Subtask]:
             continue
         subtask = known[change.key]
         if subtask.is_settled:
-            sentence = f"{subtask.key} is {subtask.state} and cannot change any more."
-            raise Conflict(sentence, plan.version)
+            sentence = gettext("{key} is done and cannot change any more.")
+            if subtask.state == State.ABANDONED:
+                sentence = gettext("{key} is abandoned and cannot change any more.")
+            raise Conflict(sentence.format(key=subtask.key), plan.version)
         changed = rewrite(subtask, change.model_dump(include=change.model_fields_set))
         if subtask.state == State.IN_PROGRESS and (changed or change.remove):
             give_up_attempt(subtask)
@@ -100,7 +103,7 @@ def give_up_attempt(subtask: Subtask) -> None:
 
 def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
     if not change.name:
-        raise Invalid("Give each new subtask a name.")
+        raise Invalid(gettext("Give each new subtask a name."))
     text = change.model_dump(include=set(SUBTASK_TEXT), exclude_none=True)
     return SubtaskDraft.model_validate(text)
 
@@ -122,13 +125,14 @@ def replan_rest(
     open_ones = checklist(plan).filter(state__in=OPEN)
     start = find(plan, from_key) if from_key else open_ones.first()
     if start is None or start.is_settled:
-        raise Conflict("What is done stays as it is: there is nothing left to replan.")
+        raise Conflict(gettext("What is done stays as it is: there is nothing left to replan."))
     # Two at once would each put their subtasks where the other's are.
     if any(turn.checkpoint.get("replan") for turn in open_turns(plan.conversation, Lane.CHAT)):
-        raise Conflict("It is being replanned already.", plan.version)
+        raise Conflict(gettext("It is being replanned already."), plan.version)
     if plan.is_live:
         plan = stop_plan(plan, by)
-    text = f"Replan the rest, from subtask {start.position} on. {hint}".strip()
+    asked = gettext("Replan the rest, from subtask {number} on.").format(number=start.position)
+    text = f"{asked} {hint}".strip()
     meta: dict[str, object] = {"command": "replan", "from": start.key}
     _, turn = start_turn(plan.conversation, text, by, "plan", meta=meta)
     turn.checkpoint = {"gated": True, "replan": start.key, "replans": plan.pk}
@@ -157,7 +161,7 @@ def replace_rest(plan: Plan, from_key: str, revision: Revision, by: Actor) -> Pl
         before = [each for each in unstarted(plan) if each.key not in keys]
         order = [*before, *replacements(plan, rest, revision)]
         order_subtasks(plan, order, reason="superseded")
-        change.explanation = revision.explanation or "Replanned"
+        change.explanation = revision.explanation or gettext("Replanned")
     return plan
 
 
@@ -170,7 +174,7 @@ def replacements(plan: Plan, rest: list[Subtask], revision: Revision) -> list[Su
     named = [by_key[each.key] if each.key in by_key else next(fresh) for each in changes]
     order = list({subtask.key: subtask for subtask in named}.values())
     if not order:
-        raise Invalid("Give the subtasks that take the place of the open ones.")
+        raise Invalid(gettext("Give the subtasks that take the place of the open ones."))
     for change in changes:
         if change.key in by_key:
             rewrite(by_key[change.key], change.model_dump(include=change.model_fields_set))

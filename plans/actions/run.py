@@ -7,6 +7,7 @@ from typing import cast
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.actions import queue_turn, retry_now
 from agents.actors import PERSON, Actor, kind_of, name_of
@@ -40,7 +41,12 @@ from plans.queries import (
 )
 from plans.tracing import operation
 
-NOT_YET = "Nothing runs without your yes: start v{version} first."
+NOT_YET = gettext_lazy("Nothing runs without your yes: start v{version} first.")
+NOT_WAITING = {
+    State.IN_PROGRESS: gettext_lazy("{key} is in progress, not waiting to be done."),
+    State.DONE: gettext_lazy("{key} is done, not waiting to be done."),
+    State.ABANDONED: gettext_lazy("{key} is abandoned, not waiting to be done."),
+}
 Options = dict[str, object]
 
 
@@ -59,7 +65,7 @@ def run_plan(
     and `allow`, tools granted for it.
     """
     if mode not in ("", "all", "next"):
-        raise Invalid("The mode is next or all.")
+        raise Invalid(gettext("The mode is next or all."))
     plan = lock_plan(plan)
     demand_open(plan)
     demand_version(plan, version, NOT_STARTED)
@@ -88,8 +94,10 @@ def demand_room(plan: Plan) -> None:
     halted = plan.run == Run.PAUSED and plan.pause_reason == Plan.PauseReason.BUDGET
     if halted and (what := why_over(plan)):
         raise Conflict(
-            f"The budget is used up: {what}. {NOT_STARTED} Raise the limit in the drawer, "
-            f"or with POST /api/plans/{plan.pk}/budget."
+            gettext(
+                "The budget is used up: {budget}. Nothing was started. Raise the limit in the "
+                "drawer, or with POST /api/plans/{plan}/budget."
+            ).format(budget=what, plan=plan.pk)
         )
 
 
@@ -133,7 +141,7 @@ def demand_startable(plan: Plan) -> None:
     """Refuse to queue a turn that nothing would ever claim, or whose plan nobody sees."""
     demand_active(plan, NOT_STARTED)
     if plan.conversation.parent_call_id and not parent_waits(plan.conversation):
-        raise Conflict("The subtask this plan worked for does not wait for it any more.")
+        raise Conflict(gettext("The subtask this plan worked for does not wait for it any more."))
     demand_free_lane(plan)
 
 
@@ -144,8 +152,12 @@ def demand_free_lane(plan: Plan) -> None:
     )
     for turn in waiting.exclude(checkpoint__plan=plan.pk):
         other = Plan.objects.filter(pk=turn.checkpoint.get("plan", 0)).first()
-        title = other.title if other else "Another plan"
-        raise Conflict(f"“{title}” is paused in the midst of a subtask: stop it first.")
+        title = other.title if other else gettext("Another plan")
+        raise Conflict(
+            gettext("“{title}” is paused in the midst of a subtask: stop it first.").format(
+                title=title
+            )
+        )
 
 
 def queue_next(plan: Plan, wait: float = 0, after: Turn | None = None) -> None:
@@ -177,7 +189,7 @@ def pause_plan(plan: Plan, by: Actor) -> Plan:
     if plan.run == Run.PAUSED and not turns:
         return plan
     if not turns or plan.run in (Run.IDLE, Run.STOPPING):
-        raise Conflict("The plan is not running.")
+        raise Conflict(gettext("The plan is not running."))
     wishes = [begin_pause(turn) for turn in turns]
     if any(wishes):
         plan.paused_by = person_of(by)
@@ -225,11 +237,11 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
     if plan.run in (Run.QUEUED, Run.RUNNING):
         return plan
     if plan.run not in (Run.PAUSED, Run.PAUSING):
-        raise Conflict("The plan is not paused.")
+        raise Conflict(gettext("The plan is not paused."))
     turns = run_turns_of(plan)
     pausing = any(turn.pause_requested for turn in turns)
     if turns and not pausing and all(turn.waiting_for in Turn.FOR_A_PERSON for turn in turns):
-        raise Conflict("The plan waits for your answer, not for a resume.")
+        raise Conflict(gettext("The plan waits for your answer, not for a resume."))
     demand_room(plan)
     start_run(plan, by)
     return plan
@@ -281,7 +293,8 @@ def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -
     subtask = find_todo(plan, key)
     next_ones = ready(plan)
     if subtask not in next_ones:
-        raise Conflict(f"{key} comes later: the next one is {next_ones[0].key}.")
+        sentence = gettext("{key} comes later: the next one is {next}.")
+        raise Conflict(sentence.format(key=key, next=next_ones[0].key))
     if plan.run not in (Run.QUEUED, Run.RUNNING):
         start_run(plan, by, options={})
     else:
@@ -336,7 +349,7 @@ def end_or_rest(plan: Plan, seq: int) -> None:
 def find_todo(plan: Plan, key: str) -> Subtask:
     subtask = find(plan, key)
     if subtask.state != State.TODO:
-        raise Conflict(f"{key} is {subtask.get_state_display().lower()}, not waiting to be done.")
+        raise Conflict(NOT_WAITING[State(subtask.state)].format(key=key))
     return subtask
 
 
@@ -353,7 +366,9 @@ def raise_budget(
         is_number = isinstance(limit, int | float) and not isinstance(limit, bool)
         is_positive = is_number and cast(float, limit) > 0
         if name not in NAMES or not (limit is None or is_positive):
-            raise Invalid(f"A budget is a positive number of {', '.join(NAMES)}.")
+            raise Invalid(
+                gettext("A budget is a positive number of {names}.").format(names=", ".join(NAMES))
+            )
     budget = {**plan.budget, **limits}
     plan.budget = {name: limit for name, limit in budget.items() if limit is not None}
     plan.save(update_fields=["budget"])

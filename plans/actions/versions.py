@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from agents.actors import Actor
 from agents.config.store import read_agent
@@ -69,7 +70,7 @@ def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[
         yield change
         after = snapshot_text(plan)
         if not after["content"] and not after["subtasks"]:
-            raise Invalid(NOTHING)
+            raise Invalid(str(NOTHING))
         if after != before:
             save_next_version(plan, by, change.explanation)
         stop_given_up(plan, by)
@@ -127,14 +128,14 @@ def find(plan: Plan, key: str) -> Subtask:
     """A subtask of the checklist. Raises NotFound where there is none of that key."""
     subtask = checklist(plan).filter(key=key).first()
     if subtask is None:
-        raise NotFound(f"There is no subtask {key[:20]} in this plan.")
+        raise NotFound(gettext("There is no subtask {key} in this plan.").format(key=key[:20]))
     return subtask
 
 
 def find_unstarted(plan: Plan, key: str) -> Subtask:
     subtask = find(plan, key)
     if subtask.state != State.TODO:
-        raise Conflict("Only subtasks that have not started can change.", plan.version)
+        raise Conflict(gettext("Only subtasks that have not started can change."), plan.version)
     return subtask
 
 
@@ -157,7 +158,7 @@ def rewrite(subtask: Subtask, changes: dict[str, object]) -> bool:
         if (value := changes.get(field)) is not None:
             setattr(subtask, field, value)
     if not subtask.name:
-        raise Invalid("Give the subtask a name.")
+        raise Invalid(gettext("Give the subtask a name."))
     changed = before != [getattr(subtask, field) for field in SUBTASK_TEXT]
     if changed and subtask.pk:
         subtask.save(update_fields=SUBTASK_TEXT)
@@ -180,10 +181,12 @@ def order_subtasks(plan: Plan, order: Sequence[Subtask], reason: str = "removed"
             after.append(following)
     after.extend(todo)
     if not after and before:  # a plan may be made without subtasks; one that has some keeps one
-        raise Invalid("A plan needs at least one subtask.")
+        raise Invalid(gettext("A plan needs at least one subtask."))
     if len(after) > MOST_SUBTASKS:
         raise Invalid(
-            f"A plan has at most {MOST_SUBTASKS} subtasks; this one would have {len(after):,}."
+            gettext("A plan has at most {most} subtasks; this one would have {count:,}.").format(
+                most=MOST_SUBTASKS, count=len(after)
+            )
         )
     kept = {subtask.pk for subtask in after if subtask.pk}
     for subtask in before:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused
@@ -15,8 +16,7 @@ from agents.models import ToolSource
 from agents.telemetry.redaction import redact
 from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
 from agents.tools.integrations import mcp
-from agents.tools.integrations.openapi.addresses import check_address
-from agents.tools.integrations.openapi.documents import read_operations
+from agents.tools.integrations.openapi.documents import check_address, read_operations
 from agents.tools.integrations.tools import (
     all_secrets_of,
     allowed_tools,
@@ -49,7 +49,9 @@ def list_sources() -> list[ToolSource]:
 def source_named(name: str) -> ToolSource:
     source = ToolSource.objects.filter(name=name).first()
     if source is None:
-        raise NotFound(f"No service is registered as {name[:LONGEST_NAME]!r}.")
+        raise NotFound(
+            gettext("No service is registered as {name!r}.").format(name=name[:LONGEST_NAME])
+        )
     return source
 
 
@@ -87,7 +89,11 @@ def add_source(
         with transaction.atomic():
             source.save()
     except IntegrityError:
-        raise Conflict(f"A service is already registered as {name!r}; remove it first.") from None
+        raise Conflict(
+            gettext("A service is already registered as {name!r}; remove it first.").format(
+                name=name
+            )
+        ) from None
     log.debug("service %s (%s) added by %s", name, kind, by)
     return source
 
@@ -100,44 +106,64 @@ def check(source: ToolSource) -> None:
     name, url, command = source.name, source.url, source.command
     if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise Invalid(
-            f"A service's name is 1 to {LONGEST_NAME} small letters and digits, with single - or _ "
-            "between them."
+            gettext(
+                "A service's name is 1 to {most} small letters and digits, with single - "
+                "or _ between them."
+            ).format(most=LONGEST_NAME)
         )
     if name.replace("-", "_") in BUILT_IN:
-        raise Conflict(f"{name} is the name of a tool that is built in; choose another.")
+        raise Conflict(
+            gettext("{name} is the name of a tool that is built in; choose another.").format(
+                name=name
+            )
+        )
     if source.kind not in ToolSource.Kind.values:
-        raise Invalid("A service is of kind openapi or mcp.")
+        raise Invalid(gettext("A service is of kind openapi or mcp."))
     is_openapi = source.kind == ToolSource.Kind.OPENAPI
     if bool(url) == bool(command) or (command and is_openapi):
-        raise Invalid("Name a URL, or for an MCP server a command instead.")
+        raise Invalid(gettext("Name a URL, or for an MCP server a command instead."))
     if url:
         check_address(url)
     if len(url) > 2000 or not url.isprintable() or "\0" in command:
-        raise Invalid("The URL or command contains what cannot be in one.")
+        raise Invalid(gettext("The URL or command contains what cannot be in one."))
     for key, value in source.headers.items():
         if not (VARIABLE if command else HEADER).fullmatch(key):
-            what = "an environment variable" if command else "a header"
-            raise Invalid(f"{key[:100]!r} cannot be the name of {what}.")
+            sentence = gettext("{key!r} cannot be the name of a header.")
+            if command:
+                sentence = gettext("{key!r} cannot be the name of an environment variable.")
+            raise Invalid(sentence.format(key=key[:100]))
         if "\0" in value or (not command and not (value.isascii() and value.isprintable())):
-            raise Invalid(f"The value of {key} has to be printable ASCII characters on one line.")
+            raise Invalid(
+                gettext(
+                    "The value of {key} has to be printable ASCII characters on one line."
+                ).format(key=key)
+            )
     if source.spec is not None and not (is_openapi and isinstance(source.spec, dict)):
         if not is_openapi or not isinstance(source.spec, str):
-            raise Invalid("A spec is the URL of an OpenAPI document, or the document itself.")
+            raise Invalid(
+                gettext("A spec is the URL of an OpenAPI document, or the document itself.")
+            )
         check_address(source.spec)
     if not 1 <= source.timeout_s <= LONGEST_WAIT:
-        raise Invalid(f"A call may take between 1 and {LONGEST_WAIT} seconds.")
+        raise Invalid(
+            gettext("A call may take between 1 and {most} seconds.").format(most=LONGEST_WAIT)
+        )
     check_client(source)
 
 
 def check_client(source: ToolSource) -> None:
     id, secret = source.client_id, source.client_secret
     if (id or secret) and not (source.kind == ToolSource.Kind.MCP and source.url):
-        raise Invalid("A client ID is for MCP servers at an address.")
+        raise Invalid(gettext("A client ID is for MCP servers at an address."))
     if secret and not id:
-        raise Invalid("A client secret goes with a client ID.")
+        raise Invalid(gettext("A client secret goes with a client ID."))
     for text in (id, secret):
         if len(text) > LONGEST_CLIENT or not (text.isascii() and text.isprintable()):
-            raise Invalid(f"Client ID and secret are up to {LONGEST_CLIENT} printable characters.")
+            raise Invalid(
+                gettext("Client ID and secret are up to {most} printable characters.").format(
+                    most=LONGEST_CLIENT
+                )
+            )
 
 
 def trust_hints(name: str, trusted: bool, by: str) -> ToolSource:
@@ -202,8 +228,16 @@ def note_on(source: ToolSource) -> str:
     whole = len(source.tools) + len(source.skipped)
     if offered == whole:
         return ""
-    reasons = ["not usable"] if source.skipped else []
-    if offered < len(source.tools):
-        reasons.append("not allowed here")
-    others = " or ".join(reasons)
-    return f"{offered:,} of {whole:,} operations are offered; the others are {others}."
+    sentence = gettext(
+        "{offered:,} of {whole:,} operations are offered; the others are not allowed here."
+    )
+    if source.skipped:
+        sentence = gettext(
+            "{offered:,} of {whole:,} operations are offered; the others are not usable."
+        )
+    if source.skipped and offered < len(source.tools):
+        sentence = gettext(
+            "{offered:,} of {whole:,} operations are offered; the others are not usable or not "
+            "allowed here."
+        )
+    return sentence.format(offered=offered, whole=whole)

@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Conflict, Invalid
@@ -96,7 +97,11 @@ def changed(before: ToolSource, edit: SourceEdit) -> ToolSource:
     if after.client_id != before.client_id and edit.client_secret is None:
         after.client_secret = ""
     if len(after.allowed or ()) > MOST_PATTERNS:
-        raise Invalid(f"Up to {MOST_PATTERNS:,} operations can be named.")
+        raise Invalid(
+            gettext("Up to {most_patterns:,} operations can be named.").format(
+                most_patterns=MOST_PATTERNS
+            )
+        )
     check_fits(after, edit)
     check(after)
     check_secrets_stay(before, after, edit)
@@ -111,30 +116,36 @@ def check_fits(after: ToolSource, edit: SourceEdit) -> None:
     """Raises Conflict for what a service of another kind could have."""
     is_mcp = after.kind == ToolSource.Kind.MCP
     if after.command and not is_mcp:
-        raise Conflict(f"{after.name} is an OpenAPI service, which has an address.")
+        raise Conflict(
+            gettext("{name} is an OpenAPI service, which has an address.").format(name=after.name)
+        )
     if edit.spec is not None and is_mcp:
-        raise Conflict(f"{after.name} is an MCP server, which has no document.")
+        raise Conflict(
+            gettext("{name} is an MCP server, which has no document.").format(name=after.name)
+        )
     if (after.client_id or after.client_secret) and not (is_mcp and after.url):
-        raise Conflict("A client ID is for MCP servers at an address.")
+        raise Conflict(gettext("A client ID is for MCP servers at an address."))
     if after.client_secret and not after.client_id:
-        raise Conflict("A client secret goes with a client ID.")
+        raise Conflict(gettext("A client secret goes with a client ID."))
 
 
 def check_secrets_stay(before: ToolSource, after: ToolSource, edit: SourceEdit) -> None:
     """What was entered for one server goes to no other. Raises Conflict, and names no value."""
     if place_of(before) == place_of(after):
         return
-    headers = "environment variables" if before.command else "headers"
+    headers = gettext("environment variables") if before.command else gettext("headers")
     secrets = (
         (headers, before.headers, edit.headers),
-        ("fixed arguments", before.inject, edit.inject),
-        ("the client secret", after.client_secret, edit.client_secret),
+        (gettext("fixed arguments"), before.inject, edit.inject),
+        (gettext("the client secret"), after.client_secret, edit.client_secret),
     )
     kept = [words for words, secret, entered in secrets if secret and entered is None]
     if kept:
         raise Conflict(
-            "This is another server than the secrets were entered for: enter "
-            f"{' and '.join(kept)} again, or take them away."
+            gettext(
+                "This is another server than the secrets were entered for: enter {kept} again, or "
+                "take them away."
+            ).format(kept=", ".join(kept))
         )
 
 
@@ -159,7 +170,11 @@ def check_tools(source: ToolSource, tools: list[dict[str, object]]) -> None:
     names = [str(tool["name"]) for tool in tools]
     for pattern in source.allowed or ():
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise Conflict(f"No operation of {source.name} is called {pattern[:100]!r}.")
+            raise Conflict(
+                gettext("No operation of {name} is called {pattern!r}.").format(
+                    name=source.name, pattern=pattern[:100]
+                )
+            )
 
 
 @transaction.atomic
@@ -171,7 +186,9 @@ def keep(
     now = rows.first()
     same = ("url", "command", "headers", "inject", "client_id", "client_secret")
     if now is None or any(getattr(now, each) != getattr(before, each) for each in same):
-        raise Conflict(f"{before.name} was changed meanwhile: look at it again.")
+        raise Conflict(
+            gettext("{name} was changed meanwhile: look at it again.").format(name=before.name)
+        )
     if forgets_login:
         OAuthLogin.objects.filter(source=now).delete()
     if not answer:  # it may have said meanwhile that it offers something else

@@ -8,6 +8,7 @@ from contextvars import Context
 from datetime import timedelta
 
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.db import in_db
 from agents.errors import Invalid, Refused
@@ -29,7 +30,7 @@ PATIENCE = 30.0  # seconds that the browser waits until its answer was used
 LOOK = 0.2
 LIFETIME = timedelta(minutes=10)
 LONGEST_ANSWER = 8_000  # characters of a code
-GONE = "This sign-in is not under way any more: press Connect again."
+GONE = gettext_lazy("This sign-in is not under way any more: press Connect again.")
 
 # Those that wait for a browser, by the name of the service.
 _under_way: dict[str, asyncio.Task[None]] = {}
@@ -55,7 +56,7 @@ async def connect(name: str, redirect_uri: str, person: int, by: str) -> str:
         return begun.result()
     if not task.done():
         task.cancel()
-        raise Invalid(f"{name} did not say in time where to sign in.")
+        raise Invalid(gettext("{name} did not say in time where to sign in.").format(name=name))
     await in_db(source.refresh_from_db)
     if source.error:
         raise Invalid(source.error)
@@ -66,7 +67,7 @@ def new_login(name: str, redirect_uri: str, person: int) -> ToolSource:
     """The row that the sign-in works with. What we are registered as is kept for this address."""
     source = source_named(name)
     if source.kind != ToolSource.Kind.MCP or not source.url:
-        raise Invalid("Only an MCP server at an address can be signed in to.")
+        raise Invalid(gettext("Only an MCP server at an address can be signed in to."))
     login, _ = OAuthLogin.objects.get_or_create(source=source)
     if source.client_id:
         login.client = own_client(source, redirect_uri, login)
@@ -123,7 +124,7 @@ async def bring_answer(state: str, answer: dict[str, str], person: int) -> ToolS
     too_long = sum(map(len, answer.values())) > LONGEST_ANSWER
     source = None if too_long or not state else await in_db(taken, state, answer, person)
     if source is None:
-        raise Invalid(GONE)
+        raise Invalid(str(GONE))
     end = asyncio.get_running_loop().time() + PATIENCE
     while asyncio.get_running_loop().time() < end:
         login = await in_db(OAuthLogin.objects.filter(source=source).first)
@@ -131,7 +132,11 @@ async def bring_answer(state: str, answer: dict[str, str], person: int) -> ToolS
             await in_db(source.refresh_from_db)
             return source
         await asyncio.sleep(LOOK)
-    raise Invalid(f"{source.name} did not confirm the sign-in in time: press Connect again.")
+    raise Invalid(
+        gettext("{name} did not confirm the sign-in in time: press Connect again.").format(
+            name=source.name
+        )
+    )
 
 
 def taken(state: str, answer: dict[str, str], person: int) -> ToolSource | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from agents.db import in_db
 from agents.errors import Invalid
@@ -212,7 +213,11 @@ def check_inject(source: ToolSource, tools: Offer) -> None:
         fixed = FixedArguments.of(tool, source.inject)
         unknown -= {*fixed.own, *fixed.inner}
     if unknown:
-        raise Invalid(f"No operation of {source.name} takes {', '.join(sorted(unknown))}.")
+        raise Invalid(
+            gettext("No operation of {name} takes {unknown}.").format(
+                name=source.name, unknown=", ".join(sorted(unknown))
+            )
+        )
 
 
 def store(source: ToolSource, changes: Mapping[str, object]) -> ToolSource:

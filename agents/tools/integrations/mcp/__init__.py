@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from types import ModuleType
 
+from django.utils.translation import gettext, gettext_noop
+
 from agents.errors import Invalid
 from agents.tools.base import Arguments, ToolFailed, ToolResult
 
-NOT_INSTALLED = "MCP servers need the package mcp: install requirements/services.txt."
+NOT_INSTALLED = gettext_noop("MCP servers need the package mcp: install requirements/services.txt.")
 CLIENT = f"{__name__}.client"
 LONGEST = 10  # times the seconds that a call may be silent
 # How a stored operation is asked for, where it is not an ordinary call.
@@ -129,5 +131,5 @@ async def _imported_client(failure: type[Exception]) -> ModuleType:
         return await asyncio.to_thread(importlib.import_module, CLIENT)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("mcp", "httpx2"):
-            raise failure(NOT_INSTALLED) from None
+            raise failure(gettext(NOT_INSTALLED) if failure is Invalid else NOT_INSTALLED) from None
         raise

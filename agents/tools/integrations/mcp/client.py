@@ -7,6 +7,7 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from django.utils.translation import gettext
 from mcp import Client, MCPError
 from mcp_types import REQUEST_TIMEOUT, CallToolResult
 
@@ -192,6 +193,7 @@ async def asked_once(connection: Connection) -> Offer:
         await connection.aclose()
         cause = cause_of(connection, connection.failure or error)
         failure = SignInNeeded if connection.wants_sign_in else Invalid
-        raise failure(f"The MCP server {server.name} could not be asked: {cause}.") from None
+        sentence = gettext("The MCP server {name} could not be asked: {cause}.")
+        raise failure(sentence.format(name=server.name, cause=gettext(cause))) from None
     finally:
         await connection.aclose()

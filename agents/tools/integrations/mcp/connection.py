@@ -9,6 +9,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import httpx2
+from django.utils.translation import gettext_noop
 from mcp import Client, MCPError
 from mcp.client._transport import Transport
 from mcp.client.subscriptions import SubscriptionLost
@@ -32,6 +33,7 @@ CLOSING = 1.3
 CALM = 0.2  # a server that changes its tools one by one says so for each
 LONGEST_CALM = 30.0  # for one that says so again and again
 RELISTEN = 5.0
+CLOSED = gettext_noop("it is being closed")
 
 T = TypeVar("T")
 Loop = asyncio.AbstractEventLoop
@@ -86,11 +88,11 @@ class Connection:
                     watching.cancel()
                     await asyncio.wait({watching})
         except asyncio.CancelledError:
-            self.failure = ServerFailed("it is being closed")
+            self.failure = ServerFailed(CLOSED)
         except Exception as error:
             self.failure = error
         if not self.ready.done():
-            self.ready.set_exception(self.failure or ServerFailed("it is being closed"))
+            self.ready.set_exception(self.failure or ServerFailed(CLOSED))
             self.ready.exception()  # nobody may be waiting
 
     async def connect(self, stack: AsyncExitStack) -> Client:

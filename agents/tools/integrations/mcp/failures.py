@@ -1,10 +1,14 @@
-"""What can go wrong with an MCP server, in words that name no address: that may hold a secret."""
+"""What can go wrong with an MCP server, in words that name no address: that may hold a secret.
+
+In English, as a model reads it; where a person does, it is translated (client.py: asked_once).
+"""
 
 from __future__ import annotations
 
 import re
 
 import httpx2
+from django.utils.translation import gettext_noop
 from mcp import MCPError
 from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp_types import CONNECTION_CLOSED
@@ -19,7 +23,7 @@ MOST_VALUES = 20_000
 
 TOO_LONG = f"it sent more than {MOST_BYTES // 1024**2} MB in one message"
 TOO_MANY = f"it sent more than {MOST_VALUES:,} JSON values in one message"
-NOT_MCP = "what it answered is not MCP"
+NOT_MCP = gettext_noop("what it answered is not MCP")
 
 # How the SDK begins what it says about an answer that cannot be read, before the reason.
 UNREADABLE = (
@@ -35,7 +39,7 @@ STAND_INS = ("Server returned an error response", "Not Found", "Session terminat
 
 
 class ServerFailed(Exception):
-    """Why the server cannot be talked to: the end of a sentence."""
+    """Why the server cannot be talked to: the end of a sentence, in English."""
 
 
 class SignInWanted(ServerFailed):
@@ -66,13 +70,13 @@ def reason(error: BaseException) -> str:
     if isinstance(error, ServerFailed):
         return str(error)
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
-        return "it did not answer in time"
+        return gettext_noop("it did not answer in time")
     if isinstance(error, httpx2.ConnectError):
-        return "the connection failed"
+        return gettext_noop("the connection failed")
     if isinstance(error, ValidationError):
         return NOT_MCP
     if isinstance(error, OAuthRegistrationError):
-        return (
+        return gettext_noop(
             "its sign-in takes no new program by itself: register Planside there, and enter the "
             "client ID that it gives at the service in Settings > Tools, or a key as a header"
         )
@@ -81,15 +85,15 @@ def reason(error: BaseException) -> str:
             f"its sign-in failed: {one_line(re.sub(r'https?://[^ ]+', 'an address', str(error)))}"
         )
     if isinstance(error, RuntimeError) and ODD_RESULT.search(str(error)):
-        return "what it gave is not what it says that the tool gives"
+        return gettext_noop("what it gave is not what it says that the tool gives")
     if not isinstance(error, MCPError):
-        return "the connection broke"
+        return gettext_noop("the connection broke")
     if error.message.startswith(UNREADABLE):
         faults = (fault for fault in (TOO_LONG, TOO_MANY) if error.message.endswith(fault))
         return next(faults, NOT_MCP)
     if error.message.startswith("Unexpected content type"):
         return NOT_MCP
-    return one_line(error.message) or "it answered with an error"
+    return one_line(error.message) or gettext_noop("it answered with an error")
 
 
 def is_stand_in(error: BaseException) -> bool:
@@ -115,24 +119,24 @@ def is_forgotten(error: BaseException) -> bool:
 def refusal_of(status: int, has_key: bool) -> str:
     """The end of a sentence, with the remedy."""
     if status == 401 and has_key:
-        return (
+        return gettext_noop(
             "it does not accept the key it was sent (401): enter a valid one at the service in "
             "Settings > Tools"
         )
     if status == 401:
-        return (
+        return gettext_noop(
             "it wants to know who asks (401): press Connect at the service in Settings > Tools, "
             "or enter a key there as a header, such as Authorization: Bearer …"
         )
     if status == 403:
-        return "it refuses this account or key (403): see there what it may do"
+        return gettext_noop("it refuses this account or key (403): see there what it may do")
     if status in (404, 405, 410):
         return (
             f"there is no MCP server at this address ({status}): look up its whole address, which "
             "mostly ends in /mcp or /sse"
         )
     if status == 429:
-        return "it is asked too often (429): try again later"
+        return gettext_noop("it is asked too often (429): try again later")
     return f"it answered with an error of its own ({status})"
 
 

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.oauth2 import OAuthContext
 from mcp.client.auth.utils import create_client_registration_request
@@ -44,7 +45,7 @@ MARGIN = 10.0  # seconds before the end at which tokens are renewed
 RENEWAL = timedelta(seconds=20)
 TOKENS = ("refresh_token", "access_token")
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-ENDED = "its sign-in has ended: press Connect at the service in Settings > Tools"
+ENDED = gettext_noop("its sign-in has ended: press Connect at the service in Settings > Tools")
 
 
 def sources(server: Server) -> QuerySet[ToolSource]:
@@ -200,7 +201,7 @@ class NewSignIn(OAuthClientProvider):
     async def hand_out(self, address: str) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https"):
-            raise ServerFailed("its sign-in is no page of the web")
+            raise ServerFailed(gettext_noop("its sign-in is no page of the web"))
         [state] = parse_qs(parts.query)["state"]
         now = timezone.now()
         await self.row.update(
@@ -231,7 +232,7 @@ class NewSignIn(OAuthClientProvider):
                     raise ServerFailed(f"its sign-in was not completed ({one_line(str(error))})")
                 return AuthorizationCodeResult.model_validate(answer)
             await asyncio.sleep(LOOK)
-        raise ServerFailed("nobody signed in in time")
+        raise ServerFailed(gettext_noop("nobody signed in in time"))
 
 
 def client_metadata(redirect_uris: list[str]) -> OAuthClientMetadata:

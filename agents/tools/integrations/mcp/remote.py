@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import httpx
 import httpx2
+from django.utils.translation import gettext_noop
 from mcp.client._transport import TransportStreams
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -109,7 +110,9 @@ class Remote:
             addresses = await self.guard.addresses(httpx.URL(str(request.url)))
         except ToolFailed:
             raise ServerFailed(
-                "it names an address for signing in that is neither public nor on its own host"
+                gettext_noop(
+                    "it names an address for signing in that is neither public nor on its own host"
+                )
             ) from None
         host = request.url.raw_host.decode("ascii")
         request.extensions = {**request.extensions, "sni_hostname": host}

@@ -20,6 +20,7 @@ from pathlib import Path
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from django.conf import settings
+from django.utils.translation import gettext_noop
 from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
@@ -115,7 +116,9 @@ class Child:
             except OSError as error:
                 raise ServerFailed(f"{name} cannot be started: {error.strerror}") from None
             except (ValueError, IndexError, TypeError):
-                raise ServerFailed("its command is not one that a shell would understand") from None
+                raise ServerFailed(
+                    gettext_noop("its command is not one that a shell would understand")
+                ) from None
             finally:
                 os.close(stop)
             undo.pop_all()
@@ -149,7 +152,7 @@ class Child:
             except ValueError:
                 noise += len(line)
                 if noise > MOST_NOISE:
-                    return "what it prints is not MCP"
+                    return gettext_noop("what it prints is not MCP")
                 continue
             noise = 0
             mend_schemas(message)

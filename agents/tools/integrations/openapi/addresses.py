@@ -9,13 +9,6 @@ from agents.errors import Invalid
 PORTS = {"http": 80, "https": 443}
 
 
-def check_address(url: str) -> None:
-    """Raises Invalid unless it is an http or https URL with a host."""
-    parts = split(url)
-    if parts.scheme not in PORTS or not parts.hostname:
-        raise Invalid("The address of a service starts with http:// or https:// and names a host.")
-
-
 def same_origin(one: str, other: str) -> bool:
     return origin(one) == origin(other)
 

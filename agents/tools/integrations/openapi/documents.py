@@ -13,13 +13,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import httpx
+from django.utils.translation import gettext
 
 from agents.errors import Invalid
 from agents.telemetry.redaction import redacted_url
-from agents.tools.integrations.openapi.addresses import check_address, same_origin, split
+from agents.tools.integrations.openapi.addresses import PORTS, same_origin, split
 from agents.tools.integrations.openapi.http import exchange, failure_reason
 from agents.tools.integrations.openapi.operations import Found
 from agents.tools.integrations.openapi.parser import Job
@@ -33,6 +34,18 @@ PACKAGES = Path(__file__).parents[4]
 DOCUMENTS = (".json", ".yaml", ".yml")
 
 
+def check_address(url: str) -> None:
+    """Raises Invalid unless it is an http or https URL with a host."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise Invalid(gettext("The address of a service is not a URL.")) from None
+    if parts.scheme not in PORTS or not parts.hostname:
+        raise Invalid(
+            gettext("The address of a service starts with http:// or https:// and names a host.")
+        )
+
+
 async def read_operations(
     url: str, spec: object, headers: Mapping[str, str], longest: int
 ) -> Found:
@@ -43,7 +56,7 @@ async def read_operations(
     check_address(url)
     if isinstance(spec, dict):
         text = await asyncio.to_thread(json.dumps, spec)
-        return await parsed(text.encode(), Job("The document", url, "", longest))
+        return await parsed(text.encode(), Job(gettext("The document"), url, "", longest))
     if isinstance(spec, str) and spec:
         return await read_from(spec, url, headers, longest)
     if split(url).path.lower().endswith(DOCUMENTS):
@@ -61,7 +74,7 @@ async def read_from(
     address: str, url: str, headers: Mapping[str, str], longest: int, *, is_document: bool = False
 ) -> Found:
     body = await fetch_document(address, url, headers)
-    subject = f"What {redacted_url(address)} gives"
+    subject = gettext("What {address} gives").format(address=redacted_url(address))
     return await parsed(body, Job(subject, url, address, longest, is_document))
 
 
@@ -73,16 +86,25 @@ async def fetch_document(address: str, url: str, headers: Mapping[str, str]) -> 
     try:
         answer = await exchange(Request("GET", address, own_headers), LONGEST_DOCUMENT)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        raise Invalid(f"{place} could not be read: {failure_reason(error)}.") from None
+        raise Invalid(
+            gettext("{place} could not be read: {error}.").format(
+                place=place, error=gettext(failure_reason(error))
+            )
+        ) from None
     except TimeoutError:
-        raise Invalid(f"{place} did not answer in time.") from None
+        raise Invalid(gettext("{place} did not answer in time.").format(place=place)) from None
     if answer.location:
         where = redacted_url(answer.location)[:200]
-        raise Invalid(f"{place} redirects to {where}, which is not followed.")
+        raise Invalid(
+            gettext("{place} redirects to {where}, which is not followed.").format(
+                place=place, where=where
+            )
+        )
     if answer.status != 200:
-        raise Invalid(f"{place} answered {answer.status} {answer.reason}".rstrip() + ".")
+        status = f"{answer.status} {answer.reason}".rstrip()
+        raise Invalid(gettext("{place} answered {status}.").format(place=place, status=status))
     if not answer.is_whole:
-        raise Invalid(f"The document at {place} is longer than 20 MB.")
+        raise Invalid(gettext("The document at {place} is longer than 20 MB.").format(place=place))
     return answer.body
 
 
@@ -99,13 +121,21 @@ async def parsed(body: bytes, job: Job) -> Found:
         async with asyncio.timeout(PARSING):
             written, _ = await process.communicate(job.line() + body)
     except TimeoutError:
-        raise Invalid(f"{job.subject} takes more than {PARSING:g} seconds to parse.") from None
+        raise Invalid(
+            gettext("{subject} takes more than {seconds:g} seconds to parse.").format(
+                subject=job.subject, seconds=PARSING
+            )
+        ) from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:  # it went beyond what it may take
-        raise Invalid(f"{job.subject} is nested too deeply or too large to be parsed.")
+        raise Invalid(
+            gettext("{subject} is nested too deeply or too large to be parsed.").format(
+                subject=job.subject
+            )
+        )
     return await asyncio.to_thread(found_in, written)
 
 

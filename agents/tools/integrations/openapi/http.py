@@ -12,6 +12,7 @@ from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
+from django.utils.translation import gettext_noop
 
 from agents.http_bodies import decoded, pieces
 from agents.json_size import has_more_values
@@ -111,14 +112,14 @@ async def sent(client: httpx.AsyncClient, request: Request) -> AsyncIterator[htt
 
 
 def failure_reason(error: Exception) -> str:
-    """Why it failed without the URL, which may hold a secret."""
+    """Why it failed without the URL, which may hold a secret: in English, as a model reads it."""
     if isinstance(error, httpx.TimeoutException):
-        return "it took too long"
+        return gettext_noop("it took too long")
     if isinstance(error, httpx.ConnectError):
-        return "the connection failed"
+        return gettext_noop("the connection failed")
     if isinstance(error, httpx.TransportError | httpx.DecodingError):
-        return "the connection broke"
-    return "its address or headers cannot be sent"
+        return gettext_noop("the connection broke")
+    return gettext_noop("its address or headers cannot be sent")
 
 
 async def call_operation(

@@ -1,0 +1,123 @@
+"""Whatever is refused is told in the reader's language: no sentence of an error for a person is
+written outside gettext."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+import plans.expected_version  # noqa: F401 - families of errors are known once they are imported
+from agents.chains.lint import Fault
+from agents.config.json_text import BadFile
+from agents.errors import Refused, TurnFailed
+from agents.llm.errors import ModelError
+from tests.messages import ROOT
+
+# Who reads English there.
+ALLOWED = {
+    "agents/queue/leases.py": "whoever starts a command",
+    "agents/run_once.py": "commands and the API",
+    "agents/tools/integrations/openapi/addresses.py": "part of the parser",
+    "agents/tools/integrations/openapi/operations.py": "part of the parser",
+    "agents/tools/integrations/openapi/parser.py": "a process of its own, without Django",
+    "agents/tools/integrations/openapi/schemas.py": "part of the parser",
+    "agents/tools/integrations/openapi/swagger.py": "part of the parser",
+    "plans/subplans.py": "the model that called an agent",
+    "console/api/": "scripts",
+    "console/home.py": "whoever starts a command",
+    "console/management/": "whoever types a command",
+    "console/ops/": "whoever types a command",
+    "console/serving/": "whoever starts the server",
+}
+
+
+def family(cls: type) -> set[str]:
+    return {cls.__name__}.union(*map(family, cls.__subclasses__()))
+
+
+ERRORS = set().union(*map(family, (Refused, TurnFailed, ModelError, BadFile, Fault)))
+
+
+def bare_texts(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of what an error is made with and no catalog knows: in the call itself, or
+    under the name of a variable."""
+    tree = ast.parse(source)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    own = texts_assigned(tree.body)
+    for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, functions))):
+        known = own if scope is tree else own | texts_assigned(ast.walk(scope))
+        for call in ast.walk(scope):
+            if isinstance(call, ast.Call) and name_of(call.func) in ERRORS:
+                for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+                    text = known.get(given.id, given) if isinstance(given, ast.Name) else given
+                    if is_sentence(text):
+                        yield call.lineno, ast.unparse(text)
+
+
+def texts_assigned(nodes) -> dict[str, ast.expr]:
+    """The sentences among what is assigned, by the names of the variables."""
+    return {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign) and is_sentence(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def name_of(function: ast.expr) -> str:
+    return getattr(function, "id", "") or getattr(function, "attr", "")
+
+
+def is_sentence(node: ast.expr) -> bool:
+    """A text with words in it, unlike a path or a key."""
+    if isinstance(node, ast.Call) and name_of(node.func) in ("format", "strip", "rstrip"):
+        node = getattr(node.func, "value", node)
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+    written = "".join(text for text in texts if isinstance(text, str))
+    return " " in written.strip() and any(map(str.isalpha, written))
+
+
+@pytest.mark.parametrize("folder", ["agents", "plans"])
+def test_no_error_that_a_person_reads_is_written_outside_gettext(folder):
+    found = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        if not any(name.startswith(allowed) for allowed in ALLOWED):
+            found += [f"{name}:{line}: {text}" for line, text in bare_texts(path.read_text())]
+    assert not found, "\n".join(dict.fromkeys(found))
+
+
+@pytest.mark.parametrize("path", ALLOWED)
+def test_each_place_that_may_still_exists(path):
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise Conflict("The plan is running.")',
+        'raise Conflict(f"There is no plan {plan}.")',
+        'raise Conflict("There is no plan {plan}.".format(plan=plan))',
+        'raise TurnFailed("logic", "It took too long.")',
+        'GONE = "It is gone."\ndef get():\n    raise errors.NotFound(GONE)',
+        'def get(key):\n    sentence = f"There is no {key}."\n    raise NotFound(sentence)',
+        'raise TurnFailed("logic", gettext("It failed."), title="It did not work")',
+    ],
+)
+def test_a_sentence_without_a_translation_is_found(source):
+    assert list(bare_texts(source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise Conflict(gettext("There is no plan {plan}.").format(plan=plan))',
+        'raise TurnFailed("logic", gettext("It took too long."))',
+        'raise ToolFailed("There is no plan yet.")',
+        "raise Conflict(str(refusal))",
+    ],
+)
+def test_what_is_translated_or_for_a_model_is_left_alone(source):
+    assert not list(bare_texts(source))
