@@ -230,7 +230,7 @@ def misplaced(
     approves, cancels = approval_phrases.approves(text), approval_phrases.cancels(text)
     if seen.plan is None or not (cancels or approves or approval_phrases.nearly_approves(text)):
         return None
-    outcome = str(NOT_CANCELLED if cancels else NOT_STARTED)
+    outcome = NOT_CANCELLED if cancels else NOT_STARTED
     if active is None or seen.is_another(active):
         return replaced(active, outcome)
     if not active.is_open:
@@ -275,7 +275,7 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
     """
     message = typed(c, text, by, "continue" if plan.is_confirmed else "approve", stays=True)
     try:
-        version = version_seen(plan, seen, str(NOT_STARTED))
+        version = version_seen(plan, seen, NOT_STARTED)
         if seen.unsaved:
             raise Conflict(str(UNSAVED))
         if comments := len(kept_comments(plan)):

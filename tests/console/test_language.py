@@ -1,5 +1,6 @@
 """Which language a person reads, page, scripts and live changes alike."""
 
+import json
 import re
 
 import pytest
@@ -7,14 +8,21 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from django.utils import translation
 
+from agents.chains.store import lint
+from agents.config import workspaces
+from agents.config.store import read_agent
+from agents.errors import Conflict
+from agents.llm.errors import unreachable
+from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Turn
 from console.language import cached, drawn_in
 from console.preferences import set_preferences
 from console.templatetags.languages import COUNTED
-from plans.actions import approve_plan
+from plans.actions import approve_plan, cancel_plan
+from plans.tools import text_and_standing
 from tests import messages
 from tests.markup import html
-from tests.world import done, drive, person, plan_of, proposed, scripted
+from tests.world import agent, conversation, done, drive, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db
 
@@ -121,6 +129,72 @@ def test_a_run_goes_on_in_the_language_in_which_it_was_approved(translated):
     drive()
     turns = Turn.objects.filter(conversation=c).order_by("pk")
     assert [turn.language for turn in turns] == ["en", OTHER, OTHER, OTHER]
+
+
+def read_by_two(read):
+    """What an English reader gets, and one of another language, and an English one again."""
+    answers = []
+    for language in ("en", OTHER, "en"):
+        with translation.override(language):
+            answers.append(read())
+    return answers
+
+
+@pytest.mark.usefixtures("translated")
+class TestWhatIsWrong:
+    """What was found wrong for one reader is said to each in their own language."""
+
+    def test_why_something_was_refused(self):
+        plan = plan_of(proposed("Read"))
+
+        def refused():
+            with pytest.raises(Conflict) as caught:
+                approve_plan(plan, 7, "alice")
+            return str(caught.value)
+
+        english, other, again = read_by_two(refused)
+        assert english == again and other.startswith("⟦The plan is now v1")
+
+    def test_with_an_agents_file(self):
+        path = workspaces.agent_path(agent())
+        path.write_text("{")
+        english, other, again = read_by_two(lambda: read_agent(path.parent.name).problem)
+        assert english == again
+        assert english.startswith("Line 1: the file ends too early; a closing bracket is missing.")
+        assert other.count("⟦") == 3
+
+    def test_with_a_chain(self):
+        chain = json.dumps({"id": "x", "tasks": [{"id": "end", "handler": "noop"}]})
+        english, other, again = read_by_two(lambda: lint(chain)[0].sentence)
+        assert english == again == "A task cannot be called end."
+        assert other == "⟦A task cannot be called end.⟧"
+
+    def test_with_a_model_that_does_not_answer(self):
+        request = ModelRequest(Endpoint("mine", "http://127.0.0.1:9/v1"), "m", [])
+        english, other, _ = read_by_two(lambda: unreachable(request))
+        assert english.detail == "http://127.0.0.1:9/v1 does not answer."
+        assert other.detail == f"⟦{english.detail}⟧" and "⟦" in other.sentence + other.advice
+        assert english.remedy == other.remedy == "models", "it is not read out of the words"
+
+
+@pytest.mark.usefixtures("translated")
+def test_a_turn_that_fails_says_so_in_the_language_it_was_asked_for_in():
+    c = conversation()
+    scripted({"status": 401, "body": "no"})
+    with translation.override(OTHER):
+        tell(c, "Hello")
+    drive()
+    [error] = c.messages.filter(kind="error")
+    assert error.meta["title"].startswith("⟦The model") and error.meta["remedy"] == "models"
+    assert error.text.startswith("⟦")
+
+
+@pytest.mark.usefixtures("translated")
+def test_a_model_reads_english_of_how_a_plan_stands():
+    c = proposed("Read")
+    cancel_plan(plan_of(c), "alice")
+    with translation.override(OTHER):
+        assert text_and_standing(plan_of(c)).endswith("v1 is cancelled.")
 
 
 def test_everything_that_templates_count_can_be_counted_in_any_language():
