@@ -18,6 +18,7 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from django.template.base import Node, NodeList
 from django.template.loader import get_template
 from django.templatetags.i18n import BlockTranslateNode, TranslateNode
 
@@ -61,11 +62,20 @@ def of_files(method: str, paths: Iterator[Path]) -> Iterator[Text]:
 def of_template(path: Path) -> Iterator[Text]:
     name = str(path.relative_to(ROOT))
     template = get_template(str(path.relative_to(ROOT / "templates"))).template
-    for node in template.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
-        yield name, node.token.lineno, text_of(node), context_of(node)
+    for node in nodes_of(template.nodelist):
+        if isinstance(node, TranslateNode | BlockTranslateNode):
+            yield name, node.token.lineno, text_of(node), context_of(node)
     for number, line in enumerate(path.read_text().splitlines(), 1):
         for found in IN_A_TAG.finditer(line):
             yield name, number, found[1][1:-1], None
+
+
+def nodes_of(nodelist: NodeList) -> Iterator[Node]:
+    """Every node of a template. Those of simple_block_tag do not name their nodelist as a child."""
+    for node in nodelist:
+        yield node
+        for child in dict.fromkeys((*node.child_nodelists, "nodelist")):
+            yield from nodes_of(getattr(node, child, None) or NodeList())
 
 
 def text_of(node: TranslateNode | BlockTranslateNode) -> str | tuple[str, str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django import template
 from django.conf import settings
 from django.urls import reverse
-from django.utils.translation import get_language, ngettext_lazy
+from django.utils.text import get_text_list
+from django.utils.translation import get_language, gettext, ngettext_lazy
 
 register = template.Library()
 
@@ -30,6 +31,12 @@ COUNTED = {
 def plural(count: int, noun: str) -> str:
     """1 tool, 3 tools."""
     return str(COUNTED[noun] % {"n": count})
+
+
+@register.filter
+def listed(names: list[str]) -> str:
+    """Ada, Bob and Cleo."""
+    return get_text_list(names, gettext("and"))
 
 
 @register.simple_tag

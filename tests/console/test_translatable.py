@@ -1,0 +1,85 @@
+"""Every text of the templates can be translated; what pages say in another language is in
+test_language.py."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tests.messages import ROOT
+
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+SPOKEN = {"aria-label", "aria-valuetext", "alt", "placeholder", "title"}
+NOT_READ = re.compile(r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", re.DOTALL)
+TRANSLATED = re.compile(
+    r"""\{% blocktranslate.*?\{% endblocktranslate %\}|\b_\(("[^"]*"|'[^']*')\)""", re.DOTALL
+)
+TAG = re.compile(r"\{%.*?%\}|\{\{.*?\}\}", re.DOTALL)
+IN_QUOTES = re.compile(r""""([^"]*)"|'([^']*)'""")
+A_WORD = re.compile(r"[A-Za-z]{2}")
+
+# Names and examples that are the same in every language.
+NAMES = re.compile(
+    r"[\W\d]*(API|Ctrl|Enter|Esc|MCP|OpenAPI|Planside|agent\.json|\.json|UTC)?([\W\d]*Planside)?[\W\d]*"
+    r"|/[a-z-]+|https?://.*|get_\*|MCPOpenAPI|gpt-.*|X-Team: docs|Authorization: Bearer …|light dark"
+)
+# Arguments of a tag that are no text: what is looked up by them is.
+LOOKED_UP = re.compile(r"\|(plural|date|join|cut):|\{% (translate|url|load|static|if|elif) ")
+
+
+class Texts(HTMLParser):
+    """What is read or spoken of a page's markup."""
+
+    def __init__(self, markup):
+        super().__init__()
+        self.found, self.hidden = [], 0
+        self.feed(markup)
+
+    def handle_starttag(self, tag, attributes):
+        self.hidden += tag in ("script", "style", "svg")
+        for name, value in attributes:
+            is_sentence = name.startswith("data-") and " " in (value or "").strip()
+            if value and (name in SPOKEN or is_sentence):
+                self.found.append(value)
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style", "svg")
+
+    def handle_data(self, text):
+        if not self.hidden:
+            self.found.append(text)
+
+
+def untranslated(source):
+    """Texts of a template that stand in it in one language only."""
+    source = TRANSLATED.sub("", NOT_READ.sub("", source))
+    markup = Texts(TAG.sub("", source)).found
+    arguments = [
+        text
+        for tag in TAG.findall(source)
+        if not LOOKED_UP.search(tag)
+        for pair in IN_QUOTES.findall(tag)
+        if " " in (text := "".join(pair)).strip() or text[:1].isupper()
+    ]
+    texts = (text.strip() for text in markup + arguments)
+    return [text for text in texts if A_WORD.search(text) and not NAMES.fullmatch(text)]
+
+
+def test_every_text_of_the_templates_can_be_translated():
+    found = {path.name: untranslated(path.read_text()) for path in TEMPLATES}
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<p>Nothing runs.</p>",
+        '<button title="Stop the plan"></button>',
+        '{% dialog id="a" title="Stop this plan?" %}{% enddialog %}',
+        '{{ plan.title|default:"New chat" }}',
+        '{% include "plans/_sort.html" with words="State" %}',
+        "{% if plan %}{{ plan.title }} waits{% endif %}",
+    ],
+)
+def test_a_text_in_one_language_only_is_found(source):
+    assert untranslated(source)
