@@ -166,7 +166,9 @@ STATIC_ROOT = PLANSIDE_HOME / "static" / FINGERPRINT
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+# Each by its own name.
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "console" / "locale"]
 USE_I18N = True
 TEXTS_FINGERPRINT = env.fingerprint(BASE_DIR / "console" / "locale")
 USE_TZ = True

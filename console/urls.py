@@ -187,6 +187,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("settings/notifications/set", notifications.choose, name="notifications-set"),
     path("settings/appearance/", appearance.appearance, name="appearance"),
     path("settings/appearance/set", appearance.choose, name="appearance-set"),
+    path("settings/appearance/language", appearance.choose_language, name="language-set"),
     path("keys", appearance.keys, name="keys"),
     path("settings/account/", account.account, name="account"),
     path("settings/account/name", account.rename, name="account-name"),

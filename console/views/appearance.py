@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import get_language, gettext, gettext_lazy
 from django.views.decorators.http import require_GET
+from django_htmx.http import HttpResponseClientRedirect
 
 from agents.errors import Invalid
 from console.components import alert, replace
 from console.htmx import posted
 from console.keys import PLACES
+from console.language import known
 from console.preferences import preferences, set_preferences
 from console.views.conversations import person
 
@@ -53,6 +57,9 @@ def appearance(request: HttpRequest) -> HttpResponse:
         "theme": Choice(gettext("Theme"), "theme", THEMES, now.theme),
         "text_size": Choice(gettext("Text size"), "text_size", SIZES, str(now.text_size)),
         "density": Choice(gettext("Density"), "density", DENSITIES, now.density),
+        "languages": [("", gettext("As the browser")), *settings.LANGUAGES],
+        "language": known(now.language),
+        "has_chosen_language": "language" in request.GET,
     }
     return render(request, "settings/appearance.html", context)
 
@@ -78,8 +85,18 @@ def choose(request: HttpRequest) -> HttpResponse:
     return HttpResponse(alert("appearance-said", gettext("Saved.")))
 
 
+@posted("language-alert")
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """The page is loaded again in it; what the browser asks for is known only then."""
+    chosen = one_of(request.POST, "language", ["", *dict(settings.LANGUAGES)])
+    set_preferences(person(request), language=chosen)
+    if chosen == get_language():
+        return HttpResponse(alert("appearance-said", gettext("Saved.")))
+    return HttpResponseClientRedirect(f"{reverse('appearance')}?language")
+
+
 def one_of(form: QueryDict, name: str, choices: Collection[str]) -> str:
-    chosen = form.get(name, "")
-    if chosen not in choices:
-        raise Invalid(gettext("{chosen!r} cannot be chosen here.").format(chosen=chosen))
+    chosen = form.get(name)
+    if chosen is None or chosen not in choices:
+        raise Invalid(gettext("{chosen!r} cannot be chosen here.").format(chosen=chosen or ""))
     return chosen

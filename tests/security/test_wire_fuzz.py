@@ -80,7 +80,7 @@ def test_a_body_that_is_declared_too_long_is_not_waited_for(server, path):
         connection.sendall(head.encode())
         status, head, body = head_of(connection)
     assert status == 413
-    assert REFUSALS[413] in body
+    assert str(REFUSALS[413]) in body
     assert ("application/json" in head) == path.startswith("/api/")
 
 
