@@ -5,10 +5,25 @@ from __future__ import annotations
 from django import template
 from django.conf import settings
 from django.urls import reverse
-from django.utils.text import get_text_list
-from django.utils.translation import get_language, gettext, ngettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext_lazy
+
+from console.language import listed
 
 register = template.Library()
+register.filter("listed", listed)
+
+# The pages of the settings.
+PAGES = {
+    "account": gettext_lazy("Account"),
+    "agents": gettext_lazy("Agents"),
+    "appearance": gettext_lazy("Appearance"),
+    "approvals": gettext_lazy("Approvals"),
+    "chains": gettext_lazy("Chains"),
+    "models": gettext_lazy("Models"),
+    "notifications": gettext_lazy("Notifications"),
+    "people": gettext_lazy("People"),
+    "tools": gettext_lazy("Tools"),
+}
 
 # As a template names them: 3|plural:"tool".
 COUNTED = {
@@ -34,9 +49,9 @@ def plural(count: int, noun: str) -> str:
 
 
 @register.filter
-def listed(names: list[str]) -> str:
-    """Ada, Bob and Cleo."""
-    return get_text_list(names, gettext("and"))
+def page_title(page: str) -> str:
+    """What a page of the settings is called; `page` is its name in addresses."""
+    return str(PAGES[page])
 
 
 @register.simple_tag

@@ -6,6 +6,7 @@ import re
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
+from django.urls import reverse
 from django.utils import translation
 
 from agents.chains.store import lint
@@ -16,8 +17,10 @@ from agents.llm.errors import unreachable
 from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Turn
 from console.language import cached, drawn_in
+from console.markdown import render
 from console.preferences import set_preferences
-from console.templatetags.languages import COUNTED
+from console.status_labels import UNANSWERED, WRITING
+from console.templatetags.languages import COUNTED, PAGES
 from plans.actions import approve_plan, cancel_plan
 from plans.tools import text_and_standing
 from tests import messages
@@ -71,6 +74,15 @@ class TestPages:
         assert f"&amp;language={OTHER}" in html(page), "what comes over the socket follows"
         assert "Accept-Language" in page["Vary"]
 
+    def test_every_page_of_the_settings_is_called_in_its_language(self, alice):
+        for name, title in PAGES.items():
+            page = alice.get(reverse(name), headers=other())
+            if name == "people":  # for admins alone
+                assert page.status_code == 404
+                continue
+            with translation.override(OTHER):
+                assert f"<h1>{title}</h1>" in html(page) and f"<title>{title}" in html(page)
+
     def test_what_a_person_chose_goes_before_their_browser(self, alice):
         set_preferences(person("alice"), language="en")
         assert '<html lang="en"' in html(alice.get("/settings/agents/", headers=other()))
@@ -115,6 +127,18 @@ def test_what_is_remembered_is_remembered_for_each_language(translated):
 
     answers = [drawn_in(language, draw, 1) for language in ("en", OTHER, "en", OTHER)]
     assert answers == ["en", OTHER, "en", OTHER] and drawn == [1, 1]
+
+
+def test_what_was_drawn_of_a_reply_is_remembered_for_each_language(translated):
+    for language, label in ("en", "Table"), (OTHER, "⟦Table⟧"), ("en", "Table"):
+        assert f'aria-label="{label}"' in drawn_in(language, render, "| a |\n|---|\n| 1 |")
+
+
+def test_labels_that_a_module_keeps_are_in_the_language_of_whoever_reads_them(translated):
+    for label in (WRITING, UNANSWERED):
+        for words in (label.word, label.words, label.brief):
+            assert drawn_in(OTHER, str, words).startswith("⟦")
+            assert not drawn_in("en", str, words).startswith("⟦")
 
 
 def test_a_language_that_nobody_has_is_english(translated):
