@@ -41,7 +41,7 @@ def words_of(meta: dict[str, object], by: str, error: str) -> str:
     if meta["ended"] == STOPPED:
         return stop_words("number" in meta, by).format(**meta | {"by": by})
     if "number" not in meta:
-        return f"{gettext('Failed')}: {error}" if error else gettext("Failed.")
+        return gettext("Failed: {error}").format(error=error) if error else gettext("Failed.")
     sentence = gettext("Failed at subtask {number} of {total}, {name}.")
     if error:
         sentence = gettext("Failed at subtask {number} of {total}, {name}: {error}")
