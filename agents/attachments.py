@@ -22,6 +22,7 @@ from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
 from agents.events import lock_conversation
 from agents.models import AttachedFile, Attachment, Conversation, Message
 from agents.models.conversation import attachments_in
+from agents.normalization import normalized
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import NoRoom, Workspace
@@ -222,7 +223,7 @@ def cannot_be_shown(file: AttachedFile) -> bool:
 
 def safe_name(wanted: str) -> str:
     """A plain name of a file: no folders, nothing that is not seen, not hidden, not too long."""
-    text = unicodedata.normalize("NFC", wanted.encode(errors="ignore").decode())
+    text = normalized(wanted.encode(errors="ignore").decode(), "NFC")
     text = re.split(r"[/\\]", text)[-1]
     seen = "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS)
     name = " ".join(seen.split()).strip(". ")

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
+from agents.normalization import normalized
+
 LONGEST_WORD = 64  # characters; what is longer is found by its beginning
 MOST_BYTES = 400_000  # of the words of one text; PostgreSQL takes a megabyte
 MOST_CHARACTERS = 400_000  # of one text that are read; one sign may stand for eighteen
@@ -46,8 +48,8 @@ def folded(text: str) -> str:
     """Without letter case, accents and signs that only look different."""
     if text.isascii():
         return text.lower()
-    plain = unicodedata.normalize("NFKC", text)[:MOST_CHARACTERS].casefold()
-    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", plain)))
+    plain = normalized(text[:MOST_CHARACTERS], "NFKC")[:MOST_CHARACTERS].casefold()
+    return normalized(ACCENTS.sub("", normalized(plain, "NFD")), "NFC")
 
 
 def words_of(text: str) -> list[str]:

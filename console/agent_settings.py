@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.utils.functional import Promise
-from django.utils.text import slugify
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.config.schema import AgentFile
 from agents.errors import Invalid
+from agents.normalization import slug
 from console.form_parsing import OF_FIELD, lines, pairs
 
 Read = Callable[[str], JsonValue]
@@ -149,7 +149,7 @@ NO_LIMIT = gettext_lazy("No limit")
 
 
 def slug_of(key: str) -> str:
-    return slugify(key.replace(".", "-").replace("_", "-"))
+    return slug(key.replace(".", "-").replace("_", "-"))
 
 
 def text(key: str, label: Words, said: Words, emptied: Words, **more: object) -> Setting:

@@ -8,11 +8,12 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.llm.known_providers import KNOWN_PROVIDERS
+from agents.normalization import split_url
 
 SHORTEST_KEY = 32  # characters; Django makes 50
 LONGEST_KEY = 4096
@@ -122,7 +123,7 @@ def sqlite(path: Path) -> dict[str, object]:
 
 
 def postgres(url: str) -> dict[str, object]:
-    parts = urlsplit(url)
+    parts = split_url(url)
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise ImproperlyConfigured("DATABASE_URL must look like postgres://user:key@host/name.")
     return {
@@ -164,7 +165,7 @@ def channel_layer(key: str) -> dict[str, object]:
     url = text("REDIS_URL")
     if not url:
         return {"BACKEND": "console.live.memory_layer.MemoryLayer"}
-    if urlsplit(url).scheme not in ("redis", "rediss"):
+    if split_url(url).scheme not in ("redis", "rediss"):
         raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
     return {
         "BACKEND": "console.live.redis_layer.RedisLayer",
@@ -223,7 +224,7 @@ def secrets() -> list[str]:
     """What must be kept out of the logs."""
     from django.conf import settings
 
-    urls = [urlsplit(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
+    urls = [split_url(text(name)) for name in ("DATABASE_URL", "REDIS_URL")]
     passwords = [each for url in urls for each in (url.password, unquote(url.password or ""))]
     keys = [settings.SECRET_KEY, settings.PLANSIDE_METRICS_TOKEN]
     keys += [found.key for found in settings.PROVIDER_KEYS.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
@@ -15,6 +15,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.attachments import LARGEST, TOO_LARGE
+from agents.normalization import split_url
 from console.auth import browsers
 
 View = Callable[[HttpRequest], HttpResponse]
@@ -136,7 +137,10 @@ def page_of(request: HttpRequest) -> str:
     """The page to go on with after this request: itself, or where its form stood."""
     if request.method in ("GET", "HEAD"):
         return request.get_full_path()
-    form = urlsplit(request.headers.get("Referer", ""))
+    try:
+        form = split_url(request.headers.get("Referer", ""))
+    except ValueError:
+        return "/"
     if form.netloc != request.get_host():
         return "/"
     return f"{form.path}?{form.query}" if form.query else form.path

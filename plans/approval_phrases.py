@@ -6,7 +6,8 @@ What is almost one of them is neither: the person is asked for a clear yes, and 
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from agents.normalization import normalized
 
 APPROVING = frozenset(
     [
@@ -94,5 +95,5 @@ def cancels(text: str) -> bool:
 
 def normalize(text: str) -> str:
     """NFKC, casefold, without spaces and `.!。！` at the ends; a question mark stays."""
-    word = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    word = normalized(text, "NFKC").casefold().replace("’", "'")
     return word.strip(" \t\r\n\u3000.!。！")

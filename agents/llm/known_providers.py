@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import urlsplit
+
+from agents.normalization import split_url
 
 Api = Literal["chat_completions", "anthropic_messages", "openai_responses"]
 PROTOCOLS: dict[Api, str] = {
@@ -235,6 +236,6 @@ def whole_address(name: str, address: str, api: str = "") -> str:
 def host_of(url: str) -> str:
     """Empty where it is no address."""
     try:
-        return urlsplit(url).hostname or ""
+        return split_url(url).hostname or ""
     except ValueError:
         return ""

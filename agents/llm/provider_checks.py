@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from django.utils.translation import gettext
 
 from agents.errors import Invalid
 from agents.llm.known_providers import PROTOCOLS
+from agents.normalization import split_url
 
 LONGEST_NAME = 32
 LONGEST_ADDRESS = 2000
@@ -44,7 +44,7 @@ def checked_address(text: str) -> str:
     url = text.strip()
     wanted = gettext("The base URL is a web address such as https://api.example.com/v1.")
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise Invalid(wanted) from None

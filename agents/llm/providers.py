@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -41,6 +40,7 @@ from agents.llm.provider_checks import (
 )
 from agents.llm.request import Endpoint
 from agents.models import Provider, ProviderListing
+from agents.normalization import split_url
 from agents.statements import prepared
 from agents.telemetry.redaction import register_secrets
 
@@ -284,5 +284,5 @@ def present_address(name: str) -> str:
 
 
 def origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
+    parts = split_url(url)
     return parts.scheme, parts.netloc

@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from agents.models import ToolCall, Turn, TurnState
+from agents.normalization import split_url
 from agents.telemetry import metrics, tracing
 from agents.telemetry.log_context import Fact, about, add, as_attributes
 
@@ -125,7 +125,7 @@ def model_call(
         "gen_ai.output.type": "text",
     }
     try:
-        parts = urlsplit(request.endpoint.address)
+        parts = split_url(request.endpoint.address)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         facts = {**facts, "server.address": parts.hostname, "server.port": port}
     except ValueError:  # no address at all: the request will say so itself

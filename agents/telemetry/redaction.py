@@ -6,7 +6,9 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote
+
+from agents.normalization import split_url
 
 HIDDEN = "[hidden]"
 SHORTEST = 4  # anything shorter is found in every text
@@ -62,7 +64,7 @@ def secrets_of_settings(values: Iterable[object]) -> set[str]:
 def secrets_of_url(url: str) -> set[str]:
     """A user, a password and the values of a query."""
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
         known = {parts.username or "", parts.password or ""}
     except ValueError:
         return set()

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 
 from agents.errors import Conflict, Invalid
 from agents.models import LocalOwner
+from agents.normalization import normalized
 
 OWNER = "owner"
 LONGEST = 150
@@ -47,8 +48,8 @@ def is_local_owner(user: User) -> bool:
 def new_username(typed: str, of: User | None = None) -> str:
     """The name as it is stored, in the place of an earlier one `of` somebody. Raises Invalid or
     Conflict with what is wrong with it."""
-    name = normalised(typed)
-    if not name or len(name) > LONGEST:
+    name = normalised(typed) if len(typed) <= LONGEST else ""
+    if not 0 < len(name) <= LONGEST:
         raise Invalid(
             gettext("A name has between 1 and {LONGEST} characters.").format(LONGEST=LONGEST)
         )
@@ -76,16 +77,21 @@ def new_username(typed: str, of: User | None = None) -> str:
 
 
 def known_username(typed: str) -> str:
-    """Whose name was typed: exactly so, or written another way; else as it would be stored."""
-    if User.objects.filter(username=typed).exists():
+    """Whose name was typed: exactly so, or written another way; else as it would be stored.
+
+    What is too long for a name is nobody's, whichever way it is written, and is not looked up.
+    """
+    if len(typed) > LONGEST or User.objects.filter(username=typed).exists():
         return typed
     name = normalised(typed)
+    if len(name) > LONGEST:
+        return name
     alike = list(User.objects.filter(username__iexact=name).values_list("username", flat=True)[:2])
     return alike[0] if len(alike) == 1 else name
 
 
 def normalised(typed: str) -> str:
-    return unicodedata.normalize("NFKC", typed)
+    return normalized(typed, "NFKC")
 
 
 def skeleton(name: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.security.websocket import WebsocketDenier
@@ -24,6 +24,7 @@ from django.http.request import split_domain_port, validate_host
 from agents import models
 from agents.db import in_db, in_reader
 from agents.events import group_of, text_group_of
+from agents.normalization import split_url
 from console import fragments
 from console.form_parsing import EVENT, number
 from console.language import drawn_in
@@ -68,7 +69,7 @@ def is_allowed(origin: str, host: str) -> bool:
     if origin in settings.CSRF_TRUSTED_ORIGINS:
         return True
     try:
-        parts = urlsplit(origin)
+        parts = split_url(origin)
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower()

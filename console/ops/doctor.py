@@ -12,7 +12,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
-from urllib.parse import urlsplit
 
 import httpx
 from asgiref.sync import async_to_sync
@@ -32,6 +31,7 @@ from agents.llm import catalog
 from agents.llm.catalog import Listing
 from agents.llm.providers import resolve
 from agents.models import ToolSource, TurnState
+from agents.normalization import split_url
 from agents.queue.claims import backlog, runners
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
@@ -244,7 +244,7 @@ def traces() -> Iterator[Finding]:
     if problem := tracing.problem():
         yield Finding("Traces", "wrong", problem)
         return
-    url, shown = urlsplit(tracing.endpoint()), redacted_url(tracing.endpoint())
+    url, shown = split_url(tracing.endpoint()), redacted_url(tracing.endpoint())
     try:
         port = url.port or (443 if url.scheme == "https" else 80)
         socket.create_connection((url.hostname or "", port), PATIENCE).close()

@@ -39,6 +39,13 @@ register.filter("visible_code", visible_text.visible_code)
 register.filter("visible_plain", visible_text.visible_plain)
 
 
+@register.filter
+def shortened(text: object, most: int) -> str:
+    """At most so many characters, the last of which is … where there were more."""
+    whole = str(text)
+    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+
+
 @register.simple_tag
 def when(moment: datetime | str | None, form: str = "time") -> SafeString | str:
     """A moment, in the reader's own time zone once the script has seen it (`form`: see FORMS)."""

@@ -12,7 +12,6 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
@@ -33,6 +32,7 @@ from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
 from agents.llm.catalog import is_fresh, model_problem, window_for
 from agents.llm.providers import provider_names
 from agents.llm.request import CHARACTERS_PER_TOKEN
+from agents.normalization import slug
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
 from console.agent_form import fields_of, save_field
@@ -228,7 +228,7 @@ def new(request: HttpRequest) -> HttpResponse:
     try:
         if not name:
             raise Invalid(gettext("Give the agent a name."))
-        return make(request, slugify(name) or "agent", lambda id: create_agent(id, values))
+        return make(request, slug(name) or "agent", lambda id: create_agent(id, values))
     except Refused as refusal:
         return refusal_response("new-agent-alert", refusal)
 

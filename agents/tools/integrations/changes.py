@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -15,6 +14,7 @@ from django.utils.translation import gettext
 from agents.db import in_db
 from agents.errors import Conflict, Invalid
 from agents.models import OAuthLogin, ToolSource
+from agents.normalization import split_url
 from agents.telemetry.redaction import redacted_url
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import answer_of, check, source_named
@@ -151,7 +151,7 @@ def check_secrets_stay(before: ToolSource, after: ToolSource, edit: SourceEdit) 
 
 def place_of(source: ToolSource) -> tuple[str, str]:
     """The command, or the origin of the address: on the way to it a path may be corrected."""
-    parts = urlsplit(source.url)
+    parts = split_url(source.url)
     return source.command, f"{parts.scheme}://{parts.netloc}".lower()
 
 

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 import httpx2
 from django.db.models import Q, QuerySet
@@ -34,6 +34,7 @@ from pydantic import AnyUrl, ValidationError
 
 from agents.db import in_db
 from agents.models import OAuthLogin, ToolSource
+from agents.normalization import split_url
 from agents.telemetry.redaction import register_passing_secrets
 from agents.tools.integrations.mcp import Server, state_hash
 from agents.tools.integrations.mcp.failures import ServerFailed, SignInWanted, one_line
@@ -199,7 +200,7 @@ class NewSignIn(OAuthClientProvider):
         )
 
     async def hand_out(self, address: str) -> None:
-        parts = urlsplit(address)
+        parts = split_url(address)
         if parts.scheme not in ("http", "https"):
             raise ServerFailed(gettext_noop("its sign-in is no page of the web"))
         [state] = parse_qs(parts.query)["state"]

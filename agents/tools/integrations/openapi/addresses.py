@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from agents.errors import Invalid
+from agents.normalization import joined_url, split_url
 
+NO_URL = "The address of a service is not a URL."
 PORTS = {"http": 80, "https": 443}
 
 
@@ -24,6 +26,13 @@ def origin(url: str) -> tuple[str, str, int | None]:
 
 def split(url: str) -> SplitResult:
     try:
-        return urlsplit(url)
+        return split_url(url)
     except ValueError:
-        raise Invalid("The address of a service is not a URL.") from None
+        raise Invalid(NO_URL) from None
+
+
+def joined(base: str, url: str) -> str:
+    try:
+        return joined_url(base, url)
+    except ValueError:
+        raise Invalid(NO_URL) from None

@@ -13,14 +13,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urljoin, urlsplit
 
 import httpx
 from django.utils.translation import gettext
 
 from agents.errors import Invalid
+from agents.normalization import split_url
 from agents.telemetry.redaction import redacted_url
-from agents.tools.integrations.openapi.addresses import PORTS, same_origin, split
+from agents.tools.integrations.openapi.addresses import PORTS, joined, same_origin, split
 from agents.tools.integrations.openapi.http import exchange, failure_reason
 from agents.tools.integrations.openapi.operations import Found
 from agents.tools.integrations.openapi.parser import Job
@@ -37,7 +37,7 @@ DOCUMENTS = (".json", ".yaml", ".yml")
 def check_address(url: str) -> None:
     """Raises Invalid unless it is an http or https URL with a host."""
     try:
-        parts = urlsplit(url)
+        parts = split_url(url)
     except ValueError:
         raise Invalid(gettext("The address of a service is not a URL.")) from None
     if parts.scheme not in PORTS or not parts.hostname:
@@ -60,12 +60,12 @@ async def read_operations(
     if isinstance(spec, str) and spec:
         return await read_from(spec, url, headers, longest)
     if split(url).path.lower().endswith(DOCUMENTS):
-        return await read_from(url, urljoin(url, "/"), headers, longest, is_document=True)
+        return await read_from(url, joined(url, "/"), headers, longest, is_document=True)
     try:
         return await read_from(url.rstrip("/") + "/openapi.json", url, headers, longest)
     except Invalid as refusal:
         try:
-            return await read_from(url, urljoin(url, "/"), headers, longest, is_document=True)
+            return await read_from(url, joined(url, "/"), headers, longest, is_document=True)
         except Invalid:
             raise refusal from None
 

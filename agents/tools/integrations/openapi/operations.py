@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
-from urllib.parse import urljoin
 
 from agents.errors import Invalid
 from agents.tools.base import safe_name
 from agents.tools.integrations.openapi import swagger
-from agents.tools.integrations.openapi.addresses import same_origin, split
+from agents.tools.integrations.openapi.addresses import joined, same_origin, split
 from agents.tools.integrations.openapi.bodies import body_of
 from agents.tools.integrations.openapi.schemas import (
     LONGEST_DESCRIPTION,
@@ -137,13 +136,13 @@ def base_of(
             for name, variable in mapping(server.get("variables") or {}, "variables").items():
                 default = mapping(variable, f"variables.{name}").get("default", "")
                 named = named.replace("{" + name + "}", str(default))
-            named = urljoin(near, named)
-            other = urljoin(url, split(named).path) if is_document else url
+            named = joined(near, named)
+            other = joined(url, split(named).path) if is_document else url
             return (named if same_origin(named, url) else other).rstrip("/")
     # No server is named: the paths either start with the URL's own path or go on from it.
     own = split(url).path.rstrip("/")
     if own and paths and all(path.startswith(own + "/") for path in paths):
-        return urljoin(url, "/").rstrip("/")
+        return joined(url, "/").rstrip("/")
     return url.split("?")[0].split("#")[0].rstrip("/")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from agents.errors import Invalid
+from agents.normalization import split_url
 from agents.tools.integrations.openapi.schemas import Document, Json, sequence, text
 
 FORM, FILES = "application/x-www-form-urlencoded", "multipart/form-data"
@@ -21,7 +20,7 @@ OUTSIDE_OF_SCHEMA = ("name", "in", "required", "description", "collectionFormat"
 def server_of(root: Json, url: str) -> Json:
     """The one server, by the scheme that was registered where the document knows it."""
     schemes = [text(each) for each in sequence(root.get("schemes"), "schemes")]
-    own, host, path = urlsplit(url).scheme, text(root.get("host")), text(root.get("basePath"))
+    own, host, path = split_url(url).scheme, text(root.get("host")), text(root.get("basePath"))
     scheme = own if own in schemes or not schemes else schemes[0]
     path = f"/{path.strip('/')}"
     return {"url": f"{scheme}://{host}{path}" if host else path}
