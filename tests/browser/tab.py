@@ -153,7 +153,7 @@ class Tab:
 
         self.page.on("request", note)
         self.page.route(
-            re.compile(r"/c/\d+/(changes|drawer)|/sidebar"),
+            re.compile(r"/c/\d+/(changes|drawer)|/sidebar|/needs/changes"),
             lambda route: route.continue_() if sent else route.abort(),
         )
 
