@@ -2,7 +2,7 @@
 say; each is compiled beside it, as nothing is compiled where Planside runs.
 
 A new text comes without a translation, one that changed as a guess marked "fuzzy": both are to be
-translated in the .po file, and tests/console/test_language.py fails until they are.
+translated in the .po file, and tests/console/test_translatable.py fails until they are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import django
@@ -101,6 +102,10 @@ def catalog_of(folder: str, domain: str) -> Catalog:
         wanted.add(text, locations=[(name, None)], context=context)
     known.update(wanted)
     known.obsolete.clear()
+    known.header_comment = f"# What Planside says: {folder}."
+    known.project, known.version, known.msgid_bugs_address = "Planside", "", ""
+    known.last_translator, known.language_team = "", ""
+    known.creation_date = known.revision_date = datetime(2026, 1, 1, tzinfo=UTC)  # no diff by time
     return known
 
 
@@ -112,8 +117,12 @@ def write(folder: str, domain: str) -> None:
         write_po(file, catalog, width=100, sort_output=True, omit_header=False)
     with path.with_suffix(".mo").open("wb") as file:
         write_mo(file, catalog)
-    missing = [each for each in catalog if each.id and (each.fuzzy or not is_translated(each))]
+    missing = untranslated(catalog)
     sys.stdout.write(f"{path.relative_to(ROOT)}: {len(catalog)} texts, {len(missing)} missing\n")
+
+
+def untranslated(catalog: Catalog) -> list[Message]:
+    return [each for each in catalog if each.id and (each.fuzzy or not is_translated(each))]
 
 
 def is_translated(message: Message) -> bool:

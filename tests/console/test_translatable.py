@@ -1,11 +1,13 @@
-"""Every text of the templates can be translated; what pages say in another language is in
-test_language.py."""
+"""Every text can be translated, and is; what pages say in another language is in test_language.py."""
 
 import re
 from html.parser import HTMLParser
+from io import BytesIO
 
 import pytest
+from babel.messages.mofile import write_mo
 
+from tests import messages
 from tests.messages import ROOT
 
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
@@ -83,3 +85,37 @@ def test_every_text_of_the_templates_can_be_translated():
 )
 def test_a_text_in_one_language_only_is_found(source):
     assert untranslated(source)
+
+
+PLACES = re.compile(r"%\(\w+\)[sd]|\{[^{}\s]*\}")
+CATALOGS = [(folder, domain) for folder in messages.LANGUAGES for domain in messages.DOMAINS]
+
+
+@pytest.fixture(scope="module")
+def catalogs():
+    return {each: messages.catalog_of(*each) for each in CATALOGS}
+
+
+@pytest.mark.parametrize("which", CATALOGS, ids="-".join)
+class TestCatalogs:
+    def test_every_text_is_translated(self, catalogs, which):
+        missing = [each.id for each in messages.untranslated(catalogs[which])]
+        assert missing == [], "run: make messages, then translate them in console/locale"
+
+    def test_what_varies_in_a_text_varies_in_its_translation(self, catalogs, which):
+        """A place that is misspelt would be an error when the text is shown."""
+        wrong = [
+            each.id
+            for each in catalogs[which]
+            for form in ([each.string] if isinstance(each.string, str) else each.string)
+            if set(PLACES.findall(form))
+            != set(PLACES.findall(each.id if isinstance(each.id, str) else each.id[-1]))
+        ]
+        assert wrong == []
+
+    def test_what_is_compiled_is_what_was_translated(self, catalogs, which):
+        folder, domain = which
+        made = BytesIO()
+        write_mo(made, catalogs[which])
+        compiled = messages.LOCALE / folder / "LC_MESSAGES" / f"{domain}.mo"
+        assert compiled.read_bytes() == made.getvalue(), "run: make messages"
