@@ -19,6 +19,7 @@ from agents.chains.store import load_chain
 from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
 from agents.config.store import delete_agent as delete_file
+from agents.conversations import unmoved
 from agents.engine import alternatives, persistence
 from agents.engine.available_tools import is_exactly
 from agents.engine.handlers import OPTIONS, with_chosen_model
@@ -58,9 +59,10 @@ def rename_conversation(conversation: Conversation, title: str, by: Actor = "") 
     title = " ".join(title.split())
     if not title:
         raise Invalid(gettext("Give the conversation a title."))
-    Conversation.objects.filter(pk=conversation.pk).update(title=title[:200])
-    search.index_title(conversation.pk, title[:200])
-    events.record(conversation, "conversation.renamed", actor=by)
+    with unmoved(conversation.pk):
+        Conversation.objects.filter(pk=conversation.pk).update(title=title[:200])
+        search.index_title(conversation.pk, title[:200])
+        events.record(conversation, "conversation.renamed", actor=by)
 
 
 def model_named(name: str) -> tuple[str, str]:
@@ -145,10 +147,15 @@ def start_turn(
     )
     # The first line of the first message, without a command's name; never a model's invention.
     lines = (text if wire is None else wire).splitlines() + [each["name"] for each in files]
-    title = next((line.strip() for line in lines if line.strip()), "")
-    if first_title.update(conversation=conversation.pk, title=title[:LONGEST_TITLE]):
-        search.index_title(conversation.pk, title[:LONGEST_TITLE])
+    title = shortened(next((line.strip() for line in lines if line.strip()), ""))
+    if first_title.update(conversation=conversation.pk, title=title):
+        search.index_title(conversation.pk, title)
     return message, turn
+
+
+def shortened(title: str) -> str:
+    """With a sign that something is left out, where it is."""
+    return title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1].rstrip()}…"
 
 
 def queue_turn(

@@ -41,16 +41,26 @@ def archive_conversation(conversation: Conversation, archived: bool, by: Actor =
 
 
 @contextmanager
+def unmoved(pk: int) -> Iterator[None]:
+    """What is done within is recorded, and the place in the list stays: that is by the time of what
+    happened last in the conversation."""
+    lock_conversation(pk)
+    rows = Conversation.objects.filter(pk=pk)
+    updated_at = rows.values_list("updated_at", flat=True).get()
+    yield
+    rows.update(updated_at=updated_at)
+
+
+@contextmanager
 def in_its_place(conversation: Conversation, field: str, so: bool) -> Iterator[bool]:
-    """Set or empty the column, unless it is so already. The place in the list stays: it is by the
-    time of what happened last in the conversation."""
-    lock_conversation(conversation.pk)
-    row = Conversation.objects.get(pk=conversation.pk)
-    is_new = (getattr(row, field) is not None) != so
-    yield is_new
-    if is_new:
-        changed = {field: timezone.now() if so else None, "updated_at": row.updated_at}
-        Conversation.objects.filter(pk=row.pk).update(**changed)
+    """Set or empty the column, unless it is so already."""
+    with unmoved(conversation.pk):
+        row = Conversation.objects.get(pk=conversation.pk)
+        is_new = (getattr(row, field) is not None) != so
+        yield is_new
+        if is_new:
+            changed = {field: timezone.now() if so else None}
+            Conversation.objects.filter(pk=row.pk).update(**changed)
 
 
 @transaction.atomic
@@ -59,14 +69,14 @@ def delete_conversation(conversation: Conversation, by: Actor = "") -> None:
 
     One that another agent has called goes for good.
     """
-    lock_conversation(conversation.pk)
-    stop_all(conversation, by)
-    if conversation.parent_call_id is not None:
-        erase(conversation)
-        return
-    now = timezone.now()
-    Conversation.objects.filter(pk__in=with_called(conversation.pk)).update(deleted_at=now)
-    events.record(conversation, "conversation.deleted", "", by)
+    with unmoved(conversation.pk):
+        stop_all(conversation, by)
+        if conversation.parent_call_id is not None:
+            erase(conversation)
+            return
+        now = timezone.now()
+        Conversation.objects.filter(pk__in=with_called(conversation.pk)).update(deleted_at=now)
+        events.record(conversation, "conversation.deleted", "", by)
     wake_after_commit()  # who runs a turn of it sees that it is to stop
 
 
@@ -98,8 +108,9 @@ def restore_conversation(owner: User, pk: int, by: Actor = "") -> Conversation:
     conversation = deleted_of(owner).filter(pk=pk).first()
     if conversation is None:
         raise NotFound(gettext("There is no deleted conversation of this number."))
-    Conversation.objects.filter(pk__in=with_called(pk)).update(deleted_at=None)
-    events.record(conversation, "conversation.restored", "", by)
+    with unmoved(pk):
+        Conversation.objects.filter(pk__in=with_called(pk)).update(deleted_at=None)
+        events.record(conversation, "conversation.restored", "", by)
     conversation.refresh_from_db()
     return conversation
 

@@ -108,15 +108,23 @@ class NothingToDo(Interruption):
 class TurnFailed(Interruption):
     """The work itself failed: `error_class` as in Attempt.FailureClass, one sentence as text.
 
-    `remedy` is where it can be mended: "models", "agent", by another "model", or nowhere.
+    `remedy` is where it can be mended: "models", "agent", by another "model", or nowhere; `words`
+    are a server's own, where the sentence does not hold them.
     """
 
     is_no_failure = False
 
     def __init__(
-        self, error_class: str, sentence: str, title: str = "", advice: str = "", remedy: str = ""
+        self,
+        error_class: str,
+        sentence: str,
+        title: str = "",
+        advice: str = "",
+        remedy: str = "",
+        words: str = "",
     ) -> None:
         super().__init__(sentence)
+        self.words = words
         self.remedy = remedy
         self.error_class = error_class
         self.title = title

@@ -69,14 +69,15 @@ def choices_of_agent(agent: AgentRecord, owner_id: int, find: str = "") -> Choic
 
 def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Choices:
     """Without a search the models used lately come first; each model stands once."""
-    words = find.strip().lower()
+    words = find.lower().replace("/", " ").split()
     listings = known_listings()
     recent = [] if words else recent
     groups = [ChoiceGroup(gettext("Recent"), "", [choice(in_use, *name) for name in recent])]
     most = MOST_FOUND if words else MOST_OF_A_PROVIDER
     for place in discovery.found_in(listings).places:
-        own_name = name_of_model(place.provider, "").lower()
-        fit = [m for m in place.models if words in (own_name or m.id.lower())]
+        own_name = name_of_model(place.provider, "")
+        around = f"{place.provider} {place.label}"
+        fit = [m for m in place.models if has_words(f"{around} {own_name or m.id}", words)]
         rest = [m for m in fit if (place.provider, m.id) not in recent]
         rows = [choice(in_use, place.provider, m.id, m) for m in rest[:most]]
         more = gettext("{n} of {count}, type to find more").format(n=len(rows), count=len(fit))
@@ -85,6 +86,11 @@ def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Cho
         groups.append(ChoiceGroup(place.label, note, rows))
     silent = [resolve(each.provider).label for each in listings if is_missed(each)]
     return Choices([group for group in groups if group.rows], silent, find.strip())
+
+
+def has_words(text: str, words: list[str]) -> bool:
+    """Whether each of the words, which are in lower case, stands in what a model is called."""
+    return all(word in text.lower() for word in words)
 
 
 def known_listings() -> list[Listing]:

@@ -36,7 +36,7 @@ LONGEST_QUOTED = 40
 
 @dataclass(frozen=True)
 class Row:
-    """`href` is opened, `command` sent to the agent here, `presses` is a button of the page,
+    """`href` is opened, `command` sent in the conversation here, `presses` is a button of the page,
     `begins` an agent to begin a chat with, `only` a kind of which all is shown."""
 
     title: list[Piece]
@@ -63,6 +63,11 @@ class Row:
     def wanted(self) -> str:
         """What follows the name of the command."""
         return self.command.partition(" ")[2]
+
+    @property
+    def fills(self) -> bool:
+        """Whether it only stands in the message box then: what a model reads is sent from there."""
+        return self.verb == "/plan"
 
 
 @dataclass(frozen=True)
@@ -114,9 +119,8 @@ def results(user: User, text: str, only: str, here: Conversation | None) -> Resu
         settings = matching(offers(user, question, here), question)[: SHOWN["commands"]]
         if not groups and not settings:
             return Results([instead(user, text)], nothing=shortened(text))
-        rows = [plan_row(text), *settings]
-        groups.append(Group(gettext("Commands and settings"), rows))
-        found += len(rows)
+        groups.append(Group(gettext("Commands and settings"), [*settings, plan_row(text)]))
+        found += len(settings)
     return Results(groups, found, has_more) if groups else Results([], nothing=shortened(text))
 
 
@@ -221,7 +225,7 @@ def standing_of(plan: PlanSummary) -> str:
 # Commands and settings
 
 
-def plan_row(text: str = "") -> Row:
+def plan_row(text: str) -> Row:
     command = f"/plan {text}".strip()
     return Row(
         [Piece(command, False)], icon="slash", meta=gettext("Ask for a plan"), command=command

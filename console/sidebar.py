@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, F, Max, OuterRef, Q, QuerySet, Sum, When
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext
@@ -35,18 +35,18 @@ def has_put_away(user: User) -> bool:
 @prepared
 def newest_but(
     owner: int, current: int
-) -> QuerySet[Conversation, tuple[int, int, datetime | None, int | None]]:
-    """How many are listed and how many are pinned, when the last besides this one changed, and the
-    number of this one's last event; no row for none."""
+) -> QuerySet[Conversation, tuple[int, int, int | None, int | None]]:
+    """How many are listed and how many are pinned, how many events there were in those besides this
+    one, and the number of this one's last event; no row for none."""
     own = Conversation.objects.filter(owner=owner, parent_call=None, deleted_at=None)
     others = ~Q(pk=current)
     of_owner = own.values("owner").annotate(
         count=Count("pk", filter=Q(archived_at=None)),
         pinned=Count("pinned_at"),
-        last=Max("updated_at", filter=others),
+        happened=Sum("seq", filter=others),
         shown=Max("seq", filter=Q(pk=current)),
     )
-    return of_owner.values_list("count", "pinned", "last", "shown")
+    return of_owner.values_list("count", "pinned", "happened", "shown")
 
 
 def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
@@ -56,9 +56,8 @@ def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
     last event comes with the tag.
     """
     nothing = (0, 0, None, None)
-    count, pinned, last, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
-    changed = last.isoformat() if last else ""
-    return f'"{group}-{count}-{pinned}-{changed}-{timezone.now().date()}"', shown or 0
+    count, pinned, changes, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
+    return f'"{group}-{count}-{pinned}-{changes or 0}-{timezone.now().date()}"', shown or 0
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
     count_time(turn)
     *unfinished, is_followed = open_work.first(turn=turn.pk) or (True, True, True, True)
     close_open_work(turn, *unfinished)
-    persistence.resolve_error(turn)
+    persistence.resolve_error(turn, stopped=state == TurnState.STOPPED)
     turn.state, turn.error_class, turn.error = state, error_class, error
     turn.waiting_for, turn.lease_until, turn.not_before = "", None, None
     turn.finished_at = timezone.now()
@@ -59,7 +59,8 @@ def close_turn(turn: Turn, state: TurnState, error_class: str = "", error: str =
 def close_open_work(turn: Turn, streaming: bool, calling: bool, called_agents: bool) -> None:
     """A turn that ends in the middle leaves text, calls and other agents' work; most leave none.
 
-    Text that broke off stays as it was read, and says so. What other agents do for it ends too.
+    Text that broke off stays as it was read, and says so, or that it was cleared meanwhile. What
+    other agents do for it ends too.
     """
     if called_agents:
         for child in Turn.objects.filter(
@@ -67,9 +68,10 @@ def close_open_work(turn: Turn, streaming: bool, calling: bool, called_agents: b
         ):
             request_stop(child, "")
     if streaming:
-        for message in turn.messages.filter(streaming=True):
+        for message in turn.messages.filter(streaming=True).select_related("conversation"):
             message.streaming = False
-            message.meta = {**message.meta, "broken_off": True}
+            is_cleared = message.seq <= message.conversation.cleared_seq
+            message.meta = {**message.meta, "broken_off": True, "cleared": is_cleared}
             message.save(update_fields=["streaming", "meta"])
             search.index_message(message)
             persistence.touch(message, turn.conversation_id)
@@ -113,6 +115,8 @@ def fail(turn: Turn, failure: TurnFailed) -> None:
             "title": failure.title or gettext("This did not work"),
             "advice": failure.advice,
             "remedy": failure.remedy,
+            "words": failure.words,
+            "retry_helps": failure.error_class != "logic" or not failure.remedy,
             "resolved": False,
         }
         reset_retries(turn)
@@ -189,9 +193,10 @@ def model_failed(turn: Turn, error: ModelError) -> None:
         if not error.transient:
             turn.checkpoint["final"] = True  # trying the same again would not help
         error_class = CLASSES.get(error.kind, "transient" if error.transient else "logic")
-        fail(
-            turn, TurnFailed(error_class, error.detail, error.sentence, error.advice, error.remedy)
+        failure = TurnFailed(
+            error_class, error.detail, error.sentence, error.advice, error.remedy, error.details
         )
+        fail(turn, failure)
         return
     tries = int(turn.checkpoint.get("try", 1))
     with persistence.fenced(turn):
@@ -234,6 +239,7 @@ def show_retry(turn: Turn, error: ModelError, number: int) -> None:
         "title": error.sentence,
         "advice": error.advice,
         "remedy": error.remedy,
+        "words": error.details,
         "try": number,
         "tries": tries_of(error),
         "next_try_at": timestamp(turn.not_before),

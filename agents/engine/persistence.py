@@ -211,16 +211,18 @@ def count_usage(turn: Turn, reply: Reply, cost: Decimal | None) -> None:
     store(turn, "tokens_in", "tokens_out", "tokens_cached", "cost", "usage_estimated")
 
 
-def resolve_error(turn: Turn) -> None:
-    """The model answers again: the card that counted the tries says so."""
+def resolve_error(turn: Turn, *, stopped: bool = False) -> None:
+    """The model answers again, or is not asked again: the card that counted the tries says so."""
     if turn.checkpoint.pop("try", 0):
-        resolve_error_cards(turn)
+        resolve_error_cards(turn, stopped=stopped)
 
 
-def resolve_error_cards(turn: Turn) -> None:
-    """Their error is over, or another card takes their place: none offers a retry."""
+def resolve_error_cards(turn: Turn, *, stopped: bool = False) -> None:
+    """Their error is over, or another card takes their place, or the turn was `stopped` before it
+    was tried again: none offers a retry."""
     for message in turn.messages.filter(kind=Message.Kind.ERROR, meta__resolved=False):
-        message.meta = {**message.meta, "resolved": True, "next_try_at": None}
+        ended = {"resolved": True, "next_try_at": None, "stopped": stopped}
+        message.meta = {**message.meta, **ended}
         message.save(update_fields=["meta"])
         touch(message, turn.conversation_id)
 

@@ -81,6 +81,11 @@ class ModelError(Exception):
         self.retry_after, self.status, self.began = retry_after, status, began
         self.words = words
 
+    @property
+    def details(self) -> str:
+        """The server's words, where the detail does not hold them."""
+        return "" if self.words in self.detail else self.words
+
 
 def broke(request: ModelRequest, error: Exception, began: bool) -> ModelError:
     """The connection failed before, or while, the reply came."""

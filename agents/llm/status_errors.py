@@ -183,8 +183,7 @@ def key_words(request: ModelRequest, status: int, body: str, words: str) -> Word
         known = known_provider(provider, request.endpoint.base_url)
         variable = known.keys[-1] if known and known.keys else ""
         advice = no_key(request.endpoint.label or provider, variable)
-        detail = gettext("{model} returned {status}, and no key is set.")
-        detail = detail.format(model=model, status=status)
+        detail = gettext("{model} returned {status}.").format(model=model, status=status)
         return gettext("The model wants a key"), detail, advice, "models"
     if status == 403 and words and not BAD_KEY.search(body):
         detail = RETURNED.format(model=model, status=status, words=ended(words))

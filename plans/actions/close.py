@@ -7,7 +7,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from agents import events, search
-from agents.actions import add_message, drop_queued, keep_unsent, open_turns
+from agents.actions import add_message, keep_unsent, open_turns
 from agents.actors import Actor
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict
@@ -108,10 +108,10 @@ def delete_plan(plan: Plan, by: Actor) -> None:
 @operation("clear")
 @transaction.atomic
 def clear(conversation: Conversation, by: Actor) -> list[Plan]:
-    """Empty the drawer: what runs stops, what is queued is dropped, every open plan of the
-    conversation is abandoned. Gives those.
+    """Empty the drawer: what runs stops, what is queued goes back into the message box, every open
+    plan of the conversation is abandoned. Gives those.
 
-    A finished plan only leaves the drawer. Nothing is deleted but what was never sent.
+    A finished plan only leaves the drawer. Nothing is deleted.
     """
     pointer, ended = end_everything(conversation, by)
     subject = f"plan:{pointer.plan_id}" if pointer.plan_id else ""
@@ -136,10 +136,11 @@ def end_open_plans(conversation: Conversation, by: Actor) -> list[Plan]:
 def end_everything(conversation: Conversation, by: Actor) -> tuple[ActivePlan, list[Plan]]:
     """Every open plan, those beside the one in the drawer too: nothing would show them any more."""
     lock_conversation(conversation.pk)
-    for turn in open_turns(conversation, Lane.CHAT):
-        if turn.state == TurnState.QUEUED and not turn.started_at:
-            drop_queued(turn)
-        else:
+    turns = open_turns(conversation, Lane.CHAT)
+    unsent = [each for each in turns if each.state == TurnState.QUEUED and not each.started_at]
+    keep_unsent(conversation, unsent)
+    for turn in turns:
+        if turn not in unsent:
             request_stop(turn, by)
     cancel_request(conversation, by)
     pointer = lock_active_plan(conversation)

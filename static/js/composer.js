@@ -299,9 +299,9 @@ function takeGivenBack(actions) {
   saveSoon();
 }
 
-/** Text that has lost its place elsewhere on the page. */
+/** Text that has lost its place elsewhere on the page; a command counts only at the beginning. */
 document.addEventListener("planside:hand-over", ({ detail: text }) => {
-  box.value = joined(box.value, text);
+  box.value = text.startsWith("/") ? joined(text, box.value) : joined(box.value, text);
   saveSoon();
   box.focus();
 });

@@ -118,7 +118,7 @@ function choose(row, inNewTab) {
   if (inNewTab && row.href) return void window.open(row.href, "_blank", "noopener");
   palette.close();
   if (presses) return press(presses);
-  if (command) return run(command);
+  if (command) return run(command, "fills" in row.dataset);
   if (!message || !goTo(message)) location.assign(row.href);
 }
 
@@ -142,10 +142,10 @@ function press(id) {
   (element?.matches("a, button") ? element : element?.querySelector("button"))?.click();
 }
 
-/** In a conversation it is sent; a command that wants more, or has no conversation, waits in a box. */
-function run(command) {
+/** In a conversation it is sent; one that fills the message box waits there, here or in a new chat. */
+function run(command, fills) {
   if (!byId("composer")) return begin("", command);
-  const type = command === "/plan" ? "planside:hand-over" : "planside:say";
+  const type = fills ? "planside:hand-over" : "planside:say";
   document.dispatchEvent(new CustomEvent(type, { detail: command === "/plan" ? "/plan " : command }));
 }
 

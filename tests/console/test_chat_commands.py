@@ -5,15 +5,27 @@ import re
 import pytest
 from django.test import Client
 
+from agents.db import in_db
 from agents.models import Message, Turn
 from console import thread
+from console.chat_commands import handle_message
 from console.fragments import changes
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanEdit
-from tests.fake_model import call, say
+from tests.fake_model import call, say, silent
 from tests.markup import flat
-from tests.world import conversation, drive, person, plan_of, proposed, scripted, tell
+from tests.world import (
+    conversation,
+    drive,
+    eventually,
+    happening,
+    person,
+    plan_of,
+    proposed,
+    scripted,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -222,3 +234,32 @@ def test_a_single_plan_that_ends_with_its_view_needs_no_notice():
     c = proposed("Read")
     said = tell(c, "/new")
     assert not said.conversation.messages.exists()
+
+
+def test_what_waits_to_be_sent_goes_back_into_the_message_box_and_what_was_written_says_why():
+    c = conversation()
+    scripted(silent("Half of an answer"))
+
+    async def story(worker):
+        await in_db(handle_message, c, "the first", "alice")
+        await eventually(lambda: Message.objects.filter(streaming=True).exists())
+        await in_db(handle_message, c, "the second", "alice")
+        await in_db(handle_message, c, "the third", "alice")
+        await in_db(handle_message, c, "/clear", "alice")
+        await eventually(lambda: not Turn.objects.filter(state="running").exists())
+
+    happening(story)
+    c.refresh_from_db()
+    assert c.unsent == "the second\n\nthe third"
+    assert not Message.objects.filter(conversation=c, text__in=["the second", "the third"]).exists()
+    above = log(c, "?cleared=true")
+    assert "Cleared while it was being written." in above
+    assert "You stopped this reply" not in above
+
+
+def test_new_leaves_what_waits_to_be_sent_in_the_message_box_of_the_old_conversation():
+    c = conversation()
+    handle_message(c, "not gone out yet", "alice")
+    handle_message(c, "/new", "alice")
+    c.refresh_from_db()
+    assert c.unsent == "not gone out yet"

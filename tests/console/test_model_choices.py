@@ -57,6 +57,9 @@ def test_a_provider_shows_five_until_something_is_looked_for():
     assert found["OpenAI"][1] == "5 of 30, type to find more"
     assert groups(c, " GPT-02 ") == {"OpenAI": ([f"gpt-02{n}" for n in range(10)], "")}
     assert list(groups(c, "gpt")) == ["Ollama", "OpenAI"]
+    for wanted in ("openai/gpt-001", "OpenAI gpt-001", "gpt-001 openai"):
+        assert groups(c, wanted) == {"OpenAI": (["gpt-001"], "")}, wanted
+    assert groups(c, "openai")["OpenAI"][1] == "20 of 30, type to find more"
     assert groups(c, "nothing like it") == {}
 
 

@@ -48,6 +48,25 @@ def test_what_is_pinned_comes_first_and_stays_where_it_was_after_it(alice):
     assert listed(alice) == ["Three", "Two", "One"], "its place is that of its last message"
 
 
+@pytest.mark.parametrize("verb", ["rename", "delete and restore"])
+def test_what_is_done_with_a_conversation_leaves_it_in_its_place(alice, verb):
+    first, *_ = [titled(name) for name in ("One", "Two", "Three")]
+    if verb == "rename":
+        patch(alice, first, title="Uno")
+        assert listed(alice) == ["Three", "Two", "Uno"]
+    else:
+        alice.post(f"/c/{first.pk}/delete")
+        alice.post(f"/c/{first.pk}/restore")
+        assert listed(alice) == ["Three", "Two", "One"]
+
+
+def test_a_title_that_leaves_out_some_of_the_first_line_says_so(alice):
+    scripted(say("Well."), say("Well."))
+    for text in ("word " * 30, "x" * 60):
+        tell(conversation(), text)
+    assert listed(alice) == ["x" * 60, "word " * 11 + "word…"]
+
+
 def test_what_is_archived_leaves_the_list_and_is_found_and_put_back(alice):
     c = titled("Moss")
     conversations_before = listed(alice)

@@ -1,18 +1,21 @@
 """One failure is one card, and its remedy is one that could mend it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.models import Message
+from agents.actions import stop_reply
+from agents.models import Message, Turn
 from console.conversation_state import read_state
 from console.fragments import thread
 from plans.models import Run
 from tests.fake_model import call, fails, say
-from tests.world import conversation, plan_of, proposed, scripted, tell
+from tests.markup import flat
+from tests.world import conversation, drive, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -81,3 +84,39 @@ def test_a_reply_that_fails_offers_the_models():
     scripted(fails(401))
     tell(c, "hello")
     assert cards(c)[0].meta["remedy"] == "models"
+
+
+def test_what_a_retry_cannot_mend_has_its_remedy_first_and_the_servers_words_folded():
+    c = conversation(plan={"enabled": False})
+    scripted(fails(401, "bad <key>"))
+    tell(c, "hello")
+    [card] = cards(c)
+    assert card.text.count("key") + card.meta["advice"].count("key") == 1
+    html = flat(thread(read_state(c.pk)))
+    buttons = html.split('class="buttons"', 1)[1]
+    assert re.search(r'<a class="button" data-kind="go"[^>]*>[^@]*?Open Models', buttons)
+    assert buttons.count('data-kind="go"') == 1
+    assert "Details" in html
+    assert "bad &lt;key&gt;" in html
+    assert "bad &lt;key" not in html.split("<details", 1)[0], "said once, where it is asked for"
+
+
+def test_what_a_retry_may_mend_has_it_first():
+    c = conversation(plan={"enabled": False})
+    scripted(lambda request: fails(500, "engine asleep"))
+    tell(c, "hello")
+    while Turn.objects.filter(conversation=c, state="queued").update(not_before=None):
+        drive()
+    html = flat(thread(read_state(c.pk)))
+    assert html.split('class="buttons"', 1)[1].split("</button>", 1)[0].count('data-kind="go"') == 1
+
+
+def test_a_reply_that_is_stopped_between_two_tries_says_that_it_was():
+    c = conversation(plan={"enabled": False})
+    scripted(fails(429, headers={"retry-after": "100"}))
+    tell(c, "hello")
+    assert "Next try in" in thread(read_state(c.pk))
+    stop_reply(c, "alice")
+    html = flat(thread(read_state(c.pk)))
+    assert "The model did not answer. You stopped it before the next try." in html
+    assert "tried again" not in html

@@ -1,0 +1,32 @@
+"""What Ctrl K offers for a word, in which order."""
+
+import pytest
+
+from console import palette
+from tests.fake_model import say
+from tests.world import conversation, person, scripted, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def rows(text, c=None):
+    found = palette.results(person(), text, "", c)
+    return [row for group in found.groups for row in group.rows], found
+
+
+@pytest.mark.parametrize("text", ["appearance", "clear", "zebra"])
+def test_what_matches_comes_first_and_asking_for_a_plan_last(text):
+    c = conversation()
+    scripted(say("Striped."))
+    tell(c, "The zebra question")
+    offered, found = rows(text, c)
+    assert offered[-1].command == f"/plan {text}"
+    assert text in "".join(piece.text for piece in offered[0].title).lower()
+    assert found.found == len(offered) - 1, "what can be done with the words is no result"
+
+
+def test_what_a_model_would_read_only_fills_the_message_box():
+    offered, _ = rows("", conversation())
+    fills = {row.command: row.fills for row in offered if row.command}
+    assert fills == {"/plan": True, "/clear": False, "/new": False, "/help": False}
+    assert [row.fills for row in rows("nowhere to be found")[0] if row.command] == [True]
