@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.config.ownership import agents_of
@@ -15,6 +15,7 @@ from agents.models import Conversation, ToolSource
 from agents.words import Question, question_of
 from console import finding
 from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
+from console.settings_pages import pages_for
 from console.snippets import Piece, marked, spans_of
 from plans.search import PlanSummary
 
@@ -262,21 +263,11 @@ VERBS = (
     (gettext_lazy("Open or close the plan"), "runs", "drawer-toggle"),
     (gettext_lazy("Show what was cleared"), "clock", "show-cleared"),
 )
-# Names of addresses; one that there is not is left out.
+# Title, what stands beside it, icon and name of the address.
 PAGES = (
-    (gettext_lazy("Needs you"), "", "shield", "needs"),
+    (gettext_lazy("Needs you"), "", "check", "needs"),
     (gettext_lazy("Plans"), "", "runs", "plans"),
     (gettext_lazy("Archived"), gettext_lazy("Conversations"), "archive", "archive"),
-    (gettext_lazy("Agents"), gettext_lazy("Settings"), "agent", "agents"),
-    (gettext_lazy("Models"), gettext_lazy("Settings"), "cube", "models"),
-    (gettext_lazy("Tools"), gettext_lazy("Settings"), "route", "tools"),
-    (gettext_lazy("Chains"), gettext_lazy("Settings"), "route", "chains"),
-    (gettext_lazy("Approvals"), gettext_lazy("Settings"), "shield", "approvals"),
-    (gettext_lazy("Appearance"), gettext_lazy("Settings"), "set", "appearance"),
-    (gettext_lazy("Notifications"), gettext_lazy("Settings"), "set", "notifications"),
-    (gettext_lazy("Account"), gettext_lazy("Settings"), "user", "account"),
-    (gettext_lazy("People"), gettext_lazy("Settings"), "user", "people"),
-    ("API", gettext_lazy("Documentation"), "file", "api-docs"),
 )
 
 
@@ -297,18 +288,18 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
     if here:
         verbs = VERBS if here.cleared_seq else VERBS[:-1]
         rows += [Row([Piece(str(does), False)], icon=icon, presses=id) for does, icon, id in verbs]
-    rows += pages()
+    rows += pages(user)
     if question.parts:
         rows += things(agents_named=((agent.id, agent.file.name) for agent in agents))
     return rows
 
 
-def pages() -> Iterator[Row]:
-    for title, meta, icon, name in PAGES:
-        try:
-            yield Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
-        except NoReverseMatch:
-            continue
+def pages(user: User) -> Iterator[Row]:
+    settings = gettext("Settings")
+    in_settings = ((page.title, settings, page.icon, page.name) for page in pages_for(user))
+    api = ("API", gettext("Documentation"), "file", "api-docs")
+    for title, meta, icon, name in (*PAGES, *in_settings, api):
+        yield Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
 
 
 def things(agents_named: Iterable[tuple[str, str]]) -> Iterator[Row]:
@@ -321,7 +312,7 @@ def things(agents_named: Iterable[tuple[str, str]]) -> Iterator[Row]:
         count = len(source.tools or [])
         words = ngettext("{source}, {n} operation", "{source}, {n} operations", count)
         title = words.format(source=source.name, n=count)
-        yield Row([Piece(title, False)], icon="route", meta=gettext("Settings, Tools"), href=href)
+        yield Row([Piece(title, False)], icon="tool", meta=gettext("Settings, Tools"), href=href)
 
 
 def matching(rows: list[Row], question: Question) -> list[Row]:

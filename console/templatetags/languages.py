@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from django import template
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
-from django.utils.translation import get_language, gettext_lazy, ngettext_lazy
+from django.utils.translation import get_language, ngettext_lazy
 
 from console.language import listed
+from console.settings_pages import TITLES, SettingsPage, pages_for
 
 register = template.Library()
 register.filter("listed", listed)
-
-# The pages of the settings.
-PAGES = {
-    "account": gettext_lazy("Account"),
-    "agents": gettext_lazy("Agents"),
-    "appearance": gettext_lazy("Appearance"),
-    "approvals": gettext_lazy("Approvals"),
-    "chains": gettext_lazy("Chains"),
-    "models": gettext_lazy("Models"),
-    "notifications": gettext_lazy("Notifications"),
-    "people": gettext_lazy("People"),
-    "tools": gettext_lazy("Tools"),
-}
 
 # As a template names them: 3|plural:"tool".
 COUNTED = {
@@ -51,7 +41,12 @@ def plural(count: int, noun: str) -> str:
 @register.filter
 def page_title(page: str) -> str:
     """What a page of the settings is called; `page` is its name in addresses."""
-    return str(PAGES[page])
+    return str(TITLES[page])
+
+
+@register.filter
+def settings_pages(user: AbstractBaseUser | AnonymousUser) -> list[SettingsPage]:
+    return pages_for(user)
 
 
 @register.simple_tag

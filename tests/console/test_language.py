@@ -19,8 +19,9 @@ from agents.models import Turn
 from console.language import cached, drawn_in
 from console.markdown import render
 from console.preferences import set_preferences
+from console.settings_pages import TITLES
 from console.status_labels import UNANSWERED, WRITING
-from console.templatetags.languages import COUNTED, PAGES
+from console.templatetags.languages import COUNTED
 from plans.actions import approve_plan, cancel_plan
 from plans.tools import text_and_standing
 from tests import messages
@@ -75,7 +76,7 @@ class TestPages:
         assert "Accept-Language" in page["Vary"]
 
     def test_every_page_of_the_settings_is_called_in_its_language(self, alice):
-        for name, title in PAGES.items():
+        for name, title in TITLES.items():
             page = alice.get(reverse(name), headers=other())
             if name == "people":  # for admins alone
                 assert page.status_code == 404

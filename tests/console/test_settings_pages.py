@@ -6,13 +6,16 @@ import re
 import httpx
 import pytest
 from django.test import RequestFactory
+from django.urls import reverse
 
 from agents import http
 from agents.actions import create_conversation
 from agents.config.ownership import set_owner
 from agents.config.store import read_agent
 from agents.models import Provider, ToolSource
+from console import palette
 from console.env import ProviderKey
+from console.settings_pages import PAGES
 from console.views import first_run
 from tests.fake_model import call, say
 from tests.markup import html
@@ -685,3 +688,12 @@ def test_pages_beyond_that_show_what_is_known(owner, served, settings):
     answer = owner.get(f"/settings/agents/{id}/found-models?anew")
     assert answer.status_code == 429 and "servers asked within a minute" in html(answer)
     assert len(asked) == count
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+def test_search_leads_to_every_page_of_the_settings_that_one_may_open(is_admin):
+    user = person("ada")
+    user.is_superuser = is_admin
+    opened = {row.href for row in palette.pages(user)}
+    may = {reverse(page.name) for page in PAGES if is_admin or not page.is_for_admins}
+    assert may <= opened and (reverse("people") in opened) == is_admin
