@@ -258,16 +258,18 @@ def cleared(now: ConversationState) -> SafeString:
     return show("conversation/_cleared.html", now, groups=parts, before=before, cleared=True)
 
 
-def excerpt(now: ConversationState, found: Message) -> SafeString | str:
-    """What stands around a message that the thread does not show; nothing if it does."""
+def excerpt(now: ConversationState, found: Message, words: str = "") -> SafeString | str:
+    """What stands around a message that the thread does not show; nothing if it does.
+
+    `words` are those it was found by.
+    """
     if is_within_reach(now.conversation, found):
         return ""
     thread = Thread(now, cleared=True)
     parts = [thread.group(group) for group in groups_around(now.conversation, found)]
     is_cleared = found.seq <= now.conversation.cleared_seq
-    return show(
-        "conversation/_excerpt.html", now, groups=parts, message=found, is_cleared=is_cleared
-    )
+    context = {"groups": parts, "message": found, "is_cleared": is_cleared, "words": words}
+    return show("conversation/_excerpt.html", now, **context)
 
 
 def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> str:

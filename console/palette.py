@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -105,7 +106,7 @@ def results(user: User, text: str, only: str, here: Conversation | None) -> Resu
         )
     kinds: dict[str, Callable[[int], tuple[list[Row], Found[object]]]] = {
         "conversations": lambda most: conversation_rows(user, question, most),
-        "messages": lambda most: message_rows(user, question, most),
+        "messages": lambda most: message_rows(user, question, most, text),
         "plans": lambda most: plan_rows(user, question, most),
     }
     groups: list[Group] = []
@@ -180,19 +181,23 @@ def conversation_row(found: FoundConversation, names: dict[str, str]) -> Row:
     )
 
 
-def message_rows(user: User, question: Question, most: int) -> tuple[list[Row], Found[object]]:
+def message_rows(
+    user: User, question: Question, most: int, text: str
+) -> tuple[list[Row], Found[object]]:
     found = finding.find_messages(user.pk, question, 0, most)
-    return [message_row(each) for each in found.items], found
+    return [message_row(each, text) for each in found.items], found
 
 
-def message_row(found: FoundMessage) -> Row:
+def message_row(found: FoundMessage, text: str) -> Row:
+    """It opens at the message, with what was looked for in view."""
+    place = urlencode({"at": found.id, "words": text})
     return Row(
         [Piece(found.title or gettext("New chat"), False)],
         icon="user" if found.role == "user" else "agent",
         word=gettext("You") if found.role == "user" else gettext("Agent"),
         snippet=found.snippet,
         at=found.created_at,
-        href=f"{reverse('conversation', args=[found.conversation])}?at={found.id}",
+        href=f"{reverse('conversation', args=[found.conversation])}?{place}",
         message=found.id,
     )
 

@@ -72,7 +72,7 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
         "thread": fragments.thread(now, found),
         "cleared": fragments.cleared(now) if with_cleared else "",
         "gone": deleted_of(person(request)).filter(pk=deleted).first() if deleted else None,
-        "excerpt": fragments.excerpt(now, found) if found else "",
+        "excerpt": fragments.excerpt(now, found, request.GET.get("words", "")) if found else "",
         "asks_for_models": now.agent is not None and not is_fresh(now.model_in_use[0]),
         **sidebar_context(request, pk),
     }

@@ -1,4 +1,4 @@
-// Small things: dialogs, copying, the list of conversations, the settings' cards, the tab's title.
+// Small things: dialogs, what can be undone, the settings' cards, the list of plans.
 import { always, byId, on } from "./dom.js";
 import { gettext } from "./texts.js";
 
@@ -131,74 +131,6 @@ always(() => {
     if (toast.matches(":hover, :focus-within")) fading = setTimeout(fade, TOAST);
     else toast.remove();
   }, TOAST);
-});
-
-// Menus close when the attention goes elsewhere
-
-document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.popover[open]")) {
-    if (!menu.contains(event.target)) menu.open = false;
-  }
-});
-on("keydown", "details.popover[open]", (menu, event) => {
-  if (event.key !== "Escape") return;
-  event.preventDefault();
-  menu.open = false;
-  menu.querySelector("summary").focus();
-});
-
-// Copying
-
-on("click", "[data-copy]", async (button) => {
-  const source =
-    button.dataset.copy === "code"
-      ? button.closest(".code").querySelector("pre")
-      : byId(button.dataset.copy);
-  await navigator.clipboard.writeText(source.value ?? source.innerText);
-  sayCopied(button);
-});
-
-// A reply is copied as the model wrote it, which is not on the page.
-on("click", "[data-copy-from]", async (button) => {
-  const text = fetch(button.dataset.copyFrom).then((response) => response.text());
-  const type = "text/plain";
-  const blob = text.then((written) => new Blob([written], { type }));
-  await navigator.clipboard.write([new ClipboardItem({ [type]: blob })]);
-  sayCopied(button);
-});
-
-/** The address of a subtask on its plan's page. */
-on("click", "[data-copy-link]", async (button) => {
-  await navigator.clipboard.writeText(`${location.origin}${location.pathname}#${button.dataset.copyLink}`);
-  sayCopied(button);
-});
-
-/** What stood on a button that says for a while that it has copied. */
-const uncopied = new WeakMap();
-
-function sayCopied(button) {
-  const [icon, words] = [button.querySelector("use").getAttribute("href"), button.querySelector("span")?.textContent];
-  if (!uncopied.has(button)) uncopied.set(button, { icon, words });
-  showCopied(button, { icon: "#i-check", words: gettext("Copied") });
-  byId("copied").textContent = gettext("Copied");
-  setTimeout(() => {
-    if (uncopied.has(button)) showCopied(button, uncopied.get(button));
-    uncopied.delete(button);
-    byId("copied").textContent = "";
-  }, 2000);
-}
-
-function showCopied(button, { icon, words }) {
-  button.querySelector("use").setAttribute("href", icon);
-  const span = button.querySelector("span");
-  if (span) span.textContent = words;
-}
-
-document.addEventListener("keydown", (event) => {
-  const isShortcut = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o";
-  if (!isShortcut) return;
-  event.preventDefault();
-  byId("new-chat")?.click();
 });
 
 // Settings: one card open at a time, with its file beside it

@@ -1,12 +1,12 @@
 // Ctrl K: one search for conversations, messages, plans, commands and settings. The server draws what
 // it finds; a message that is on this page is gone to, anything else is opened.
-import { atStart, byId, on } from "./dom.js";
+import { byId, on } from "./dom.js";
+import { goTo } from "./found.js";
 import { signedOut, swap } from "./requests.js";
 import { gettext } from "./texts.js";
 
 const PAUSE = 120; // ms after the last key
 const SLOW = 400; // ms after which it is said that the answer has not come
-const TINTED = 2000; // ms
 const palette = byId("palette");
 const field = byId("palette-field");
 let asked = 0; // only the answer to the last question is drawn
@@ -119,7 +119,7 @@ function choose(row, inNewTab) {
   palette.close();
   if (presses) return press(presses);
   if (command) return run(command, "fills" in row.dataset);
-  if (!message || !goTo(message)) location.assign(row.href);
+  if (!message || !goTo(message, palette.dataset.drawn)) location.assign(row.href);
 }
 
 function showOnly(kind) {
@@ -148,32 +148,3 @@ function run(command, fills) {
   const type = fills ? "planside:hand-over" : "planside:say";
   document.dispatchEvent(new CustomEvent(type, { detail: command === "/plan" ? "/plan " : command }));
 }
-
-// At the message that was found
-
-atStart(() => {
-  const asked = new URLSearchParams(location.search);
-  const found = asked.get("at");
-  if (!byId("log") || !(found || asked.has("deleted"))) return;
-  history.replaceState(null, "", location.pathname);
-  if (found) goTo(found);
-});
-
-/** Whether it is on this page; then it is in view, has the focus and is tinted for a while. */
-function goTo(message) {
-  const element = byId(`message-${message}`);
-  if (!element) return false;
-  const folded = element.closest("details.turn-group");
-  if (folded) folded.open = true;
-  element.tabIndex = -1;
-  element.focus({ preventScroll: true });
-  element.scrollIntoView({ block: "center" });
-  element.dataset.found = "";
-  setTimeout(() => delete element.dataset.found, TINTED);
-  return true;
-}
-
-/** What was found in an alternative that is not shown: opened again once it is. */
-document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
-  if (ok && element.dataset.then) location.assign(element.dataset.then);
-});

@@ -1,8 +1,7 @@
 // Popovers hang under the button that opened them, or above it where there is no room below. On
 // narrow screens they are sheets, which the style sheet places.
-import { atStart } from "./dom.js";
+import { always, atStart } from "./dom.js";
 
-const ROOM = 320; // px below the button that are enough
 const GAP = 6;
 const openers = new WeakMap();
 // The policy of the pages forbids style attributes.
@@ -23,23 +22,34 @@ document.addEventListener(
   true,
 );
 
-/** Place a popover at its button. */
+/** Place a popover at its button, once it is open and has its height. */
 export function hang(popover, button) {
   openers.set(popover, button);
-  const box = button.getBoundingClientRect();
-  const isBelow = innerHeight - box.bottom > ROOM || box.top < innerHeight - box.bottom;
-  const place = {
+  place(popover);
+  requestAnimationFrame(() => place(popover));
+}
+// What it shows may come later.
+always(() => {
+  const open = document.querySelector("[popover]:popover-open");
+  if (openers.has(open)) place(open);
+});
+
+function place(popover) {
+  const box = openers.get(popover).getBoundingClientRect();
+  const [above, below] = [box.top, innerHeight - box.bottom].map((room) => room - 2 * GAP);
+  const isBelow = below >= popover.scrollHeight || above <= below;
+  const declared = {
     left: `${box.left}px`,
     top: isBelow ? `${box.bottom + GAP}px` : "auto",
     bottom: isBelow ? "auto" : `${innerHeight - box.top + GAP}px`,
-    room: `${(isBelow ? innerHeight - box.bottom : box.top) - 2 * GAP}px`,
+    room: `${isBelow ? below : above}px`,
   };
-  const declared = Object.entries(place).map(([name, value]) => `--${name}: ${value}`);
-  places.replaceSync(`#${popover.id} { ${declared.join("; ")} }`);
+  const lines = Object.entries(declared).map(([name, value]) => `--${name}: ${value}`);
+  places.replaceSync(`#${popover.id} { ${lines.join("; ")} }`);
 }
 
 /** Open it at a button that is not made for it. */
 export function openAt(popover, button) {
-  hang(popover, button);
   popover.showPopover();
+  hang(popover, button);
 }

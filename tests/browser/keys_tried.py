@@ -31,13 +31,21 @@ def find(product, tab):
 
 
 def new(product, tab):
-    chat(product, tab)
+    """With several agents it asks with which one."""
+    chat(product, tab).message.focus()
     before = tab.page.url
     tab.page.keyboard.press("Control+Shift+o")
-    expect(
-        tab.page.locator("#new-chat:focus, .popover:popover-open, details[open]").first
-    ).to_be_visible()
-    assert before
+    entries = tab.page.locator("details:has(#new-chat) form button")
+    expect(entries.first).to_be_focused()
+    for key, place in (("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", -1), ("Home", 0)):
+        tab.page.keyboard.press(key)
+        expect(entries.nth(place)).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(entries.first).to_be_hidden()
+    expect(tab.message).to_be_focused()
+    tab.page.keyboard.press("Control+Shift+o")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page).not_to_have_url(before)
     return tab
 
 

@@ -14,6 +14,10 @@ CHECK_FIRST = call(
 REPLY = "\n\n".join(
     f"Paragraph {number} of a long reply that is told slowly." for number in range(9)
 )
+LONG_REPLY = "\n\n".join(
+    f"Paragraph {number} of a long reply{', with a **Wómbat** in it' * (number == 30)}."
+    for number in range(80)
+)
 
 
 def planned(word):
@@ -45,6 +49,7 @@ def script():
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
         rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
         rule(say(REPLY, delay=0.08), user="tell me slowly"),
+        rule(say(LONG_REPLY), user="tell me at length"),
         *(rule([say(f"{w} one."), say(f"{w} two.")], user=f"say {w}") for w in GREEK),
         BOLD,
         rule(fails(401), user="refuse the key"),

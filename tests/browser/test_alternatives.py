@@ -256,3 +256,20 @@ def test_alternatives_the_menu_and_the_editor_have_no_faults_for_axe(chat, open_
     tab.button("Edit message").click()
     expect(tab.page.get_by_role("form", name="Edit message")).to_be_visible()
     assert violations(tab) == []
+
+
+def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(chat, open_tab):
+    tab = open_tab().chat(chat)
+    talk(tab, "say iota")
+    for height in (900, 320):
+        tab.page.set_viewport_size({"width": 1440, "height": height})
+        tab.button("Ask again").click()
+        expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
+        box, menu = (
+            tab.button("Ask again").bounding_box(),
+            tab.page.get_by_role("menu").bounding_box(),
+        )
+        end = box["y"] + box["height"]
+        assert (menu["y"] >= end) == (height - end > menu["height"])
+        assert height < 900 or menu["y"] >= end
+        tab.page.keyboard.press("Escape")

@@ -128,3 +128,27 @@ def test_a_conversation_is_archived_deleted_and_brought_back_by_the_keyboard(ope
     expect(other.page.get_by_text("This conversation was deleted.", exact=False)).to_be_visible()
     tab.button("Restore “The quokka question”").click()
     expect(tab.log).to_contain_text("The quokka question")
+
+
+MARKED = """() => [...(CSS.highlights.get("found") ?? [])].map((range) => ({
+  text: range.toString(),
+  isInView: (([line, view]) => line.top >= view.top && line.bottom <= view.bottom)(
+    [range, document.getElementById("log")].map((each) => each.getBoundingClientRect())),
+}))"""
+
+
+def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.say("tell me at length")
+    expect(tab.log).to_contain_text("Paragraph 79")
+    for start in (f"/c/{chat}/", "/plans/"):
+        tab.open(start)
+        look_for(tab, "wombat paragraph")
+        option(tab, "Agent").first.click()
+        expect(tab.log.locator("[data-found]")).to_be_focused()
+        marked = tab.page.evaluate(MARKED)
+        assert [each["text"] for each in marked if each["text"] != "Paragraph"] == ["Wómbat"]
+        assert all(each["isInView"] for each in marked if each["text"] == "Wómbat")
+        assert marked[0]["isInView"], "where both stand"
+        tab.page.keyboard.press("Shift")
+        assert tab.page.evaluate(MARKED) == []

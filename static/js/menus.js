@@ -1,0 +1,44 @@
+// Menus that are <details>: arrow keys walk through them, and they close when the attention goes
+// elsewhere.
+import { byId, on } from "./dom.js";
+
+/** What had the focus when a key opened a menu: Esc gives it back. */
+const cameFrom = new WeakMap();
+
+document.addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.popover[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+on("keydown", "details.popover[open]", (menu, event) => {
+  if (event.key === "Escape") {
+    event.preventDefault();
+    menu.open = false;
+    (cameFrom.get(menu) ?? menu.querySelector("summary")).focus();
+    return;
+  }
+  const all = entriesOf(menu);
+  const now = all.indexOf(document.activeElement);
+  const to = { ArrowDown: now + 1, ArrowUp: Math.max(now, 0) - 1, Home: 0, End: -1 }[event.key];
+  if (to === undefined || !all.length) return;
+  event.preventDefault();
+  all.at(to % all.length).focus();
+});
+
+const entriesOf = (menu) =>
+  [...menu.querySelectorAll(":scope > :not(summary) :is(a, button)")].filter((entry) => entry.checkVisibility());
+
+// With several agents it asks with which one.
+document.addEventListener("keydown", (event) => {
+  const isShortcut = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o";
+  const button = byId("new-chat");
+  if (!isShortcut || !button) return;
+  event.preventDefault();
+  const menu = button.closest("details");
+  if (!menu) return button.click();
+  if (!menu.contains(document.activeElement)) cameFrom.set(menu, document.activeElement);
+  menu.open = true;
+  entriesOf(menu)[0]?.focus();
+});
+on("click", "details.popover > summary", (summary) => cameFrom.delete(summary.parentElement));
