@@ -17,11 +17,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext
 
 from agents.engine.pending_changes import PendingChange, pending_change
+from agents.hidden_characters import count_hidden
 from agents.models import ToolCall
-from console.changed_lines import Line, changed_lines, near_changes
+from console.changed_lines import Line, changed_lines, near_changes, without_windows_ends
 from console.components import component
 from console.language import cached, grouped
-from console.visible_text import count_hidden, visible_code
+from console.visible_text import visible_code
 
 State = ToolCall.State
 
@@ -207,9 +208,7 @@ def change_of_file(pending: PendingChange) -> WholeText | None:
     old, new = pending.old, pending.new
     if pending.problem or is_too_long(old):
         return None
-    if old.count("\r\n") == old.count("\n"):  # the Windows way, and so it stays
-        old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
-    return whole_change(old, new, pending.line)
+    return whole_change(*without_windows_ends(old, new), pending.line)
 
 
 def note_on(pending: PendingChange) -> str:
@@ -277,7 +276,7 @@ def within_limits(text: str, is_short: bool) -> tuple[list[str], int]:
     drawn = drawn[: SHORT_LINES if is_short else MOST_LINES]
     if count_hidden(text) > MOST_HIDDEN:
         drawn = drawn[:HEAD]
-        drawn = [line[:MOST_HIDDEN] for line in drawn]
+        drawn = [line[: MOST_HIDDEN // HEAD] for line in drawn]
     is_cut = len(drawn) < len(lines) or len(drawn[-1]) < len(lines[len(drawn) - 1])
     return drawn, max(len(lines) - len(drawn), int(is_cut))
 

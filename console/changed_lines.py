@@ -69,6 +69,20 @@ class Block:
         return [Line(escape(words.format(n=grouped(count))), kind="fold", of=count)]
 
 
+def without_windows_ends(old: str, new: str) -> tuple[str, str]:
+    """Both without the carriage returns of their line ends, where each has line ends and none of
+    another kind. Anywhere else a carriage return is drawn: it is new, or gone, or odd."""
+    before, after = old.split("\n"), new.split("\n")
+    ended = (*before[:-1], *after[:-1])
+    if min(len(before), len(after)) == 1 or not all(line.endswith("\r") for line in ended):
+        return old, new
+    # Cut out of a file, the last line of each has its carriage return and not what follows.
+    if not before[-1].endswith("\r") or not after[-1].endswith("\r"):
+        return old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+    before, after = ([line.removesuffix("\r") for line in lines] for lines in (before, after))
+    return "\n".join(before), "\n".join(after)
+
+
 def changed_lines(old: list[str], new: list[str], first: int = 1) -> Iterator[Line]:
     """Each line of both; `first` is the number of the first one."""
     i = j = 0

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext
 
+from agents.hidden_characters import count_hidden
 from agents.models import FileChange, ToolCall
-from console.changed_lines import Block, changed_lines, near_changes
+from console.changed_lines import Block, changed_lines, near_changes, without_windows_ends
 from console.language import cached, grouped
-from console.visible_text import count_hidden
 
 LONG, HEAD = 400, 200  # lines; of more than the first, the second are on the page at first
 MOST_CHARACTERS = 20_000  # that are on the page at first
@@ -86,10 +86,9 @@ def readable_size(size: int) -> str:
 
 @cached(64)
 def drawn_change(old: str, new: str, first: int) -> FileDiff:
-    """All of it. Line ends of the Windows way are drawn only where one side has others."""
+    """All of it."""
+    old, new = without_windows_ends(old, new)
     before, after = (text.split("\n") if text else [] for text in (old, new))
-    if all(line.endswith("\r") for line in (*before[:-1], *after[:-1])):
-        before, after = ([line.removesuffix("\r") for line in lines] for lines in (before, after))
     rows = list(changed_lines(before, after, first))
     kinds = [row.kind for row in rows]
     added, removed = kinds.count("new"), kinds.count("gone")

@@ -33,7 +33,7 @@ from plans.models import (
     State,
     Subtask,
 )
-from plans.schemas import LONGEST_PLAN
+from plans.schemas import LONGEST_PLAN, demand_readable
 
 # Subtasks of one plan that are worked on side by side. More than one also needs the constraints
 # one_subtask_in_progress and one_live_turn_per_lane to go; and the reason of a pause and the rests
@@ -323,6 +323,7 @@ def save_version(plan: Plan, by: Actor, explanation: str) -> None:
             "{length:,}."
         )
         raise Invalid(sentence.format(most=LONGEST_PLAN, length=length))
+    demand_readable([plan.goal, text])
     PlanVersion.objects.create(
         plan=plan,
         version=plan.version,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -15,6 +15,9 @@ from pydantic import (
     Field,
     model_validator,
 )
+
+from agents.errors import Invalid
+from agents.hidden_characters import MOST_BOXES, count_boxes
 
 MOST_SUBTASKS = 500
 LONGEST_NAME = 500
@@ -48,6 +51,25 @@ Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
 # Something besides spaces and control characters; for readers of the API's document.
 VISIBLE = r"[^\s\x00-\x1f\x7f-\x9f]"
 GivenName = Annotated[Name, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
+
+
+def demand_readable(document: object) -> None:
+    """Nobody can say yes to what cannot be shown whole: each character that cannot be seen is drawn
+    as a box, in every text of the plan and in what was asked."""
+    if sum(map(count_boxes, texts_in(document))) > MOST_BOXES:
+        sentence = gettext(
+            "A plan with all its subtasks and what was asked has at most {most} places with "
+            "characters that cannot be seen; this one has more."
+        )
+        raise Invalid(sentence.format(most=MOST_BOXES))
+
+
+def texts_in(document: object) -> Iterator[str]:
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, dict | list):
+        for part in document.values() if isinstance(document, dict) else document:
+            yield from texts_in(part)
 
 
 class Shape(BaseModel):

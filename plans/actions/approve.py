@@ -12,7 +12,15 @@ from plans.actions.close import finish_plan
 from plans.actions.run import start_run
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_version
 from plans.models import Attempt, Plan, Run, State
-from plans.queries import checklist, demand_in_view, demand_open, lock_plan, record_event
+from plans.queries import (
+    checklist,
+    demand_in_view,
+    demand_open,
+    lock_plan,
+    record_event,
+    snapshot_text,
+)
+from plans.schemas import demand_readable
 from plans.tracing import operation
 
 
@@ -34,6 +42,7 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
     demand_in_view(plan)
     demand_version(plan, version, NOT_STARTED)
     if not plan.is_confirmed:
+        demand_readable([plan.goal, snapshot_text(plan)])
         approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
         # One compare-and-set, so that two people cannot approve two different things.
         same = Plan.objects.filter(pk=plan.pk, version=version)

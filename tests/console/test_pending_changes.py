@@ -150,3 +150,33 @@ def test_a_no_counts_whatever_the_file_is():
     deny = decide(c, made, "deny")
     (files_of(c) / "a.txt").write_text("mine, and more\n")
     assert deny().status_code == 200
+
+
+CARRIAGE_RETURNS = {
+    "a new file": (None, "ls\r\n# \rrm -rf ~\r\n"),
+    "a file of one line": ("ls", "ls\r\nrm -rf ~\r\n"),
+    "an empty file": ("", "ls\r\n"),
+    "line ends that change to Windows'": ("one\ntwo\n", "one\r\ntwo\r\n"),
+    "line ends that change from Windows'": ("one\r\ntwo\r\n", "one\ntwo\n"),
+    "one line end that changes": ("one\r\ntwo\r\n", "one\r\ntwo\n"),
+    "one in mid line": ("one\r\ntwo\r\n", "one\r\nt\rwo\r\n"),
+    "two before a line end": ("one\r\ntwo\r\n", "one\r\ntwo\r\r\n"),
+    "one at the end of all": ("one\r\ntwo", "one\r\ntwo\r"),
+}
+
+
+@pytest.mark.parametrize("what", CARRIAGE_RETURNS)
+def test_a_carriage_return_that_comes_or_goes_is_drawn_and_a_change(what):
+    text, content = CARRIAGE_RETURNS[what]
+    _, made = asked(text, "write_file", content=content)
+    found = rows(draw_call(made))
+    changed = [row for row in found if row[0]]
+    assert any("U+000D" in row[3] for row in changed), found
+    assert not any("\r" in row[3] for row in found)
+
+
+@pytest.mark.parametrize("place", range(0, 30, 7))
+def test_a_file_with_windows_line_ends_that_keeps_them_is_drawn_without_boxes(place):
+    text = "".join(f"line {n}.\r\n" for n in range(30))
+    _, made = asked(text, "edit_file", old=f"line {place}.", new="another\nand one more")
+    assert draw_call(made).hidden == 0
