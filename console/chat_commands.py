@@ -21,6 +21,7 @@ from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
 from console.language import commas
+from console.status_labels import describe_plan
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
@@ -28,15 +29,12 @@ from plans.comments import count_words, kept_comments
 from plans.expected_version import NOT_STARTED, Expected, VersionConflict
 from plans.models import Plan, Run
 from plans.queries import (
-    active_plan,
     active_plan_and_goal,
     asking_plan,
-    checklist,
     closed,
     question_call,
     requested_by,
 )
-from plans.standing import standings_of
 
 COMMAND = re.compile(r"\s*/([a-z]+)(?:\s+(.*))?\Z", re.IGNORECASE | re.DOTALL)
 
@@ -57,7 +55,7 @@ UNSAVED = gettext_lazy(
 )
 
 UNSENT = gettext_lazy(
-    "Nothing was started: {} on the plan went to nobody. Press Ask for changes, or Start without."
+    "Nothing was started: {comments} on the plan went to nobody. Press Ask for changes, or Start without."
 )
 
 
@@ -101,18 +99,18 @@ def handle_message(
     asking: int | None = None,
     question: int | None = None,
     attached: Iterable[int] = (),
+    sent_as: str = "",
 ) -> ChatResult:
     """Take in a message. `seen` is the plan and version that the person had before them.
 
     `unsaved` says that an editor with changes was open there, `asking` with which message a plan
     was being asked for, `question` which call asked the person (0 for none, None where the door
     does not say). Files that are `attached` go with what a model reads; a command, a yes or a no
-    leaves them in the message box, which is that of the new conversation after /new.
+    leaves them in the message box, which is that of the new conversation after /new. What was
+    `sent_as` the same before is taken in already.
     """
     wanted = list(attached)
     talk.check_text(text, has_files=bool(wanted))
-    if wanted:  # what can be refused is refused before anything is begun
-        attachments.demand_attached(conversation, wanted)
     talk.demand_no_helper(conversation, by)
     with transaction.atomic(savepoint=False):
         count_message(conversation.owner_id)
@@ -120,6 +118,10 @@ def handle_message(
         if locked is None:
             raise Conversation.DoesNotExist
         conversation = locked
+        if sent_as and (known := conversation.messages.filter(sent_as=sent_as).first()):
+            return ChatResult(known, None, conversation)
+        if wanted:  # what can be refused is refused before anything is begun
+            attachments.demand_attached(conversation, wanted)
         files = attachments.claim(conversation, wanted)
         if command := COMMAND.match(text):
             name, rest = command.group(1).lower(), command.group(2)
@@ -129,6 +131,8 @@ def handle_message(
             result = handle_intent(conversation, text, by, on_page, files)
         if not result.message.attachments:
             attachments.give_back(result.conversation, files)
+        if sent_as:
+            Message.objects.filter(pk=result.message.pk).update(sent_as=sent_as)
         return result
 
 
@@ -382,17 +386,3 @@ def ask(
     )
     actions.request_plan(c, goal, by, message, beside=beside)
     return ChatResult(message, turn, c)
-
-
-def describe_plan(c: Conversation) -> str:
-    """What /plan alone answers."""
-    plan = active_plan(c)
-    if plan is None:
-        if Plan.objects.filter(conversation=c).exists():
-            return gettext("No open plan here. Say what you want after /plan.")
-        return gettext("No plan here yet. Say what you want after /plan.")
-    heading = gettext("**{title}** (v{version}): {standing}.").format(
-        title=plan.title, version=plan.version, standing=standings_of([plan.pk])[plan.pk].word
-    )
-    lines = [heading]
-    return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, read_agent
-from agents.engine.subagents import DEEPEST
 from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
@@ -27,8 +26,10 @@ from console.status_labels import (
     StatusLabel,
     label_of_plan,
     name_of_model,
+    running_call,
 )
 from plans.models import Attempt, Plan
+from plans.needs import last_words
 from plans.queries import (
     active_plan_and_goal,
     asking_plan,
@@ -244,11 +245,14 @@ class ConversationState:
     @property
     def activity(self) -> str:
         """What happens now, in words."""
-        now = (self.plan or {}).get("activity")
-        if not now or not now["tool"]:
-            return gettext("Thinking")
-        path = (now["arguments"] or {}).get("path", "")
-        return gettext("Running {call}").format(call=f"{now['tool']} {path}".strip())
+        call = running_call(self.plan)
+        return gettext("Running {call}").format(call=call) if call else gettext("Thinking")
+
+    @property
+    def last_activity(self) -> str:
+        """The same on a page that has lost the server."""
+        call = running_call(self.plan)
+        return gettext("Was running {call}").format(call=call) if call else gettext("Was thinking")
 
     @property
     def needs_you(self) -> bool:
@@ -271,9 +275,17 @@ class ConversationState:
         plan = self.plan
         by_plan = bool(plan and plan["attention"] not in (None, "none", "") and not self.asked)
         calls = len(plan["approvals"]) if plan else 0
-        return (
-            len(self.asked_in_chat.calls) + bool(self.asked_in_chat.question) + max(by_plan, calls)
-        )
+        in_chat = len(self.asked_in_chat.calls) + bool(self.asked_in_chat.question)
+        return in_chat + max(by_plan, calls) + self.is_unanswered
+
+    @cached_property
+    def is_unanswered(self) -> bool:
+        """Whether a plan was asked for and answered in words alone."""
+        return self.asked is not None and not self.planning and not self.asked_in_chat
+
+    @property
+    def last_words(self) -> str:
+        return last_words(self.conversation.pk)
 
     @property
     def row_mark(self) -> StatusLabel | None:
@@ -352,12 +364,6 @@ def agent_name(agent_id: str) -> str:
         return agent_id
 
 
-# What waits for a person's word outside of a plan's own state: calls that ask first, and the
-# questions of agents that work for the one they talk to.
-
-UP = "conversation__parent_call__turn__"
-
-
 @dataclass(frozen=True)
 class Asked:
     """Calls that wait for leave, and a question that waits for an answer."""
@@ -373,21 +379,3 @@ class Asked:
 
     def __bool__(self) -> bool:
         return bool(self.calls or self.question)
-
-
-def asks_a_person() -> Q:
-    """Conversations in which a call or a question waits, however deep below it."""
-    calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
-    open_ones = calls.filter(turn__state=TurnState.WAITING)
-    questions = Turn.objects.filter(
-        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
-    )
-    ways = [Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))]
-    for depth in range(1, DEEPEST + 1):
-        above = UP * depth + "conversation"
-        ways.append(Q(Exists(open_ones.filter(**{f"turn__{above}": OuterRef("pk")}))))
-        ways.append(Q(Exists(questions.filter(**{above: OuterRef("pk")}))))
-    condition = ways[0]
-    for way in ways[1:]:
-        condition |= way
-    return condition

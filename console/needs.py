@@ -18,21 +18,33 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.models import Message, Preferences, ToolCall
+from agents.models import Conversation, Message, Preferences, ToolCall
 from agents.statements import by_key
 from console.call_display import question_of
 from console.conversation_state import ConversationState, agent_name, read_state
 from console.exceeded_limits import ExceededLimit, used_up
 from console.language import listed
 from console.preferences import preferences
+from console.status_labels import UNANSWERED as WAITS_FOR_ANSWER
 from console.status_labels import Snapshot
 from plans.models import OPEN, Plan, Run, State
-from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, Need, ended_of, needs_of
+from plans.needs import (
+    APPROVAL,
+    BUDGET,
+    FAILED,
+    QUESTION,
+    START,
+    UNANSWERED,
+    Need,
+    ended_of,
+    last_words,
+    needs_of,
+)
 from plans.snapshot import snapshot
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
 MOST_RUNNING = 10
-KEY = re.compile(r"(approval|question|start|failed|budget)-(\d{1,18})(?:-(\d{1,18}))?")
+KEY = re.compile(r"(approval|question|start|failed|budget|unanswered)-(\d{1,18})(?:-(\d{1,18}))?")
 LATELY = timedelta(minutes=10)
 DECIDED = {
     "allow_once": gettext_lazy("Allowed once"),
@@ -139,6 +151,8 @@ class NeedCard:
             return question_of(self.call) if self.call else ""
         if kind == BUDGET:
             return gettext("Budget used up")
+        if kind == UNANSWERED:
+            return str(WAITS_FOR_ANSWER.words)
         total = len(plan["subtasks"]) if plan else 0
         if kind == FAILED:
             return gettext("Failed at subtask {number} of {total}").format(
@@ -201,6 +215,8 @@ class NeedCard:
 
     @property
     def question(self) -> str:
+        if self.need.kind == UNANSWERED:
+            return last_words(self.need.conversation)
         return str((self.call.arguments if self.call else {}).get("question") or "")
 
     @property
@@ -214,7 +230,9 @@ class NeedCard:
         if self.need.kind == APPROVAL:
             return f"{page}#approval-{self.need.call}"
         asked = Message.objects.filter(conversation=self.need.conversation, hidden=False)
-        if self.need.kind == QUESTION:
+        if self.need.kind == UNANSWERED:
+            found = asked.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
+        elif self.need.kind == QUESTION:
             found = asked.filter(kind=Message.Kind.QUESTION).order_by("-seq").first()
         else:
             found = asked.filter(kind=Message.Kind.PLAN, meta__plan=self.need.plan).first()
@@ -258,6 +276,9 @@ def settled(owner: int, key: str) -> Settled | None:
     if kind in (APPROVAL, QUESTION):
         call = own_calls(owner).filter(pk=pk).first()
         return settled_call(key, call) if call else gone
+    if kind == UNANSWERED:
+        own = Conversation.objects.filter(owner=owner, deleted_at=None, messages=pk).first()
+        return settled_request(key, own) if own else gone
     plan = Plan.objects.filter(
         pk=pk,
         conversation__owner=owner,
@@ -287,6 +308,13 @@ def settled_call(key: str, call: ToolCall) -> Settled:
     if not words:
         return Settled(key, gettext("It does not ask any more."), title, address, is_gone=True)
     return Settled(key, words, title, f"{address}#call-{call.pk}", at, goes_on=True)
+
+
+def settled_request(key: str, conversation: Conversation) -> Settled:
+    """It was answered, or the plan is not asked for any more."""
+    title = conversation.title or gettext("New chat")
+    address = reverse("conversation", args=[conversation.pk])
+    return Settled(key, gettext("Answered"), title, address)
 
 
 def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:

@@ -19,7 +19,7 @@ from console.needs import NeedCard, cards_of
 from console.status_labels import parts_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
-from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, needs_of
+from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, UNANSWERED, needs_of
 from plans.snapshot import snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
@@ -75,7 +75,7 @@ def words_of(card: NeedCard) -> tuple[str, str]:
         if card.call.tool == "shell":
             may_it = gettext("{title}: may it run a shell command?")
         return waits_for_you(card.agent), may_it.format(title=title, tool=card.call.tool)
-    if kind == QUESTION:
+    if kind in (QUESTION, UNANSWERED):
         asks = gettext("{agent} asks").format(agent=card.agent)
         return asks, gettext("{title}: “{question}”").format(title=title, question=card.question)
     if kind == BUDGET:

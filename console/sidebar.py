@@ -13,13 +13,14 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord
-from agents.models import Conversation, Lane, Turn
+from agents.engine.subagents import DEEPEST
+from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from console.conversation_state import asks_a_person
 from console.status_labels import UNANSWERED, WRITING
 from plans.standing import Standing, standings_of
 
 MOST = 200  # conversations listed
+UP = "conversation__parent_call__turn__"  # from a turn to the one it works for
 
 
 def group_of(wanted: str | None) -> str:
@@ -179,3 +180,21 @@ def day_of(day: date) -> str:
     if day > today - timedelta(days=7):
         return gettext("Last 7 days")
     return date_format(day, "YEAR_MONTH_FORMAT")
+
+
+def asks_a_person() -> Q:
+    """Conversations in which a call or a question waits, however deep below it."""
+    calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
+    open_ones = calls.filter(turn__state=TurnState.WAITING)
+    questions = Turn.objects.filter(
+        state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
+    )
+    ways = [Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))]
+    for depth in range(1, DEEPEST + 1):
+        above = UP * depth + "conversation"
+        ways.append(Q(Exists(open_ones.filter(**{f"turn__{above}": OuterRef("pk")}))))
+        ways.append(Q(Exists(questions.filter(**{above: OuterRef("pk")}))))
+    condition = ways[0]
+    for way in ways[1:]:
+        condition |= way
+    return condition

@@ -18,7 +18,8 @@ from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation
 from console.language import detailed
 from plans.models import Plan
-from plans.standing import Standing, of_document
+from plans.queries import active_plan, checklist
+from plans.standing import Standing, of_document, standings_of
 
 # As interface.md lists it under "Plan snapshot".
 Snapshot = Mapping[str, Any]
@@ -181,3 +182,26 @@ ModelName = tuple[str, str]  # provider and model
 
 def name_of_model(provider: str, model: str) -> str:
     return str(DEMO_LABEL) if provider == "demo" else model
+
+
+def running_call(plan: Snapshot | None) -> str:
+    """The tool that the plan is using, and the file it uses it on."""
+    now = plan["activity"] if plan else None
+    if not now or not now["tool"]:
+        return ""
+    path = (now["arguments"] or {}).get("path", "")
+    return f"{now['tool']} {path}".strip()
+
+
+def describe_plan(c: Conversation) -> str:
+    """What /plan alone answers."""
+    plan = active_plan(c)
+    if plan is None:
+        if Plan.objects.filter(conversation=c).exists():
+            return gettext("No open plan here. Say what you want after /plan.")
+        return gettext("No plan here yet. Say what you want after /plan.")
+    heading = gettext("**{title}** (v{version}): {standing}.").format(
+        title=plan.title, version=plan.version, standing=standings_of([plan.pk])[plan.pk].word
+    )
+    lines = [heading]
+    return "\n".join([*lines, *(f"{each.position}. {each.name}" for each in checklist(plan))])

@@ -44,7 +44,9 @@ def sent_with(turn: Turn) -> list[SubtaskComment]:
     """The comments that the turn's message brings."""
     if not turn.checkpoint.get("comments"):
         return []
-    rows = SubtaskComment.objects.filter(message__turn=turn).select_related("subtask")
+    rows = SubtaskComment.objects.filter(message__turn=turn).select_related(
+        "subtask__plan__conversation"
+    )
     return list(rows.order_by("pk"))
 
 

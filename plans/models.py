@@ -159,6 +159,15 @@ class ActivePlan(models.Model):
         "agents.Message", models.SET_NULL, null=True, blank=True, related_name="+"
     )
 
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["asked_message"],
+                condition=Q(asked_message__isnull=False),
+                name="plans_asked_for",
+            )
+        ]
+
     def __str__(self) -> str:
         return f"active plan of conversation {self.pk}"
 

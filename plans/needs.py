@@ -1,10 +1,10 @@
 """What waits for a person, in all of their conversations: the one place that says so.
 
 Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
-thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, and
-one whose budget is used up. A pause does not count, nor does a proposal of an alternative that is
-not shown, nor what rests in a conversation that was put away. What an agent asks that works for
-another one counts once, where the person is.
+thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, one
+whose budget is used up, and one that was asked for and answered in words alone. A pause does not
+count, nor does a proposal of an alternative that is not shown, nor what rests in a conversation
+that was put away. What an agent asks that works for another one counts once, where the person is.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from django.db.models import (
 )
 
 from agents.engine.subagents import DEEPEST
-from agents.models import Lane, ToolCall, Turn, TurnState
+from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from plans.models import OPEN, Attempt, Plan, Run, State
+from plans.models import OPEN, ActivePlan, Attempt, Plan, Run, State
 from plans.standing import failed_subtasks
 
 MOST = 500  # of each kind that are looked at
 
 APPROVAL, QUESTION, START, FAILED, BUDGET = "approval", "question", "start", "failed", "budget"
+UNANSWERED = "unanswered"
 
 
 @dataclass(frozen=True)
 class Need:
     """One thing that waits. `key` names it for as long as it waits, and nothing else ever.
 
-    `conversation` is where the person is; `call` is what asks, `plan` what rests at `version`.
+    `conversation` is where the person is; `call` is what asks, `plan` what rests at `version`,
+    `asking` the message that asked for a plan.
     """
 
     key: str
@@ -52,15 +54,17 @@ class Need:
     call: int = 0
     plan: int = 0
     version: int = 0
+    asking: int = 0
 
 
 def needs_of(owner: int) -> list[Need]:
-    """Failed plans first, then what waits, the oldest first; two queries."""
+    """Failed plans first, then what waits, the oldest first; three queries."""
     calls = [asking_call(*row) for row in asking_calls.rows(owner=owner)]
     plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
     busy = {call.root for call in calls if call.is_of_run}
     needs = [call.need for call in calls]
     needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
+    needs += [need_of_request(*row) for row in unanswered_requests.rows(owner=owner)]
     return sorted(needs, key=lambda need: (need.kind != FAILED, need.since, need.key))
 
 
@@ -198,6 +202,38 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
             *("has_failed", Subquery(last[:1])),
         )[:MOST]
     )
+
+
+def need_of_request(conversation: int, asking: int, since: datetime, last: int | None) -> Need:
+    """Each answer in words is a thing of its own."""
+    key = f"{UNANSWERED}-{asking}-{last or 0}"
+    return Need(key, UNANSWERED, conversation, since, asking=asking)
+
+
+@prepared
+def unanswered_requests(owner: int) -> QuerySet[ActivePlan, Any]:
+    """Plans that were asked for, where nobody is at work on one: the person's words are next."""
+    own = ActivePlan.objects.filter(OwnedBy("conversation__owner", cast(Any, owner)))
+    own = own.filter(asked_message__isnull=False).exclude(asked_goal="")
+    own = own.filter(IsUnset("conversation__parent_call"), IsUnset("conversation__deleted_at"))
+    own = own.filter(IsUnset("conversation__archived_at"))
+    chat = Turn.objects.filter(conversation=OuterRef("pk"), lane=Lane.CHAT)
+    at_work = chat.filter(one_of_open(Turn.OPEN_STATES, "state"))
+    last = chat.filter(hidden=False).order_by("-pk")
+    return own.exclude(Exists(at_work)).values_list(
+        "pk", "asked_message", "conversation__updated_at", Subquery(last.values("pk")[:1])
+    )[:MOST]
+
+
+def last_words(conversation: int) -> str:
+    """What the agent said last, of what is shown."""
+    said = Message.objects.filter(
+        conversation=conversation,
+        role=Message.Role.ASSISTANT,
+        kind=Message.Kind.TEXT,
+        hidden=False,
+    )
+    return said.exclude(text="").order_by("-seq").values_list("text", flat=True).first() or ""
 
 
 # What has ended lately, which is told but waits for nobody

@@ -13,6 +13,7 @@ from agents.engine.subagents import answer_parent, deliver, parent_waits
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Turn, TurnState
 from plans import actions
+from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
 from plans.queries import AGENT, SYSTEM, checklist, record_event
@@ -39,6 +40,7 @@ def settle_planning(turn: Turn) -> None:
     In a child, its plan starts at once; a mere answer is the answer.
     """
     accept_text_plan(turn)
+    give_back_comments(turn)
     conversation = turn.conversation
     if conversation.parent_call_id is None or turn.is_open:
         return

@@ -120,13 +120,20 @@ class Message(models.Model):
     text = fields.TextField(blank=True)
     streaming = models.BooleanField(default=False)
     meta = fields.JSONField(default=dict)
+    # What a page calls it, which sends it again when it cannot know whether it arrived.
+    sent_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     # What came with a model's reply for that model to get back, and which one it was.
     wanted_back = fields.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["conversation", "seq"], name="one_message_per_seq")
+            models.UniqueConstraint(fields=["conversation", "seq"], name="one_message_per_seq"),
+            models.UniqueConstraint(
+                fields=["conversation", "sent_as"],
+                condition=~Q(sent_as=""),
+                name="a_message_is_taken_in_once",
+            ),
         ]
         indexes = [
             models.Index(fields=["conversation", "changed_seq"], name="messages_by_change"),

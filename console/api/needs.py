@@ -18,10 +18,11 @@ router = Router(tags=["conversations"])
 
 
 class NeedShape(Schema):
-    """One thing that waits; `call` is what asks, `plan` and `version` what rests."""
+    """One thing that waits; `call` is what asks, `plan` and `version` what rests. To `unanswered`,
+    a plan that was asked for and answered in words alone, one answers with a message."""
 
     key: str
-    kind: Literal["approval", "question", "start", "failed", "budget"]
+    kind: Literal["approval", "question", "start", "failed", "budget", "unanswered"]
     conversation: int
     agent: str
     title: str

@@ -42,6 +42,7 @@ def say(request: HttpRequest, conversation: Conversation, by: str) -> HttpRespon
             asking=number(request.POST.get("asking")),
             question=number(request.POST.get("question")),
             attached=numbers(request.POST.get("attachments", "")),
+            sent_as=request.POST.get("sent_as", "")[:64],
         )
     except Refused as refusal:
         actions.save_draft(conversation, text, seen_by(request))

@@ -38,6 +38,7 @@ OWN_WORDS = {
     "skip": gettext_lazy("Skipped"),
     "replan": gettext_lazy("Asked for other subtasks"),
     "change": gettext_lazy("Asked for changes"),
+    "give-up": gettext_lazy("Cancelled"),
 }
 MOST_SHOWN = 100  # keys that a page may ask about
 
@@ -164,6 +165,18 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need
     actions.answer_question(asking, text, by)
 
 
+def say(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    """With what is said the plan that was asked for is made."""
+    text = request.POST.get("text", "").strip()
+    if not text:
+        raise Invalid(gettext("Write an answer first."))
+    chat_commands.handle_message(conversation, text, by, asking=need.asking, question=0)
+
+
+def give_up(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    actions.cancel_request(conversation, by, need.asking)
+
+
 def plan_shown(request: HttpRequest, conversation: Conversation, by: str) -> tuple[Plan, int]:
     """The plan and version on the card; one beside the drawer's comes into the drawer."""
     seen = expected(request)
@@ -221,6 +234,8 @@ def raise_budget(request: HttpRequest, conversation: Conversation, by: str, need
 ACTIONS: dict[str, Action] = {
     "decide": decide,
     "answer": answer,
+    "say": say,
+    "give-up": give_up,
     "start": start,
     "change": change,
     "cancel": cancel,

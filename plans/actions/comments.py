@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.actions import start_turn
+from agents.actions import add_message, start_turn
 from agents.actors import Actor, name_of
 from agents.errors import Conflict, Invalid
 from agents.models import Message, Turn
@@ -22,8 +22,8 @@ from plans.comments import (
     takes_comments,
 )
 from plans.expected_version import demand_active, demand_version
-from plans.models import Plan, Subtask, SubtaskComment
-from plans.queries import checklist, demand_no_child, demand_open, lock_plan, record_event
+from plans.models import Plan, State, Subtask, SubtaskComment
+from plans.queries import SYSTEM, checklist, demand_no_child, demand_open, lock_plan, record_event
 from plans.schemas import CommentAnswer, plain
 from plans.tracing import operation
 
@@ -88,7 +88,14 @@ def send_comments(plan: Plan, by: Actor, version: int | None = None, more: str =
         raise Conflict(gettext("There are no comments to send."), plan.version)
     subtasks = list(checklist(plan).filter(pk__in=kept))
     text = letter(subtasks, kept, more)
-    message, turn = start_turn(plan.conversation, text, by, "plan", meta={"comments": len(kept)})
+    meta: dict[str, object] = {
+        "comments": len(kept),
+        "commented": [
+            {"number": each.position, "name": each.name, "text": kept[each.pk]} for each in subtasks
+        ],
+        "more": more.strip(),
+    }
+    message, turn = start_turn(plan.conversation, text, by, "plan", meta=meta)
     turn.checkpoint = {**turn.checkpoint, "comments": True}
     bind(turn, plan.pk)
     SubtaskComment.objects.filter(subtask__in=subtasks, message__isnull=True).update(
@@ -106,10 +113,12 @@ def bring_again(old: Message, message: Message, turn: Turn) -> None:
         return
     for comment in sent:
         subtask, author = comment.subtask, comment.author
+        kept_on(subtask).filter(text=comment.text).delete()  # no reply had answered it
         SubtaskComment.objects.create(
             subtask=subtask, text=comment.text, author=author, message=message
         )
-    message.meta = {**message.meta, "comments": len(sent)}
+    drawn = {name: old.meta[name] for name in ("commented", "more") if name in old.meta}
+    message.meta = {**message.meta, **drawn, "comments": len(sent)}
     message.save(update_fields=["meta"])
     turn.checkpoint = {**turn.checkpoint, "comments": True}
     turn.save(update_fields=["checkpoint"])
@@ -134,6 +143,34 @@ def note_answers(plan: Plan, turn: Turn, answers: list[CommentAnswer]) -> None:
         comment.answered_in = plan.version
         comment.answer = said.get(comment.subtask.key, comment.answer)
         comment.save(update_fields=["answered_in", "answer"])
+
+
+def give_back_comments(turn: Turn) -> None:
+    """A reply has ended without a new version: what was said stands at its subtasks again, and the
+    conversation says so. What went out stays with its message, to be sent with that again."""
+    if turn.is_open:
+        return
+    waiting = [each for each in sent_with(turn) if each.answered_in is None]
+    count = sum(keep_again(comment) for comment in waiting)
+    if not count:
+        return
+    words = ngettext(
+        "No new version came of your comment. It stands at its subtask again.",
+        "No new version came of your {n} comments. They stand at their subtasks again.",
+        count,
+    )
+    add_message(turn.conversation, Message.Kind.NOTICE, words.format(n=count), turn=turn)
+    record_event(waiting[0].subtask.plan, "plan.commented", SYSTEM, count=count)
+
+
+def keep_again(comment: SubtaskComment) -> bool:
+    """Unless its subtask is gone or under way, or something else was said about it meanwhile."""
+    subtask = comment.subtask
+    is_there = subtask.position is not None and subtask.state == State.TODO
+    if not is_there or not takes_comments(subtask.plan) or kept_on(subtask).exists():
+        return False
+    SubtaskComment.objects.create(subtask=subtask, text=comment.text, author=comment.author)
+    return True
 
 
 def move_kept(old: Subtask, new: Subtask) -> None:

@@ -40,6 +40,9 @@ document.addEventListener("planside:comes", ({ detail }) => {
   detail.querySelectorAll("time[datetime]").forEach(localise);
 });
 
+/** To the second; with its day, unless that is today. */
+export const stampOf = (moment) => forms.stamp(new Date(moment));
+
 /** What each was written as, for which day: a reply that is being written is news 25 times a second. */
 const written = new WeakMap();
 

@@ -1,8 +1,9 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
-import { dismissAll, refuse, takeFiles, whenUp } from "./attachments.js";
+import { dismissAll, takeFiles } from "./attachments.js";
 import { always, atStart, byId, on } from "./dom.js";
+import { isSending, post, textsOnTheirWay, textsThatWait, useOutbox } from "./outbox.js";
 import { inTurn } from "./queue.js";
-import { headers, send, show } from "./requests.js";
+import { headers } from "./requests.js";
 import { gettext, listed } from "./texts.js";
 
 const COMMANDS = [
@@ -18,7 +19,6 @@ const box = byId("say");
 const menu = byId("commands");
 let chosen = 0;
 let saving = 0;
-let sending = 0;
 /** Whether something stands in the box that no request to save it has taken along. */
 let isUnsaved = false;
 /** The last event that this page had shown when it was saved. */
@@ -27,10 +27,21 @@ let savedAt = Number(byId("actions")?.dataset.seq);
 let taken = savedAt;
 /** Messages that did not get through while something else was being typed. */
 let lost = [];
-/** Messages whose answer has not come. */
-const onTheirWay = new Set();
-/** Messages that wait for their files, and those behind them, in order: {values, files, bubble}. */
-let waiting = [];
+
+useOutbox({
+  address: () => form.action,
+  changed: saveSoon,
+  takes(text) {
+    box.value = joined(text, box.value);
+    saveSoon();
+  },
+  refused: giveBack,
+  sent() {
+    byId("log").scrollTop = 0;
+    nameLostAgain();
+    if (typed()) saveSoon();
+  },
+});
 
 atStart(() => {
   if (!form) return;
@@ -38,6 +49,9 @@ atStart(() => {
   box.addEventListener("input", () => {
     showMenu();
     saveSoon();
+    // What was not sent stood in the box: taken out by hand, there is nothing to try again.
+    const alert = byId("say-alert");
+    if (!box.value && !lost.length && alert.querySelector("[data-again]")) alert.textContent = "";
   });
   box.addEventListener("blur", () => hideMenu());
   menu.addEventListener("pointerdown", (event) => event.preventDefault());
@@ -76,97 +90,8 @@ function say(text, files = takeFiles()) {
   isUnsaved = false;
   const values = { ...Object.fromEntries(new FormData(form)), text };
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
-  if (files.waitsFor() || waiting.length) return hold(values, files);
-  onTheirWay.add(values);
-  return inTurn("composer", () => post(values, files));
+  post(values, files);
 }
-
-async function post(values, files) {
-  sending += 1;
-  const ids = await files.isUp();
-  const answer = await send(form.action, { ...values, attachments: ids.join(",") });
-  if (answer.isLeaving) return;
-  onTheirWay.delete(values);
-  await show(answer);
-  sending -= 1;
-  files.release();
-  if (!answer.ok) return giveBack(values.text, answer.error);
-  byId("log").scrollTop = 0;
-  nameLostAgain();
-  if (typed()) saveSoon();
-}
-
-// A message whose files are on their way stands above the box, and in the draft
-
-async function hold(values, files) {
-  const message = { values, files, bubble: byId("held-form").content.firstElementChild.cloneNode(true) };
-  const own = message.bubble.querySelector(".own-message");
-  own.textContent = values.text.trim();
-  own.hidden = !own.textContent;
-  message.bubble.querySelector(".message-attachments").append(...files.names.map(chip));
-  waiting.push(message);
-  byId("held").append(message.bubble);
-  count();
-  saveSoon();
-  const ids = await files.isUp();
-  message.isUp = true;
-  if (!waiting.includes(message)) return;
-  if (!ids) {
-    takeBack(message);
-    refuse(gettext("Not sent: a file was not uploaded."));
-  }
-  sendWaiting();
-}
-
-const chip = (textContent) => Object.assign(document.createElement("span"), { className: "file-chip", textContent });
-
-/** What is up goes, in order, up to the first that is not. */
-function sendWaiting() {
-  while (waiting[0]?.isUp) {
-    const { values, files, bubble } = waiting.shift();
-    bubble.remove();
-    onTheirWay.add(values);
-    inTurn("composer", () => post(values, files));
-  }
-  count();
-}
-
-function count() {
-  let files = 0;
-  for (const message of waiting) {
-    files += message.files.waitsFor();
-    message.bubble.querySelector(".unsent span").textContent = whenUp(files);
-  }
-}
-
-function leaveOut(message) {
-  waiting = waiting.filter((each) => each !== message);
-  message.bubble.remove();
-}
-
-function takeBack(message) {
-  leaveOut(message);
-  message.files.release();
-  box.value = joined(message.values.text, box.value);
-  saveSoon();
-}
-
-const heldAt = (button) => waiting.find(({ bubble }) => bubble.contains(button));
-
-on("click", "[data-edit-held]", (button) => {
-  takeBack(heldAt(button));
-  box.focus();
-  sendWaiting();
-});
-
-on("click", "[data-discard-held]", (button) => {
-  const message = heldAt(button);
-  leaveOut(message);
-  message.files.discard();
-  saveSoon();
-  box.focus();
-  sendWaiting();
-});
 
 /** It stands in the box again; beside what was typed meanwhile it is named instead. */
 function giveBack(text, isLost) {
@@ -195,7 +120,7 @@ function quoted(whole) {
 /** What was done since has put its own sentence, or none, in the place of this one. */
 function nameLostAgain() {
   const alert = byId("say-alert");
-  if (!sending && lost.length && !alert.querySelector("[data-again]")) nameLost();
+  if (!isSending() && lost.length && !alert.querySelector("[data-again]")) nameLost();
 }
 
 function link(textContent, name) {
@@ -226,7 +151,7 @@ function saveSoon() {
   saving = setTimeout(saveDraft, DRAFT_PAUSE);
 }
 
-const typed = () => [...lost, ...waiting.map(({ values }) => values.text), box.value].filter(Boolean).join("\n\n");
+const typed = () => [...lost, ...textsThatWait(), box.value].filter(Boolean).join("\n\n");
 
 /** Never before a message that was sent earlier, which empties the draft. What is refused is older
  * than what another page has saved since a stop: it is saved again when this page shows that. */
@@ -248,8 +173,7 @@ function saveDraft(leaving) {
 
 /** The page is being loaded again over a sign-in: unsent.js keeps what stands in the box. */
 function gather() {
-  const texts = [...onTheirWay].map(({ text }) => text);
-  box.value = joined(...texts, typed());
+  box.value = joined(...textsOnTheirWay(), typed());
   isUnsaved = false;
 }
 
@@ -283,7 +207,7 @@ always(() => {
   form.toggleAttribute("data-busy", "busy" in actions.dataset);
   nameLostAgain();
   takeGivenBack(actions);
-  const isKept = "draft" in actions.dataset || isUnsaved || sending;
+  const isKept = "draft" in actions.dataset || isUnsaved || isSending();
   if (typed() && !isKept && Number(actions.dataset.seq) > savedAt) saveSoon();
 });
 

@@ -24,7 +24,7 @@ const NOTES = {
     gettext("Reconnect"),
   ],
   restarting: [gettext("This page comes back by itself. What you type stays here."), gettext("Try now")],
-  offline: [gettext("What you type stays here. What is shown is as it was."), gettext("Try now")],
+  offline: [gettext("What you send waits here. What is shown is as it was."), gettext("Try now")],
   gone: [
     gettext("This conversation was deleted. What is shown is all that is left of it."),
     gettext("Leave"),
@@ -43,11 +43,15 @@ let isOnline = true;
 let isGone = false;
 let restartedAt = -Infinity;
 let shown = "live";
+let heardAt = Date.now(); // when the server was within reach for the last time
 let hiddenStatus = null; // what the status line said before the page was offline
 
 // Before the start: the socket may be opened earlier.
 document.addEventListener("htmx:ws:before:connection", onConnecting);
-document.addEventListener("htmx:ws:after:message:incoming", () => isUp || settle(true));
+document.addEventListener("htmx:ws:after:message:incoming", () => {
+  heardAt = Date.now();
+  if (!isUp) settle(true);
+});
 document.addEventListener("htmx:ws:close", onClose);
 document.addEventListener("planside:silence", onSilence);
 always(setNextUrl);
@@ -56,7 +60,10 @@ atStart(() => {
   document.addEventListener("visibilitychange", () => document.hidden || check());
   document.addEventListener("planside:drawer-opened", () => ask(status.dataset.drawerUrl));
   addEventListener("online", () => reconnect());
-  addEventListener("offline", () => goOffline());
+  addEventListener("offline", () => {
+    if (isUp) heardAt = Date.now();
+    goOffline();
+  });
   setInterval(() => document.hidden || look(), EVERY);
   setInterval(() => document.hidden || isOnline || check(), AWAY);
 });
@@ -74,6 +81,7 @@ function setNextUrl() {
 
 function onClose(event) {
   const { code } = event.detail;
+  if (isUp) heardAt = Date.now();
   if (code === SIGN_IN) return leave();
   isGone = code === GONE;
   if (code === RESTARTS) {
@@ -126,6 +134,8 @@ function connect() {
 function say() {
   const state = stateNow();
   if (state === shown) return;
+  const wasAway = AWAY_STATES.includes(shown);
+  const isAway = AWAY_STATES.includes(state);
   shown = state;
   const [words, icon, title] = STATES[state];
   status.querySelector(".wide-text").textContent = words;
@@ -133,9 +143,12 @@ function say() {
   status.title = title;
   status.dataset.status = TONES[state];
   status.toggleAttribute("data-quiet", state === "live");
-  byId("app").toggleAttribute("data-stale", AWAY_STATES.includes(state));
-  blankStatus(AWAY_STATES.includes(state));
+  if (isAway) byId("app").dataset.stale = navigator.onLine ? "" : "offline";
+  else delete byId("app").dataset.stale;
+  blankStatus(isAway);
   note(state);
+  if (isAway !== wasAway) document.dispatchEvent(new CustomEvent("planside:away", { detail: { isAway, heardAt } }));
+  if (wasAway && !isAway) reached();
 }
 
 function stateNow() {
@@ -205,6 +218,7 @@ async function ask(url, key = url) {
   } catch {
     return goOffline();
   }
+  heardAt = Date.now();
   if (!isOnline) connect();
   isOnline = true;
   if (response.status < 500) reached();

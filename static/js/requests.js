@@ -230,6 +230,7 @@ export function sayUntilReached(alert, sentence) {
 export function reached() {
   for (const alert of lost) if (PASSING.includes(alert.textContent)) alert.textContent = "";
   lost.clear();
+  document.dispatchEvent(new CustomEvent("planside:reached"));
 }
 document.addEventListener("htmx:before:response", ({ detail }) => {
   if (detail.ctx.response.status < 500) reached();

@@ -21,24 +21,49 @@ def interrupted(product):
         product.start()
 
 
-def test_a_killed_server_is_said_and_what_was_typed_is_kept(product, open_tab, interrupted):
+def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
+    product, open_tab, interrupted
+):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
     tab.sees_connection(LOST)
     tab.say("hello from an island")
-    expect(tab.alerts).to_have_text("Not sent. Try again / Discard")
-    expect(tab.message).to_have_value("hello from an island")
+    tab.say("and again")
+    waiting = tab.page.get_by_label("Message that waits")
+    expect(waiting).to_have_text([re.compile("hello from"), re.compile("again")])
+    expect(tab.message).to_have_value("")
 
     expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
     product.start()
-    tab.sees_connection(LIVE)
-    tab.button("Try again").click()
+    expect(tab.page.get_by_text("Back online. Sent 2 messages.")).to_be_visible()
     expect(tab.log).to_contain_text("Understood.")
-    expect(tab.message).to_have_value("")
+    expect(waiting).to_have_count(0)
     expect(tab.alerts).to_have_count(0)
-    expect(tab.log.get_by_text("hello from an island")).to_have_count(1)
+    own = tab.log.get_by_label("Your message", exact=True)
+    expect(own).to_contain_text(["hello from an island", "and again"])
+
+
+def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects(*GONE)
+    tab.sees_connection(LIVE)
+    tries = []
+
+    def lose_the_first_answer(route):
+        tries.append(route.request)
+        if len(tries) > 1:
+            route.continue_()
+        else:
+            route.fetch()
+            route.abort()
+
+    tab.page.route(re.compile("/say$"), lose_the_first_answer)
+    tab.say("only once")
+    expect(tab.page.get_by_text("Back online. Sent 1 message.")).to_be_visible()
+    assert len(tries) == 2
+    expect(tab.log.get_by_text("only once", exact=True)).to_have_count(1)
 
 
 def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(product, open_tab):
@@ -171,15 +196,46 @@ def test_a_socket_that_is_silent_from_the_start_is_no_live_connection(product, o
     tab.sees_connection(LIVE)
 
 
-def test_a_message_that_was_not_sent_can_be_discarded(product, open_tab, interrupted):
+def test_a_message_that_waits_can_be_edited_or_discarded(product, open_tab, interrupted):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
+    tab.sees_connection(LOST)
+    waiting = tab.page.get_by_label("Message that waits")
     tab.say("never mind")
-    tab.button("Discard").click()
+    waiting.get_by_role("button", name="Edit").click()
+    expect(tab.message).to_have_value("never mind")
+    tab.button("Send").click()
+    waiting.get_by_role("button", name="Discard").click()
+    expect(waiting).to_have_count(0)
     expect(tab.message).to_have_value("")
     expect(tab.alerts).to_have_count(0)
+
+
+def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(product, open_tab):
+    tab = open_tab().chat(product.started("hang"))
+    tab.expects(*GONE)
+    tab.sees_connection(LIVE)
+    expect(tab.plan.get_by_text("Running", exact=True)).to_be_visible()
+    pause = tab.button("Pause")
+    title = pause.get_attribute("title")
+    tab.page.context.set_offline(True)
+    tab.sees_connection(OFFLINE)
+    expect(tab.plan.get_by_text(re.compile(r"Last seen running at \d\d:\d\d:\d\d"))).to_be_visible()
+    expect(tab.plan.get_by_text("Running", exact=True)).to_be_hidden()
+    expect(tab.plan.get_by_text("Was thinking")).to_be_visible()
+    expect(tab.plan.get_by_text("It carries on without this window.")).to_be_visible()
+    for name in ("Pause", "Replan", "Stop plan"):
+        expect(tab.button(name)).to_have_attribute("aria-disabled", "true")
+        expect(tab.button(name)).to_have_attribute("title", re.compile("cannot be reached"))
+    tab.button("Stop plan").click()
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    tab.page.context.set_offline(False)
+    tab.sees_connection(LIVE)
+    expect(tab.plan.get_by_text("Running", exact=True)).to_be_visible()
+    expect(pause).not_to_have_attribute("aria-disabled", "true")
+    assert pause.get_attribute("title") == title
 
 
 def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interrupted):
@@ -224,8 +280,8 @@ def test_a_refused_start_or_edit_is_said_while_the_server_is_away(product, open_
     editor.get_by_role("button", name="Save").click()
     expect(editor.get_by_role("alert")).to_have_text(re.compile("did not get through"))
     expect(editor.get_by_role("textbox").first).to_have_value("A name that cannot be saved now")
-    tab.button("Start with my edits").click()
-    expect(tab.plan.get_by_text("did not get through").last).to_be_visible()
+    tab.sees_connection(LOST)
+    expect(tab.button("Start with my edits")).to_have_attribute("aria-disabled", "true")
     product.start()
     tab.sees_connection(LIVE)
     expect(tab.page.get_by_text("did not get through")).to_have_count(0)

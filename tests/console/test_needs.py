@@ -11,7 +11,19 @@ from tests.fake_model import call, say
 from tests.markup import flat
 from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story
-from tests.world import HTMX, approved, drive, person, plan_of, proposed, scripted, signed_in, tell
+from tests.world import (
+    HTMX,
+    approved,
+    conversation,
+    drive,
+    person,
+    plan_of,
+    proposal,
+    proposed,
+    scripted,
+    signed_in,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -201,3 +213,39 @@ def test_scripts_list_the_same(alice):
     assert (start["plan"], start["version"], start["title"]) == (plan_of(c).pk, 1, "Tidy the docs")
     assert call_that_asks["call"]["tool"] == "write_file" and call_that_asks["plan"] is None
     assert signed_in(person("bob")).get("/api/needs").json() == {"items": [], "count": 0}
+
+
+def answered_in_words():
+    c = conversation()
+    scripted(say("Which **folder**?"), proposal("Look"), say("Here it is."))
+    tell(c, "/plan tidy up")
+    drive()
+    return c
+
+
+def test_where_no_plan_came_of_it_sidebar_drawer_page_and_title_say_the_same(alice):
+    c = answered_in_words()
+    words = "Waits for your answer"
+    everywhere = flat(alice.get(f"/c/{c.pk}/").content.decode())
+    drawer = everywhere.split('id="plan"')[1]
+    assert words in everywhere.split("Conversations")[1]
+    assert words in drawer and "Which <strong>folder</strong>?" in drawer
+    assert "Cancel planning" in drawer
+    assert 'data-needs-you="1"' in everywhere and 'data-count="1"' in everywhere
+    assert words in page(alice) and "Which <strong>folder</strong>?" in page(alice)
+
+
+def test_the_plan_that_was_asked_for_is_made_with_the_answer_given_there(alice):
+    c = answered_in_words()
+    need = only_need()
+    answer = press(alice, need, "say", text="docs").content.decode()
+    assert "Answered." in flat(answer)
+    drive()
+    assert plan_of(c).subtasks.get().name == "Look"
+
+
+def test_the_asking_for_a_plan_can_be_given_up_there(alice):
+    answered_in_words()
+    answer = press(alice, only_need(), "give-up").content.decode()
+    assert "Cancelled." in flat(answer)
+    assert needs_of(person("alice").pk) == []

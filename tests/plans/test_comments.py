@@ -5,6 +5,7 @@ import pytest
 from agents import actions as talk
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Message, Turn
+from console import alternatives
 from plans import actions
 from plans.comments import answered_between
 from plans.diff import Change, diff
@@ -126,7 +127,7 @@ def test_a_reply_that_changes_nothing_answers_nothing(c):
     actions.send_comments(plan_of(c), "alice")
     revised(c, {"key": "s1", "answer": "Done."}, subtasks=[{"key": "s1", "name": "Read"}])
     assert plan_of(c).version == 1
-    assert SubtaskComment.objects.get().answered_in is None
+    assert SubtaskComment.objects.get(message__isnull=False).answered_in is None
 
 
 def test_another_turns_version_answers_no_comment(c):
@@ -137,7 +138,7 @@ def test_another_turns_version_answers_no_comment(c):
     scripted(call("revise_current_plan", subtasks=[{"key": "s1", "name": "R"}]), say("So."))
     tell(c, "call it R")
     assert plan_of(c).version == 2
-    assert SubtaskComment.objects.get().answered_in is None
+    assert SubtaskComment.objects.get(message__isnull=False).answered_in is None
 
 
 def test_an_edited_subtask_keeps_its_comment_and_an_undone_removal_brings_it_back(c):
@@ -249,3 +250,42 @@ def test_a_comment_that_was_sent_with_an_older_version_is_answered_by_the_newer_
     revised(c)
     assert answered_between(plan_of(c), 1, 2) == {}
     assert list(answered_between(plan_of(c), 2, 3)) == ["s2"]
+
+
+def notices(c):
+    return texts(c, kind=Message.Kind.NOTICE, role="system")
+
+
+def test_comments_that_no_version_came_of_stand_at_their_subtasks_again_and_it_is_said(c):
+    comment(c, "s1", "Only the docs.")
+    comment(c, "s3", "Twice.")
+    scripted(say("I do not understand that."))
+    actions.send_comments(plan_of(c), "alice", 1)
+    drive()
+    assert comments(c) == ["Only the docs.", "", "Twice."]
+    [notice] = notices(c)
+    assert notice.startswith("No new version came of your 2 comments.")
+
+
+def test_what_was_said_meanwhile_is_not_overwritten_by_what_comes_back(c):
+    comment(c, "s1", "Only the docs.")
+    scripted(say("I do not understand that."))
+    actions.send_comments(plan_of(c), "alice", 1)
+    comment(c, "s1", "Only the guide.")
+    drive()
+    assert comments(c) == ["Only the guide.", "", ""]
+    assert notices(c) == []
+
+
+def test_asked_again_the_same_comments_go_out_again_and_stay_gone_once_they_are_answered(c):
+    comment(c, "s1", "Only the docs.")
+    look = call("revise_current_plan", subtasks=[{"key": "s1", "name": "Look"}])
+    scripted(say("I do not understand that."), look, say("So."))
+    turn = actions.send_comments(plan_of(c), "alice", 1)
+    drive()
+    assert comments(c) == ["Only the docs.", "", ""]
+    turn.refresh_from_db()
+    alternatives.ask_again(turn, "alice")
+    assert comments(c) == ["", "", ""]
+    drive()
+    assert (plan_of(c).version, comments(c)) == (2, ["", "", ""])

@@ -8,6 +8,7 @@ from agents import actions as talk
 from agents.conversations import delete_conversation, restore_conversation
 from agents.models import Conversation, ToolCall
 from console import alternatives
+from console.chat_commands import handle_message as said
 from plans import actions, search
 from plans.needs import asking_calls, needs_of, resting_plans
 from plans.snapshot import snapshot
@@ -125,7 +126,7 @@ def test_a_proposal_in_whose_place_another_is_asked_for_does_not_count_meanwhile
     c = proposed("One")
     scripted(say("Which?"))
     tell(c, "/plan something else")
-    assert kinds() == []
+    assert kinds() == ["unanswered"]
 
 
 def test_what_waits_for_somebody_else_does_not_exist():
@@ -135,12 +136,12 @@ def test_what_waits_for_somebody_else_does_not_exist():
     assert kinds("bob") == []
 
 
-def test_looking_takes_two_queries(django_assert_num_queries):
+def test_looking_takes_three_queries(django_assert_num_queries):
     proposed("One")
     plain()
     alice = person("alice").pk
     needs_of(alice)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         needs_of(alice)
 
 
@@ -168,3 +169,20 @@ def test_on_sqlite_it_begins_at_the_few_rows_that_are_open():
             cursor.execute(f"EXPLAIN QUERY PLAN {sql}", given)
             first = cursor.fetchall()[0][-1]
         assert f"USING INDEX {index}" in first
+
+
+def test_a_plan_asked_for_and_answered_in_words_alone_waits_until_it_is_answered():
+    c = conversation()
+    scripted(say("Which folder?"), say("And which files?"), *[say("ok")] * 3)
+    said(c, "/plan tidy up", "alice")
+    assert kinds() == []
+    drive()
+    [first] = needs_of(person("alice").pk)
+    assert (first.kind, first.conversation) == ("unanswered", c.pk)
+    said(c, "docs", "alice")
+    assert kinds() == []
+    drive()
+    [again] = needs_of(person("alice").pk)
+    assert again.key != first.key
+    actions.cancel_request(c, "alice")
+    assert kinds() == []

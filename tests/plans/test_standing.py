@@ -12,8 +12,8 @@ from agents.actions import decide_call
 from agents.engine.persistence import add_message
 from agents.models import Conversation, ToolCall, Turn
 from console.auth.users import local_owner
-from console.chat_commands import describe_plan
 from console.chat_commands import handle_message as said_by_person
+from console.status_labels import describe_plan
 from plans import actions, search
 from plans.documents import as_markdown
 from plans.models import Attempt, Plan, Run
