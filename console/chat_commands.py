@@ -55,7 +55,8 @@ UNSAVED = gettext_lazy(
 )
 
 UNSENT = gettext_lazy(
-    "Nothing was started: {comments} on the plan went to nobody. Press Ask for changes, or Start without."
+    "Nothing was started: {comments} on the plan went to nobody. Press Ask for changes, or Start "
+    "without."
 )
 
 

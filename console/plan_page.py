@@ -15,12 +15,18 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.engine.usage import Times, times_of
 from agents.models import TurnState
 from plans.attempts import Cost
-from plans.models import Attempt, Plan, Subtask
+from plans.models import Attempt, Plan, State, Subtask
 
 WIDE = 1000  # units of the gantt's drawing
 THINNEST = 6  # units, so that a short attempt can be seen
-REST = 20  # units of the mark for a wait or a pause
-RESTS = {"waited": gettext_lazy("Waited for you"), "paused": gettext_lazy("Paused")}
+MOST_REST = WIDE // 2  # units for all waits and pauses
+SHAPES = {
+    "failed": gettext_lazy("Failed"),
+    "abandoned": gettext_lazy("Stopped or skipped"),
+    "waiting": gettext_lazy("Waits for you"),
+    "waited": gettext_lazy("Waited for you"),
+    "paused": gettext_lazy("Paused"),
+}
 WHY = {
     "transient": gettext_lazy("The model was not to be had"),
     "capacity": gettext_lazy("The model was too busy"),
@@ -32,7 +38,7 @@ WHY = {
 
 @dataclass(frozen=True)
 class Bar:
-    """An attempt's part of the time that was worked, or a mark for a rest, in units."""
+    """The work of an attempt, or a wait or a pause in it, in units."""
 
     x: int
     width: int
@@ -96,12 +102,12 @@ def span_of(works: Iterable[SubtaskTiming]) -> Span:
     return Span(started, max(turn.finished_at or timezone.now() for turn in begun))
 
 
-def draw(works: list[SubtaskTiming]) -> None:
-    """One attempt begins where the one before it ended; each is as long as it was worked on.
+def draw(works: list[SubtaskTiming]) -> bool:
+    """One attempt begins where the one before it ended; whether the rests had to be shortened.
 
-    On a clock's axis a bar would count pauses as work, and the time in which no worker lived:
-    when those were is not known, only how long was worked. A wait and a pause are a mark behind
-    the work of their attempt, of one width: an hour's rest leaves the work to be seen.
+    On a clock's axis a bar would count the time in which no worker lived: when that was is not
+    known, only how long was worked, waited and paused. A rest follows the work of its attempt, on
+    the same scale, unless the rests would leave the work less than half of the drawing.
     """
     begun = [
         (started, attempt.pk, attempt, work)
@@ -111,33 +117,32 @@ def draw(works: list[SubtaskTiming]) -> None:
     ]
     begun.sort(key=lambda each: each[:2])
     times = [times_of(attempt.turn) for _, _, attempt, _ in begun]
-    marks = sum(len(rests_of(each)) for each in times)
-    mark = min(REST, WIDE // (2 * marks)) if marks else 0
-    room = WIDE - mark * marks
-    whole = sum(each.worked for each in times) or 1.0
-    before, passed = 0.0, 0
+    worked = sum(each.worked for each in times)
+    rested = sum(seconds for each in times for _, seconds in rests_of(each))
+    to_scale = WIDE * rested / (worked + rested or 1.0)
+    for_rests = min(to_scale, MOST_REST)
+    at = 0.0
     for (_, _, attempt, work), each in zip(begun, times, strict=True):
-        width = max(THINNEST, round(room * each.worked / whole))
-        rests = rests_of(each)
-        end = WIDE - mark * (marks - passed)
-        x = min(round(room * before / whole) + mark * passed, end - width)
-        work.bars.append(Bar(x, width, shape_of(attempt)))
-        for place, rest in enumerate(rests):
-            work.bars.append(Bar(x + width + mark * place, mark, rest))
-        before += each.worked
-        passed += len(rests)
+        shape = "abandoned" if work.subtask.state == State.ABANDONED else shape_of(attempt)
+        parts = [(shape, each.worked, (WIDE - for_rests) / (worked or 1.0))]
+        parts += [(name, length, for_rests / rested) for name, length in rests_of(each)]
+        for name, seconds, scale in parts:
+            width = max(THINNEST, round(at + seconds * scale) - round(at))
+            work.bars.append(Bar(min(round(at), WIDE - width), width, name))
+            at += seconds * scale
+    return to_scale > MOST_REST
 
 
-def rests_of(times: Times) -> list[str]:
-    """Those of a second and more."""
+def rests_of(times: Times) -> list[tuple[str, float]]:
+    """Those of a second and more, with their seconds."""
     rests = (("waited", times.waited), ("paused", times.paused))
-    return [name for name, seconds in rests if seconds >= 1]
+    return [(name, seconds) for name, seconds in rests if seconds >= 1]
 
 
-def rests_in(works: Iterable[SubtaskTiming]) -> dict[str, str]:
-    """The kinds of rest that are drawn, each with its words."""
+def key_of(works: Iterable[SubtaskTiming]) -> dict[str, str]:
+    """What is drawn other than work that went well, each with its words."""
     drawn = {bar.shape for work in works for bar in work.bars}
-    return {shape: str(words) for shape, words in RESTS.items() if shape in drawn}
+    return {shape: str(words) for shape, words in SHAPES.items() if shape in drawn}
 
 
 def shape_of(attempt: Attempt) -> str:

@@ -26,7 +26,7 @@ from console.plan_page import (
     attempt_name,
     attempt_words,
     draw,
-    rests_in,
+    key_of,
     shape_of,
     span_of,
     subtask_timings,
@@ -73,7 +73,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         return HttpResponse(status=204)
     works = subtask_timings(chosen)
     span = span_of(works)
-    draw(works)
+    is_shortened = draw(works)
     turns = {a.turn_id: work.subtask.pk for work in works for a in work.attempts}
     below = plans_below(turns)
     rows = {plan.pk: subplan_summary(plan) for plan in Plan.objects.filter(pk__in=below.values())}
@@ -88,7 +88,8 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         # By subtask: how far the plan of the agent that works for it is.
         "subplans": {turns[turn]: rows[pk] for turn, pk in sorted(below.items())},
         "span": span,
-        "rests": rests_in(works),
+        "gantt_key": key_of(works),
+        "is_shortened": is_shortened,
         "timings": {work.subtask.key: work for work in works},
         "lines": page_of_lines(chosen, viewer, wanted_lines(request.GET)),
         "kinds": KINDS,

@@ -166,11 +166,11 @@ on("click", "[data-unfold]", (button, event) => {
 const titleNow = () => byId("heading")?.querySelector("h1").textContent ?? "";
 
 
-// The list of plans: the address says what is looked for
+// The list of plans, and the changes of one: the address says what is looked for
 
 document.addEventListener("htmx:after:request", (event) => {
   const form = event.detail.ctx.sourceElement;
-  if (form.id !== "plan-filter") return;
+  if (!["plan-filter", "timeline-filter"].includes(form.id)) return;
   const wanted = [...new FormData(form)].filter(([, value]) => value);
   const query = String(new URLSearchParams(wanted));
   history.replaceState(null, "", location.pathname + (query && `?${query}`));

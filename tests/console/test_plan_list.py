@@ -288,13 +288,24 @@ def worked(*seconds):
 
 
 @pytest.mark.parametrize("rest", ["paused", "waited"])
-def test_a_rest_is_a_mark_behind_the_work_and_said_in_words(alice, rest):
+def test_a_rest_is_drawn_behind_the_work_on_its_scale_and_said_in_words(alice, rest):
+    plan, [first, _] = worked(30, 90)
+    setattr(first, rest, timedelta(seconds=40))
+    first.save()
+    assert bars(alice, plan) == [[(0, 188), (188, 250)], [(438, 562)]]
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    assert f'width="250" height="8" data-status="{rest}"' in page
+    assert "are shortened" not in page
+
+
+@pytest.mark.parametrize("rest", ["paused", "waited"])
+def test_an_hours_rest_is_shortened_which_is_said_and_leaves_the_work_to_be_seen(alice, rest):
     plan, [first, _] = worked(30, 90)
     setattr(first, rest, timedelta(hours=1))
     first.save()
-    assert bars(alice, plan) == [[(0, 245), (245, 20)], [(265, 735)]]
+    assert bars(alice, plan) == [[(0, 125), (125, 500)], [(625, 375)]]
     page = text(alice.get(f"/plans/{plan.pk}/"))
-    assert f'width="20" height="8" data-status="{rest}"' in page
+    assert "Waits and pauses are shortened" in page
     assert "1:00:00 " + {"paused": "paused", "waited": "waiting for you"}[rest] in page
 
 
@@ -487,3 +498,18 @@ def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client,
     page = flat(client.get(f"/plans/{plan_of(c).pk}/").content.decode())
     child = Plan.objects.get(conversation__parent_call__isnull=False)
     assert f'href="/plans/{child.pk}/">Its half</a>, 1 of 1' in page
+
+
+def test_a_skipped_subtasks_work_is_no_pause_and_the_key_says_what_it_is(alice):
+    plan = failed()
+    actions.skip_subtask(plan, Attempt.objects.get().subtask.key, "alice", "")
+    gantt = text(alice.get(f"/plans/{plan.pk}/")).split('class="gantt"', 1)[1].split("</p>")[0]
+    assert 'data-status="abandoned"/>' in gantt and "Stopped or skipped" in gantt
+    assert 'data-status="paused"' not in gantt
+
+
+def test_a_subtask_on_the_page_says_what_came_of_it_and_no_inner_key(alice):
+    plan, _ = worked(30, 90)
+    page = text(alice.get(f"/plans/{plan.pk}/"))
+    rows = page.split('class="page-subtasks"', 1)[1].split("</ol>")[0]
+    assert rows.count("<dt>Outcome</dt>") == 2 and "<code>" not in rows
