@@ -229,7 +229,7 @@ def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(produc
     for name in ("Pause", "Replan", "Stop plan"):
         expect(tab.button(name)).to_have_attribute("aria-disabled", "true")
         expect(tab.button(name)).to_have_attribute("title", re.compile("cannot be reached"))
-    tab.button("Stop plan").click()
+    tab.button("Stop plan").click(force=True)
     expect(tab.page.get_by_role("dialog")).to_have_count(0)
     tab.page.context.set_offline(False)
     tab.sees_connection(LIVE)
