@@ -35,6 +35,11 @@ export function moveInto(place, element) {
 /** Whether the drawer is in view. */
 export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open";
 
+export const offCanvas = matchMedia("(max-width: 1180px)");
+
+/** Whether the list of conversations lies over the page, where it is not beside it. */
+export const isSidebarOver = () => location.hash === "#side" && offCanvas.matches && Boolean(byId("side"));
+
 /** The number of the last event this page has shown. */
 export const cursor = () => byId("cursor")?.dataset.seq ?? "0";
 

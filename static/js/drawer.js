@@ -1,6 +1,6 @@
 // The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
 // business, so it is kept here and not by the server.
-import { always, atStart, byId, isDrawerOpen, on } from "./dom.js";
+import { always, atStart, byId, isDrawerOpen, isSidebarOver, on } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const app = byId("app");
@@ -56,14 +56,21 @@ function newNotices() {
   return fresh;
 }
 
-/** What stands elsewhere on the page about the drawer, and who may be focused beside a sheet. */
+/** What stands elsewhere on the page about the drawer; what lies under a sheet, or under the list of
+ * conversations, can be neither focused nor pressed. */
 function sync() {
   document.querySelector("[data-toggle-drawer]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
-  const covered = isDrawerOpen() && narrow.matches;
-  for (const part of app?.querySelectorAll(":scope > .main, :scope > .sidebar") ?? []) {
-    part.inert = covered;
+  const top = isSidebarOver() ? "sidebar" : isDrawerOpen() && narrow.matches ? "drawer" : "";
+  for (const part of app?.querySelectorAll(":scope > :is(.main, .sidebar, .drawer)") ?? []) {
+    part.inert = Boolean(top) && !part.classList.contains(top);
   }
 }
+
+/** One thing lies over the page at a time. */
+document.addEventListener("planside:sidebar", () => {
+  if (isSidebarOver() && narrow.matches) close({ focus: false });
+  sync();
+});
 
 atStart(start);
 always(() => {
@@ -99,6 +106,11 @@ on("click", "[data-open-plan]", (button, event) => {
   open({ focus: true });
 });
 on("click", "[data-close-plan], [data-close-drawer]", () => close());
+on("click", ".backdrop", (_backdrop, event) => {
+  if (isSidebarOver()) return;
+  event.preventDefault();
+  close();
+});
 on("click", "[data-ask-changes]", () => {
   if (narrow.matches) close({ focus: false });
   const box = byId("say");
@@ -120,7 +132,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     if (isDrawerOpen()) close();
     else open({ focus: true });
-  } else if (event.key === "Escape" && narrow.matches && !event.defaultPrevented) {
+  } else if (event.key === "Escape" && narrow.matches && !isSidebarOver() && !event.defaultPrevented) {
     if (!document.querySelector("dialog[open]")) close();
   }
 });

@@ -1,6 +1,7 @@
 // Menus that are <details>: arrow keys walk through them, and they close when the attention goes
 // elsewhere.
 import { byId, on } from "./dom.js";
+import { openSidebar } from "./sidebar.js";
 
 /** What had the focus when a key opened a menu: Esc gives it back. */
 const cameFrom = new WeakMap();
@@ -29,7 +30,7 @@ on("keydown", "details.popover[open]", (menu, event) => {
 const entriesOf = (menu) =>
   [...menu.querySelectorAll(":scope > :not(summary) :is(a, button)")].filter((entry) => entry.checkVisibility());
 
-// With several agents it asks with which one.
+// With several agents it asks with which one, in the list of conversations: that is shown first.
 document.addEventListener("keydown", (event) => {
   const isShortcut = (event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o";
   const button = byId("new-chat");
@@ -37,7 +38,8 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   const menu = button.closest("details");
   if (!menu) return button.click();
-  if (!menu.contains(document.activeElement)) cameFrom.set(menu, document.activeElement);
+  if (!button.checkVisibility({ visibilityProperty: true })) openSidebar({ focus: false });
+  else if (!menu.contains(document.activeElement)) cameFrom.set(menu, document.activeElement);
   menu.open = true;
   entriesOf(menu)[0]?.focus();
 });

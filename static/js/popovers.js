@@ -8,6 +8,28 @@ const openers = new WeakMap();
 const places = new CSSStyleSheet();
 atStart(() => document.adoptedStyleSheets.push(places));
 
+// Beside a sheet a press closes it and does nothing else; the browser would let it through.
+const narrow = matchMedia("(max-width: 820px)");
+let isBeside = false;
+addEventListener(
+  "pointerdown",
+  ({ target }) => {
+    const sheet = narrow.matches && document.querySelector("[popover]:popover-open");
+    isBeside = Boolean(sheet) && !sheet.contains(target) && !target.closest("[popovertarget]");
+  },
+  true,
+);
+addEventListener(
+  "click",
+  (event) => {
+    if (!isBeside || !event.detail) return; // by keyboard, that one counts
+    isBeside = false;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  },
+  true,
+);
+
 /** The button that opened it. */
 export const openerOf = (popover) => openers.get(popover);
 

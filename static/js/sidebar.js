@@ -1,6 +1,6 @@
 // The list of conversations says how the others stand: what waits for the person in one of them is
 // seen from here, and what commands and scripts begin comes by itself.
-import { atStart, byId } from "./dom.js";
+import { atStart, byId, isSidebarOver, offCanvas, on } from "./dom.js";
 import { headers, poll, signedOut, swap } from "./requests.js";
 
 const EVERY = 2000; // ms
@@ -12,6 +12,42 @@ atStart(() => {
   tag = byId("grouping").dataset.tag;
   setInterval(() => document.hidden || refresh(), EVERY);
   document.addEventListener("visibilitychange", () => document.hidden || refresh());
+});
+
+// Where there is no room for it beside the page it lies over it, while the address names it
+
+const burger = () => document.querySelector(".burger");
+
+/** The focus goes into it, unless who opens it has something there to lead to. */
+export function openSidebar({ focus = true } = {}) {
+  location.hash = "side";
+  changed();
+  if (focus) document.querySelector(".close-sidebar").focus();
+}
+
+function close() {
+  location.replace("#main");
+  changed();
+  burger()?.focus();
+}
+
+const changed = () => document.dispatchEvent(new CustomEvent("planside:sidebar"));
+
+atStart(changed);
+addEventListener("hashchange", changed);
+offCanvas.addEventListener("change", changed);
+on("click", ".burger", (_burger, event) => {
+  event.preventDefault();
+  openSidebar();
+});
+on("click", ".close-sidebar, .backdrop", (_way, event) => {
+  if (!isSidebarOver()) return;
+  event.preventDefault();
+  close();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || event.defaultPrevented || !isSidebarOver()) return;
+  if (!document.querySelector("dialog[open], #side details[open]")) close();
 });
 
 async function refresh() {
