@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.chains.lint import Fault
+from agents.chains.lint import Fault, Level
 from agents.chains.schema import Chain
 from agents.chains.store import digest_of, lint, list_chains, load_chain, read_text
 from agents.chains.template import text_of
-from agents.config.json_text import BadFile, line_of, parse
+from agents.config.json_text import BadFile, Lines, parse
 from agents.config.store import AgentRecord
 from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from agents.run_once import outcome_of
+from console.language import grouped
 
 # What an agent thinks by a chain for.
 ROLES = {
@@ -25,7 +27,9 @@ ROLES = {
     "planner": gettext_lazy("planner"),
     "executor": gettext_lazy("executor"),
 }
-STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
+STEP = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
+MOST_FAULTS = 100  # that are shown
+LONGEST_LINE = 500  # characters of one with a fault
 LONGEST_OUTPUT = 4_000  # characters of what a task gave out
 
 
@@ -67,11 +71,11 @@ class ChainFile:
 
     @property
     def lines(self) -> list[FileLine]:
-        rows = self.text.splitlines() or [""]
-        return [
-            FileLine(row, [fault for fault in self.faults if fault.line == number])
-            for number, row in enumerate(rows, 1)
-        ]
+        found: defaultdict[int, list[LineFault]] = defaultdict(list)
+        for fault in self.faults:
+            found[fault.line].append(fault)
+        rows = self.text.removesuffix("\n").split("\n")
+        return [FileLine(row, found.get(number, [])) for number, row in enumerate(rows, 1)]
 
 
 @dataclass(frozen=True)
@@ -133,22 +137,36 @@ def faults_in(text: str, id: str) -> list[LineFault]:
     try:
         parse(text)
     except BadFile as fault:
-        return [at_line(text, fault.line or 1, f"{fault.reason}.", "error")]
-    found = lint(text, id)
-    return sorted((at_its_line(text, fault) for fault in found), key=lambda fault: fault.line)
+        return at_lines(text, [(fault.line or 1, Fault("$", f"{fault.reason}."))])
+    lines = Lines(text)
+    found = [(lines.line_of(steps_to(fault.path)), fault) for fault in lint(text, id)]
+    found.sort(key=lambda pair: pair[0])
+    if len(found) > MOST_FAULTS:
+        found = [*found[: MOST_FAULTS - 1], summed_up(found[MOST_FAULTS - 1 :])]
+    return at_lines(text, found)
 
 
-def at_its_line(text: str, fault: Fault) -> LineFault:
-    steps: list[str | int] = [
-        int(step[1:-1]) if step.startswith("[") else step for step in STEP.findall(fault.path)
+def summed_up(found: list[tuple[int, Fault]]) -> tuple[int, Fault]:
+    level: Level = "error" if any(fault.level == "error" for _, fault in found) else "warning"
+    words = ngettext("And {n} more from here on.", "And {n} more from here on.", len(found))
+    return found[0][0], Fault("", words.format(n=grouped(len(found))), level)
+
+
+def steps_to(path: str) -> list[str | int]:
+    return [int(step[1:-1]) if step.startswith("[") else step for step in STEP.findall(path)]
+
+
+def at_lines(text: str, found: list[tuple[int, Fault]]) -> list[LineFault]:
+    rows = text.split("\n")
+    return [
+        LineFault(
+            line,
+            rows[min(line, len(rows)) - 1].strip()[:LONGEST_LINE],
+            fault.sentence[:1].upper() + fault.sentence[1:],
+            fault.level,
+        )
+        for line, fault in found
     ]
-    return at_line(text, line_of(text, steps), fault.sentence, fault.level)
-
-
-def at_line(text: str, line: int, sentence: str, level: str) -> LineFault:
-    rows = text.splitlines() or [""]
-    shown = rows[min(line, len(rows)) - 1].strip()
-    return LineFault(line, shown, sentence[:1].upper() + sentence[1:], level)
 
 
 def run_of(turn: Turn) -> ChainRun:

@@ -30,6 +30,8 @@ from agents.llm.request import CHARACTERS_PER_TOKEN
 Level = Literal["error", "warning"]
 
 CALLED = "tool_call"
+LONGEST_TEXT = 500_000  # characters of a chain
+LONGEST_KEPT = 50_000  # of one that is not read anew each time
 TEXTS = ("system_instruction", "prompt_template", "output_template")
 
 
@@ -68,12 +70,16 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
 
 def read_chain(text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
     """The chain and what is wrong with its text alone, in the reader's language."""
-    return read_in(get_language(), text)
+    read = read_in if len(text) <= LONGEST_KEPT else read_in.__wrapped__
+    return read(get_language(), text)
 
 
 @lru_cache(maxsize=100)
 def read_in(language: str, text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
     """Each turn asks it of the same texts."""
+    if len(text) > LONGEST_TEXT:
+        sentence = gettext("A chain has at most {most:,} characters; this one has {length:,}.")
+        return None, (Fault("$", sentence.format(most=LONGEST_TEXT, length=len(text))),)
     try:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:
@@ -253,17 +259,17 @@ def unknown_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
             gettext("There is no provider {provider}.").format(provider=provider),
         )
     words = {name.lstrip("!") for name in (*config.tools, *config.hide_tools)} - {"*"}
-    known = names.tools() if names.tools and (words or task.tools) else None
+    known = {*names.tools(), "*"} if names.tools and (words or task.tools) else None
     for key, listed in (("tools", config.tools), ("hide_tools", config.hide_tools)):
         for number, name in enumerate(listed):
             path = f"{place}.execute_config.{key}[{number}]"
             if name == "*" and key == "tools":
                 sentence = gettext("This lets the model call every tool the agent is granted.")
                 yield Fault(path, sentence, "warning")
-            elif known is not None and name.lstrip("!") not in {*known, "*"}:
+            elif known is not None and name.lstrip("!") not in known:
                 yield Fault(path, no_source(name.lstrip("!")))
     if (call := task.tools) and known is not None:
-        if call.name not in known:
+        if call.name not in known - {"*"}:
             yield Fault(f"{place}.tools.name", no_source(call.name))
         elif call.tool_name and call.tool not in known:
             sentence = gettext("{source} has no tool {tool}.")
@@ -349,7 +355,7 @@ class Graph:
         self.chain = chain
         self.tasks = {task.id: task for task in chain.tasks}
         self.edges = {f"{task.id}->{target}" for task in chain.tasks for target in targets(task)}
-        self.next_tasks = {task.id: targets(task) for task in chain.tasks}
+        self.next_tasks = {task.id: list(set(targets(task))) for task in chain.tasks}
         self.reached = reached_by(self.next_tasks, [chain.tasks[0].id])
         self.back: dict[str, list[str]] = {id: [] for id in self.tasks}  # what leads to each task
         for task in chain.tasks:

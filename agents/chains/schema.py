@@ -21,6 +21,7 @@ Operator = Literal[
 ]
 
 MOST_TASKS = 500
+MOST_BRANCHES = 200  # of one task; each is compared with those before it
 
 WRITTEN_DURATION = r"^$|^(?=.)(\d{1,6}h)?(\d{1,6}m)?(\d{1,6}(\.\d+)?s)?(\d{1,9}ms)?$"
 DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?(?:(\d+)ms)?\Z")
@@ -58,7 +59,7 @@ class Transition(Shape):
     """`on_failure` names the task to go on with when this one fails."""
 
     on_failure: str = ""
-    branches: list[Branch] = Field(default_factory=list)
+    branches: list[Branch] = Field(default_factory=list, max_length=MOST_BRANCHES)
 
 
 class ExecuteConfig(Shape):

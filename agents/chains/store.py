@@ -6,6 +6,7 @@ import hashlib
 import re
 import shutil
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from django.conf import settings
@@ -43,11 +44,12 @@ def folder() -> Path:
 def lint(text: str, id: str = "") -> list[Fault]:
     """Every fault of a chain's text: saving, loading and `chain check` all ask this."""
 
+    @cache
     def tool_names() -> set[str]:
         """Tools, what they come from, the operations of services and the tools of plans."""
         return {*known_names(), *operation_names(), *PLAN_TOOLS}
 
-    return check_text(text, Names(tool_names, provider_names), id)
+    return check_text(text, Names(tool_names, cache(provider_names)), id)
 
 
 def load_chain(id: str) -> Chain:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from math import isinf
@@ -15,7 +17,7 @@ from pydantic import JsonValue
 JsonObject = dict[str, JsonValue]
 
 SPACE = re.compile(r"[ \t\r\n]*")
-LONG_NUMBER = re.compile(r"\d{4301}")
+LONG_NUMBER = re.compile(r"(?<!\d)\d{4301}")
 DECODER = json.JSONDecoder()
 INVISIBLE = {"Cc", "Cf", "Zl", "Zp"}  # Unicode categories
 
@@ -41,8 +43,7 @@ def parse(text: str) -> JsonValue:
     def without_twins(pairs: list[tuple[str, JsonValue]]) -> JsonObject:
         members = dict(pairs)
         if len(members) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twin = written(next(key for key in keys if keys.count(key) > 1))
+            twin = written(Counter(key for key, _ in pairs).most_common(1)[0][0])
             reason = gettext("the key {key} is there twice").format(key=twin)
             raise BadFile(reason, line_at(text, text.rfind(twin)))
         return members
@@ -119,15 +120,25 @@ def line_at(text: str, place: int) -> int:
     return text.count("\n", 0, max(place, 0)) + 1
 
 
-def line_of(text: str, path: Sequence[str | int]) -> int:
-    """The line of what a path of keys leads to, or of the last part of the way that is there."""
-    place = skip_space(text, 0)
-    for key in path:
-        values = places_of_values(text, place)
-        if key not in values:
-            break
-        place = values[key]
-    return line_at(text, place)
+class Lines:
+    """Where the values of a text stand; each object and list is read once, however many ask."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.breaks = [match.start() for match in re.finditer("\n", text)]
+        self.places: dict[int, dict[str | int, int]] = {}
+
+    def line_of(self, path: Sequence[str | int]) -> int:
+        """The line of what a path of keys leads to, or of the last part of the way that is there,
+        from 1 on."""
+        place = skip_space(self.text, 0)
+        for key in path:
+            if place not in self.places:
+                self.places[place] = places_of_values(self.text, place)
+            if key not in self.places[place]:
+                break
+            place = self.places[place][key]
+        return bisect_left(self.breaks, place) + 1
 
 
 def places_of_values(text: str, place: int) -> dict[str | int, int]:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
-from agents.config.json_text import BadFile, display_json, line_at, line_of, parse
+from agents.config.json_text import BadFile, Lines, display_json, line_at, parse
 
 LARGEST_FILE = 1_000_000  # bytes
 
@@ -180,12 +180,13 @@ def parse_agent_file(text: str, agent_id: str) -> AgentFile:
     if (named := value.get("id", agent_id)) != agent_id:
         reason = gettext('id is {id}, but the folder is named "{folder}"')
         reason = reason.format(id=display_json(named), folder=agent_id)
-        raise BadFile(reason, line_of(text, ["id"]))
+        raise BadFile(reason, Lines(text).line_of(["id"]))
     try:
         return AgentFile.model_validate({"name": agent_id} | value | {"id": agent_id})
     except ValidationError as error:
         # The mistake that stands first in the text, its key written as in always_allow[0].tool.
-        found = [(line_of(text, e["loc"]), e) for e in error.errors(include_url=False)]
+        lines = Lines(text)
+        found = [(lines.line_of(e["loc"]), e) for e in error.errors(include_url=False)]
         line, first = min(found, key=lambda pair: pair[0])
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
         raise BadFile(complaint("".join(steps).removeprefix("."), first), line) from None
