@@ -13,7 +13,8 @@ from posixpath import basename, dirname, join, normpath, relpath, splitext
 from typing import Any
 from urllib.parse import unquote
 
-from agents.demo.script import SCRIPT, Call, Facts, Wording, filled, reads
+from agents.demo.languages import SIGN, plain
+from agents.demo.script import SCRIPT, Call, Facts, Wording, filled, reads, regex
 
 Pages = dict[str, str]
 Fault = dict[str, Any]
@@ -44,7 +45,7 @@ class Work:
         self.unread_sources = [file for file in sources if file not in paths]
         self.unreadable = [file for file in every if file in paths and file not in self.now]
         self.pages = [file for file in self.meant(every, about) if file in self.now]
-        found = [one or other for one, other in reads("titles").findall(about)]
+        found = [max(groups) for groups in reads("titles").findall(about)]
         self.titles = [title for title in found if not reads("page").search(title)]
         there = {title for page in self.pages for title in titles(self.now[page])}
         self.no_such_section = next((title for title in self.titles if title not in there), "")
@@ -57,10 +58,10 @@ class Work:
     def meant(self, pages: list[str], about: Wording) -> list[str]:
         """Those that are named by path, by kind, or as in “the quickstart”; all where none is."""
         rest = Wording(reads("page").sub("", about))
-        words = re.findall(r"[\w-]+", rest.lower())
         stems = {page: splitext(basename(page))[0].lower() for page in pages}
         known = [page for page in pages if not Wording(stems[page]).says["no_page"]]
-        self.named = reads("page").findall(about) + [page for page in known if stems[page] in words]
+        called = [page for page in known if is_called(stems[page], rest)]
+        self.named = reads("page").findall(about) + called
         kind = {page: "readme" if stems[page].startswith("readme") else "docs" for page in pages}
         none = not (self.named or rest.says["readme"] or rest.says["docs"])
         return [page for page in pages if none or rest.says[kind[page]] or page in self.named]
@@ -101,6 +102,16 @@ class Work:
             "mended": [fault for fault in mended if fault["page"] in self.pages],
             "next": upcoming,
         }
+
+
+def is_called(stem: str, words: str) -> bool:
+    """Whether the words name the page: as a word, within unspaced ones, or as people call it."""
+    called = SCRIPT["pages"].get(stem)
+    return (
+        stem in re.findall(r"[\w-]+", plain(words).lower())
+        or (bool(re.search(SIGN, stem)) and stem in words)
+        or (called is not None and bool(regex(called, "pages").search(words)))
+    )
 
 
 def filling(page: str, title: str, texts: Pages, section: str) -> str:

@@ -1,4 +1,4 @@
-"""The script as data, and what a request to the demo says: messages, plan, changes to it.
+"""The script as data, and what a request to the demo says: messages, plan, language.
 
 script.toml explains its conditions, templates and expressions.
 """
@@ -14,14 +14,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.template import Context, Engine
-from django.template.base import VariableNode
+from django.template.base import Template, VariableNode
+
+from agents.demo.languages import LANGUAGES, USUAL, plain, spoken, understood
 
 Facts = Mapping[str, object]
 SCRIPT: dict[str, Any] = tomllib.loads(Path(__file__).with_name("script.toml").read_text("utf-8"))
-WORDS = SCRIPT["changes"]
-NEW = "new "  # begins the key of a subtask that is not there yet
-ENGINE = Engine(loaders=[("django.template.loaders.locmem.Loader", SCRIPT["templates"])])
-template = cache(ENGINE.from_string)
+for name in ("words", "reads", "changes", "pages"):
+    SCRIPT[name] = {**understood(name), **SCRIPT.get(name, {})}
+ENGINES = {
+    name: Engine(
+        loaders=[
+            (
+                "django.template.loaders.locmem.Loader",
+                {**SCRIPT["templates"], **language["sentences"]},
+            )
+        ]
+    )
+    for name, language in LANGUAGES.items()
+}
+
+
+@cache
+def template(text: str, language: str) -> Template:
+    return ENGINES[language].from_string(text)
 
 
 class Wording(str):
@@ -29,13 +45,16 @@ class Wording(str):
 
     @cached_property
     def says(self) -> dict[str, bool]:
-        return {k: bool(regex(text, "words").search(self)) for k, text in SCRIPT["words"].items()}
+        text = plain(self)
+        return {k: bool(regex(words, "words").search(text)) for k, words in SCRIPT["words"].items()}
 
 
 @cache
 def regex(text: str, table: str) -> re.Pattern[str]:
     """An expression in which `{{ name }}` stands for another one of that table of the script."""
-    return re.compile(filled(text, SCRIPT[table]), re.IGNORECASE | re.MULTILINE)
+    while "{{" in text:
+        text = filled(text, SCRIPT[table])
+    return re.compile(text, re.IGNORECASE | re.MULTILINE)
 
 
 def reads(name: str) -> re.Pattern[str]:
@@ -43,8 +62,12 @@ def reads(name: str) -> re.Pattern[str]:
 
 
 def filled(text: str, facts: Facts) -> Any:
-    """The template with its facts; a variable that is all of it keeps its type."""
-    made, context = template(text), Context(facts, autoescape=False)
+    """The template with its facts, among them the language of the sentences it includes.
+
+    A variable that is all of it keeps its type.
+    """
+    made = template(text, str(facts.get("language", USUAL)))
+    context = Context(facts, autoescape=False)
     if len(made.nodelist) == 1 and isinstance(made.nodelist[0], VariableNode):
         return made.nodelist[0].filter_expression.resolve(context, ignore_failures=True)
     return made.render(context)
@@ -76,15 +99,6 @@ def rendered(value: Any, facts: Facts) -> Any:
             one = rendered(each, facts)
             made += one if isinstance(one, list) else [one]
     return made
-
-
-def about_subtask(comment: re.Match[str]) -> str:
-    """A comment as if it were said in the message box: “drop this” names its subtask."""
-    place = f"subtask {comment['number']}"
-    said = reads("this_subtask").sub(
-        lambda found: f"{found[0].split()[0]} {place}", comment["said"]
-    )
-    return f"{said}\n"
 
 
 # What a request says.
@@ -119,6 +133,9 @@ class Request:
         self.last = self.calls[-1] if self.calls and "tool_call_id" in self.messages[-1] else None
         parts = [Wording(each) for each in reads("subtask").findall(self.asked) if is_attempt]
         self.subtask = {"name": parts[0], "text": Wording("\n".join(parts))} if parts else None
+        told = [self.subtask["text"]] if self.subtask else []
+        said = [reads("by_product").sub("", text) for text in reversed(self.user_texts)]
+        self.language = spoken([*told, *said, self.plan.title])
 
     def texts(self, *roles: str) -> list[str]:
         return [each.get("content") or "" for each in self.messages if each["role"] in roles]
@@ -143,90 +160,3 @@ class Plan:
         self.replan_from = found[1] if (found := reads("replan").search(prompt)) else ""
         self.done = [step for step in self.steps if step["state"] == "done"]
         self.skipped = [step for step in self.steps if step["state"] == "abandoned"]
-
-
-class Changes:
-    """The subtasks that have not started as they are wished to be, and what leads there."""
-
-    def __init__(self, text: str, plan: Plan) -> None:
-        self.plan = plan
-        self.keys = [step["key"] for step in plan.steps]
-        first = self.keys.index(plan.replan_from) if plan.replan_from in self.keys else 0
-        self.before = [step["key"] for step in plan.steps[first:] if step["state"] == "todo"]
-        self.order = [*self.before]
-        self.names: dict[str, str] = {}
-        self.done: list[str] = []
-        self.trouble: list[str] = []
-        self.unclear: list[str] = []
-        text = reads("comment").sub(about_subtask, reads("replan_words").sub("", text))
-        for word, number in {**WORDS["ordinals"], "last": len(self.keys)}.items():
-            ordinal = rf"\b(?:the )?{word} (?:sub-?task|step|one|item)\b"
-            text = re.sub(ordinal, f"step {number}", text, flags=re.IGNORECASE)
-        for part in regex(WORDS["clauses"], "changes").split(text):
-            clause = regex(WORDS["courtesy"], "changes").sub("", part).strip()
-            for kind in WORDS["kinds"]:
-                if found := regex(kind["pattern"], "changes").search(clause):
-                    before = [*self.order], {**self.names}
-                    facts = self.change(**found.groupdict(""))
-                    if before != (self.order, self.names):
-                        self.done.append(filled(kind["done"], facts))
-                    break
-            else:
-                if len(clause.split()) > 2:
-                    self.unclear.append(filled(WORDS["unclear"], {"words": clause}))
-
-    def change(self, which: str = "", other: str = "", name: str = "", where: str = "") -> Facts:
-        """Do what the clause says; the facts for its `done`."""
-        found = (self.find(which) if which else []) + (self.find(other) if other else [])
-        keys = [key for _, key in found]
-        name = name.strip(" “”\"'`:")
-        name = name[:1].upper() + name[1:]
-        if name and not which:
-            keys = [f"{NEW}{len(self.names)}"]
-            self.order += keys
-        if name:
-            self.names |= dict.fromkeys(keys[:1], name)
-        if where and keys:
-            self.put(keys[0], where)
-        elif len(keys) == 2 and other:
-            places = dict(zip(keys, keys[::-1], strict=True))
-            self.order = [places.get(key, key) for key in self.order]
-        elif not name and not other:
-            self.order = [key for key in self.order if key not in keys]
-        return {"numbers": [str(number) for number, _ in found], "name": name}
-
-    def put(self, key: str, where: str) -> None:
-        """Among the others: “to the top”, “up”, “after step 4” or “to 2”."""
-        at, others = self.order.index(key), [other for other in self.order if other != key]
-        side, _, target = where.lower().partition(" ")
-        end = WORDS["ends"].get(where.lower().split()[-1], "")
-        place = {"first": 0, "last": len(others), "up": max(0, at - 1), "down": at + 1}.get(end, at)
-        for other in [] if end else [other for _, other in self.find(target) if other != key][:1]:
-            place = (self.order if side == "to" else others).index(other) + (side == "after")
-        self.order = [*others[:place], key, *others[place:]]
-
-    def find(self, words: str) -> list[tuple[int, str]]:
-        """Number and key of open subtasks, named by number or by words of the name."""
-        numbers = [int(number) for number in re.findall(r"\d+", words)]
-        if not regex(WORDS["numbers"], "changes").fullmatch(words):
-            named = [w[:5] for w in re.findall(r"\w{4,}", words.lower()) if w not in WORDS["nouns"]]
-            names = enumerate((step["name"].lower() for step in self.plan.steps), 1)
-            numbers = [number for number, name in names if all(word in name for word in named)]
-            numbers = numbers if named and len(numbers) == 1 else []
-        open_ones = [(n, key) for n, key in enumerate(self.keys, 1) if key in self.order]
-        found = [(number, key) for number, key in open_ones if number in numbers]
-        if len(found) < max(1, len(numbers)):
-            facts = {"words": words, "numbers": [*map(str, numbers)], "count": len(self.keys)}
-            self.trouble.append(filled(WORDS["not_there"], facts))
-        return found
-
-    @property
-    def subtasks(self) -> list[Facts]:
-        """For revise_current_plan: removals, then what is new or changed; all if places changed."""
-        gone = [key for key in self.before if key not in self.order]
-        added = [key for key in self.order if key.startswith(NEW)]
-        stay = [key for key in self.before if key in self.order] + added == self.order
-        sent = [key for key in self.order if self.plan.replan_from or not stay or key in self.names]
-        named = {key: {"name": self.names[key]} if key in self.names else {} for key in sent}
-        listed = [named[key] if key in added else {"key": key, **named[key]} for key in sent]
-        return [*({"key": key, "remove": True} for key in gone), *listed]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import AsyncIterator
 from itertools import chain
 from typing import Any
@@ -13,8 +12,10 @@ from uuid import uuid4
 import httpx
 from django.conf import settings
 
+from agents.demo.changes import Changes
+from agents.demo.languages import pieces
 from agents.demo.pages import Work
-from agents.demo.script import SCRIPT, Changes, Request, first, fits, rendered
+from agents.demo.script import SCRIPT, Request, first, fits, rendered
 
 DEMO_HOST = "demo.planside.invalid"
 DEMO_URL = f"http://{DEMO_HOST}/v1"
@@ -45,7 +46,7 @@ def answer(body: dict[str, Any]) -> dict[str, Any]:
     facts = {
         **vars(request),
         "goal": request.goal,
-        "change": Changes(request.person, request.plan),
+        "change": Changes(request.person, request.plan, request.language),
         "job": job,
         "missing": [name for name in job.get("needs", []) if name not in request.offered],
         "work": Work(request.calls, texts[0] if texts else request.person),
@@ -58,7 +59,7 @@ async def streamed(reply: dict[str, Any]) -> AsyncIterator[bytes]:
     """The reply as a server would send it, piece by piece."""
     # Each pause, be it none, is an occasion to be cancelled.
     await asyncio.sleep(BEFORE_A_REPLY * settings.DEMO_PACE)
-    for word in re.findall(r"\s*\S+\s*", str(reply.get("content", ""))):
+    for word in pieces(str(reply.get("content", ""))):
         yield event({"content": word})
         await asyncio.sleep(PER_WORD * settings.DEMO_PACE)
     for index, call in enumerate(reply.get("tool_calls", [])):

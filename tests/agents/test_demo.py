@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 import time
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +12,29 @@ import pytest
 
 from agents import http
 from agents.demo import script
-from agents.demo.pages import broken_links, gaps
-from agents.demo.transport import DEMO_URL
-from agents.llm.client import list_models, stream
-from agents.llm.reply import Reply
-from agents.llm.request import Endpoint, ModelRequest
-from agents.tools.base import Tool, ToolFailed
-from agents.tools.files import file_tools
+from agents.demo.languages import LANGUAGES
+from agents.llm.client import list_models
+from tests.agents.demo_model import (
+    CHAT,
+    DEMO,
+    IN_ATTEMPT,
+    PLAN,
+    WAITING,
+    Attempt,
+    answered,
+    ask,
+    asked,
+    asked_in_chat,
+    left,
+    pages,
+    planned,
+    sample,
+    system,
+    user,
+    work,
+)
 
-SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
-DEMO = Endpoint("demo", DEMO_URL)
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
-IN_ATTEMPT = ["get_plan", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
-              "add_subtask", "update_subtask", "delete_subtask", "revise_current_plan"]  # fmt: skip
-WAITING = ["get_plan", "revise_current_plan", "finish_plan"]
-PLAN = """You keep documents.
-
-Plan: Tidy up the README and the docs (v1)
-- [todo] s1 Take stock of the README and the docs
-- [todo] s2 Fill in the missing sections of the README
-- [todo] s3 Fill in the missing sections of the API docs
-- [todo] s4 Fix the broken links
-- [todo] s5 Check the result"""
 
 
 @pytest.fixture(autouse=True)
@@ -47,107 +45,11 @@ async def closed_client() -> AsyncIterator[None]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(SAMPLE, tmp_path / "files"))
-
-
-def function(name: str) -> dict[str, object]:
-    return {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
-
-
-def system(text: str) -> dict[str, object]:
-    return {"role": "system", "content": text}
-
-
-def user(text: str) -> dict[str, object]:
-    return {"role": "user", "content": text}
-
-
-async def ask(messages: list[dict[str, object]], tools: list[str]) -> Reply:
-    request = ModelRequest(DEMO, "docs", messages, [function(name) for name in tools])
-    async with aclosing(stream(request)) as parts:
-        return [part async for part in parts][-1]  # type: ignore[return-value]
-
-
-def asked(reply: Reply) -> dict[str, object]:
-    calls = [
-        {"id": call.id, "type": "function",
-         "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
-        for call in reply.calls
-    ]  # fmt: skip
-    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
-
-
-def answered(call_id: str, text: str) -> dict[str, object]:
-    return {"role": "tool", "tool_call_id": call_id, "content": text}
-
-
-class Attempt:
-    """A subtask worked on as the product does it: ask, run the calls, ask again."""
-
-    def __init__(self, files: Path, name: str, *, description: str = "", expected: str = "",
-                 without: tuple[str, ...] = (), refuse: tuple[str, ...] = ()) -> None:  # fmt: skip
-        self.tools = {tool.name: tool for tool in file_tools(files) if tool.name not in without}
-        self.refuse = refuse
-        lines = [f"Your subtask is s2: {name}"]
-        lines += [f"Description: {description}"] if description else []
-        lines += [f"Expected outcome: {expected}"] if expected else []
-        lines += ["Finish with finish_subtask, or with fail_subtask if it cannot be done."]
-        self.messages = [system(PLAN), user("Earlier words"), user("\n".join(lines))]
-        self.used: list[str] = []
-        self.progress: list[str] = []
-
-    async def run(self) -> tuple[str, str]:
-        for _ in range(80):
-            reply = await ask(self.messages, [*self.tools, *IN_ATTEMPT])
-            if not reply.calls:
-                return "said", reply.text
-            self.messages.append(asked(reply))
-            for call in reply.calls:
-                self.used.append(call.name)
-                if call.name in ("finish_subtask", "fail_subtask"):
-                    return call.name, str(next(iter(call.arguments.values())))
-                self.messages.append(answered(call.id, await self.result(call)))
-        raise AssertionError("It went on and on.")
-
-    async def result(self, call: Any) -> str:
-        if call.name in self.refuse:
-            return f"{call.name} was not carried out. It is not granted."
-        if call.name == "report_progress":
-            self.progress.append(call.arguments["text"])
-            return "Noted."
-        tool: Tool = self.tools[call.name]
-        try:
-            return (await tool.run(call.arguments)).text
-        except ToolFailed as error:
-            return str(error)
-
-
-async def work(files: Path, name: str, **more: Any) -> tuple[str, str]:
-    return await Attempt(files, name, **more).run()
-
-
-def pages(files: Path) -> dict[str, str]:
-    return {str(p.relative_to(files)): p.read_text() for p in files.rglob("*.md")}
-
-
-def everything(files: Path) -> list[str]:
-    return [str(path.relative_to(files)) for path in files.rglob("*") if path.is_file()]
-
-
-def left(files: Path) -> tuple[int, int]:
-    """Empty sections and broken links."""
-    empty = sum(len(gaps(text)) for text in pages(files).values())
-    return empty, len(broken_links(pages(files), everything(files)))
-
-
-async def planned(goal: str = GOAL) -> list[dict[str, str]]:
-    reply = await ask([user(goal)], ["create_plan"])
-    assert [call.name for call in reply.calls] == ["create_plan"]
-    return reply.calls[0].arguments["subtasks"]  # type: ignore[return-value]
+    return sample(tmp_path)
 
 
 async def test_the_goal_of_the_guide_becomes_five_subtasks_with_measurable_outcomes() -> None:
-    subtasks = await planned()
+    subtasks = await planned(GOAL)
     assert len(subtasks) == 5
     for subtask in subtasks:
         assert subtask["name"] and subtask["description"] and subtask["expected_outcome"]
@@ -189,7 +91,7 @@ async def test_the_whole_plan_leaves_the_sample_without_gaps_and_broken_links(
 ) -> None:
     assert left(workspace) == (5, 7)
     outcomes = []
-    for subtask in await planned():
+    for subtask in await planned(GOAL):
         how, outcome = await work(workspace, subtask["name"], description=subtask["description"],
                                   expected=subtask["expected_outcome"])  # fmt: skip
         assert how == "finish_subtask", outcome
@@ -445,25 +347,6 @@ async def test_at_pace_one_it_speaks_like_a_person(settings: Any) -> None:
     assert time.monotonic() - started >= 0.1 * (0.5 + words / 30)
 
 
-CHAT = ["create_plan", "list_files", "read_file", "edit_file"]
-
-
-async def asked_in_chat(files: Path, words: str) -> tuple[str, list[str]]:
-    """What is said to a question in the end, and the tools that were used on the way."""
-    tools = {tool.name: tool for tool in file_tools(files)}
-    messages, used = [user(words)], []
-    for _ in range(10):
-        reply = await ask(messages, CHAT)
-        if not reply.calls:
-            return reply.text, used
-        messages.append(asked(reply))
-        for call in reply.calls:
-            used.append(call.name)
-            result = await tools[call.name].run(call.arguments)
-            messages.append(answered(call.id, result.text))
-    raise AssertionError("It went on and on.")
-
-
 async def test_a_question_about_what_is_missing_is_answered_from_the_files(workspace: Path) -> None:
     said, used = await asked_in_chat(workspace, "What is missing from our quickstart?")
     assert said.startswith("I read docs/quickstart.md: 1 empty section and 2 broken links.")
@@ -547,7 +430,19 @@ async def test_a_plan_about_the_docs_leaves_the_readme_alone(workspace: Path) ->
     assert (workspace / "README.md").read_text() == readme and left(workspace)[1] == 2
 
 
-def test_the_script_uses_no_word_and_no_piece_that_it_does_not_define() -> None:
+def test_the_script_uses_no_word_that_it_does_not_define() -> None:
     text = Path(script.__file__).with_name("script.toml").read_text()
     assert set(re.findall(r"\bsays\.(\w+)", text)) <= set(script.SCRIPT["words"])
-    assert set(re.findall(r'include "(\w+)"', text)) == set(script.SCRIPT["templates"])
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_language_has_every_word_and_every_sentence_and_no_other(name: str) -> None:
+    language, folder = LANGUAGES[name], Path(script.__file__).parent
+    texts = [folder / "script.toml", folder / "languages" / f"{name}.toml"]
+    used = set(re.findall(r'include "(\w+)"', "".join(path.read_text() for path in texts)))
+    used |= {f"opening_{job['name']}" for job in script.SCRIPT["job"]}
+    known = set(language["sentences"]) | set(script.SCRIPT["templates"])
+    assert used - {"opening_"} == known
+    assert set(language["words"]) == set(LANGUAGES["en"]["words"])
+    assert set(language["changes"]) >= set(LANGUAGES["en"]["changes"])
+    assert list(language["changes"]["kinds"]) == list(LANGUAGES["en"]["changes"]["kinds"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.demo.script import SCRIPT
+from agents.demo.languages import LANGUAGES
 from agents.errors import Conflict, NotFound
 from plans import actions
 from tests.fake_model import say
@@ -41,7 +41,7 @@ def test_a_replan_that_cannot_be_is_refused_in_the_same_words(key):
 
 
 def texts_in(value):
-    """Every text of the demo's script."""
+    """Every text of a table of the demo's."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return (
         [value] if isinstance(value, str) else [text for each in inner for text in texts_in(each)]
@@ -49,4 +49,5 @@ def texts_in(value):
 
 
 def test_the_demo_speaks_of_subtasks():
-    assert not [text for text in texts_in(SCRIPT) if re.search(r"“[^”{]*\bsteps?\b", text)]
+    said = texts_in(LANGUAGES["en"]["sentences"])
+    assert not [text for text in said if re.search(r"“[^”{]*\bsteps?\b", text)]
