@@ -16,7 +16,7 @@ APPROVING = frozenset(
         *("do it", "run it", "yes go ahead", "yes, go ahead", "sure", "lgtm", "looks good"),
         *("sounds good", "make it so", "let's go", "ship it", "👍"),
         *("开始", "开始吧", "开始执行", "确认", "好", "好的", "可以", "同意", "执行", "继续"),
-        *("没问题", "行"),
+        *("没问题", "行", "批准", "启动", "启动计划", "开始计划"),
         *("はい", "開始", "네", "시작", "да", "начинай", "sí", "si", "adelante"),
         *("oui", "vas-y", "d'accord", "ja", "los", "los geht's", "sim"),
     ]

@@ -198,13 +198,13 @@ async def test_the_whole_plan_leaves_the_sample_without_gaps_and_broken_links(
         outcomes.append(outcome)
         assert all(map(is_chinese, attempt.progress))
     assert left(workspace) == (0, 0)
-    assert outcomes[0] == "读了 5 个页面：5 个空章节，7 个失效链接。"
+    assert outcomes[0] == "读了 5 个页面，发现 5 个空章节、7 个失效链接。"
     assert outcomes[1].startswith("补全了 2 个章节：“Usage”（README.md）、")
     assert outcomes[2].startswith("补全了 3 个章节：")
     assert outcomes[3].startswith(
         "修复了 7 个链接：docs/quick-start.md → docs/quickstart.md（README.md）；"
     )
-    assert outcomes[4] == "把 5 个页面重读了一遍：0 个空章节，0 个失效链接。"
+    assert outcomes[4] == "把 5 个页面重读了一遍：0 个空章节、0 个失效链接。"
     # The pages stay in their own language.
     assert not re.search("[一-鿿]", "\n".join(pages(workspace).values()))
 
@@ -218,7 +218,7 @@ async def test_the_whole_plan_leaves_the_sample_without_gaps_and_broken_links(
         ("补写Exit codes一节", "补全了 1 个章节：“Exit codes”（README.md）。"),
         ("修复docs/quickstart.md中的链接", "修复了 2 个链接"),
         ("修复快速入门里的链接", "修复了 2 个链接"),
-        ("盘点文档", "读了 4 个页面："),
+        ("盘点文档", "读了 4 个页面，"),
         ("再检查一遍README", "把 1 个页面重读了一遍："),
     ],
 )
@@ -233,7 +233,7 @@ async def test_a_page_with_a_chinese_name_is_found_in_a_sentence(tmp_path: Path)
     (tmp_path / "快速上手.md").write_text("# 快速上手\n\n## 安装\n\n待补充\n\n[配置](没有.md)\n")
     (tmp_path / "其他.md").write_text("# 其他\n\n[配置](也没有.md)\n")
     said, _ = await asked_in_chat(tmp_path, "我们的快速上手还缺什么？")
-    assert said.startswith("我读了 快速上手.md：0 个空章节，1 个失效链接。"), said
+    assert said.startswith("我读了 快速上手.md：0 个空章节、1 个失效链接。"), said
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ async def test_what_cannot_be_done_is_failed_honestly(
 
 async def test_a_question_is_answered_from_the_files(workspace: Path) -> None:
     said, used = await asked_in_chat(workspace, "我们的快速入门还缺什么？")
-    assert said.startswith("我读了 docs/quickstart.md：1 个空章节，2 个失效链接。")
+    assert said.startswith("我读了 docs/quickstart.md：1 个空章节、2 个失效链接。")
     assert "docs/quickstart.md 中的“Undo a run”是空的" in said and set(used) == {
         "list_files",
         "read_file",
@@ -287,12 +287,12 @@ async def test_what_it_suggests_to_type_is_what_it_understands() -> None:
 
 
 async def test_closing_sums_up_the_outcomes() -> None:
-    plan = ("Plan: 整理文档 (v2)\n- [done] s1 盘点: 读了 5 个页面：5 个空章节，7 个失效链接。\n"
+    plan = ("Plan: 整理文档 (v2)\n- [done] s1 盘点: 读了 5 个页面，发现 5 个空章节、7 个失效链接。\n"
             "- [abandoned] s2 补全章节 (skipped)\n"
             "- [done] s3 修复链接: 修复了 7 个链接：a.md → b.md。未改动的链接：c。")  # fmt: skip
     reply = await ask([system(plan), user("Every subtask is closed.")], ["finish_plan"])
     assert reply.calls[0].arguments["outcome"] == (
-        "共 3 个子任务，完成 2 个。读了 5 个页面：5 个空章节，7 个失效链接。"
+        "共 3 个子任务，完成 2 个。读了 5 个页面，发现 5 个空章节、7 个失效链接。"
         "修复了 7 个链接：a.md → b.md。未做：补全章节。"
     )
 

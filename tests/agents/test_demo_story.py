@@ -147,8 +147,8 @@ def test_a_plan_asked_for_in_chinese_runs_to_its_end_in_chinese() -> None:
     tell(c, "开始")
     assert states(c) == ["done"] * 4
     outcomes = [subtask["outcome"] for subtask in shown(c)["subtasks"]]
-    assert outcomes[0] == "读了 5 个页面：5 个空章节，7 个失效链接。"
-    assert outcomes[3].startswith("把 5 个页面重读了一遍：还有 2 个空章节，0 个失效链接。")
+    assert outcomes[0] == "读了 5 个页面，发现 5 个空章节、7 个失效链接。"
+    assert outcomes[3].startswith("把 5 个页面重读了一遍：还有 2 个空章节、0 个失效链接。")
     assert plan_of(c).state == State.DONE
     assert plan_of(c).outcome.startswith("共 4 个子任务，完成 4 个。读了 5 个页面")
 

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 YES = (
     *("yes go ahead", "yes, go ahead", "Sure", "LGTM!", "looks good", "Sounds good.", "make it so"),
     *("let's go", "Let’s go!", "ship it", "👍", "没问题", "行", "行。", "go ahead", "はい"),
+    *("批准", "启动计划", "启动！", "开始计划。"),
 )
 NEARLY = (
     *(
@@ -44,6 +45,7 @@ NEARLY = (
 FOR_THE_AGENT = (
     *("yes but drop step 2", "sure, but make it shorter", "No! Don't", "ok?", "yes?", "start over"),
     *("looks good, except step 3", "go ahead, unless it is Friday", "not ok", "wait", "yes and no"),
+    *("不批准", "批准吗？", "启动计划前先删掉第 2 个", "先别启动", "重新开始"),
     *("please", "the plan", "good grief", "ok, add a step to check links", "don't start", "👎", ""),
     *("start with step 2", "go back to v1", "is it ready", "sure, why not", "fine, but not now"),
     *(
