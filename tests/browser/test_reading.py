@@ -233,3 +233,22 @@ def test_the_welcome_beside_an_open_drawer_is_readable(product, open_tab):
         name, words = step.locator("b").bounding_box(), step.locator("p").bounding_box()
         assert name["y"] + name["height"] <= words["y"]
         assert name["height"] < 30, "in one line"
+
+
+SHIFTS = """
+window.moved = 0;
+new PerformanceObserver((list) => {
+  for (const each of list.getEntries()) window.moved += each.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(product, open_tab):
+    """What a script opens and folds stands so from the first paint."""
+    plan = product.post("/plans", agent="scripted", **PLAN)
+    tab = open_tab()
+    tab.page.set_viewport_size(DESK)
+    tab.page.add_init_script(SHIFTS)
+    tab.chat(plan["conversation"])
+    expect(tab.page.locator("#app")).to_have_attribute("data-drawer", "open")
+    assert tab.page.evaluate("new Promise((ready) => setTimeout(() => ready(moved), 500))") < 0.01
