@@ -1,6 +1,7 @@
 """A whole conversation to keep or to send: as Markdown for people, as JSON for programs.
 
-With what was cleared, alternatives that are not shown, tool calls, plans, and files by their names.
+In the order of the page, with what was cleared, alternatives that are not shown, tool calls, plans,
+and files by their names.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from django.db.models import F, Min, Window
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, gettext_lazy
 
@@ -56,7 +59,10 @@ def exported(request: HttpRequest, conversation: Conversation, form: str) -> Htt
 def messages_of(conversation: Conversation) -> Iterator[Message]:
     rows = conversation.messages.filter(streaming=False).select_related("turn")
     rows = rows.defer("turn__config", "turn__checkpoint", "wanted_back")
-    return rows.prefetch_related("tool_calls").order_by("seq").iterator(chunk_size=AT_ONCE)
+    # As on the page: what belongs to a turn together, where its first message stands.
+    group = Coalesce(F("turn_id"), -F("pk"))
+    rows = rows.alias(place=Window(Min("seq"), partition_by=group)).order_by("place", "seq")
+    return rows.prefetch_related("tool_calls").iterator(chunk_size=AT_ONCE)
 
 
 def plans_of(conversation: Conversation) -> list[Plan]:

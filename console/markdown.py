@@ -84,7 +84,9 @@ DIRECTED_TOKENS |= {"td_open", "th_open"}
 ABSOLUTE = re.compile(r"^(https?:|mailto:)", re.IGNORECASE)
 WEB = re.compile(r"^https?:", re.IGNORECASE)
 ENDS_ADDRESS = r"\s<>\"'`\x00-\x1f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3000-\u303f\uff00-\uffef"
-ADDRESS = re.compile(rf"(?<!\w)https?://[^{ENDS_ADDRESS}]+")
+ADDRESS = re.compile(rf"(?<!\w)https?://[^{ENDS_ADDRESS}]+|(?<![\w./@-])www\.[^{ENDS_ADDRESS}]+")
+BEGINS_ADDRESS = re.compile(r"://|www\.")
+DOMAIN = re.compile(r"www\.[\w-]+\.\w")  # without a scheme it says enough only whole
 
 # What people write behind the fence, and the lexer for it. Of texts of 8,000 characters that were
 # made to be slow, none took these more than 0.1 s; apacheconf, make, csharp and java are left out.
@@ -231,7 +233,12 @@ def weight_of(block: str) -> int:
             continue
         if "|" in line and not line.strip(DELIMITERS):
             columns = max(columns, line.count("|"))
-        weight += 2 + columns + len(SIGNS.findall(line)) + ADDRESS_WEIGHT * line.count("://")
+        weight += (
+            2
+            + columns
+            + len(SIGNS.findall(line))
+            + ADDRESS_WEIGHT * len(BEGINS_ADDRESS.findall(line))
+        )
     return weight
 
 
@@ -289,7 +296,7 @@ def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[
                 yield text_token(words, token.level)
             else:
                 yield from link_tokens(address, words, token.level)
-        elif token.type == "text" and not in_link and "://" in token.content:
+        elif token.type == "text" and not in_link and BEGINS_ADDRESS.search(token.content):
             yield from address_links(parser, token)
         else:
             yield token
@@ -299,7 +306,10 @@ def address_links(parser: MarkdownIt, token: Token) -> Iterator[Token]:
     end = 0
     for found in ADDRESS.finditer(token.content):
         address = without_punctuation(found.group())
-        href = parser.normalizeLink(address)
+        is_bare = address.startswith("www.")
+        if is_bare and not DOMAIN.match(address):
+            continue
+        href = parser.normalizeLink(f"https://{address}" if is_bare else address)
         if not href or not parser.validateLink(href):
             continue
         yield text_token(token.content[end : found.start()], token.level)

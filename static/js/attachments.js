@@ -286,6 +286,8 @@ on("click", "[data-undo-removal]", () => {
   (byId(`attachment-${id}`)?.querySelector("button") ?? byId("say")).focus();
 });
 
+document.addEventListener("planside:acts", () => removeForGood());
+
 async function removeForGood() {
   if (!removed) return;
   const { id, url, timer } = removed;

@@ -1,6 +1,7 @@
 // Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
 import { always, atStart, byId, on } from "./dom.js";
 import { fetched, send, show } from "./requests.js";
+import { isAdrift } from "./focus.js";
 import { openerOf } from "./popovers.js";
 import { gettext, ngettext } from "./texts.js";
 
@@ -198,8 +199,19 @@ on("click", "#again-menu [data-ask]", ({ dataset }) => {
 export async function askAgain(url, model) {
   const answer = await send(url, { model });
   await show(answer);
-  if (answer.ok) byId("log").scrollTop = 0;
+  if (answer.ok) goToNewest();
   else if (answer.error) byId("say-alert").textContent = answer.error;
+}
+
+/** Who has asked by keyboard stands at the message that is answered anew; the button is gone. */
+function goToNewest() {
+  byId("log").scrollTop = 0;
+  const message = [...document.querySelectorAll("#thread article.message")].findLast(
+    ({ dataset }) => dataset.role === "user",
+  );
+  if (!message || !isAdrift()) return;
+  message.tabIndex = -1;
+  message.focus({ preventScroll: true });
 }
 
 // Walking

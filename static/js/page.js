@@ -122,6 +122,11 @@ function pointDialogAt(dialog, { to, about }) {
 const TOAST = 10_000;
 let fading = 0;
 
+document.addEventListener("planside:acts", ({ detail: element }) => {
+  const toast = document.querySelector("[data-toast]");
+  if (!toast?.contains(element)) toast?.remove();
+});
+
 always(() => {
   const toast = document.querySelector("[data-toast]:not([data-seen])");
   if (!toast) return;

@@ -42,6 +42,7 @@ document.addEventListener("htmx:config:request", (event) => {
   Object.assign(ctx.request.headers, headers());
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
   if (ctx.request.method !== "POST") return;
+  acts(ctx.sourceElement);
   forgetRefusal(ctx.sourceElement);
   nameThePlan(ctx);
   const post = async (url, request) => {
@@ -53,6 +54,11 @@ document.addEventListener("htmx:config:request", (event) => {
   const waits = CHANGES.test(ctx.request.action);
   ctx.fetch = waits ? (url, request) => inTurn("plan", () => post(url, upToDate(request))) : post;
 });
+
+/** Something is done: what could be undone until then is over. */
+function acts(element = null) {
+  document.dispatchEvent(new CustomEvent("planside:acts", { detail: element }));
+}
 
 /** Said before this answer is shown; htmx's own event comes after that. The socket may be faster,
  * and what was pressed be gone. */
@@ -180,6 +186,7 @@ async function fetchChanges() {
 /** POST as a form. Answers {ok, error, response, text}: `error` when no fragments came, `text` when they
  * did; or `isLeaving`. What it has changed is on the page after `show`. */
 export async function send(url, values) {
+  acts();
   let response;
   try {
     response = await fetch(url, {

@@ -280,3 +280,33 @@ def test_axe_finds_nothing_at_the_files(open_tab, product, agent):
     drag(tab, "dragenter")
     assert violations(tab) == []
     held[0].abort()
+
+
+@pytest.mark.parametrize("height", [844, 480])
+def test_however_many_files_are_attached_send_stays_in_view(open_tab, product, height):
+    viewport = {"width": 390, "height": height}
+    tab = open_tab(viewport=viewport).chat(product.conversation("scripted"))
+    files = [
+        {"name": f"{number}.txt", "mimeType": "text/plain", "buffer": b"Notes"}
+        for number in range(11)
+    ]
+    tab.page.set_input_files("#files", files)
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(10)
+    expect(tab.button("Send")).to_be_in_viewport(ratio=1)
+    note, button = tab.page.locator("#refused-files .note"), tab.button("Dismiss")
+    words = note.locator("span").first
+    assert button.bounding_box()["x"] > words.bounding_box()["x"] + words.bounding_box()["width"]
+    assert button.bounding_box()["y"] < words.bounding_box()["y"] + words.bounding_box()["height"]
+
+
+def test_what_can_be_undone_is_over_with_the_next_message(open_tab, product):
+    tab = open_tab().chat(product.conversation("scripted"))
+    file = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"Notes"}
+    tab.page.set_input_files("#files", [file])
+    tab.button("Remove notes.txt").click()
+    toast = tab.page.get_by_text("Removed notes.txt.")
+    expect(toast).to_be_visible()
+    tab.say("Without it")
+    expect(toast).to_have_count(0)
+    expect(tab.log).to_contain_text("Understood.")
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(0)

@@ -194,3 +194,14 @@ def test_a_message_that_waits_goes_back_into_the_box(product, open_tab):
     expect(tab.message).to_have_value("and then this")
     focused(tab, BOX)
     tab.message.fill("")
+
+
+def test_asking_again_by_keyboard_stays_at_the_message(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.say("Well?")
+    expect(tab.log).to_contain_text("Understood.")
+    press(tab, "Ask again")
+    expect(tab.page.get_by_role("menuitem").first).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
+    focused(tab, r"^message-\d+ ARTICLE")

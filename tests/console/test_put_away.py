@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from agents import conversations
 from agents.models import Conversation, Event, Turn
+from console.chat_commands import handle_message
 from plans.models import Run
 from tests.fake_model import call, calls, say
 from tests.markup import flat
@@ -136,6 +137,20 @@ def test_after_a_day_it_is_gone_for_good(alice):
     assert alice.post(f"/c/{c.pk}/restore").status_code == 404
     conversations.erase_old()
     assert not Conversation.objects.filter(pk=c.pk).exists()
+
+
+def test_an_export_is_in_the_order_of_the_page(alice):
+    c = conversation()
+    scripted(say("The first reply."), say("The second reply."))
+    for text in ("The first.", "The second."):
+        handle_message(c, text, "alice")
+    drive()
+    said = ["The first.", "The first reply.", "The second.", "The second reply."]
+    for address in (f"/c/{c.pk}/", f"/c/{c.pk}/export.md"):
+        text = alice.get(address).content.decode().split('id="log"')[-1]
+        assert sorted(said, key=text.index) == said, address
+    document = json.loads(alice.get(f"/c/{c.pk}/export.json").content)
+    assert [message["text"] for message in document["messages"]] == said
 
 
 def test_an_export_has_everything_that_was_said_and_done(alice):
