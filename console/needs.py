@@ -32,6 +32,7 @@ from plans.needs import (
     APPROVAL,
     BUDGET,
     FAILED,
+    HALTED,
     QUESTION,
     START,
     UNANSWERED,
@@ -44,7 +45,9 @@ from plans.snapshot import snapshot
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
 MOST_RUNNING = 10
-KEY = re.compile(r"(approval|question|start|failed|budget|unanswered)-(\d{1,18})(?:-(\d{1,18}))?")
+KEY = re.compile(
+    r"(approval|question|start|failed|budget|unanswered|halted)-(\d{1,18})(?:-(\d{1,18}))?"
+)
 LATELY = timedelta(minutes=10)
 DECIDED = {
     "allow_once": gettext_lazy("Allowed once"),
@@ -153,6 +156,8 @@ class NeedCard:
             return gettext("Budget used up")
         if kind == UNANSWERED:
             return str(WAITS_FOR_ANSWER.words)
+        if kind == HALTED:
+            return gettext("Waiting for you to go on")
         total = len(plan["subtasks"]) if plan else 0
         if kind == FAILED:
             return gettext("Failed at subtask {number} of {total}").format(
@@ -174,6 +179,10 @@ class NeedCard:
         if kind == FAILED and self.row:
             tries = int(self.row["attempts"])
             return ngettext(", after {n} attempt", ", after {n} attempts", tries).format(n=tries)
+        if kind == HALTED and self.number:
+            return gettext(", next is subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
         if kind == QUESTION and self.number:
             return gettext(", at subtask {number} of {total}").format(
                 number=self.number, total=total
@@ -193,6 +202,8 @@ class NeedCard:
         rows = self.plan["subtasks"] if self.plan else []
         if self.need.kind == FAILED:
             return next((row for row in rows if row["failed"]), None)
+        if self.need.kind == HALTED:
+            return next((row for row in rows if row["state"] == State.TODO), None)
         return next((row for row in rows if row["state"] == State.IN_PROGRESS), None)
 
     @property
@@ -337,6 +348,8 @@ def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
         )
     elif kind == BUDGET and goes_on:
         words = gettext("Raised")
+    elif kind == HALTED and goes_on:
+        words = gettext("Went on")
     return Settled(key, words, plan.title, address, at, goes_on)
 
 

@@ -19,7 +19,7 @@ from console.needs import NeedCard, cards_of
 from console.status_labels import parts_of
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
-from plans.needs import APPROVAL, BUDGET, FAILED, QUESTION, START, UNANSWERED, needs_of
+from plans.needs import APPROVAL, BUDGET, FAILED, HALTED, QUESTION, START, UNANSWERED, needs_of
 from plans.snapshot import snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
@@ -80,6 +80,9 @@ def words_of(card: NeedCard) -> tuple[str, str]:
         return asks, gettext("{title}: “{question}”").format(title=title, question=card.question)
     if kind == BUDGET:
         body = gettext("{title}: the budget is used up").format(title=title)
+        return waits_for_you(card.now.agent_name), body
+    if kind == HALTED:
+        body = gettext("{title}: waiting for you to go on").format(title=title)
         return waits_for_you(card.now.agent_name), body
     if kind == START:
         count = len(card.plan["subtasks"]) if card.plan else 0

@@ -10,7 +10,6 @@ from django.utils.translation import gettext, gettext_lazy
 
 from console.status_labels import Snapshot, is_pausing
 from plans.models import Plan
-from plans.standing import of_document
 
 HALTING = ("pausing", "stopping")
 
@@ -92,8 +91,8 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if run == "paused":
         return PlanButtons(steering=(replace(RESUME, posts_to=to("resume")), replan), ending=STOP)
     if run == "idle":
-        halted = of_document(plan).name == "halted"
-        label = gettext("Go on") if halted else gettext("Start again")
+        is_halted = plan["attention"] == "halted"
+        label = gettext("Go on") if is_halted else gettext("Start again")
         again = replace(START_AGAIN, label=label, posts_to=to("again"))
         return PlanButtons(steering=(again, replan), ending=CANCEL)
     if run == "stopping":

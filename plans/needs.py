@@ -2,9 +2,10 @@
 
 Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
 thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, one
-whose budget is used up, and one that was asked for and answered in words alone. A pause does not
-count, nor does a proposal of an alternative that is not shown, nor what rests in a conversation
-that was put away. What an agent asks that works for another one counts once, where the person is.
+whose budget is used up, one that rests before its end until somebody says go on, and one that was
+asked for and answered in words alone. A pause does not count, nor does a proposal of an alternative
+that is not shown, nor what rests in a conversation that was put away. What an agent asks that works
+for another one counts once, where the person is.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from agents.engine.subagents import DEEPEST
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from plans.models import OPEN, ActivePlan, Attempt, Plan, Run, State
+from plans.standing import HALTED as HAS_HALTED
 from plans.standing import failed_subtasks
 
 MOST = 500  # of each kind that are looked at
 
 APPROVAL, QUESTION, START, FAILED, BUDGET = "approval", "question", "start", "failed", "budget"
 UNANSWERED = "unanswered"
+HALTED = "halted"
 
 
 @dataclass(frozen=True)
@@ -165,6 +168,8 @@ def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
         return None
     elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
         key, kind = f"budget-{plan.pk}-{plan.last_attempt or 0}", BUDGET
+    elif plan.run == Run.IDLE and plan.approved_version == plan.version:
+        key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", HALTED
     else:
         key, kind = f"start-{plan.pk}-{plan.version}", START
     since, where = plan.updated_at, plan.conversation
@@ -196,7 +201,7 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
-        .filter(unconfirmed | over | Q(has_failed=True))
+        .filter(unconfirmed | over | (HAS_HALTED & ~Exists(replanning)) | Q(has_failed=True))
         .values_list(
             *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
             *("has_failed", Subquery(last[:1])),

@@ -32,6 +32,7 @@ from agents.search import Kind, find
 from agents.words import question_of
 from plans.models import LIVE, Plan, Run, State, Subtask
 from plans.standing import (
+    HALTED,
     Standing,
     asked_calls,
     failed_subtasks,
@@ -167,7 +168,7 @@ def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> 
         When(state=State.DONE, then=value("done")),
         When(state=State.ABANDONED, then=value("abandoned")),
         When(Q(run=Run.IDLE) & Exists(failed_subtasks()), then=value("failed")),
-        When(asks | over | (unconfirmed & ~hidden), then=value("waiting")),
+        When(asks | over | (unconfirmed & ~hidden) | HALTED, then=value("waiting")),
         When(run=Run.PAUSED, then=value("paused")),
         When(run=Run.IDLE, then=value("stopped")),
         default=value("running"),

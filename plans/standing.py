@@ -45,7 +45,7 @@ ALL = {
         Standing("stopping", gettext_lazy("Stopping"), "in_progress"),
         Standing("paused", gettext_lazy("Paused"), "paused"),
         Standing("ready", gettext_lazy("Ready to start"), "paused"),
-        Standing("halted", gettext_lazy("Waiting for you to go on"), "paused"),
+        Standing("halted", gettext_lazy("Waiting for you to go on"), "waiting"),
         Standing("stopped", gettext_lazy("Stopped"), "paused"),
         Standing("done", gettext_lazy("Finished"), "done"),
         Standing("cancelled", gettext_lazy("Cancelled"), "abandoned"),
@@ -74,14 +74,12 @@ def standing(
     held: bool,
     tried: bool,
     empty: bool,
-    halted: bool,
     hidden: bool,
 ) -> Standing:
     """Failed outranks waiting for a person, which outranks how the run goes.
 
     `held`: its turn waits for the model's next try; `empty`: a text alone, without subtasks;
-    `halted`: it was started for one subtask, which is done; `hidden`: it belongs to an alternative
-    that is not shown, so nobody can say yes to it.
+    `hidden`: it belongs to an alternative that is not shown, so nobody can say yes to it.
     """
     if state == State.DONE:
         name = "done"
@@ -100,8 +98,8 @@ def standing(
         name = RUNS[Run(run)]
     elif not tried:
         name = "ready"
-    else:  # it ended by itself after one subtask, or by a person
-        name = "halted" if halted else "stopped"
+    else:
+        name = "stopped"
     return ALL[name]
 
 
@@ -117,7 +115,18 @@ def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool, h
         return "question"
     if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
         return "budget"
-    return "none" if plan.is_confirmed else "confirm"
+    if not plan.is_confirmed:
+        return "confirm"
+    return "halted" if is_halted(plan) else "none"
+
+
+def is_halted(plan: Plan) -> bool:
+    """Its run ended by itself before the end: after the one subtask it was started for, or after
+    one that failed and was skipped."""
+    return plan.run == Run.IDLE and bool(plan.run_options.get("halted"))
+
+
+HALTED = Q(run=Run.IDLE, run_options__halted=True)
 
 
 def of_document(plan: Mapping[str, Any]) -> Standing:
@@ -127,7 +136,6 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
         held=bool(plan["retry_at"]),
         tried=any(row["attempts"] for row in plan["subtasks"]),
         empty=not plan["subtasks"],
-        halted=plan["halted"],
         hidden=plan["hidden"],
     )
 
@@ -167,7 +175,6 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
             **{name: getattr(plan, name) for name in ("state", "reason", "run", "held", "tried")},
             attention=attention,
             empty=not plan.has_subtasks,
-            halted=bool(plan.run_options.get("halted")),
             hidden=plan.hidden,
         )
     return found

@@ -22,7 +22,7 @@ class NeedShape(Schema):
     a plan that was asked for and answered in words alone, one answers with a message."""
 
     key: str
-    kind: Literal["approval", "question", "start", "failed", "budget", "unanswered"]
+    kind: Literal["approval", "question", "start", "failed", "budget", "unanswered", "halted"]
     conversation: int
     agent: str
     title: str

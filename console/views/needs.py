@@ -227,6 +227,11 @@ def key_of(request: HttpRequest, plan: Plan) -> str:
     return get_object_or_404(checklist(plan), key=request.POST.get("subtask", "")).key
 
 
+def go_on(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    plan, version = plan_shown(request, conversation, by)
+    actions.run_plan(plan, by, version=version)
+
+
 def raise_budget(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     raise_limits(request, *plan_shown(request, conversation, by), by)
 
@@ -243,4 +248,5 @@ ACTIONS: dict[str, Action] = {
     "skip": skip,
     "replan": replan,
     "raise": raise_budget,
+    "go-on": go_on,
 }

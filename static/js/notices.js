@@ -8,7 +8,7 @@ const ASKED = `planside-asked-${person()}`;
 const MOST = 200; // keys that are remembered
 const VISIBLE = `planside-visible-${person()}`;
 const TOLD = `planside-told-${person()}`;
-const NEEDS = /^(approval|question|start|failed|budget)-/;
+const NEEDS = /^(approval|question|start|failed|budget|halted)-/;
 let known = null; // what was there when the page was opened is no news
 let leave = null; // ends that this tab is in view
 

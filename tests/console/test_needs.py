@@ -166,6 +166,17 @@ def test_a_failed_subtask_is_settled_there(alice, action):
     assert [need.kind for need in needs_of(person().pk) if need.kind == "failed"] == []
 
 
+def test_after_a_skip_the_rest_goes_on_from_there(alice):
+    c = failing()
+    actions.skip_subtask(plan_of(c), "s1", "alice")
+    shown = page(alice)
+    assert "Waiting for you to go on</b>, next is subtask 2 of 2" in shown
+    assert "Two" in shown
+    answer = press(alice, only_need(), "go-on")
+    assert b"Went on" in answer.content
+    assert plan_of(c).run == "queued" and needs_of(person().pk) == []
+
+
 def test_a_plan_beside_the_one_in_the_drawer_is_brought_there(alice):
     c = approved("One", "Two")
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")

@@ -92,7 +92,7 @@ def test_what_goes_on_by_itself_or_by_an_answer_can_be_paused(waits):
 
 
 def test_a_plan_that_waits_to_go_on_says_go_on():
-    rests = {"run": "idle", "halted": True}
+    rests = {"run": "idle", "attention": "halted"}
     assert only("start-again", rests).label == "Go on"
     assert only("start-again", rests | {"attention": "failed"}).label == "Start again"
     assert only("start-again", {"run": "idle"}).label == "Start again"

@@ -106,6 +106,24 @@ def test_a_plan_whose_budget_is_used_up_counts():
     assert kinds() == ["budget"]
 
 
+def test_a_plan_that_rests_before_its_end_by_itself_counts_until_it_goes_on():
+    c = failing()
+    actions.skip_subtask(plan_of(c), "s1", "alice")
+    assert standings_of([plan_of(c).pk])[plan_of(c).pk].word == "Waiting for you to go on"
+    assert snapshot(plan_of(c))["attention"] == "halted"
+    assert kinds() == ["halted"]
+    actions.run_plan(plan_of(c), "alice")
+    assert kinds() == []
+
+
+def test_a_plan_that_was_stopped_does_not_count():
+    c = approved("One", "Two")
+    actions.run_plan(plan_of(c), "alice")
+    actions.stop_plan(plan_of(c), "alice")
+    drive()
+    assert kinds() == []
+
+
 def test_a_proposal_of_a_hidden_alternative_does_not_count():
     c = proposed("One")
     scripted(say("No plan."))

@@ -39,7 +39,7 @@ GROUPS = {
     "Paused": "paused",
     "Ready to start": "stopped",
     "Stopped": "stopped",
-    "Waiting for you to go on": "stopped",
+    "Waiting for you to go on": "waiting",
     "Finished": "done",
 }
 
