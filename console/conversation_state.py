@@ -291,7 +291,7 @@ class ConversationState:
     def row_mark(self) -> StatusLabel | None:
         """How the conversation stands in the list: what waits outranks all but a failure."""
         if self.asked_in_chat and not (self.mark and self.mark.shape == "failed"):
-            return StatusLabel("waiting", self.asked_in_chat.words)
+            return StatusLabel(self.asked_in_chat.shape, self.asked_in_chat.words)
         return self.mark
 
     @property
@@ -372,8 +372,12 @@ class Asked:
     question: str = ""
 
     @property
+    def shape(self) -> str:
+        return "question" if self.question else "waiting"
+
+    @property
     def words(self) -> str:
-        if self.calls:
+        if self.calls and not self.question:
             return gettext("Waiting for you: {tool}").format(tool=self.calls[0].tool)
         return gettext("Waiting for your answer")
 

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from agents.models import Message, ToolCall
+from agents.models import FileChange, Message, ToolCall
 from agents.statements import prepared
+from console.file_diffs import change_signs, drawn_change
 from console.status_labels import Snapshot
+from plans.standing import of_document
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
+MOST_COUNTED = 40  # changes whose lines are counted for one card
+
+
+@dataclass
+class ChangedFile:
+    """`message` is the one whose call changed it last; `signs` are the lines that came and went,
+    such as +42 −3, where they are known."""
+
+    path: str
+    is_new: bool
+    calls: list[int] = field(default_factory=list)
+    message: int = 0
+    signs: str = ""
+
+    @property
+    def last_call(self) -> int:
+        return self.calls[-1]
 
 
 @dataclass(frozen=True)
@@ -24,14 +45,16 @@ class Ending:
     words: str
     at: datetime | str | None
     is_current: bool
-    files: list[str]
+    files: list[ChangedFile]
     retry: str = ""  # the subtask's key
     error: str = ""
     starts_again: bool = False
 
-    @property
-    def first_files(self) -> list[str]:
-        return self.files[:MOST_FILES]
+    @cached_property
+    def first_files(self) -> list[ChangedFile]:
+        files = self.files[:MOST_FILES]
+        count_lines(files)
+        return files
 
     @property
     def further(self) -> int:
@@ -42,8 +65,7 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
     files = files_of(plan["id"])
     meta = message.meta
     if "ended" not in meta:  # of the plan itself
-        is_done = plan["state"] == "done"
-        words = gettext("Finished") if is_done else gettext("Ended without a result")
+        words = of_document(plan).word  # as in the drawer
         return Ending(plan["state"], words, plan["finished_at"], True, files)
     is_open = plan["state"] in ("todo", "in_progress")
     is_current = is_open and plan["run"] == "idle" and not meta.get("over")
@@ -74,17 +96,39 @@ def stopped_by(name: object, viewer: str) -> str:
     return gettext("Stopped by {name}").format(name=name)
 
 
-def files_of(plan: int) -> list[str]:
+def files_of(plan: int) -> list[ChangedFile]:
     """What its attempts have written or edited, in the order in which they first did."""
-    paths = (
-        arguments.get("path") if isinstance(arguments, dict) else None
-        for (arguments,) in writing_calls.rows(plan=plan)
-    )
-    return list(dict.fromkeys(path for path in paths if isinstance(path, str) and path))
+    found: dict[str, ChangedFile] = {}
+    for call, message, arguments, is_new in writing_calls.rows(plan=plan):
+        path = arguments.get("path") if isinstance(arguments, dict) else None
+        if isinstance(path, str) and path:
+            file = found.setdefault(path, ChangedFile(path, is_new=bool(is_new)))
+            file.calls.append(call)
+            file.message = message
+    return list(found.values())
 
 
 @prepared
-def writing_calls(plan: int) -> QuerySet[ToolCall, tuple[object]]:
+def writing_calls(plan: int) -> QuerySet[ToolCall, Any]:
     done = ToolCall.objects.filter(turn__attempt__subtask__plan=plan, tool__in=WRITES)
     rows = done.filter(state=ToolCall.State.DONE).order_by("pk")
-    return rows.values_list("arguments")[:MOST_CALLS]
+    return rows.values_list("pk", "message", "arguments", "file_change__is_new")[:MOST_CALLS]
+
+
+def count_lines(files: list[ChangedFile]) -> None:
+    """Put in how many lines came and went, where that does not take long."""
+    changes = FileChange.objects.filter(call__in=[call for file in files for call in file.calls])
+    if sum(len(file.calls) for file in files) > MOST_COUNTED:
+        return
+    known = {each.pk: each for each in changes}
+    for file in files:
+        own = [known[call] for call in file.calls if call in known]
+        if len(own) < len(file.calls) or any(change.left_out for change in own):
+            continue
+        diffs = [drawn_change(change.old, change.new, change.line) for change in own]
+        file.signs = change_signs(sum(d.added for d in diffs), sum(d.removed for d in diffs))
+
+
+def calls_of(plan: int) -> int:
+    """How many tools its attempts have called."""
+    return ToolCall.objects.filter(turn__attempt__subtask__plan=plan).count()

@@ -38,7 +38,20 @@ class FileDiff:
         words = ngettext(
             "{n} line added, {removed} removed", "{n} lines added, {removed} removed", self.added
         )
+        if not self.removed:
+            words = ngettext("{n} line added", "{n} lines added", self.added)
+        if not self.added:
+            words = ngettext("{removed} line removed", "{removed} lines removed", self.removed)
         return words.format(n=grouped(self.added), removed=grouped(self.removed))
+
+    @property
+    def signs(self) -> str:
+        return change_signs(self.added, self.removed)
+
+
+def change_signs(added: int, removed: int) -> str:
+    """+42 −3; a side that is zero is left out."""
+    return " ".join([*([f"+{added}"] if added else []), *([f"−{removed}"] if removed else [])])
 
 
 def diff_of(call: ToolCall, *, is_whole: bool = False) -> FileDiff | None:

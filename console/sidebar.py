@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -21,6 +24,7 @@ from plans.standing import Standing, standings_of
 
 MOST = 200  # conversations listed
 UP = "conversation__parent_call__turn__"  # from a turn to the one it works for
+ABOVE = [UP * depth + "conversation" for depth in range(1, DEEPEST + 1)]
 
 
 def group_of(wanted: str | None) -> str:
@@ -34,20 +38,20 @@ def has_put_away(user: User) -> bool:
 
 
 @prepared
-def newest_but(
-    owner: int, current: int
-) -> QuerySet[Conversation, tuple[int, int, int | None, int | None]]:
+def newest_but(owner: int, current: int) -> QuerySet[Conversation, Any]:
     """How many are listed and how many are pinned, how many events there were in those besides this
-    one, and the number of this one's last event; no row for none."""
+    one and when they were last looked at, and the number of this one's last event; no row for none.
+    """
     own = Conversation.objects.filter(owner=owner, parent_call=None, deleted_at=None)
     others = ~Q(pk=current)
     of_owner = own.values("owner").annotate(
         count=Count("pk", filter=Q(archived_at=None)),
         pinned=Count("pinned_at"),
         happened=Sum("seq", filter=others),
+        looked=Max("looked_at", filter=others),
         shown=Max("seq", filter=Q(pk=current)),
     )
-    return of_owner.values_list("count", "pinned", "happened", "shown")
+    return of_owner.values_list("count", "pinned", "happened", "looked", "shown")
 
 
 def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
@@ -56,9 +60,11 @@ def sidebar_tag(user: User, group: str, current: int | None) -> tuple[str, int]:
     The conversation on the page does not count, as its socket brings its row; the number of its
     last event comes with the tag.
     """
-    nothing = (0, 0, None, None)
-    count, pinned, changes, shown = newest_but.first(owner=user.pk, current=current or 0) or nothing
-    return f'"{group}-{count}-{pinned}-{changes or 0}-{timezone.now().date()}"', shown or 0
+    nothing = (0, 0, None, None, None)
+    found = newest_but.first(owner=user.pk, current=current or 0) or nothing
+    count, pinned, changes, looked, shown = found
+    seen = looked.isoformat() if looked else ""
+    return f'"{group}-{count}-{pinned}-{changes or 0}-{seen}-{timezone.now().date()}"', shown or 0
 
 
 @dataclass(frozen=True)
@@ -94,8 +100,20 @@ class Listed(NamedTuple):
     goal: str | None  # that a plan was asked for
     asking_message: int | None  # gone when it was taken back
     pinned_at: datetime | None
-    asks: bool  # for a person's leave or answer
+    asks_for_leave: bool
+    asks_a_question: bool
     answers: bool
+    finished_at: datetime | None  # the active plan
+    looked_at: datetime | None
+
+    @property
+    def asks(self) -> bool:
+        return self.asks_for_leave or self.asks_a_question
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether somebody has looked since its plan was finished."""
+        return bool(self.finished_at and self.looked_at and self.finished_at <= self.looked_at)
 
     @property
     def wants_plan(self) -> bool:
@@ -119,8 +137,11 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
         "active_plan__asked_goal",
         "active_plan__asked_message",
         "pinned_at",
-        Case(When(asks_a_person(), then=True), default=False),
+        Case(When(asks_for_leave(), then=True), default=False),
+        Case(When(asks_a_question(), then=True), default=False),
         Exists(chat.filter(state__in=Turn.OPEN_STATES)),
+        "active_plan__plan__finished_at",
+        "looked_at",
     )
     return rows[:MOST]
 
@@ -140,6 +161,8 @@ def grouped(
         elif by_date:
             name = day_of(each.updated_at.date())
         shape, word = mark_of(each, standings.get(each.plan or 0))
+        if each.pk != current and shape == "done" and each.is_seen:
+            shape, word = "", ""
         row = Row(
             pk=each.pk,
             title=each.title,
@@ -162,8 +185,10 @@ def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
     if conversation.wants_plan and not conversation.asks:
         mark = WRITING if conversation.answers else UNANSWERED
         return mark.shape, str(mark.word)
-    if standing is not None and standing.shape in ("failed", "waiting"):
+    if standing is not None and standing.shape in ("failed", "question", "waiting"):
         return standing.shape, str(standing.word)
+    if conversation.asks_a_question:
+        return "question", gettext("Waiting for your answer")
     if conversation.asks:
         return "waiting", gettext("Waiting for you")
     if standing is None or standing.shape == "abandoned":
@@ -182,19 +207,25 @@ def day_of(day: date) -> str:
     return date_format(day, "YEAR_MONTH_FORMAT")
 
 
-def asks_a_person() -> Q:
-    """Conversations in which a call or a question waits, however deep below it."""
+def asks_for_leave() -> Q:
+    """Conversations in which a call waits for a word, however deep below it."""
     calls = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="")
     open_ones = calls.filter(turn__state=TurnState.WAITING)
+    here = Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))
+    return any_of([here, *(below(open_ones, f"turn__{above}") for above in ABOVE)])
+
+
+def asks_a_question() -> Q:
+    """Those in which an agent asks that works for the conversation's own."""
     questions = Turn.objects.filter(
         state=TurnState.WAITING, waiting_for=Turn.WaitingFor.QUESTION, lane=Lane.RUN
     )
-    ways = [Q(Exists(open_ones.filter(turn__conversation=OuterRef("pk"))))]
-    for depth in range(1, DEEPEST + 1):
-        above = UP * depth + "conversation"
-        ways.append(Q(Exists(open_ones.filter(**{f"turn__{above}": OuterRef("pk")}))))
-        ways.append(Q(Exists(questions.filter(**{above: OuterRef("pk")}))))
-    condition = ways[0]
-    for way in ways[1:]:
-        condition |= way
-    return condition
+    return any_of(below(questions, above) for above in ABOVE)
+
+
+def below(rows: QuerySet[Any], above: str) -> Q:
+    return Q(Exists(rows.filter(**{above: OuterRef("pk")})))
+
+
+def any_of(ways: Iterable[Q]) -> Q:
+    return reduce(or_, ways)

@@ -59,6 +59,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(CONVERSATION + "earlier", conversations.show_earlier, name="earlier"),
     path(CONVERSATION + "changes", conversations.changes, name="changes"),
     path(CONVERSATION + "drawer", conversations.drawer, name="drawer"),
+    path(CONVERSATION + "look", conversations.look, name="look"),
     path(CONVERSATION + "rename", conversations.rename, name="rename"),
     path(CONVERSATION + "pin", archive.pin, name="pin"),
     path(CONVERSATION + "archive", archive.put_away, name="put-away"),

@@ -35,7 +35,7 @@ ALL = {
         Standing("failed", gettext_lazy("Failed"), "failed"),
         Standing("held", gettext_lazy("Held"), "failed"),
         Standing("approval", gettext_lazy("Waiting for you"), "waiting"),
-        Standing("question", gettext_lazy("Waiting for your answer"), "waiting"),
+        Standing("question", gettext_lazy("Waiting for your answer"), "question"),
         Standing("budget", gettext_lazy("Budget used up"), "waiting"),
         Standing("confirm", gettext_lazy("Waiting for you to start it"), "waiting"),
         Standing("document", gettext_lazy("Waiting for you to approve it"), "waiting"),
@@ -109,10 +109,10 @@ def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool, h
         return "none"
     if failed and plan.run == Run.IDLE:
         return "failed"
-    if approvals:
-        return "approval"
     if question:
         return "question"
+    if approvals:
+        return "approval"
     if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
         return "budget"
     if not plan.is_confirmed:

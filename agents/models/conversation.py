@@ -40,6 +40,7 @@ class Conversation(models.Model):
     page has saved yet; up to `draft_seq` the draft holds it. `attached` are the files that the next
     message brings along.
     `provider` and `model` answer here in place of the agent's own, if they are set.
+    `looked_at` is when its owner last had it in view with news in it that a mark tells of.
     With `deleted_at` it does not exist for anybody; it can be taken back until it is purged.
     """
 
@@ -66,6 +67,7 @@ class Conversation(models.Model):
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
+    looked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

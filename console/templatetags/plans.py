@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils.formats import number_format
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import actor_of
 from agents.models import Conversation, Message
-from console.endings import Ending, ending_of
+from console.endings import Ending, calls_of, ending_of
 from console.language import cached, commas
 from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
@@ -117,10 +117,8 @@ def progress_words(plan: Snapshot) -> str:
     counts = plan["progress"]
     words = gettext("{settled} of {total} settled, {percent} %")
     if settled(plan):
-        words = gettext(
-            "{settled} of {total} settled, {percent} %: {done} done, {abandoned} abandoned"
-        )
-    return words.format(settled=settled(plan), **counts)
+        words = gettext("{settled} of {total} settled, {percent} %: {parts}")
+    return words.format(settled=settled(plan), parts=settled_parts(plan), **counts)
 
 
 @register.filter
@@ -216,13 +214,26 @@ def ending(message: Message, plan: Snapshot, viewer: str) -> Ending:
 
 
 @register.filter
+def calls_made(plan: Snapshot) -> str:
+    """What follows the tokens: , 58 calls."""
+    count = calls_of(plan["id"])
+    return ngettext(", {n} call", ", {n} calls", count).format(n=count) if count else ""
+
+
+@register.filter
 def settled_words(plan: Snapshot) -> str:
     """7 of 7 · 6 done, 1 abandoned; nothing for a document."""
     if not plan["subtasks"]:
         return ""
     counts = plan["progress"]
     words = gettext("{settled} of {total}").format(settled=settled(plan), total=counts["total"])
-    return " · ".join(filter(None, [words, commas(parts_of(counts))]))
+    return " · ".join(filter(None, [words, settled_parts(plan)]))
+
+
+@register.filter
+def settled_parts(plan: Snapshot) -> str:
+    """6 done, 1 abandoned; what is zero is left out."""
+    return commas(parts_of(plan["progress"]))
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModif
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from agents.actions import (
@@ -97,6 +98,14 @@ def sidebar_context(request: HttpRequest, current: int | None) -> dict[str, obje
         "list_tag": list_tag,
         "has_put_away": has_put_away(user),
     }
+
+
+@require_POST
+def look(request: HttpRequest, pk: int) -> HttpResponse:
+    """The page is in view and shows that its plan is finished: elsewhere that is no news now."""
+    found = own_conversation(request, pk)
+    Conversation.objects.filter(pk=found.pk).update(looked_at=timezone.now())
+    return HttpResponse(status=204)
 
 
 @require_GET

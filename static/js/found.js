@@ -1,5 +1,5 @@
 // At the message that was found: its words are in view and marked, until something else is done.
-import { atStart, byId } from "./dom.js";
+import { atStart, byId, on } from "./dom.js";
 
 const TINTED = 2000; // ms
 const NEAR = 130; // signs in which found words belong together, as in a snippet (console/snippets.py)
@@ -13,6 +13,16 @@ atStart(() => {
   if (!byId("log") || !(found || asked.has("deleted"))) return;
   history.replaceState(null, "", location.pathname);
   if (found) goTo(found, asked.get("words") ?? "");
+});
+
+// A file leads to the call that changed it last.
+on("click", "a[data-goes-to]", ({ dataset }, event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || !goTo(dataset.goesTo, "")) return;
+  event.preventDefault();
+  const call = byId(`call-${dataset.opensCall}`);
+  if (!call) return;
+  call.open = true;
+  call.scrollIntoView({ block: "nearest" });
 });
 
 /** What was found in an alternative that is not shown: opened again once it is. */

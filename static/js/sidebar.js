@@ -1,7 +1,7 @@
 // The list of conversations says how the others stand: what waits for the person in one of them is
 // seen from here, and what commands and scripts begin comes by itself.
-import { atStart, byId, isSidebarOver, offCanvas, on } from "./dom.js";
-import { headers, poll, signedOut, swap } from "./requests.js";
+import { atStart, byId, cursor, isSidebarOver, offCanvas, on } from "./dom.js";
+import { headers, poll, send, signedOut, swap } from "./requests.js";
 
 const EVERY = 2000; // ms
 let tag = ""; // of the list on the page
@@ -53,6 +53,7 @@ document.addEventListener("keydown", (event) => {
 async function refresh() {
   if (isAsking) return;
   isAsking = true;
+  await look();
   const current = byId("app").dataset.conversation ?? "";
   try {
     const response = await poll(`/sidebar?current=${current}`, { ...headers(), "If-None-Match": tag });
@@ -65,4 +66,16 @@ async function refresh() {
   } finally {
     isAsking = false;
   }
+}
+
+let looked = ""; // what the page showed when its server was last told that somebody looks
+
+/** That a plan is finished is news in the lists of other pages until this one was in view with it. */
+async function look() {
+  const { conversation } = byId("app").dataset;
+  const isNews = byId(`conversation-${conversation}`)?.querySelector('.mark[data-status="done"]');
+  if (!isNews || looked === cursor()) return;
+  const now = cursor();
+  const { ok } = await send(`/c/${conversation}/look`, {});
+  if (ok) looked = now;
 }

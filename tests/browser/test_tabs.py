@@ -304,3 +304,14 @@ def test_a_turn_from_before_show_earlier_that_goes_on_is_shown_live_in_its_place
     )
     ids = tab.articles.evaluate_all("all => all.map((each) => each.id)")
     assert len(ids) == len(set(ids)), "nothing is shown twice"
+
+
+def test_a_finished_plan_is_marked_until_its_page_has_been_in_view(product, open_tab):
+    beside = open_tab("/plans/")
+    chat = product.started("quick")
+    product.wait(chat, lambda plan: plan["state"] == "done")
+    row = beside.page.locator(f"#conversation-{chat}")
+    expect(row.get_by_role("img", name="Finished")).to_be_visible()
+    open_tab().chat(chat)
+    expect(row.get_by_role("img", name="Finished")).to_have_count(0)
+    expect(row.locator("time")).to_be_visible()

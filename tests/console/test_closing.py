@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from agents.models import Conversation, Message
+from agents.models import Conversation, Message, ToolCall
 from console.conversation_state import read_state
 from plans import actions
 from plans.documents import create_plan
@@ -63,7 +63,12 @@ def test_an_approved_document_and_a_plan_of_skipped_steps_have_one_too():
     actions.skip_subtask(plan_of(c), "s1", "alice")
     scripted(say("Nothing came of it."))
     drive()
-    assert "Ended without a result at" in closing(page(c))
+    html = page(c)
+    assert "Abandoned at" in closing(html)
+    drawer = html.split('id="plan-head"', 1)[1]
+    for words in ("Abandoned at", "1 of 1", "1 abandoned"):
+        assert words in closing(html) and words in drawer, "the same in both"
+    assert "0 done" not in html
 
 
 def test_a_cancelled_plan_has_none_and_a_finished_one_has_one_though_it_is_ended_twice():
@@ -170,7 +175,36 @@ def test_files_are_named_once_and_only_a_few_at_first(alice):
     actions.run_plan(plan_of(c), "alice")
     drive()
     card = closing(page(c))
-    assert card.count(".txt") == 8 and "2 more" in card
+    assert card.count(".txt</a>") == 8 and "2 more" in card
+
+
+def test_a_file_leads_to_the_call_that_changed_it_last_and_says_how_many_lines(alice):
+    c = approved("One", tools={"write_file": "allow", "edit_file": "allow"})
+    scripted(
+        call("write_file", path="new.md", content="a\nb\nc"),
+        call("edit_file", path="new.md", old="b", new="B"),
+        call("finish_subtask", outcome="ok"),
+        say("Done."),
+    )
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    last = ToolCall.objects.get(tool="edit_file")
+    assert last.state == "done", last.result
+    card = closing(page(c))
+    assert f'href="/c/{c.pk}/?at={last.message_id}"' in card
+    assert f'data-opens-call="{last.pk}"' in card
+    assert "new · +4 −1" in " ".join(card.split())
+    assert ", 3 calls</dd>" in card
+
+
+def test_where_many_calls_changed_files_no_lines_are_counted(alice, monkeypatch):
+    monkeypatch.setattr("console.endings.MOST_COUNTED", 1)
+    c = approved("One", tools={"write_file": "allow"})
+    writes = [call("write_file", path=f"f{n}.txt", content=str(n)) for n in range(2)]
+    scripted(*writes, call("finish_subtask", outcome="ok"), say("Done."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    assert "+1" not in closing(page(c))
 
 
 def test_the_card_of_a_finished_plan_makes_a_new_one_of_it(alice):

@@ -48,7 +48,19 @@ def test_lines_have_both_numbers_and_a_sign():
         ("", "214", "214", "c"),
         ("+", "", "215", "d"),
     ]
-    assert diff.sum == "2 lines added, 1 removed"
+    assert (diff.sum, diff.signs) == ("2 lines added, 1 removed", "+2 −1")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sum", "signs"),
+    [
+        ("", "a\nb", "2 lines added", "+2"),
+        ("a\nb", "a", "1 line removed", "−1"),
+    ],
+)
+def test_a_side_that_is_zero_is_left_out(old, new, sum, signs):
+    diff = changed(old, new)
+    assert (diff.sum, diff.signs) == (sum, signs)
 
 
 def test_changed_words_are_marked_and_a_wholly_new_line_is_not():

@@ -68,18 +68,20 @@ def test_a_question_of_a_tool_in_an_ordinary_chat_is_seen_from_everywhere(begin)
 
 
 @pytest.mark.parametrize(
-    ("ask", "allowed", "words"),
+    ("ask", "allowed", "words", "shape"),
     [
-        (WRITE, {"write_file": "ask"}, "Waiting for you: write_file"),
-        (call("ask_user", question="Which half?"), {}, "Waiting for your answer"),
+        (WRITE, {"write_file": "ask"}, "Waiting for you: write_file", "waiting"),
+        (call("ask_user", question="Which half?"), {}, "Waiting for your answer", "question"),
     ],
 )
-def test_what_an_agent_asks_that_works_for_a_plan_is_seen_from_everywhere(ask, allowed, words):
+def test_what_an_agent_asks_that_works_for_a_plan_is_seen_from_everywhere(
+    ask, allowed, words, shape
+):
     c, _ = story([*PLANNED, ask, done(), done(), say("ok")], END, tools=allowed)
     tell(c, "go")
     now = read_state(c.pk)
     assert now.status == f"Needs you: {words}"
-    assert (now.waiting_for_you, row(c)) == (1, "waiting")
+    assert (now.waiting_for_you, row(c)) == (1, shape)
     assert {plan.conversation_id for plan in needs_me()} == {c.pk}
 
 
