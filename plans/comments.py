@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
+from collections.abc import Collection
 
 from django.db.models import QuerySet
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
+from agents.errors import Conflict
 from agents.models import Turn
 from agents.statements import prepared
 from plans.models import Plan, State, SubtaskComment
@@ -38,6 +41,24 @@ def kept_comments(plan: Plan) -> dict[int, str]:
         for subtask, text in kept_of_plan.rows(plan=plan.pk):
             texts[subtask].append(text)
     return {subtask: "\n\n".join(each) for subtask, each in texts.items()}
+
+
+def digest_of(key: str, text: str) -> str:
+    """Names one comment: which subtask it is on, and what it says."""
+    return hashlib.sha256(f"{key}\n{text}".encode()).hexdigest()[:16]
+
+
+def demand_none_unseen(plan: Plan, seen: Collection[str] | None) -> None:
+    """Nobody starts without a comment that they have not seen, such as another tab's. `seen` has
+    the digests of those that are left behind knowingly; None is any."""
+    kept = kept_comments(plan) if seen is not None else {}
+    keys = dict(plan.subtasks.filter(pk__in=kept).values_list("pk", "key"))
+    if any(digest_of(keys[subtask], text) not in (seen or ()) for subtask, text in kept.items()):
+        sentence = gettext(
+            "The agent has not got {comments} on this plan. Ask for changes, or say that it starts "
+            "without. Nothing was started."
+        )
+        raise Conflict(sentence.format(comments=count_words(len(kept))), plan.version)
 
 
 def sent_with(turn: Turn) -> list[SubtaskComment]:

@@ -310,10 +310,12 @@ class PlanPatch(Body):
 class Approval(Body):
     """The version that was read; with another one nothing is approved.
 
-    Without `run` it runs in the mode it ran in before, the first time to its end.
+    Without `run` it runs in the mode it ran in before, the first time to its end. Kept comments
+    refuse it, unless `without_comments` says that they are meant to stay behind.
     """
 
     version: int
+    without_comments: bool = False
     run: RunAfter | None = None
 
 

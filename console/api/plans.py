@@ -129,9 +129,11 @@ def use_again(request: HttpRequest, id: int) -> HttpResponse:
 
 @router.post("/{id}/approve", response=answers(PlanShape, 404, 409))
 def approve(request: HttpRequest, id: int, body: Approval) -> HttpResponse:
-    """A yes to exactly this version; 409 with the current one when it is another."""
+    """A yes to exactly this version; 409 with the current one when it is another, and where kept
+    comments wait that `without_comments` does not leave behind."""
     plan = plan_of(request, id)
-    actions.approve_plan(plan, body.version, person(request).username, run=body.run or "")
+    left = None if body.without_comments else ()
+    actions.approve_plan(plan, body.version, person(request).username, body.run or "", left)
     return plan_response(plan)
 
 

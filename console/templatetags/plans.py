@@ -33,6 +33,7 @@ from console.status_labels import (
     why_left_out,
 )
 from console.templatetags.formats import tokens_used
+from plans.comments import digest_of
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
@@ -93,6 +94,12 @@ SUBTASK_BUTTONS = {
 @register.filter
 def mark_of(plan: Snapshot, conversation: Conversation) -> StatusLabel:
     return label_of_plan(plan, conversation)
+
+
+@register.filter
+def comment_digest(row: Snapshot) -> str:
+    """What a start from this page names the comment of this subtask by."""
+    return digest_of(row["key"], row["comment"])
 
 
 @register.filter

@@ -25,7 +25,6 @@ from console.notices import notices_of
 from console.preferences import preferences
 from console.throttling import count_message
 from console.views.conversations import person, sidebar_context, unless_known
-from console.views.plan_comments import demand_seen
 from console.views.plans import raise_limits
 from plans import actions
 from plans.expected_version import Expected
@@ -186,8 +185,7 @@ def plan_shown(request: HttpRequest, conversation: Conversation, by: str) -> tup
 
 def start(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     plan, version = plan_shown(request, conversation, by)
-    demand_seen(request, plan)  # the card has none of its comments
-    actions.approve_plan(plan, version, by)
+    actions.approve_plan(plan, version, by)  # the card has none of its comments
 
 
 def change(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:

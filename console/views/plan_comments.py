@@ -7,16 +7,17 @@ from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 
-from agents.errors import Conflict, Invalid
+from agents.errors import Invalid
 from agents.models import Conversation
 from console.components import replace_content
-from console.form_parsing import number, plan_in_form, plan_on_page
+from console.form_parsing import plan_in_form, plan_on_page
 from console.htmx import verb
 from console.throttling import count_message
 from plans import actions
-from plans.comments import count_words, kept_comments
+from plans.comments import digest_of, kept_comments
 from plans.models import Plan
 from plans.queries import checklist
+from plans.schemas import plain
 
 
 @verb(alert="plan-alert")
@@ -58,13 +59,8 @@ def keep_open(request: HttpRequest, plan: Plan, by: str) -> Plan:
     return plan
 
 
-def demand_seen(request: HttpRequest, plan: Plan) -> None:
-    """Nobody starts without comments that they have not seen, such as another tab's."""
-    kept = len(kept_comments(plan))
-    if kept > (number(request.POST.get("comments")) or 0):
-        raise Conflict(
-            gettext(
-                "The agent has not got {comments} on this plan. Ask for changes, or start without, "
-                "in the conversation. Nothing was started."
-            ).format(comments=count_words(kept))
-        )
+def seen_on_page(request: HttpRequest) -> set[str]:
+    """The digests of the comments that the page shows, those that are being typed included."""
+    keys, texts = request.POST.getlist("comment_key"), request.POST.getlist("comment_text")
+    typed = {digest_of(key, plain(text)) for key, text in zip(keys, texts, strict=False)}
+    return typed | set(request.POST.getlist("comments"))

@@ -20,7 +20,7 @@ from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing
 from console.views.conversations import person
-from console.views.plan_comments import demand_seen, keep_open
+from console.views.plan_comments import keep_open, seen_on_page
 from plans import actions, search
 from plans.attempts import why_over
 from plans.expected_version import plan_in
@@ -45,7 +45,6 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
     with transaction.atomic():
         plan, version = plan_on_page(request, conversation)
         edited = keep_open(request, plan, by)
-        demand_seen(request, edited)
         for text in editors:
             key, draft = text.pop("key"), SubtaskDraft.model_validate(text)
             if key:
@@ -55,7 +54,7 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
             version = edited.version
         if "plan_title" in request.POST:
             version = actions.edit_plan(edited, edit_of(request, "plan_"), by, version).version
-        actions.approve_plan(plan, version, by)
+        actions.approve_plan(plan, version, by, without_comments=seen_on_page(request))
 
 
 def edit_of(request: HttpRequest, prefix: str = "") -> PlanEdit:

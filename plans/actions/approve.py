@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -10,6 +12,7 @@ from agents.actors import PERSON
 from agents.errors import Conflict, Invalid
 from plans.actions.close import finish_plan
 from plans.actions.run import start_run
+from plans.comments import demand_none_unseen
 from plans.expected_version import NOT_STARTED, VersionConflict, demand_version
 from plans.models import Attempt, Plan, Run, State
 from plans.queries import (
@@ -26,12 +29,20 @@ from plans.tracing import operation
 
 @operation("approve")
 @transaction.atomic
-def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
+def approve_plan(
+    plan: Plan,
+    version: int,
+    by: str,
+    run: str = "",
+    without_comments: Collection[str] | None = (),
+) -> Plan:
     """Say yes to exactly this version, and start or resume the run (`all`, `next` or `no`).
 
     Without `run` it runs in the mode it ran in before, the first time to its end.
     Another version is refused with the current one. The same yes again changes nothing while the
     plan runs or after it has finished; where it rests, it says what would go on with it.
+    Comments that went to nobody are in the way, but those of which `without_comments` has the
+    digest (plans/comments.py); None stands for all of them.
     """
     if run not in ("", "all", "next", "no"):
         raise Invalid(gettext("run is all, next or no."))
@@ -42,6 +53,7 @@ def approve_plan(plan: Plan, version: int, by: str, run: str = "") -> Plan:
     demand_in_view(plan)
     demand_version(plan, version, NOT_STARTED)
     if not plan.is_confirmed:
+        demand_none_unseen(plan, without_comments)
         demand_readable([plan.goal, snapshot_text(plan)])
         approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
         # One compare-and-set, so that two people cannot approve two different things.

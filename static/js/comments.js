@@ -20,9 +20,10 @@ const typed = (place) => formOf(place)?.elements.comment.value.trim();
 const open = () => ofThisPlan().filter((place) => isComment(place) && place.matches(`#subtasks ${PLACE}`));
 const unsent = () => open().filter((place) => isDirty(place) && typed(place));
 
+const places = () => [...document.querySelectorAll(`#subtasks ${PLACE}`)];
+
 function count() {
-  const places = [...document.querySelectorAll(`#subtasks ${PLACE}`)];
-  return places.filter((place) => typed(place) || place.dataset.comment).length;
+  return places().filter((place) => typed(place) || place.dataset.comment).length;
 }
 
 // Sent, or left behind, with what is being typed
@@ -39,7 +40,9 @@ document.addEventListener("htmx:config:request", (event) => {
     request.body.append("comment_key", place.dataset.ofSubtask);
     request.body.append("comment_text", typed(place));
   }
-  request.body.set("comments", count());
+  for (const { dataset } of places().filter(({ dataset }) => dataset.comment)) {
+    request.body.append("comments", dataset.digest);
+  }
 });
 
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {

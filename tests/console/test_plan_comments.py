@@ -1,10 +1,12 @@
 """Comments on subtasks as pages, API and commands take and show them."""
 
+import re
 from io import StringIO
 
 import pytest
 from django.core.management import call_command
 
+from agents.errors import Conflict
 from agents.models import Turn
 from console.alternatives import ask_again
 from console.auth.users import local_owner
@@ -66,7 +68,7 @@ def test_what_is_being_typed_goes_out_with_the_kept_ones(alice, c):
 
 
 def test_a_start_keeps_what_is_being_typed_and_sends_nothing(alice, c):
-    post(alice, c, "approve", comments="1", comment_key="s3", comment_text="Twice.")
+    post(alice, c, "approve", comment_key="s3", comment_text="Twice.")
     assert plan_of(c).approved_version == 1
     assert not Turn.objects.filter(kind="plan", state="queued").exists()
     assert plan_of(c).subtasks.get(key="s3").comments.get().text == "Twice."
@@ -135,3 +137,45 @@ def test_revise_sends_them_and_waits_for_the_new_version():
     message = c.messages.filter(role="user").order_by("seq").last()
     assert message.text.startswith("In general: yes.\n\n1 comment on the plan:")
     assert plan_of(c).approved_version is None
+
+
+def digests(client, c):
+    return re.findall(r'data-digest="(\w+)"', drawer(client, c))
+
+
+def test_a_start_names_the_comments_that_its_page_shows(alice, c):
+    actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
+    [seen] = digests(alice, c)
+    actions.keep_comment(plan_of(c), "s1", "Not at all!", "alice")  # in another tab
+    assert post(alice, c, "approve", comments=seen).status_code == 409, "as many, and another"
+    assert plan_of(c).approved_version is None
+    assert post(alice, c, "approve", comments=digests(alice, c)).status_code == 200
+    assert plan_of(c).approved_version == 1
+
+
+def test_one_beside_those_that_were_seen_is_in_the_way(alice, c):
+    actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
+    seen = digests(alice, c)
+    actions.keep_comment(plan_of(c), "s2", "Twice.", "alice")
+    refused = post(alice, c, "approve", comments=seen)
+    assert "The agent has not got 2 comments" in refused.content.decode()
+
+
+def test_the_api_starts_without_comments_only_where_it_is_told_to(alice, c):
+    actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
+    address, kind = f"/api/plans/{plan_of(c).pk}/approve", "application/json"
+    refused = alice.post(address, {"version": 1}, kind)
+    assert refused.status_code == 409
+    assert refused.json()["detail"].startswith("The agent has not got 1 comment on this plan.")
+    assert plan_of(c).approved_version is None
+    assert alice.post(address, {"version": 1, "without_comments": True}, kind).status_code == 200
+
+
+def test_so_does_the_command():
+    c = proposed("Read", "Write", owner=local_owner().username)
+    command("comment", "s2", "Twice.")
+    with pytest.raises(Conflict, match="has not got 1 comment"):
+        command("approve", "--version", "1", str(plan_of(c).pk))
+    assert plan_of(c).approved_version is None
+    command("approve", "--version", "1", "--without-comments", str(plan_of(c).pk))
+    assert plan_of(c).approved_version == 1

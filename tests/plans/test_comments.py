@@ -167,7 +167,7 @@ def test_a_new_version_leaves_what_is_kept_where_it_is(c):
 
 def test_comments_reach_no_executor_and_stay_unsent_after_a_start(c):
     comment(c, "s1", "Look at xyzzy.")
-    actions.approve_plan(plan_of(c), 1, "alice")
+    actions.approve_plan(plan_of(c), 1, "alice", without_comments=None)
     assert "xyzzy" not in assignment(plan_of(c), checklist(plan_of(c)).first())
     assert comments(c) == ["", "", ""]
     model = scripted(call("fail_subtask", error="No."))

@@ -112,7 +112,15 @@ class Command(PlainCommand):
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
         self.show(plan_named(id, to_read=True), json)
 
-    def approve_plan(self, *, id: int | None, version: int | None, json: bool, **_: object) -> None:
+    def approve_plan(
+        self,
+        *,
+        id: int | None,
+        version: int | None,
+        without_comments: bool,
+        json: bool,
+        **_: object,
+    ) -> None:
         """Only says yes; `plan run` runs it.
 
         What is not named by ID and version is shown whole first; at a terminal the yes follows it.
@@ -125,7 +133,8 @@ class Command(PlainCommand):
             question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
             if sys.stdin.isatty() and input(question).strip().casefold() not in ("y", "yes"):
                 raise Conflict("Nothing was approved.")
-        self.show(actions.approve_plan(plan, wanted, by(), run="no"), json)
+        left = None if without_comments else ()
+        self.show(actions.approve_plan(plan, wanted, by(), "no", left), json)
 
     def run_plan(
         self,
@@ -288,7 +297,10 @@ BY_ID = {
     "export": "as markdown",
 }
 FLAGS: dict[str, dict[str, dict[str, object]]] = {
-    "approve": {"--version": {"type": int, "help": "the version you have read"}},
+    "approve": {
+        "--version": {"type": int, "help": "the version you have read"},
+        "--without-comments": {"action": "store_true", "help": "leave kept comments behind"},
+    },
     "run": {
         "--next": {"action": "store_true", "help": "the next subtask only"},
         "--auto": {"action": "store_true", "help": "to the end (as without it)"},
