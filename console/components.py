@@ -14,6 +14,11 @@ def component(name: str, /, **values: object) -> SafeString:
     return mark_safe(render_to_string(f"components/{name}.html", values).strip())
 
 
+def verbatim(name: str, /, **values: object) -> SafeString:
+    """As `component`, with the white space that the values begin and end with."""
+    return mark_safe(render_to_string(f"components/{name}.html", values).removesuffix("\n"))
+
+
 def partial(target: str, swap: str, content: str = "") -> SafeString:
     """One change of the page: what htmx does (`swap`) with the element of this id.
 

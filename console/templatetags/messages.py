@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from django import template
-from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
@@ -19,6 +18,7 @@ from console.conversation_state import ConversationState, agent_name
 from console.file_diffs import diff_of
 from console.markdown import render
 from console.thread import visible_calls
+from console.typed_text import typed
 from console.workspace_images import files_base
 
 # What a message of each kind looks like; any other is a text.
@@ -67,10 +67,10 @@ def is_answered(message: Message) -> bool:
 
 
 @register.filter
-def command(message: Message) -> SafeString | str:
+def command(message: Message) -> SafeString:
     """What a person typed; the name of a command stands out."""
     match = COMMAND.match(message.text) if message.meta.get("command") else None
-    return component("command", name=match[1]) + escape(match[2]) if match else message.text
+    return component("command", name=match[1]) + typed(match[2]) if match else typed(message.text)
 
 
 @register.filter

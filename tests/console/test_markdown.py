@@ -67,6 +67,8 @@ def test_an_image_in_a_link_adds_no_second_link():
         ("见https://e.com/文。谢谢", None),
         ("请看 https://e.com/a。谢谢", "https://e.com/a"),
         ("**https://e.com/a**", "https://e.com/a"),
+        ("see www.e.com/a, too", "https://www.e.com/a"),
+        ("(www.e.com)", "https://www.e.com"),
     ],
 )
 def test_a_bare_address_is_a_link_without_what_ends_the_sentence(text, address):
@@ -83,6 +85,8 @@ def test_a_bare_address_is_a_link_without_what_ends_the_sentence(text, address):
         "ftp://e.com",
         "javascript://e.com",
         "xhttps://e.com",
+        "www. and www.x and xwww.e.com and a@www.e.com",
+        "`www.e.com`",
         "```\nhttps://e\n```",
     ],
 )

@@ -1,0 +1,49 @@
+"""A message of one's own is drawn as it was typed, with what stands in backticks as code."""
+
+import re
+import time
+
+import pytest
+from django.utils.html import strip_tags
+
+from console.typed_text import pieces_of, typed
+
+CODE = re.compile(r'<code data-kind="(\w+)">(.*?)</code>', re.DOTALL)
+
+
+def code_in(text):
+    return [(kind, strip_tags(body)) for kind, body in CODE.findall(typed(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("run `ls -l` now", [("inline", "`ls -l`")]),
+        ("``a`b`` and `c`", [("inline", "`c`")]),
+        ("so:\n```py\nx = 1\n```\nand `y`", [("block", "```py\nx = 1\n```\n"), ("inline", "`y`")]),
+        ("~~~\n```\n~~~", [("block", "~~~\n```\n~~~")]),
+        ("```\nnever closed", [("block", "```\nnever closed")]),
+        ("an odd ` sign, and it's fine", []),
+        ("```not a fence``` here", [("inline", "```not a fence```")]),
+    ],
+)
+def test_what_stands_in_backticks_is_code_and_all_signs_are_there(text, code):
+    assert code_in(text) == code
+    assert "".join(p.before + p.text + p.after for p in pieces_of(text)) == text
+
+
+def test_what_is_typed_is_never_markup():
+    html = typed("`<b>` and <script>alert(1)</script>\n```<i>\n<img src=x onerror=y>\n```")
+    assert set(re.findall(r"<\w+", html)) == {"<code", "<span"}
+
+
+def test_white_space_stays_at_both_ends():
+    assert typed(" of `a` \n").startswith(" of <code")
+    assert typed(" of `a` \n").endswith("</code> \n")
+
+
+@pytest.mark.parametrize("part", ["`", "` ", "``` \n", "``a", "~~~~\n`", "`a`` "])
+def test_no_text_takes_long(part):
+    began = time.perf_counter()
+    list(pieces_of(part * (200_000 // len(part))))
+    assert time.perf_counter() - began < 2
