@@ -10,7 +10,8 @@ const before = new WeakMap();
 on("click", "[data-copy]", (button) => {
   const isCode = button.dataset.copy === "code";
   const source = isCode ? button.closest(".code").querySelector("pre") : byId(button.dataset.copy);
-  copy(button, Promise.resolve(source.value ?? ("verbatim" in source.dataset ? source.textContent : source.innerText)));
+  const isTyped = source.matches(".own-message:not([data-comments])"); // sign for sign, as it was typed
+  copy(button, Promise.resolve(source.value ?? (isTyped ? source.textContent : source.innerText)));
 });
 
 // A reply is copied as the model wrote it, which is not on the page.

@@ -7,6 +7,8 @@ import pytest
 from django.utils.html import strip_tags
 
 from console.typed_text import pieces_of, typed
+from tests.fake_model import say
+from tests.world import conversation, scripted, tell
 
 CODE = re.compile(r'<code data-kind="(\w+)">(.*?)</code>', re.DOTALL)
 
@@ -47,3 +49,14 @@ def test_no_text_takes_long(part):
     began = time.perf_counter()
     list(pieces_of(part * (200_000 // len(part))))
     assert time.perf_counter() - began < 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_on_the_page_nothing_stands_around_what_was_typed(client):
+    c = conversation()
+    scripted(say("Well."))
+    tell(c, "see `this`")
+    client.force_login(c.owner)
+    html = client.get(f"/c/{c.pk}/").content.decode()
+    bubble = html.split('class="own-message"', 1)[1].partition(">")[2].partition("</div>")[0]
+    assert strip_tags(bubble) == "see `this`"
