@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.errors import Conflict, NotFound
-from agents.models import Conversation
+from agents.models import Conversation, Turn
 from plans.models import ActivePlan, Plan
 
 NOT_CHANGED = gettext_lazy("Nothing was changed.")
@@ -87,3 +88,9 @@ def demand_version(plan: Plan, version: int | None, outcome: str | Promise = NOT
             sentence = gettext("The plan is now v{now}, not v{seen}. {outcome}")
         sentence = sentence.format(now=plan.version, seen=version, outcome=outcome)
         raise VersionConflict(sentence, plan.pk, plan.version)
+
+
+def versions_by(turns: QuerySet[Turn], plan: int) -> list[list[int]]:
+    """The versions of a plan that each of these turns has made."""
+    rows = turns.filter(checkpoint__has_key="versions").values_list("checkpoint", flat=True)
+    return [checkpoint["versions"].get(str(plan), []) for checkpoint in rows]

@@ -21,7 +21,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import by_key, one_of, prepared
-from plans.expected_version import VersionConflict
+from plans.expected_version import VersionConflict, versions_by
 from plans.models import (
     PLAN_TEXT,
     SUBTASK_TEXT,
@@ -139,7 +139,9 @@ def demand_open(plan: Plan) -> None:
 
 def demand_in_view(plan: Plan) -> None:
     """Nobody says yes to what came out of words that are not there."""
-    if plan.card is not None and plan.card.hidden:
+    hidden = Turn.objects.filter(conversation=plan.conversation_id, hidden=True)
+    revised = any(plan.version in made for made in versions_by(hidden, plan.pk))
+    if revised or (plan.card is not None and plan.card.hidden):
         sentence = gettext("“{title}” belongs to an alternative that is not shown: walk to it.")
         raise Conflict(sentence.format(title=plan.title))
 

@@ -43,7 +43,7 @@ def accept_text_plan(turn: Turn) -> None:
                 return  # another one is in the drawer by now
             if plan.is_open and (draft := draft_from_answer(turn, plan.goal)):
                 new = [SubtaskRevision.model_validate(each.model_dump()) for each in draft.subtasks]
-                actions.replace_rest(plan, from_key, Revision(subtasks=new), AGENT)
+                actions.replace_rest(plan, from_key, Revision(subtasks=new), AGENT, turn)
             return
         asked = pointer.asked_message
         is_asked = bool(pointer.asked_goal) and (asked is None or (asked.turn_id or 0) <= turn.pk)

@@ -246,12 +246,13 @@ class PlanTools(TextTools):
         plan = self.current()
         if plan.pk != self.turn.checkpoint.get("replans", plan.pk):
             raise ToolFailed("The plan that was to be replanned is not in the drawer any more.")
-        plan = await act(actions.replace_rest, plan, from_key, revision, AGENT)
+        plan = await act(actions.replace_rest, plan, from_key, revision, AGENT, self.turn)
         await in_db(persistence.save_checkpoint, self.turn, replan=None)  # once is enough
         return await self.changed(plan)
 
     async def add(self, draft: AddSubtask) -> ToolResult:
-        changed = await act(actions.add_subtask, self.current(), draft, AGENT, None, draft.after)
+        plan, after = self.current(), draft.after
+        changed = await act(actions.add_subtask, plan, draft, AGENT, None, after, self.turn)
         return await self.changed(changed)
 
     async def update(self, change: UpdateSubtask) -> ToolResult:

@@ -55,6 +55,7 @@ class Checkpoint(Retrying, total=False):
     about: int | None  # the plan that the person's words were about
     asked: int  # the message that asked for a plan
     made: int  # the plan that this turn has made
+    versions: dict[str, list[int]]  # by plan: the versions that this turn has made
     gated: bool  # it has begun to make a plan: the tools that act stay closed to it
     threw_away: int  # the plan of its own that it has abandoned, for another one
     replan: str | None  # the key of the first subtask that is to be planned anew

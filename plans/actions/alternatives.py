@@ -6,6 +6,8 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 
 from __future__ import annotations
 
+from itertools import chain
+
 from django.db import transaction
 from django.utils.translation import gettext_lazy
 
@@ -16,8 +18,15 @@ from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
+from plans.expected_version import versions_by
 from plans.models import OPEN, Plan
-from plans.queries import active_plan, is_answered, lock_active_plan, record_event, redraw_card
+from plans.queries import (
+    active_plan,
+    is_answered,
+    lock_active_plan,
+    record_event,
+    redraw_card,
+)
 from plans.tracing import operation
 
 APPROVED = gettext_lazy(
@@ -62,10 +71,14 @@ def locked(conversation: Conversation, turn: Turn) -> tuple[Conversation, Turn]:
 
 
 def demand_no_approved(conversation: Conversation, turn: Turn) -> None:
-    left = alternatives.messages_with(conversation.pk, alternatives.shown_from(turn))
-    plan = Plan.objects.filter(card__in=left, approved_version__isnull=False).first()
-    if plan is not None:
-        raise Conflict(APPROVED.format(title=plan.title))
+    """Neither what a plan was made in nor what it was changed in leaves the view once that text,
+    or one that was made of it, was approved."""
+    left = alternatives.shown_from(turn)
+    cards = set(alternatives.messages_with(conversation.pk, left).values_list("pk", flat=True))
+    for plan in Plan.objects.filter(conversation=conversation, approved_version__isnull=False):
+        made = chain.from_iterable(versions_by(left, plan.pk))
+        if plan.card_id in cards or any(each <= (plan.approved_version or 0) for each in made):
+            raise Conflict(APPROVED.format(title=plan.title))
 
 
 def follow(conversation: Conversation, by: Actor, asking: Message | None) -> None:

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from agents.actors import Actor
 from agents.config.json_text import merged
 from agents.errors import Invalid, NotFound
+from agents.models import Turn
 from plans.actions.comments import move_kept
 from plans.actions.versions import (
     changed_text,
@@ -71,9 +72,10 @@ def add_subtask(
     by: Actor,
     version: int | None = None,
     after: str | None = None,
+    turn: Turn | None = None,
 ) -> Plan:
     """At the end, or behind the subtask `after`."""
-    with changed_text(plan, by, version) as change:
+    with changed_text(plan, by, version, turn) as change:
         plan = change.plan
         order = unstarted(plan)
         place = len(order) if after is None else place_behind(order, find(plan, after).position)

@@ -43,7 +43,7 @@ def revise_plan(plan: Plan, revision: Revision, by: Actor, turn: Turn | None = N
     Rewording or removing the running subtask stops its attempt, which does not count. With the
     `turn` that does it, the new version answers the comments which that one was sent.
     """
-    with changed_text(plan, by) as change:
+    with changed_text(plan, by, turn=turn) as change:
         plan = change.plan
         before = plan.version
         change.set_text(revision)
@@ -142,13 +142,15 @@ def replan_rest(
 
 
 @operation("replace_rest")
-def replace_rest(plan: Plan, from_key: str, revision: Revision, by: Actor) -> Plan:
+def replace_rest(
+    plan: Plan, from_key: str, revision: Revision, by: Actor, turn: Turn | None = None
+) -> Plan:
     """Put the new subtasks where the open ones from `from_key` on were.
 
     Those the revision names by key stay, with its changes; the others are superseded. Keys are
     never reused.
     """
-    with changed_text(plan, by) as change:
+    with changed_text(plan, by, turn=turn) as change:
         plan = change.plan
         change.set_text(revision)
         start = plan.subtasks.filter(key=from_key).first()

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from agents.actors import Actor
 from agents.config.store import read_agent
+from agents.engine import persistence
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
@@ -55,8 +56,11 @@ class Change:
 
 
 @contextmanager
-def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[Change]:
-    """The plan, locked, with its text free to change; at the end there is one new version.
+def changed_text(
+    plan: Plan, by: Actor, version: int | None = None, turn: Turn | None = None
+) -> Iterator[Change]:
+    """The plan, locked, with its text free to change; at the end there is one new version, of
+    which the `turn` that makes it knows.
 
     A change that changes nothing makes no version and asks for no new yes.
     """
@@ -73,7 +77,15 @@ def changed_text(plan: Plan, by: Actor, version: int | None = None) -> Iterator[
             raise Invalid(str(NOTHING))
         if after != before:
             save_next_version(plan, by, change.explanation)
+            note_version(plan, turn)
         stop_given_up(plan, by)
+
+
+def note_version(plan: Plan, turn: Turn | None) -> None:
+    if turn is not None:
+        made = dict(turn.checkpoint.get("versions") or {})
+        made[str(plan.pk)] = [*made.get(str(plan.pk), []), plan.version]
+        persistence.checkpoint(turn, versions=made)
 
 
 def stop_given_up(plan: Plan, by: Actor) -> None:

@@ -161,3 +161,53 @@ def test_a_plan_that_is_out_of_view_is_approved_by_no_word():
     drive()
     with pytest.raises(Conflict, match="walk to it"):
         actions.approve_plan(plan, 1, "alice")
+
+
+def changed_by_words():
+    """v1 came out of the asking, v2 out of the words that followed."""
+    c = proposed("Read")
+    revision = call("revise_current_plan", subtasks=[{"name": "Write it, too"}])
+    scripted(revision, say("It is v2."))
+    tell(c, "please change it")
+    assert plan_of(c).version == 2
+    return c, c.messages.get(text="please change it")
+
+
+def test_the_words_that_an_approved_version_came_out_of_stay_in_view():
+    c, words = changed_by_words()
+    actions.approve_plan(plan_of(c), 2, "alice", run="no")
+    with pytest.raises(Conflict, match="what led to it stays"):
+        send_edited(words, "never mind", "alice")
+    words.refresh_from_db()
+    assert not words.hidden
+
+
+def test_a_version_that_was_made_after_the_approved_one_may_be_taken_back():
+    c = proposed("Read")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    scripted(call("revise_current_plan", subtasks=[{"name": "More"}]), say("v2."), say("So."))
+    tell(c, "add more")
+    assert (plan_of(c).version, plan_of(c).approved_version) == (2, 1)
+    send_edited(c.messages.get(text="add more"), "say something", "alice")
+    drive()
+    assert c.messages.get(text="add more").hidden
+
+
+def test_a_version_whose_words_are_out_of_view_is_approved_by_nobody():
+    c, words = changed_by_words()
+    scripted(say("All right."))
+    send_edited(words, "never mind", "alice")
+    drive()
+    assert plan_of(c).version == 2, "the text stands, and its words do not"
+    with pytest.raises(Conflict, match="walk to it"):
+        actions.approve_plan(plan_of(c), 2, "alice")
+    actions.show_alternative(c, words.turn, "alice")
+    assert actions.approve_plan(plan_of(c), 2, "alice", run="no").approved_version == 2
+
+
+def test_a_version_that_was_made_since_of_words_in_view_takes_a_yes():
+    c, words = changed_by_words()
+    scripted(call("revise_current_plan", subtasks=[{"name": "Or this"}]), say("v3."))
+    send_edited(words, "change it otherwise", "alice")
+    drive()
+    assert actions.approve_plan(plan_of(c), 3, "alice", run="no").approved_version == 3
