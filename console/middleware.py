@@ -35,6 +35,7 @@ REFUSALS = {
 }
 # Read by static/js/requests.js, which keeps what was typed.
 LOAD_AGAIN = {"Planside-Reload": "true"}
+SECRET = re.compile(r"/(?:settings|api)/|.*/export\b")
 OPEN_PATHS = ("/signin/", "/static/", "/api/", "/healthz", "/readyz", "/metrics")
 
 
@@ -42,6 +43,24 @@ def content_security_policy(get_response: View) -> View:
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
+        return response
+
+    return middleware
+
+
+def kept_private(get_response: View) -> View:
+    """No proxy keeps what a person sees, and a browser shows none of it again without asking.
+
+    What settings, exports and the API say may hold secrets: no browser writes it down. Pages may
+    be, for Chromium brings back no page with its drafts and its place that says otherwise. What
+    says by itself how it is kept, such as static files and the scripts' texts, is left so.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        is_secret = SECRET.match(request.path) or response.headers.get("Content-Disposition")
+        kept = "private, no-store" if is_secret else "private, no-cache"
+        response.headers.setdefault("Cache-Control", kept)
         return response
 
     return middleware

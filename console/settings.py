@@ -85,6 +85,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "console.middleware.CompressedPages",
     "console.middleware.content_security_policy",
+    "console.middleware.kept_private",
     "console.api.errors.plain_errors",
     "console.language.of_browser",
     "console.middleware.readable",

@@ -180,7 +180,7 @@ def get_plan(request: HttpRequest, id: int) -> HttpResponse:
     else:
         response = JsonResponse(conversation_snapshot(conversation), safe=False)
     response.headers["ETag"] = tag
-    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Cache-Control"] = "private, no-cache"
     return response
 
 

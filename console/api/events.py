@@ -68,7 +68,7 @@ def events(
         return StreamingHttpResponse(
             tail(conversation.pk, after, credential, texts),
             content_type="text/event-stream; charset=utf-8",
-            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+            headers={"Cache-Control": "private, no-cache", "X-Accel-Buffering": "no"},
         )
     rows = conversation.events.filter(seq__gt=after).order_by("seq")
     items = [document_of(event) for event in rows[:MOST_READ]]

@@ -73,6 +73,27 @@ def test_every_page_says_what_it_may_load_and_who_may_frame_it(alice):
                 no_inline(answer.content.decode(), path)
 
 
+KEPT_LONG = re.compile(r"^/(texts|static)/|/(images?|attachments|files)/")
+
+
+def test_no_proxy_keeps_what_a_person_sees_and_no_browser_shows_it_unasked(alice):
+    client = signed_in(alice.user)
+    for page in pages():
+        path = path_of(page, alice)
+        kept = client.get(path).headers.get("Cache-Control", "")
+        if "immutable" in kept:
+            assert KEPT_LONG.search(path), path
+            continue
+        assert re.search(r"no-cache|no-store", kept), (path, kept)
+        assert "private" in kept or path.startswith(("/healthz", "/readyz", "/metrics")), path
+    for operation in operations():
+        if operation.method == "GET" and "{" not in operation.path:
+            kept = client.get(operation.path).headers["Cache-Control"]
+            assert "private" in kept, (operation, kept)
+    for secret in ("/settings/account/", "/settings/models/", "/api/plans"):
+        assert "no-store" in client.get(secret).headers["Cache-Control"], secret
+
+
 def no_inline(html, path):
     assert not re.search(r"<script(?![^>]*\ssrc=)", html), path
     assert not re.search(r"<[^>]+\s(on[a-z]+|style|hx-on[^=]*)=", html), path
