@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -47,13 +48,15 @@ def signin_path(user: User, lasts: timedelta = LINK_LASTS) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def signin(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
-        return by_password(request)
+        return by_link(request) if "token" in request.POST else by_password(request)
     purpose = request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
     if "prefetch" in purpose.lower():
         # A browser that loads ahead throws this away and asks again when a person follows: it must
         # not use up a link.
         return HttpResponse(status=503)
     has_link = request.method == "GET" and "token" in request.GET
+    if has_link and (other := somebody_else(request)):
+        return render(request, "signin_as.html", {"other": other, "next": target(request)})
     if has_link and (user := use_link(request.GET["token"])):
         login(request, user, backend=BACKEND)
     elif not request.user.is_authenticated:
@@ -67,11 +70,31 @@ def signout(request: HttpRequest) -> HttpResponse:
     return redirect("signin")
 
 
+def somebody_else(request: HttpRequest) -> User | None:
+    """Whom the link would sign in in the place of who is signed in. A page elsewhere can lead here
+    unasked, so this one asks first: what is typed from then on would be another person's."""
+    link = open_links(request.GET["token"]).select_related("user").first()
+    is_other = link and request.user.is_authenticated and link.user_id != request.user.pk
+    return link.user if link and is_other else None
+
+
+def by_link(request: HttpRequest) -> HttpResponse:
+    """After the question who goes on."""
+    user = use_link(request.POST["token"])
+    if user is None:
+        return page(request, str(SPENT), status=403)
+    login(request, user, backend=BACKEND)
+    return HttpResponseRedirect(target(request))
+
+
+def open_links(secret: str) -> QuerySet[SigninToken]:
+    rows = SigninToken.objects.filter(digest=digest_of(secret), used_at=None)
+    return rows.filter(expires_at__gt=timezone.now(), user__is_active=True)
+
+
 def use_link(secret: str) -> User | None:
     """The person of this link, for the first caller only."""
-    now = timezone.now()
-    links = SigninToken.objects.filter(digest=digest_of(secret), used_at=None)
-    if not links.filter(expires_at__gt=now, user__is_active=True).update(used_at=now):
+    if not open_links(secret).update(used_at=timezone.now()):
         return None
     return SigninToken.objects.select_related("user").get(digest=digest_of(secret)).user
 

@@ -169,3 +169,28 @@ def test_signing_out_is_a_post(client, link):
 def test_what_is_no_path_leads_to_the_start_page(client, alice, wanted):
     client.force_login(alice)
     assert client.get("/signin/", {"next": wanted}).url == "/"
+
+
+def test_a_link_replaces_nobody_who_is_signed_in_without_a_word(client, link, alice):
+    client.force_login(alice)
+    page = client.get(f"{link}&next=/plans/").content.decode()
+    assert "You are signed in here as alice." in page and "Sign in as owner" in page
+    assert client.session["_auth_user_id"] == str(alice.pk)
+    assert SigninToken.objects.get().used_at is None, "it still works"
+    token = link.rpartition("=")[2]
+    answer = client.post("/signin/", {"token": token, "next": "/plans/"})
+    assert (answer.status_code, answer.url) == (302, "/plans/")
+    assert client.session["_auth_user_id"] == str(local_owner().pk)
+    assert client.post("/signin/", {"token": token}).status_code == 403, "once"
+
+
+def test_the_answer_to_that_question_comes_from_that_page_alone(link, alice):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(alice)
+    assert client.post("/signin/", {"token": link.rpartition("=")[2]}).status_code == 403
+    assert client.session["_auth_user_id"] == str(alice.pk)
+
+
+def test_a_link_of_ones_own_asks_nothing(client, link):
+    client.force_login(local_owner())
+    assert client.get(link).url == "/"
