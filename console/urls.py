@@ -151,6 +151,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(AGENT + "use-model", first_run.use, name="agent-use-model"),
     path(AGENT + "found-models", first_run.found_models, name="agent-found-models"),
     path(AGENT + "offers", first_run.offers, name="agent-offers"),
+    path("settings/agents/dismiss-offers", first_run.dismiss_offers, name="dismiss-offers"),
     path(AGENT + "file", agents.file, name="agent-file"),
     path(AGENT + "save", agents.save_file, name="agent-save"),
     path(AGENT + "copy", agents.copy, name="agent-copy"),

@@ -87,7 +87,7 @@ class Preferences(models.Model):
 
     `tells_*`: what a hidden page tells by the browser's notifications. `language`: a code of
     settings.LANGUAGES, or nothing for the browser's choice. `lists_keys`: whether ? opens the list
-    of keys.
+    of keys. `offers_models`: whether an agent that talks to the demo is offered others.
     """
 
     class Theme(models.TextChoices):
@@ -129,6 +129,7 @@ class Preferences(models.Model):
         db_default=Density.COMFORTABLE,
     )
     lists_keys = models.BooleanField(default=True, db_default=True)
+    offers_models = models.BooleanField(default=True, db_default=True)
 
     def __str__(self) -> str:
         return f"preferences of {self.user}"

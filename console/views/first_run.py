@@ -25,7 +25,8 @@ from agents.llm.providers import resolve
 from agents.models import Conversation
 from console.components import replace
 from console.conversation_state import read_state
-from console.htmx import own_conversation, refusal_response
+from console.htmx import own_conversation, posted, refusal_response
+from console.preferences import preferences, set_preferences
 from console.status_labels import name_of_model
 from console.throttling import count_test
 from console.views.agents import own_agent
@@ -100,12 +101,20 @@ async def offers(request: HttpRequest, agent_id: str) -> HttpResponse:
     """One model of each place, for an agent that still talks to the scripted one."""
     agent = await in_db(own_agent, request, agent_id)
     shown: list[Offer] = []
-    if agent.file.provider == "demo" and not agent.problem:
+    wants = await in_db(lambda: preferences(request).offers_models)
+    if agent.file.provider == "demo" and not agent.problem and wants:
         found = await discovery.discover(asks=await in_db(may_discover, request))
         shown = [offer_of(place, found) for place in found.places[: found.has_own and MOST_OFFERS]]
         shown = [offer for offer in shown if offer.place.provider != "demo"]
     html = render_to_string("settings/_found_models.html", {"offers": shown, "agent": agent})
     return HttpResponse(replace("found", html))
+
+
+@posted("found-alert")
+def dismiss_offers(request: HttpRequest) -> HttpResponse:
+    """For this person for good; Settings > Models has them all the same."""
+    set_preferences(person(request), offers_models=False)
+    return HttpResponse(replace("found", render_to_string("settings/_found_models.html")))
 
 
 def draw(agent: AgentRecord, found: Found) -> str:

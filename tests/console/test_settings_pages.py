@@ -15,6 +15,7 @@ from agents.config.store import read_agent
 from agents.models import Provider, ToolSource
 from console import palette
 from console.env import ProviderKey
+from console.preferences import preferences_of
 from console.settings_pages import PAGES
 from console.views import first_run
 from tests.fake_model import call, say
@@ -179,6 +180,18 @@ def test_a_model_at_hand_is_offered_and_one_click_writes_it(owner, served):
     post(owner, f"/settings/agents/{id}/use-model", model="ollama/qwen3:8b")
     assert (in_file(id)["provider"], in_file(id)["model"]) == ("ollama", "qwen3:8b")
     assert "Use it" not in html(owner.get(f"/settings/agents/{id}/offers"))
+
+
+def test_who_wants_no_offers_gets_none_from_any_agent_and_others_do(owner, served):
+    served("qwen3:8b")
+    ids = [agent(provider="demo", model="docs", name=name) for name in ("One", "Two")]
+    for id in ids:
+        set_owner(person("alice"), id)
+    assert "Offer no models here" in html(owner.get(f"/settings/agents/{ids[0]}/offers"))
+    assert "Use it" not in html(post(owner, "/settings/agents/dismiss-offers"))
+    for id in ids:
+        assert "Use it" not in html(owner.get(f"/settings/agents/{id}/offers"))
+    assert preferences_of(person("bob").pk).offers_models
 
 
 def test_what_was_found_is_not_asked_for_again_at_once(owner, served):
