@@ -36,6 +36,10 @@ def append(target: str, html: str) -> SafeString:
     return partial(target, "beforeend", mark_safe(html))
 
 
+def prepend(target: str, html: str) -> SafeString:
+    return partial(target, "afterbegin", mark_safe(html))
+
+
 def replace_content(target: str, html: str) -> SafeString:
     return partial(target, "innerHTML", mark_safe(html))
 

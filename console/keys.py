@@ -72,6 +72,7 @@ PLACES = (
                 ("Left", "Right"),
                 gettext_lazy("On “2 of 3”: the earlier or the later alternative"),
             ),
+            Key("newest", ("End",), gettext_lazy("In the conversation: to the newest message")),
             Key(
                 "several",
                 ("Ctrl Enter",),

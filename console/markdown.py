@@ -195,7 +195,7 @@ def rendered(text: str, live: bool, files: str = "") -> Iterator[str]:
         html = html.replace("<table>", table).replace("</table>", "</table></div>")
         html = FORMULA.sub(in_a_group, html)
         yield CODE.sub(
-            lambda code: component("code", language=code[1] or "text", code=mark_safe(code[2])),
+            lambda code: component("code", language=code[1] or "", code=mark_safe(code[2])),
             html,
         )
 

@@ -27,7 +27,7 @@ from console.language import listed
 from console.preferences import preferences
 from console.status_labels import UNANSWERED as WAITS_FOR_ANSWER
 from console.status_labels import Snapshot
-from plans.models import OPEN, Plan, Run, State
+from plans.models import OPEN, Attempt, Plan, Run, State
 from plans.needs import (
     APPROVAL,
     BUDGET,
@@ -119,10 +119,20 @@ class NeedCard:
     def plan(self) -> Snapshot | None:
         """The plan that rests, or whose run asks."""
         shown = self.now.plan
-        if self.need.plan is None or (shown and shown["id"] == self.need.plan):
+        key = self.need.plan or self.asking_plan
+        if shown and shown["id"] == key:
             return shown
-        row = by_key(Plan, self.need.plan)
+        row = by_key(Plan, key) if key else None
         return snapshot(row) if row else None
+
+    @property
+    def asking_plan(self) -> int:
+        """The plan for whose subtask the call asks, however deep below it; 0 in a chat."""
+        turn = self.call.turn if self.call else None
+        while turn and (above := turn.conversation.parent_call):
+            turn = above.turn
+        found = Attempt.objects.filter(turn=turn).values_list("subtask__plan", flat=True)
+        return (turn and found.first()) or 0
 
     @property
     def title(self) -> str:

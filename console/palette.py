@@ -293,8 +293,11 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
     if here:
         verbs = VERBS if here.cleared_seq else VERBS[:-1]
         rows += [Row([Piece(str(does), False)], icon=icon, presses=id) for does, icon, id in verbs]
-    rows += pages(user)
+    places = list(pages(user))
+    # With nothing typed, what is used most comes first: Needs you and Plans.
+    rows = [*rows, *places] if question.parts else [*places[:2], *rows, *places[2:]]
     if question.parts:
+        rows += settings_rows(user)
         rows += things(agents_named=((agent.id, agent.file.name) for agent in agents))
     return rows
 
@@ -305,6 +308,37 @@ def pages(user: User) -> Iterator[Row]:
     api = ("API", gettext("Documentation"), "file", "api-docs")
     for title, meta, icon, name in (*PAGES, *in_settings, api):
         yield Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
+
+
+# What is set on those pages: name of the page, what is set, id of its place there.
+SETTINGS = (
+    ("appearance", gettext_lazy("Theme: light, dark, or as the system has it"), "setting-theme"),
+    ("appearance", gettext_lazy("Text size"), "setting-text-size"),
+    ("appearance", gettext_lazy("Density: comfortable or compact"), "setting-density"),
+    ("appearance", gettext_lazy("? opens the list of keys"), "appearance-keys"),
+    ("appearance", gettext_lazy("Language"), "appearance-language"),
+    ("notifications", gettext_lazy("Ask this browser for notifications"), "notifications-browser"),
+    ("notifications", gettext_lazy("Something needs me"), "tells_needs"),
+    ("notifications", gettext_lazy("A plan failed"), "tells_failed"),
+    ("notifications", gettext_lazy("A plan is finished"), "tells_finished"),
+    ("notifications", gettext_lazy("A reply is there"), "tells_replies"),
+    ("notifications", gettext_lazy("Count in the tab"), "counts_in_title"),
+    ("notifications", gettext_lazy("A short sound"), "sounds"),
+    ("account", gettext_lazy("Name and password"), "account-you"),
+    ("account", gettext_lazy("Make a sign-in link"), "account-link"),
+    ("account", gettext_lazy("Browsers that are signed in"), "account-sessions"),
+    ("account", gettext_lazy("Access tokens of programs"), "account-tokens"),
+)
+
+
+def settings_rows(user: User) -> Iterator[Row]:
+    """What can be set, on the pages that this person has; only what is typed leads to these."""
+    titles = {page.name: str(page.title) for page in pages_for(user)}
+    for name, title, place in SETTINGS:
+        if name in titles:
+            meta = f"{gettext('Settings')}, {titles[name]}"
+            href = f"{reverse(name)}#{place}"
+            yield Row([Piece(str(title), False)], icon="set", meta=meta, href=href)
 
 
 def things(agents_named: Iterable[tuple[str, str]]) -> Iterator[Row]:

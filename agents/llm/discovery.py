@@ -30,13 +30,17 @@ DEMO = ModelInfo("docs", context_window=catalog.DEFAULT_WINDOW, calls_tools=True
 
 @dataclass(frozen=True)
 class Place:
-    """A provider with the models one can talk with; `note` says where it is or whence its key."""
+    """A provider with the models one can talk with; `note` says where it is or whence its key.
+
+    `is_local` is a server of models that is known, `is_here` whatever answers on this computer.
+    """
 
     provider: str
     label: str
     note: str
     is_local: bool
     models: tuple[ModelInfo, ...]
+    is_here: bool = False
 
     @property
     def best(self) -> ModelInfo:
@@ -123,7 +127,13 @@ def place_of(listing: Listing) -> Place:
         note_on(listing.provider),
         is_local(listing.provider),
         models,
+        is_here(listing.provider),
     )
+
+
+def is_here(name: str) -> bool:
+    """Whether it answers on this computer, be it one that a person has added."""
+    return is_local(name) or host_of(resolve(name).base_url) in LOOPBACK
 
 
 def note_on(name: str) -> str:

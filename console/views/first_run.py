@@ -135,7 +135,7 @@ def offer_of(place: Place, found: Found, words: str = "") -> Offer:
 
 def choice_of(place: Place, model: ModelInfo, suggested: tuple[str, str]) -> Choice:
     weight = gettext("built in") if place.provider == "demo" else gettext("hosted")
-    if place.is_local:
+    if place.is_here:
         size = number_format(f"{model.size / 1e9:.1f}") if model.size else ""
         weight = gettext("{n} GB").format(n=size) if size else ""
     name = name_of_model(place.provider, model.id)

@@ -69,7 +69,7 @@ function partInWords(loaded, size) {
 // Taking files
 
 /** Those that can be attached begin to upload; each of the others is named in a sentence. */
-function attach(files, folders = []) {
+async function attach(files, folders = []) {
   for (const name of folders) refuse(gettext("{name} is a folder; attach its files.", { name }));
   const most = inWords(LARGEST);
   const fitting = files.filter(({ name, size }) => {
@@ -77,6 +77,8 @@ function attach(files, folders = []) {
     if (size > LARGEST) refuse(gettext("{name} has {size}; {most} is the most.", { name, size: inWords(size), most }));
     return size && size <= LARGEST;
   });
+  // The place of one that was removed is free: what takes it ends the way back.
+  if (removed && tiles().length + uploads.length + fitting.length > MOST) await removeForGood();
   const there = tiles().length + uploads.filter(({ id }) => !id).length;
   const left = fitting.splice(Math.max(0, MOST - there));
   if (left.length) {

@@ -45,11 +45,12 @@ function tell(fresh) {
     const news = fresh.filter((key) => !told.includes(key));
     if (!news.length) return;
     localStorage.setItem(TOLD, JSON.stringify([...told, ...news].slice(-MOST)));
-    if ("sounds" in byId("needs-count").dataset && news.some((key) => NEEDS.test(key))) sound();
     const { held } = await navigator.locks.query();
-    const isInView = !document.hidden || held.some((lock) => lock.name === VISIBLE);
-    if (isInView || globalThis.Notification?.permission !== "granted") return;
-    for (const notice of await noticesOf(news)) show(notice);
+    if (!document.hidden || held.some((lock) => lock.name === VISIBLE)) return;
+    // Those that the person is to be told of: not what they have asked for themselves.
+    const notices = await noticesOf(news);
+    if ("sounds" in byId("needs-count").dataset && notices.some(({ key }) => NEEDS.test(key))) sound();
+    if (globalThis.Notification?.permission === "granted") notices.forEach(show);
   });
 }
 

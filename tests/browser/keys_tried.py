@@ -238,6 +238,17 @@ def allow(product, tab):
     product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
 
 
+def newest(product, tab):
+    chat(product, tab)
+    tab.say("tell me at length")
+    expect(tab.log).to_contain_text("Paragraph 79")
+    tab.log.focus()
+    tab.page.keyboard.press("Home")
+    expect(tab.page.get_by_role("button", name="Jump to newest")).to_be_visible()
+    tab.page.keyboard.press("End")
+    expect(tab.page.get_by_role("button", name="Jump to newest")).to_be_hidden()
+
+
 TRIES = {
     "find": find,
     "new": new,
@@ -251,6 +262,7 @@ TRIES = {
     "unsent": unsent,
     "attached": attached,
     "walk": walk,
+    "newest": newest,
     "several": several,
     "list-move": list_move,
     "edit": edit,

@@ -58,9 +58,7 @@ def allow(card):
 
 def is_refused(button):
     expect(button).to_have_attribute("aria-disabled", "true")
-    expect(button).to_have_accessible_description(
-        "You can allow it when all 414 lines have been shown."
-    )
+    expect(button).to_have_accessible_description("You can allow it once all 414 lines are shown.")
 
 
 def test_a_long_command_is_allowed_only_after_all_its_lines_were_on_the_screen(asked):

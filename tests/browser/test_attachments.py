@@ -310,3 +310,16 @@ def test_what_can_be_undone_is_over_with_the_next_message(open_tab, product):
     expect(toast).to_have_count(0)
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.page.locator("#attachments .attachment")).to_have_count(0)
+
+
+def test_the_place_of_a_removed_file_is_free_while_it_can_be_brought_back(open_tab, product):
+    tab = open_tab().chat(product.conversation())
+    choose(tab, *(file(f"{n}.txt") for n in range(10)))
+    expect(tiles(tab)).to_have_count(10)
+    tab.button("Remove 3.txt").click()
+    choose(tab, file("new.txt"))
+    expect(tiles(tab).filter(has_text="new.txt")).to_be_visible()
+    expect(tab.page.get_by_text("10 is the most")).to_have_count(0)
+    expect(tab.button("Undo")).to_have_count(0)
+    choose(tab, file("more.txt"))
+    expect(tab.page.get_by_text("10 is the most")).to_be_visible()

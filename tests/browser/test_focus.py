@@ -205,3 +205,17 @@ def test_asking_again_by_keyboard_stays_at_the_message(product, open_tab):
     tab.page.keyboard.press("Enter")
     expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
     focused(tab, r"^message-\d+ ARTICLE")
+
+
+def test_archiving_and_clearing(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.say("Well?")
+    expect(tab.log).to_contain_text("Understood.")
+    tab.page.get_by_label("Conversation menu").press("Enter")
+    press(tab, "Archive")
+    expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()
+    expect(tab.page.get_by_label("Conversation menu")).to_be_focused()
+    tab.message.fill("/clear ")
+    tab.message.press("Enter")
+    expect(tab.log).not_to_contain_text("Understood.")
+    expect(tab.message).to_be_focused()

@@ -142,6 +142,13 @@ def test_the_page_is_whole_for_everybody(product, open_tab, waiting):
 # A browser that tells, whose windows are hidden when a test says so.
 TELLS = """
 window.told = [];
+window.sounded = 0;
+window.AudioContext = class {
+  currentTime = 0;
+  createGain() { return { gain: {}, connect() {} }; }
+  createOscillator() { window.sounded += 0.5; return { frequency: {}, connect() {}, start() {}, stop() {} }; }
+  close() {}
+};
 window.Notification = class extends EventTarget {
   static permission = localStorage.getItem("leave") ?? "granted";
   static async requestPermission() {
@@ -157,6 +164,12 @@ window.Notification = class extends EventTarget {
 Object.defineProperty(document, "hidden", { get: () => Boolean(window.isAway) });
 """
 HIDE = "window.isAway = true; document.dispatchEvent(new Event('visibilitychange'))"
+# The setting, on a page whose count is drawn anew with each change.
+SOUNDS = """() => {
+  const hear = () => (document.getElementById("needs-count").dataset.sounds = "");
+  new MutationObserver(hear).observe(document.body, { subtree: true, childList: true });
+  hear();
+}"""
 WORDS = "window.told.map(([title, body]) => [title, body])"
 
 
@@ -187,10 +200,13 @@ def until_told(tabs, count):
 
 
 def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidden_tabs):
+    for tab in hidden_tabs:
+        tab.page.evaluate(SOUNDS)
     product.scripted("quick")
     assert until_told(hidden_tabs, 1) == [
         ["A plan waits for your start", "A plan to quick, 3 subtasks"]
     ]
+    assert sounds(hidden_tabs) == 1
     tab = next(tab for tab in hidden_tabs if tab.page.evaluate("window.told.length"))
     with tab.page.expect_navigation():
         tab.page.evaluate("window.told[0][2].dispatchEvent(new Event('click'))")
@@ -198,14 +214,21 @@ def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidde
     clean(product)
 
 
+def sounds(tabs):
+    return sum(tab.page.evaluate("window.sounded") for tab in tabs)
+
+
 def test_nothing_is_told_while_a_tab_is_in_view(product, open_tab, hidden_tabs):
     shown = hidden_tabs[0]
+    for tab in hidden_tabs:
+        tab.page.evaluate(SOUNDS)
     shown.page.evaluate(
         "window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
     )
     product.scripted("quick")
     expect(entry(shown, 1)).to_be_visible(timeout=A_POLL)
     assert until_told(hidden_tabs, 1) == []
+    assert sounds(hidden_tabs) == 0, "nor is anything heard"
     clean(product)
 
 

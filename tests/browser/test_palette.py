@@ -152,3 +152,16 @@ def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(open_tab, ch
         assert marked[0]["isInView"], "where both stand"
         tab.page.keyboard.press("Shift")
         assert tab.page.evaluate(MARKED) == []
+
+
+def test_a_setting_is_found_by_its_words_and_opened_at_its_row(open_tab):
+    tab = open_tab("/plans/")
+    tab.page.keyboard.press("Control+k")
+    expect(search(tab).get_by_role("option", name="New chat").first).to_be_visible()
+    commands = search(tab).get_by_role("group", name="Commands and settings")
+    expect(commands.get_by_role("option").first).to_have_accessible_name(re.compile("Needs you"))
+    tab.page.keyboard.type("dark")
+    option(tab, "Theme").click()
+    expect(tab.page).to_have_url(re.compile("/settings/appearance/#setting-theme$"))
+    expect(tab.page.locator(":target")).to_contain_text("Theme")
+    expect(tab.page.locator(":target")).to_be_in_viewport()

@@ -260,3 +260,36 @@ def test_the_asking_for_a_plan_can_be_given_up_there(alice):
     answer = press(alice, only_need(), "give-up").content.decode()
     assert "Cancelled." in flat(answer)
     assert needs_of(person("alice").pk) == []
+
+
+def test_a_question_says_at_which_subtask_it_stands(alice):
+    c = approved("One", "Two")
+    scripted(call("finish_subtask", outcome="ok"), call("ask_user", question="Which half?"))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    assert "asks</b>, at subtask 2 of 2" in page(alice)
+
+
+def test_a_question_of_a_chat_names_no_subtask_of_the_plan_beside_it(alice):
+    plain()
+    assert only_need().kind == "approval"
+    assert ", at subtask" not in page(alice)
+
+
+def test_every_card_leads_to_its_place_in_the_conversation(alice):
+    plain()
+    proposed("One")
+    failing()
+    html = page(alice)
+    assert html.count('class="card need-card"') == html.count('class="button need-open"') == 3
+
+
+def test_what_fails_while_the_page_is_open_comes_first(alice):
+    proposed("One")
+    shown = only_need().key
+    failing()
+    answer = changes(alice, shown).content.decode()
+    assert (
+        'hx-swap="afterbegin"'
+        in answer.split("needs-list", 1)[0][-200:] + answer.split("needs-list", 1)[1][:200]
+    )

@@ -555,7 +555,7 @@ def test_a_long_command_is_all_in_the_page_and_always_covers_it_whole(owner):
     page = html(owner.get(f"/c/{c.pk}/"))
     assert all(f">echo {n}\n" in page for n in range(1, 415))
     assert "414 lines, 403 not shown" in page
-    assert "You can allow it when all 414 lines have been shown." in page
+    assert "You can allow it once all 414 lines are shown." in page
     assert "“Always allow” covers exactly this command, whole, for" in page
 
 
