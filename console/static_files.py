@@ -24,6 +24,9 @@ VERSION = re.compile(r"/static/([0-9a-f]{12})/")
 
 CSS_IMPORT = re.compile(r'^@import "(?P<name>[\w-]+)\.css";\n', re.M)
 CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.S)
+# Spaces between the signs of a rule; a string and what a selector means by a space stay.
+CSS_SPACES = re.compile(r"""("[^"\n]*"|'[^'\n]*')|\s*([{};,>])\s*|(:)[ ]+|\s+""")
+JS_INDENTATION = re.compile(r"^ +", re.M)
 JS_IMPORT = re.compile(r'^import (?:\{(?P<names>[^}]*)\} from )?"\./(?P<name>\w+)\.js";\n', re.M)
 JS_EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.M)
 JS_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)\n", re.M)
@@ -128,7 +131,8 @@ def style_sheet(entry: Path) -> tuple[str, set[str]]:
         joined.add(name)
         return entry.with_name(name).read_text()
 
-    return CSS_COMMENT.sub("", CSS_IMPORT.sub(content, entry.read_text())), joined
+    text = CSS_COMMENT.sub("", CSS_IMPORT.sub(content, entry.read_text()))
+    return CSS_SPACES.sub(lambda found: found[1] or found[2] or found[3] or " ", text), joined
 
 
 def script(entry: Path) -> tuple[str, set[str]]:
@@ -152,6 +156,9 @@ def as_function(name: str, text: str) -> str:
     """A module as a function that takes what others export and returns what it exports."""
     exported = JS_EXPORT.findall(text)
     body = JS_EXPORT.sub("", JS_IMPORT.sub(taken, JS_COMMENT.sub("", text)))
+    if any(line.count("`") % 2 for line in body.splitlines()):
+        raise ValueError(f"js/{name}.js has a template literal over several lines.")
+    body = JS_INDENTATION.sub("", body)
     if other := JS_OTHER.search(body):
         raise ValueError(f"js/{name}.js cannot be joined with the others: {other[0]}")
     return f'$module("{name}", () => {{\n{body}return {{ {", ".join(exported)} }};\n}});\n'

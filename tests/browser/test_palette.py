@@ -63,6 +63,8 @@ def test_the_keyboard_alone_walks_round_opens_and_comes_back(open_tab, chat):
     expect(option(tab, "^Models")).to_be_visible()
     tab.page.keyboard.press("ArrowUp")
     expect(search(tab).get_by_role("option").last).to_have_attribute("aria-selected", "true")
+    tab.page.keyboard.press("ArrowDown")
+    expect(option(tab, "^Models")).to_have_attribute("aria-selected", "true")
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile("/settings/models/$"))
     tab.page.keyboard.press("Control+k")

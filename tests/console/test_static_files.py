@@ -47,8 +47,20 @@ def test_no_component_is_forgotten(kind):
 def test_the_style_sheet_says_what_its_components_say_in_their_order(collected):
     joined = (collected / "css" / "planside.css").read_text()
     assert "@import" not in joined and "/*" not in joined
-    places = [joined.index(rule) for rule in ("@layer reset,", "--canvas:", "@layer states {")]
+    places = [joined.index(rule) for rule in ("@layer reset,", "--canvas:", "@layer states{")]
     assert places == sorted(places)
+
+
+def test_a_style_sheet_is_sent_without_the_spaces_that_say_nothing(tmp_path):
+    (tmp_path / "planside.css").write_text('@import "one.css";\n')
+    (tmp_path / "one.css").write_text(
+        "@media (max-width: 820px) {\n  a :hover, b:is(c, d) > e {\n"
+        '    content: "{ a: b; }  c";\n    width: calc(100% + 2 * 4px);\n  }\n}\n'
+    )
+    assert static_files.style_sheet(tmp_path / "planside.css")[0] == (
+        '@media (max-width:820px){a :hover,b:is(c,d)>e{content:"{ a: b; }  c";'
+        "width:calc(100% + 2 * 4px);}}"
+    )
 
 
 def test_each_module_comes_once_and_after_those_that_it_needs(collected):
