@@ -1,7 +1,10 @@
 """The words of a text: the same for question and text, in any script."""
 
+import re
+
 import pytest
 
+from agents.search import written
 from agents.words import (
     LONGEST_WORD,
     MOST_BYTES,
@@ -52,3 +55,17 @@ def test_no_text_takes_more_memory_or_time_than_others_by_its_signs():
     words_of("".join(chr(code) for code in range(0x20, 0x30000) if not 0xD800 <= code < 0xE000))
     assert len(SIGNS) <= MOST_SIGNS
     assert len(folded("\ufdfa" * 100_000)) == MOST_CHARACTERS, "each stands for eighteen"
+
+
+@pytest.mark.parametrize("vendor", ["postgresql", "sqlite"])
+def test_no_sign_of_a_question_has_a_meaning_for_the_database(vendor):
+    """Quotes, brackets and operators, in whichever script or width they are written."""
+    for start in range(0, 0x30000, 200):
+        signs = [chr(code) for code in range(start, start + 200) if not 0xD800 <= code < 0xE000]
+        for word in folded("".join(signs)).translate(SIGNS).split():
+            assert word.isascii() <= word.isalnum() and not set(word) & set("'\"\\:*&|!()<>"), word
+    hostile = written(vendor, "_m1", question_of("a' | 'b' & !c:* <-> (d \\' OR \"e\" NEAR(f)"))
+    operators = " & " if vendor == "postgresql" else " AND "
+    parts = hostile.split(operators)
+    assert len(parts) > 5
+    assert all(re.fullmatch(r"""(['"])\w+\1(:?\*)?""", part) for part in parts), hostile
