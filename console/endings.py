@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from agents.models import FileChange, Message, ToolCall
 from agents.statements import prepared
 from console.file_diffs import change_signs, drawn_change
-from console.status_labels import Snapshot
+from console.status_labels import Snapshot, stopped_by
 from plans.standing import of_document
 
 WRITES = ("write_file", "edit_file")
@@ -86,14 +86,6 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
         retry=str(meta.get("subtask")) if is_failed else "",
         error=str(failed["error"]) if is_failed and failed else "",
     )
-
-
-def stopped_by(name: object, viewer: str) -> str:
-    if not name:
-        return gettext("Stopped")
-    if name == viewer:
-        return gettext("Stopped by you")
-    return gettext("Stopped by {name}").format(name=name)
 
 
 def files_of(plan: int) -> list[ChangedFile]:

@@ -80,7 +80,10 @@ class Waiting:
 
     @property
     def oldest(self) -> str:
-        return minutes_since(min(need.since for need in self.needs)) if self.needs else ""
+        """How long the oldest has waited; nothing for less than a minute."""
+        since = min((need.since for need in self.needs), default=timezone.now())
+        is_new = timezone.now() - since < timedelta(minutes=1)
+        return "" if is_new else minutes_since(since)
 
 
 def waiting_for(owner: int, preferences: Preferences) -> Waiting:

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from console.status_labels import Snapshot, is_pausing
+from console.status_labels import Snapshot, first_number, is_pausing
 from plans.models import Plan
 
 HALTING = ("pausing", "stopping")
@@ -32,6 +32,7 @@ class PlanButton:
     asks: str = ""  # the dialog's question
     leads_to: str = ""
     blocked: str | Promise = ""  # why it cannot be pressed now
+    explains: str = ""  # what will come of it, in a sentence
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,27 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if run == "idle":
         is_halted = plan["attention"] == "halted"
         label = gettext("Go on") if is_halted else gettext("Start again")
-        again = replace(START_AGAIN, label=label, posts_to=to("again"))
+        again = replace(
+            START_AGAIN, label=label, posts_to=to("again"), explains=what_starts_again(plan)
+        )
+        if plan["attention"] == "failed":  # what leads on is at the subtask that failed
+            again = replace(again, kind="")
         return PlanButtons(steering=(again, replan), ending=CANCEL)
     if run == "stopping":
         return PlanButtons(steering=(STOPPING,))
     return PlanButtons(steering=(pause, replan), ending=STOP)
+
+
+def what_starts_again(plan: Snapshot) -> str:
+    """What is done stays: the next open subtask comes first, and those behind it follow."""
+    number = first_number(plan, lambda row: row["state"] in ("todo", "in_progress"))
+    if not number:
+        return ""
+    if plan["subtasks"][number - 1]["failed"]:
+        words = gettext("Tries subtask {number} again and goes on to the end.")
+    else:
+        words = gettext("Begins subtask {number} again and goes on to the end.")
+    return words.format(number=number)
 
 
 def start_label(plan: Snapshot) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from django.utils.functional import Promise
@@ -15,7 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from agents.actors import AGENT, Actor, SystemActor
 from agents.llm.providers import DEMO_LABEL
-from agents.models import Conversation
+from agents.models import Conversation, Message
 from console.language import detailed
 from plans.models import Plan
 from plans.queries import active_plan, checklist
@@ -56,6 +57,7 @@ class StatusLabel:
     words: str | Promise
     brief: str | Promise = ""
     word: str | Promise = ""
+    at: datetime | None = None  # since when, where that is worth saying
 
     @property
     def name(self) -> str:
@@ -90,7 +92,25 @@ def label_of_plan(plan: Snapshot, conversation: Conversation) -> StatusLabel:
     words = words_of(standing, plan, conversation)
     if standing.name in ("approval", "question") and is_pausing(plan):
         words = gettext("{words}. It pauses next.").format(words=words)
-    return replace(label_of_standing(standing), words=words)
+    label = replace(label_of_standing(standing), words=words)
+    if standing.name == "stopped" and (said := last_stop(plan["id"], conversation.pk)):
+        words = stopped_by(said.meta.get("by"), conversation.owner.username)
+        return replace(label, words=words, at=said.created_at)
+    return label
+
+
+def last_stop(plan: int, conversation: int) -> Message | None:
+    """What the conversation says of it."""
+    said = Message.objects.filter(conversation=conversation, kind=Message.Kind.NOTICE)
+    return said.filter(meta__closing=plan, meta__ended="stopped").order_by("-seq").first()
+
+
+def stopped_by(name: object, viewer: str) -> str:
+    if not name:
+        return gettext("Stopped")
+    if name == viewer:
+        return gettext("Stopped by you")
+    return gettext("Stopped by {name}").format(name=name)
 
 
 def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> str:

@@ -89,10 +89,10 @@ class TurnGroup:
             return ""
         if turn.is_open:
             return "failed" if turn.not_before else "in_progress"
+        if subtask.state == State.ABANDONED:  # nobody has to do anything about its failures
+            return "abandoned"
         if self.error:
             return "failed"
-        if subtask.state == State.ABANDONED:
-            return "abandoned"
         if turn.state == TurnState.STOPPED:
             return "paused"
         return str(subtask.state) if subtask.is_settled else "todo"
@@ -120,7 +120,7 @@ class TurnGroup:
         if self.shape == "failed":
             return " · ".join(filter(None, [self.error, self.left_out]))
         if self.shape == "abandoned":
-            return self.left_out
+            return " · ".join(filter(None, [self.error, self.left_out]))
         return gettext("Stopped") if self.shape == "paused" else ""
 
     @property

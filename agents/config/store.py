@@ -117,8 +117,16 @@ def set_key(
     return read_agent(agent_id)
 
 
+class Faulty(Invalid):
+    """A whole text that cannot be used; `line` is where, from 1 on, if it is at one."""
+
+    def __init__(self, sentence: str, line: int | None) -> None:
+        super().__init__(sentence)
+        self.line = line
+
+
 def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> AgentRecord:
-    """Put a whole new text in place; Invalid names the line and the reason."""
+    """Put a whole new text in place; Faulty names the line and the reason."""
     with locked_if_there(agent_id):
         record = unchanged_since(digest, agent_id)
         if "\r\n" not in record.text:  # what a browser's text field makes of every line end
@@ -126,7 +134,7 @@ def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> A
         try:
             after = parse_agent_file(text, agent_id)
         except BadFile as fault:
-            raise Invalid(fault.sentence) from None
+            raise Faulty(fault.sentence, fault.line) from None
         check_change(agent_id, record.file, after)
         is_same = after.workspace == record.file.workspace
         write(record.path, text, None if is_same else after.workspace)

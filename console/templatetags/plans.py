@@ -64,7 +64,11 @@ class SubtaskButton:
 
 SUBTASK_BUTTONS = {
     "retry": SubtaskButton(
-        "subtask-retry", "retry", gettext_lazy("Retry"), gettext_lazy("Retry subtask {number}")
+        "subtask-retry",
+        "retry",
+        gettext_lazy("Retry"),
+        gettext_lazy("Retry subtask {number}"),
+        kind="go",
     ),
     "retry-now": SubtaskButton(
         "subtask-retry",

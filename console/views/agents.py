@@ -22,6 +22,7 @@ from agents.chains.store import problems_of
 from agents.config import ownership
 from agents.config.store import (
     AgentRecord,
+    Faulty,
     change_agent,
     copy_agent,
     create_agent,
@@ -216,6 +217,9 @@ def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
     except Stale:
         html = render_to_string("agents/_clash.html", {"agent": before})
         return HttpResponse(replace_content("file-alert", html), status=Stale.status)
+    except Faulty as fault:
+        html = render_to_string("agents/_fault.html", {"problem": fault, "line": fault.line})
+        return HttpResponse(replace_content("file-alert", html), status=fault.status)
     except Refused as refusal:
         return refusal_response("file-alert", refusal)
     return HttpResponse(draw_card(after) + draw_file(after, before, gettext("As you typed it.")))
@@ -225,6 +229,8 @@ def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     name = " ".join(request.POST.get("name", "").split())
     values: dict[str, JsonValue] = {"name": name, "tools": dict(DEFAULT_GRANTS)}
+    if "plan_mode" in request.POST:
+        values["plan"] = {"enabled": True}
     try:
         if not name:
             raise Invalid(gettext("Give the agent a name."))

@@ -3,6 +3,16 @@ import { always, byId, moveInto, on } from "./dom.js";
 import { close } from "./drawer.js";
 import { gettext } from "./texts.js";
 
+/** What a person has just done on this page that ends a question, by its address, and when. */
+const ENDS = [
+  [/\/plan\/stop$/, gettext("You stopped the plan, so this is not asked any more. Your text is kept.")],
+  [/\/plan\/cancel$/, gettext("You cancelled the plan, so this is not asked any more. Your text is kept.")],
+  [/\/(skip|replan)$/, gettext("You left this subtask, so this is not asked any more. Your text is kept.")],
+  [/\/stop$/, gettext("You stopped the reply, so this is not asked any more. Your text is kept.")],
+];
+const OWN = 15_000; // ms
+let own = { words: "", at: 0 };
+
 const cardOf = (element) => element.closest("[data-approval]");
 let held = "";
 
@@ -46,12 +56,17 @@ function moveBelow(form, card) {
   moveInto(box, form);
   form.querySelector("[data-undeny]").parentElement.remove();
   form.querySelector("[data-settled]").hidden = false;
-  form.querySelector("[role=alert]").textContent = gettext("Settled elsewhere. Your text is kept.");
+  const alert = form.querySelector("[role=alert]");
+  const isOwn = Date.now() - own.at < OWN;
+  alert.textContent = isOwn ? own.words : gettext("Settled elsewhere. Your text is kept.");
+  alert.classList.toggle("error-text", !isOwn);
   return box;
 }
 
 document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
   if (ctx.sourceElement.matches("[data-why]")) ctx.sourceElement.dataset.sent = "";
+  const [, words] = ENDS.find(([address]) => address.test(ctx.request.action)) ?? [];
+  if (words) own = { words, at: Date.now() };
 });
 document.addEventListener("planside:answered", ({ detail }) => answered(detail.element, detail.ok));
 document.addEventListener("htmx:error", ({ detail: { ctx } }) => ctx && answered(ctx.sourceElement, false));

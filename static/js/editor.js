@@ -97,7 +97,8 @@ export function isDirty(place) {
 async function save(place) {
   const form = formOf(place);
   const typed = valuesOf(form);
-  if (!(typed.name ?? typed.title ?? typed.comment).trim()) return complain(form, missing(place));
+  const needed = ["name", "title", "comment"].find((name) => name in typed);
+  if (!typed[needed].trim()) return complainAt(form.elements[needed], missing(place));
   if (!isDirty(place)) return cancel(place);
   await inTurn("plan", () => store(place, form, typed));
 }
@@ -158,6 +159,26 @@ export function complain(form, sentence) {
   const alert = form.querySelector("[role=alert]");
   sayUntilReached(alert, sentence);
   alert.scrollIntoView({ block: "nearest" });
+}
+
+/** What is wrong with one field is said there, until it is typed in. */
+function complainAt(field, sentence) {
+  const alert = field.form.querySelector("[role=alert]");
+  const home = document.createComment("");
+  alert.replaceWith(home);
+  field.closest("label").after(alert);
+  alert.id = `${field.form.closest("[data-editing]").id}-fault`;
+  field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", alert.id);
+  complain(field.form, sentence);
+  field.focus();
+  const mended = () => {
+    home.replaceWith(alert);
+    alert.textContent = "";
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  };
+  field.addEventListener("input", mended, { once: true });
 }
 
 function cancel(place) {

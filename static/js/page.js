@@ -101,6 +101,13 @@ function stopWords(now, last) {
       { now, next },
     );
   }
+  if (next + 1 === last) {
+    return gettext(
+      "Subtask {now} ends where it is and {next} and {last} will not run. Files already written stay. " +
+        "You can start again from subtask {now}.",
+      { now, next, last },
+    );
+  }
   return gettext(
     "Subtask {now} ends where it is and {next} to {last} will not run. Files already written stay. " +
       "You can start again from subtask {now}.",

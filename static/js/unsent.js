@@ -1,11 +1,16 @@
 // A session that has ended takes the page to the sign-in, but not what was typed: texts that were not
 // sent yet are kept in this tab, for the same person alone, and stand in their fields again when that
-// person is back. A form with autocomplete="off" may hold a key: it is left out.
+// person is back. A form with autocomplete="off" may hold a key: it is left out. What stands half typed
+// in an editor or below a question is kept in the same way when the page is loaded again for another
+// reason; the message box has a draft of its own (composer.js).
 import { atStart, byId, person } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const KEY = "planside-unsent";
 const KEPT = gettext("The page had to be loaded again. What you typed is here, and not sent yet.");
+const HERE = gettext("What you typed is here, and not sent yet.");
+/** What is neither a message nor saved by itself. */
+const HALF_TYPED = "form.editor, form[data-why], .need-card form";
 const TEXT = "textarea, input:is(:not([type]), [type=text], [type=url], [type=number])";
 const LEFT_OUT = ["password", "file", "submit", "button"];
 
@@ -20,7 +25,7 @@ export function leave() {
   location.reload();
 }
 
-addEventListener("pagehide", () => isLeaving && keep());
+addEventListener("pagehide", () => (isLeaving ? keepAll() : keepHalfTyped()));
 document.addEventListener("htmx:after:swap", giveBack);
 atStart(() => {
   for (const text of taken()) {
@@ -32,11 +37,18 @@ atStart(() => {
 
 // Keeping
 
-function keep() {
+function keepAll() {
   document.dispatchEvent(new CustomEvent("planside:leaving"));
-  const forms = [...document.forms].filter(({ autocomplete }) => autocomplete !== "off");
-  const texts = [...waiting, ...forms.filter(isChanged).map(textOf)];
-  if (texts.length) sessionStorage.setItem(KEY, JSON.stringify({ person: person(), page: here(), texts }));
+  keep(KEY, [...document.forms].filter(({ autocomplete }) => autocomplete !== "off"), KEPT);
+}
+
+function keepHalfTyped() {
+  keep(`${KEY} ${here()}`, [...document.querySelectorAll(HALF_TYPED)], HERE);
+}
+
+function keep(slot, forms, words) {
+  const texts = [...waiting, ...forms.filter(isChanged).map((form) => ({ ...textOf(form), words }))];
+  if (texts.length) sessionStorage.setItem(slot, JSON.stringify({ person: person(), page: here(), texts }));
 }
 
 /** Whether a person has changed a text in it; what is changed by a click is saved by that. */
@@ -70,10 +82,12 @@ function fieldsOf(form) {
 
 /** Those for this page and this person; whoever else has signed in ends them. */
 function taken() {
-  const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null");
-  if (!kept || (kept.person === person() && kept.page !== here())) return [];
-  sessionStorage.removeItem(KEY);
-  return kept.person === person() ? kept.texts : [];
+  return [KEY, `${KEY} ${here()}`].flatMap((slot) => {
+    const kept = JSON.parse(sessionStorage.getItem(slot) ?? "null");
+    if (!kept || (kept.person === person() && kept.page !== here())) return [];
+    sessionStorage.removeItem(slot);
+    return kept.person === person() ? kept.texts : [];
+  });
 }
 
 /** By the button that a person would press. A subtask that has gone is offered as a new one. */
@@ -92,7 +106,7 @@ function giveBack() {
   waiting = waiting.filter((text) => !fill(text));
 }
 
-function fill({ form: selector, editor, values }) {
+function fill({ form: selector, editor, values, words }) {
   const places = editor ? [`#${editor} form.editor`, "#add-slot form.editor"] : [selector];
   const forms = places.flatMap((place) => [...document.querySelectorAll(place)]);
   const form = forms.find(({ elements }) => values.every(([name]) => elements[name]));
@@ -102,7 +116,7 @@ function fill({ form: selector, editor, values }) {
   form.querySelector(TEXT)?.dispatchEvent(new Event("input", { bubbles: true }));
   const around = form.closest("aside, dialog, article");
   const alert = [form, around].map((place) => place?.querySelector("[role=alert]")).find(Boolean);
-  if (alert) alert.textContent = KEPT;
+  if (alert) alert.textContent = words;
   return true;
 }
 

@@ -1,6 +1,9 @@
 """The page on which everything that waits stands, and is answered."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from agents.models import Conversation, ToolCall
 from plans import actions
@@ -293,3 +296,10 @@ def test_what_fails_while_the_page_is_open_comes_first(alice):
         'hx-swap="afterbegin"'
         in answer.split("needs-list", 1)[0][-200:] + answer.split("needs-list", 1)[1][:200]
     )
+
+
+def test_what_has_waited_for_less_than_a_minute_waits_since_just_now(alice):
+    proposed("One")
+    assert "1, just now" in page(alice)
+    Plan.objects.update(updated_at=timezone.now() - timedelta(minutes=5))
+    assert "1, oldest for 5 min" in page(alice)

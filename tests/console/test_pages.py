@@ -328,6 +328,9 @@ def test_an_agent_is_made_copied_and_deleted(alice):
     made = post(alice, "/settings/agents/new", name="Release helper")
     assert made["HX-Redirect"] == "/settings/agents/?agent=release-helper"
     assert not read_agent("release-helper").file.plan.enabled
+    assert 'name="plan_mode" checked' in html(alice.get("/settings/agents/"))
+    post(alice, "/settings/agents/new", name="Planner", plan_mode="on")
+    assert read_agent("planner").file.plan.enabled
     post(alice, "/settings/agents/release-helper/copy")
     assert read_agent("release-helper-copy").file.name == "Release helper (copy)"
     page = html(alice.get("/settings/agents/"))

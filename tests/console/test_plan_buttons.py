@@ -12,7 +12,10 @@ OPEN = {
     "pause_reason": "",
     "version": 1,
     "approved_version": 1,
-    "subtasks": [{"key": "s1", "comment": "", "attempts": 1}],
+    "subtasks": [
+        {"key": "s1", "comment": "", "attempts": 1, "state": "done", "failed": False},
+        {"key": "s2", "comment": "", "attempts": 1, "state": "todo", "failed": False},
+    ],
     "approvals": [],
     "question": None,
     "attention": "none",
@@ -103,3 +106,16 @@ def test_where_they_lead():
     assert only("pause-plan", {}).posts_to == "/c/5/plan/pause"
     assert only("resume-plan", {"run": "paused"}).posts_to == "/c/5/plan/resume"
     assert only("view-timeline", {"state": "done"}).leads_to == "/plans/7/"
+
+
+def test_what_starts_again_says_where_it_begins():
+    again = only("start-again", {"run": "idle"})
+    assert again.explains == "Begins subtask 2 again and goes on to the end."
+    assert again.kind == "go"
+
+
+def test_where_a_subtask_failed_its_own_retry_leads_on():
+    failed = [{**row, "failed": row["key"] == "s2"} for row in OPEN["subtasks"]]
+    again = only("start-again", {"run": "idle", "attention": "failed", "subtasks": failed})
+    assert again.explains == "Tries subtask 2 again and goes on to the end."
+    assert again.kind == ""

@@ -9,7 +9,7 @@ from plans.schemas import PlanDraft
 from plans.snapshot import snapshot
 from tests.fake_model import call
 from tests.markup import flat
-from tests.world import approved, drive, person, plan_of, scripted, signed_in
+from tests.world import approved, drive, person, plan_of, proposed, scripted, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,3 +64,18 @@ def test_a_run_that_will_pause_after_your_answer_says_so(asks, says):
     page = flat(signed_in(person()).get(f"/c/{c.pk}/").content.decode())
     drawer = page[page.index('id="plan-head"') :]
     assert drawer.count("It pauses next") >= 2, "beside the state and in the button"
+
+
+@pytest.mark.parametrize(("by", "says"), [("alice", "Stopped by you"), ("bob", "Stopped by bob")])
+def test_a_stopped_plan_says_who_stopped_it_and_when(by, says):
+    c = proposed("One", "Two")
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
+    scripted(call("finish_subtask", outcome="done"))
+    drive()
+    actions.run_plan(plan_of(c), "alice")
+    actions.stop_plan(plan_of(c), by)
+    drive()
+    label = label_of_plan(snapshot(plan_of(c)), c)
+    assert (label.words, label.word) == (says, "Stopped")
+    page = flat(signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode())
+    assert f"{says} at <time" in page.split('id="plan-head"')[1]

@@ -6,7 +6,9 @@ from agents.actions import add_message
 from console import fragments, thread
 from console.conversation_state import read_state
 from console.thread import last_groups
-from tests.world import conversation
+from plans import actions
+from tests.plans.test_needs import failing
+from tests.world import conversation, plan_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,3 +43,12 @@ def test_what_a_person_said_is_drawn_to_the_letter():
     add_message(c, "text", "  two\n\nlines ", "user")
     page = fragments.thread(read_state(c.pk))
     assert ">  two\n\nlines </div>" in page
+
+
+def test_a_skipped_subtask_leaves_no_failure_in_the_thread_and_says_why_it_was_tried_in_vain():
+    c = failing()
+    actions.skip_subtask(plan_of(c), "s1", "alice", "Later")
+    c.refresh_from_db()
+    tried = [group for group in last_groups(c)[0] if group.subtask and group.subtask.key == "s1"]
+    assert [group.shape for group in tried] == ["abandoned"]
+    assert tried[0].note == "No figures. · Skipped by you: Later"
