@@ -74,7 +74,8 @@ def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Cho
     recent = [] if words else recent
     groups = [ChoiceGroup(gettext("Recent"), "", [choice(in_use, *name) for name in recent])]
     most = MOST_FOUND if words else MOST_OF_A_PROVIDER
-    for place in discovery.found_in(listings).places:
+    found = discovery.found_in(listings)
+    for place in found.places:
         own_name = name_of_model(place.provider, "")
         around = f"{place.provider} {place.label}"
         fit = [m for m in place.models if has_words(f"{around} {own_name or m.id}", words)]
@@ -84,7 +85,9 @@ def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Cho
         is_here = gettext("on this computer") if place.is_local else ""
         note = more if len(rest) > len(rows) else is_here
         groups.append(ChoiceGroup(place.label, note, rows))
-    silent = [resolve(each.provider).label for each in listings if is_missed(each)]
+    # As on the first page, those that could run here; and others whose models are missed now.
+    missed = (resolve(each.provider).label for each in listings if is_missed(each))
+    silent = list(dict.fromkeys([*found.silent, *missed]))
     return Choices([group for group in groups if group.rows], silent, find.strip())
 
 

@@ -200,11 +200,13 @@ def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
                 path, gettext("Tools are listed, and no branch takes up tool_call."), "warning"
             )
         for branch in on_call:
+            if branch.goto not in (*graph.tasks, "", END):
+                continue  # said where the task is missed
             target = graph.tasks.get(branch.goto)
             if target is None or target.handler != "execute_tool_calls":
                 yield Fault(
                     path,
-                    gettext("tool_call goes to {goto}, which runs no calls.").format(
+                    gettext("A branch for tool_call goes to {goto}, which runs no calls.").format(
                         goto=branch.goto or END
                     ),
                 )

@@ -75,7 +75,7 @@ CALL = {"id": "go", "handler": "tools", "transition": branches(END)}
         ),
         (
             chain(changed(ASK, transition=branches(("equals", "tool_call", "end"), END))),
-            "error: tasks[0].transition.branches: tool_call goes to end, which runs no calls.",
+            "error: tasks[0].transition.branches: A branch for tool_call goes to end, which runs no calls.",
         ),
         (
             chain(changed(ASK, transition=branches(END))),
@@ -303,3 +303,11 @@ def test_the_largest_chain_is_checked_in_no_time(said):
     began = time.process_time()
     assert faults(chain(*tasks)) == []
     assert time.process_time() - began < 2
+
+
+def test_a_task_that_is_not_there_is_missed_once():
+    lost = changed(
+        ASK, transition=branches(("equals", "tool-call", "nowhere"), ("default", "", ""))
+    )
+    said = [fault.sentence for fault in check_text(chain(lost), NAMES) if fault.level == "error"]
+    assert said == ["There is no task nowhere."]

@@ -95,13 +95,15 @@ def test_another_persons_choices_are_not_among_them():
     assert recent(c) == []
 
 
-def test_a_provider_that_had_models_and_is_silent_is_named():
+def test_who_is_silent_is_named_if_it_had_models_or_could_run_here():
     c = conversation()
     lists("ollama", ModelInfo("qwen3:8b"))
     ProviderListing.objects.filter(provider="ollama").update(kind="unreachable")
     lists("lmstudio")
     ProviderListing.objects.filter(provider="lmstudio").update(kind="unreachable")
-    assert choices_of(read_state(c.pk)).silent == ["Ollama"]
+    lists("openai", ModelInfo("scripted"))
+    ProviderListing.objects.filter(provider="openai").update(kind="unreachable")
+    assert choices_of(read_state(c.pk)).silent == ["Ollama", "LM Studio", "OpenAI"]
 
 
 def test_the_head_and_the_page_follow_the_choice(client):
