@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages
+.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -57,6 +57,19 @@ chaos: .venv/.dev
 compare-pages: .venv/.dev
 	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.browser.compare_pages since $(OLD) \
 		$(if $(RENAMED),--renamed $(RENAMED))
+
+# Every state, page, dialog and menu in five widths and three looks: what axe finds, what is cut off.
+# ONLY="menus agents", WIDTHS="390 1440" and LANGUAGE=zh-CN narrow it.
+axe: .venv/.dev
+	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.browser.sweep $(if $(ONLY),--only $(ONLY)) \
+		$(if $(WIDTHS),--widths $(WIDTHS)) $(if $(LANGUAGE),--language $(LANGUAGE))
+
+# The main job in Firefox as it is shipped. FIREFOX is its path, TESTS are other browser tests.
+FIREFOX ?= $(shell command -v firefox-esr || command -v firefox)
+TESTS ?= main_job stop palette composer comments
+firefox: .venv/.dev
+	@FIREFOX=$(FIREFOX) $(BIN)/python -m pytest -q -n 0 -m browser \
+		$(TESTS:%=tests/browser/test_%.py)
 
 # Both steps are skipped while their lock files are older than the stamps.
 .venv/.installed: requirements/services.txt | $(BIN)/python

@@ -53,7 +53,7 @@ def browser():
 
 
 @contextmanager
-def running(root):
+def running(root=serving.ROOT):
     """The product of a checkout, on a home of its own."""
     serving.ROOT = root
     with (

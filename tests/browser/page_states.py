@@ -9,6 +9,7 @@ import httpx
 from playwright.sync_api import expect
 
 from tests.browser.model import script
+from tests.browser.reader_states import CHANGED, READER_LOOKS
 from tests.browser.tab import A_RUN, LIVE, POLLING
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
@@ -58,6 +59,8 @@ RULES = [
     rule(call("shell", command=WIDE), user="run the wide one", results=0),
     rule(call("write_file", path="new.txt", content=ADDED), user="write the file", results=0),
     rule(call("edit_file", path="a.txt", old="one\ntwo", new="one\n2"), user="edit it", results=0),
+    rule(call("write_file", path="a.txt", content=CHANGED), user="change the file", results=0),
+    rule(say("It is changed."), user="change the file", results=1),
     rule(DETAILED, only="create_plan", user="in detail"),
     rule(say("Here is the plan."), user="in detail"),
     rule(COSTLY, offered="finish_subtask", system="You are thrifty"),
@@ -532,6 +535,7 @@ LOOKS = (
     *(beginnings, polling, broken_agent, detailed, editors, versions, dialogs, deleting_a_plan),
     *(budget, needs, no_plans, plans, agents, agent_form, approvals, chains, tools, models),
     *(own_settings, pages_apart),
+    *READER_LOOKS,
 )
 
 __all__ = ["LOOKS", "State", "clean", "model_script", "prepare"]

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
-from tests.console.test_plan_command import manage
+from tests.console.serving import manage
 
 PROMPT = 4_000  # ms in which a change of another conversation is in the list
 

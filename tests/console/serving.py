@@ -153,6 +153,15 @@ def run(home, *words, **environment):
     return ended.stdout.strip()
 
 
+def manage(home, *words, cwd=ROOT, **environment):
+    """(exit code, stdout, stderr) of a command on this home."""
+    prepare(home)
+    environment = {"PLANSIDE_DEMO_PACE": "0", "PYTHONPATH": str(ROOT)} | environment
+    done = command(home, *words, cwd=cwd, **environment)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
 def command(home, *words, cwd=ROOT, umask=0o022, **environment):
     """A command on this home that has ended: with returncode, stdout and stderr."""
     return subprocess.run(

@@ -12,19 +12,9 @@ from django.core.management import call_command
 from console.auth.users import local_owner
 from plans import actions
 from plans.schemas import PlanDraft
-from tests.console.serving import ROOT, command, prepare, surroundings
+from tests.console.serving import ROOT, manage, surroundings
 from tests.fake_model import FakeModelServer, call, rule, say
 from tests.world import conversation
-
-
-def manage(home, *words, cwd=ROOT, **environment):
-    """(exit code, stdout, stderr) of a command on this home."""
-    prepare(home)
-    environment = {"PLANSIDE_DEMO_PACE": "0", "PYTHONPATH": str(ROOT)} | environment
-    done = command(home, *words, cwd=cwd, **environment)
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout, done.stderr
-
 
 GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"
 

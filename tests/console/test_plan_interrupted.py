@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from tests.console.serving import ROOT, Started, surroundings
-from tests.console.test_plan_command import manage
+from tests.console.serving import ROOT, Started, manage, surroundings
 from tests.fake_model import FakeModelServer, call, rule, say, silent
 
 HANGING = "the second one"

@@ -1,0 +1,203 @@
+"""More of what `page_states` brings about: other replies, files, what was put away, the first run."""
+
+import re
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Product
+from tests.browser.tab import A_RUN, LIVE, POLLING
+from tests.images import PETROL, RED, png
+
+SEVERAL = "\n".join(f"line {number}" for number in range(60))
+CHANGED = SEVERAL.replace("line 10\n", "LINE 10\n").replace("line 40\n", f"{'long ' * 60}\n")
+
+
+def alternatives(s):
+    tab = s.chat()
+    tab.say("say alpha")
+    expect(tab.log).to_contain_text("Alpha one.")
+    expect(tab.button("Stop the reply")).to_have_count(0)
+    tab.button("Ask again").click()
+    tab.page.get_by_role("menuitem", name="Ask again").first.click()
+    expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
+    yield ""
+    tab.button("Ask again").click()
+    expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
+    yield "menu"
+    tab.page.keyboard.press("Escape")
+    tab.button("Edit message").click()
+    yield "editor"
+
+
+def models_of_a_conversation(s):
+    tab = s.chat()
+    tab.button("Model: scripted").click()
+    expect(tab.page.get_by_role("listbox", name="Models").get_by_role("option")).not_to_have_count(
+        0
+    )
+    yield ""
+    tab.page.get_by_role("combobox", name="Find a model").fill("nothing like it")
+    yield "nothing"
+    tab.page.keyboard.press("Escape")
+
+
+def refused_files(s):
+    tab = s.chat()
+    files = [
+        ("none.txt", b""),
+        *((f"{number}-long-name-of-a-file.txt", b"a") for number in range(11)),
+    ]
+    tab.page.locator("#files").set_input_files(
+        [{"name": name, "mimeType": "text/plain", "buffer": data} for name, data in files]
+    )
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(10)
+    expect(tab.page.locator("#refused-files .note")).not_to_have_count(0)
+    yield ""
+
+
+def files_that_were_sent(s):
+    tab = s.chat()
+    picture = {"name": "shot.png", "mimeType": "image/png", "buffer": png(900, 1200, (RED, PETROL))}
+    name = "a-note-with-a-name-that-is-longer-than-any-tile-can-show-at-once.txt"
+    note = {"name": name, "mimeType": "text/plain", "buffer": b"a note"}
+    tab.page.locator("#files").set_input_files([picture, note])
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(2)
+    tab.say("look at this")
+    expect(tab.log).to_contain_text("Understood.")
+    yield ""
+
+
+def file_diffs(s):
+    file = s.product.file("a.txt", "scripted")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(SEVERAL)
+    tab = s.chat()
+    tab.say("change the file")
+    expect(tab.log).to_contain_text("It is changed.")
+    for summary in tab.page.locator("details.tool > summary").all():
+        summary.click()
+    expect(tab.page.get_by_role("group", name=re.compile("^Changes in a.txt"))).to_be_visible()
+    yield ""
+
+
+def put_away(s):
+    s.tab.open("/archive/")
+    yield "nothing"
+    tab = s.chat()
+    tab.say("hello")
+    expect(tab.log).to_contain_text("Understood.")
+    tab.page.get_by_label("Conversation menu").click()
+    tab.page.locator("#menu-archive").click()
+    expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()
+    yield "toast"
+    tab.open("/archive/")
+    yield "page"
+    tab.page.locator(".put-away button").last.click()
+    yield "asked"
+
+
+def sidebar_over_the_page(s):
+    s.chat()
+    s.tab.page.goto(f"{s.tab.page.url}#side")
+    yield ""
+    s.tab.page.goto(s.tab.page.url.partition("#")[0])
+
+
+def unsent(s):
+    tab = s.chat()
+    tab.page.route("**/say", lambda route: route.abort())
+    tab.expects("ERR_FAILED", "htmx")
+    tab.say("hello from an island")
+    expect(tab.alerts).to_have_text("Not sent. Try again / Discard")
+    yield ""
+
+
+def offline(s):
+    tab = s.chat()
+    tab.expects("WebSocket", "Failed to load resource", "htmx", "net::ERR_")
+    tab.page.context.set_offline(True)
+    expect(tab.page.get_by_text("You are offline.")).to_be_visible()
+    yield ""
+    tab.page.context.set_offline(False)
+
+
+def filtered_changes(s):
+    chat = s.product.started("quick")
+    plan = s.product.wait(chat, lambda plan: plan["state"] == "done")
+    for name, query in (("", "?kind=run"), ("nothing", "?kind=run&actor=nobody")):
+        s.tab.open(f"/plans/{plan['id']}/{query}")
+        expect(s.tab.page.get_by_role("heading", name="Every change")).to_be_visible()
+        yield name
+
+
+def every_need(s):
+    """A card of each kind."""
+    chats = {
+        "start": s.product.proposed("I want to have it in detail", "scripted"),
+        "failed": s.product.started("fail"),
+        "question": s.product.started("question"),
+    }
+    for agent, word, kind in (
+        ("careful", "approve", "approval"),
+        ("thrifty", "quick", "budget"),
+    ):
+        chat = s.product.proposed(f"I want to {word}", agent)
+        plan = s.product.plan(chat)
+        s.product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+        chats[kind] = chat
+    for kind, chat in chats.items():
+        s.product.wait(chat, lambda plan, kind=kind: plan["attention"] == kind or kind == "start")
+    s.tab.open("/needs/")
+    expect(s.tab.page.locator(".need-card")).to_have_count(5)
+    yield ""
+    s.tab.button("Deny").first.click()
+    yield "denying"
+
+
+def first_run(s):
+    """On a home of its own, with a provider that does not answer."""
+    with tempfile.TemporaryDirectory(prefix="planside-first-") as folder:
+        product = Product(Path(folder) / "home")
+        product.post("/providers", name="ollama", base_url=s.product.environment["OPENAI_BASE_URL"])
+        s.tab.page.goto(product.server.link)
+        expect(s.tab.page.get_by_role("list", name="First steps")).to_contain_text("Found")
+        yield ""
+        s.tab.page.get_by_role("radio", name="Demo model").check()
+        yield "demo"
+        product.end()
+
+
+def used_link(s):
+    s.tab.expects("403")
+    s.tab.page.context.clear_cookies()
+    s.tab.page.goto(s.product.server.link)
+    expect(s.tab.alerts).to_have_count(1)
+    yield ""
+
+
+def polling_at_work(s):
+    """A run that is watched without a socket."""
+    s.tab.page.route_web_socket("**/ws/**", lambda socket: socket.close())
+    s.tab.expects("WebSocket")
+    s.tab.chat(s.product.started("hang"))
+    s.tab.sees_connection(POLLING)
+    yield ""
+
+
+def several_plans(s):
+    s.started("quick").sees_plan(within=A_RUN, state="done")
+    s.tab.button("Use as a new plan").click()
+    s.tab.sees_plan(state="todo", version=1)
+    s.tab.sees_connection(LIVE)
+    s.tab.button("Plans in this conversation").click()
+    expect(s.tab.page.get_by_role("dialog").get_by_role("listitem")).to_have_count(2)
+    yield ""
+
+
+READER_LOOKS = (
+    *(alternatives, models_of_a_conversation, refused_files, files_that_were_sent, file_diffs),
+    *(put_away, sidebar_over_the_page, unsent, offline, filtered_changes, every_need, first_run),
+    *(used_link, polling_at_work, several_plans),
+)
