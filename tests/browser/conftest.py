@@ -16,6 +16,8 @@ from tests.fake_model import FakeModelServer
 
 HERE = Path(__file__).parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+FIREFOX = os.environ.get("FIREFOX", "")  # its path, to run tests in Firefox instead
+A_MOUSE = {"ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities": 6}
 FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
@@ -33,6 +35,10 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def chromium():
+    """The browser of the tests."""
+    if FIREFOX:
+        yield from firefox()
+        return
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}: install chromium, or set CHROMIUM to its path")
     # Chromium's sandbox cannot be had by root.
@@ -41,6 +47,17 @@ def chromium():
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
         browser.close()
+
+
+def firefox():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'firefox_driver.cjs'}")
+        with sync_playwright() as playwright:
+            browser = playwright.firefox.launch(
+                channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
+            )
+            yield browser
+            browser.close()
 
 
 class Product:

@@ -207,7 +207,9 @@ class Requests:
 
     def fail(self, request):
         self.under_way.discard(request)
-        if request not in self.left_behind and not self.page.is_closed():
+        # Firefox gives up by itself what the next page, or the next icon, makes needless.
+        is_given_up = request in self.left_behind or request.failure == "NS_BINDING_ABORTED"
+        if not is_given_up and not self.page.is_closed():
             self.complaints.append(f"request: {told(request)} {request.failure}")
 
     def answer(self, response):

@@ -1,0 +1,269 @@
+"""The whole main job by Tab, Enter, arrows and Esc alone: no pointer, and no script moves the focus.
+
+At every step what has the focus is in view, and an outline or a shadow says so; where one searches,
+the caret and the row that Enter opens do.
+"""
+
+import re
+
+import pytest
+from playwright.sync_api import Error, expect
+
+from tests.browser.conftest import Product
+from tests.browser.tab import A_RUN, LIVE, Tab
+
+FAR = 150  # presses of Tab; no page has as many stops
+SECOND = "^(Subtask 2|2Then)"
+FOCUS = """() => {
+  const each = document.activeElement;
+  if (!each || each === document.body) return null;
+  const words = (e) => (e?.innerText ?? "").replace(/\\s+/g, " ").trim();
+  const labelled = (each.getAttribute("aria-labelledby") ?? "").split(" ").filter(Boolean);
+  const name = each.ariaLabel
+    || labelled.map((id) => words(document.getElementById(id))).join(" ")
+    || [...(each.labels ?? [])].map((label) => label.textContent.replace(/\\s+/g, " ").trim()).join(" ")
+    || words(each) || each.title || each.id;
+  const { top, left, bottom, right } = each.getBoundingClientRect();
+  const isInView = bottom > 0 && right > 0 && top < innerHeight && left < innerWidth;
+  const rings = (e) => { const s = getComputedStyle(e);
+    return (s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0) || s.boxShadow !== "none"; };
+  const around = [each, each.parentElement, each.parentElement?.parentElement, each.closest("form, fieldset, label")];
+  return { name, isInView, html: each.outerHTML.slice(0, 120),
+    isMarked: each.role === "combobox" || around.some((e) => e && rings(e)) };
+}"""
+
+
+class Keyboard:
+    """A tab that is used by keys alone."""
+
+    def __init__(self, tab):
+        self.tab, self.page = tab, tab.page
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def type(self, text):
+        self.page.keyboard.type(text)
+
+    def focus(self):
+        """What has the focus; a fault of its looks fails the test."""
+        for _ in range(20):
+            now = self.look()
+            if now is None or now["isInView"]:
+                break
+            self.page.wait_for_timeout(50)  # it may be scrolling there
+        assert now is None or now["isInView"], f"out of view: {now['html']}"
+        assert now is None or now["isMarked"], f"not to be seen: {now['html']}"
+        return now
+
+    def look(self):
+        """What has the focus, also while another page opens."""
+        while True:
+            try:
+                return self.page.evaluate(FOCUS)
+            except Error:
+                self.page.wait_for_load_state()
+
+    def to(self, name, key="Tab"):
+        """Go on until what is called so has the focus."""
+        passed = []
+        for _ in range(FAR):
+            now = self.focus()
+            if now and re.search(name, now["name"]):
+                return self
+            passed.append(now["name"][:30] if now else "the page")
+            self.press(key)
+        pytest.fail(f"no stop is called {name}: {passed}")
+
+    def back_to(self, name):
+        return self.to(name, "Shift+Tab")
+
+    def enter(self, name):
+        self.to(name).press("Enter")
+
+    def is_at(self, name):
+        """The focus comes there by itself."""
+        for _ in range(200):
+            now = self.focus()
+            if now and re.search(name, now["name"]):
+                return
+            self.page.wait_for_timeout(50)
+        pytest.fail(f"the focus is at {now}, not at {name}")
+
+    def is_kept(self):
+        """It is somewhere: who presses a button does not begin at the top of the page again."""
+        self.page.wait_for_timeout(300)
+        assert self.focus(), "the focus is lost"
+
+
+@pytest.fixture
+def keys(open_tab):
+    return Keyboard(open_tab())
+
+
+@pytest.fixture
+def first_run(chromium, tmp_path, model):
+    """A person at the first page of a new home, beside which a model runs."""
+    product = Product(tmp_path / "home")
+    product.post("/providers", name="ollama", base_url=model.url)
+    tab = Tab(chromium.new_page(), product.address)
+    tab.page.goto(product.server.link)
+    yield Keyboard(tab)
+    faults = tab.faults()
+    tab.page.close()
+    product.end()
+    assert faults == []
+
+
+def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
+    keys, tab = first_run, first_run.tab
+    keys.is_at("another-model")
+    keys.press("ArrowDown", "Enter")
+    keys.is_at("^Message")
+    keys.type("hello there")
+    keys.press("Enter")
+    expect(tab.log).to_contain_text("Understood.")
+    keys.is_at("^Message")
+    keys.to("^Attach files")
+    with tab.page.expect_file_chooser() as chooser:
+        keys.press("Enter")
+    chooser.value.set_files([{"name": "a.txt", "mimeType": "text/plain", "buffer": b"one"}])
+    keys.is_at("^Message")
+    expect(tab.button("Remove a.txt")).to_be_visible()
+    keys.type("read it")
+    keys.press("Enter")
+    expect(tab.log.get_by_role("link", name="a.txt")).to_be_visible()
+    expect(tab.button("Stop the reply")).to_have_count(0)
+    keys.enter("^New chat")
+    expect(tab.page).to_have_url(re.compile(r"/c/2/$"))
+    keys.is_at("^Message")
+    keys.enter("^Search")
+    keys.is_at("^Search everything")
+    keys.type("there")
+    found = tab.page.get_by_role("option").filter(has_text="hello there").first
+    expect(found).to_be_visible()
+    while found.get_attribute("aria-selected") != "true":
+        keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(tab.page).to_have_url(re.compile(r"/c/1/"))
+    keys.is_kept()
+
+
+def test_a_plan_is_asked_for_commented_on_edited_and_started(product, keys):
+    tab = keys.tab.chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    keys.is_at("^Message")
+    keys.type("/plan I want to quick")
+    keys.press("Enter")
+    expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
+    keys.is_at("^Message")
+    keys.enter("^Comment on subtask 2")
+    keys.is_at("^Comment on subtask 2")
+    keys.type("check first")
+    keys.enter("^Keep comment")
+    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
+    keys.is_kept()
+    keys.enter("^Ask for changes 1, comment")
+    tab.sees_plan(version=2)
+    keys.is_kept()
+    keys.back_to("^Subtask 1").press("Enter")
+    keys.is_at("Name")
+    keys.press("Control+a")
+    keys.type("Read it twice")
+    keys.press("Enter")
+    tab.sees_plan(version=3)
+    keys.is_at("^Subtask 1")
+    expect(tab.row(1)).to_contain_text("Read it twice")
+    keys.enter("^Start v3")
+    tab.sees_plan(within=A_RUN, approved_version=3)
+    keys.is_kept()
+
+
+def test_a_run_is_paused_and_stopped(product, keys):
+    tab = keys.tab.chat(product.started("hang"))
+    tab.sees_connection(LIVE)
+    expect(tab.log).to_contain_text("I am at it")
+    keys.enter("^Pause$")
+    tab.sees_plan(run="pausing")
+    keys.is_kept()
+    keys.enter("^Stop plan")
+    keys.press("Escape")
+    keys.is_at("^Stop plan")
+    keys.press("Enter")
+    keys.enter("^Stop plan")
+    tab.sees_plan(run="idle")
+    keys.is_kept()
+
+
+def test_a_call_is_allowed_and_another_one_denied(product, keys, careful):
+    tab = keys.tab.chat(product.started("approve"))
+    expect(tab.button("Allow once")).to_be_visible()
+    keys.back_to("^Allow once").press("Enter")
+    expect(tab.log).to_contain_text("allowed once")
+    keys.is_kept()
+    tab.sees_plan(within=A_RUN, state="done")
+    tab.chat(product.conversation("scripted"))
+    keys.is_at("^Message")
+    keys.type("write it down")
+    keys.press("Enter")
+    expect(tab.button("Allow once")).to_be_visible()
+    keys.back_to("^Deny").press("Enter")
+    keys.is_at("Tell the agent why")
+    keys.type("not here")
+    keys.enter("^Deny")
+    expect(tab.log).to_contain_text("Denied by you")
+    keys.is_kept()
+
+
+def test_a_failed_subtask_is_tried_again_and_skipped(product, keys):
+    tab = keys.tab.chat(product.started("fail"))
+    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+    keys.enter("^Retry subtask 2")
+    keys.is_at(SECOND)
+    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+    keys.is_kept()
+    keys.enter("^Skip subtask 2")
+    keys.enter("^Skip$")
+    expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
+    keys.is_at(SECOND)
+
+
+def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
+    tab = keys.tab.open("/")
+    keys.enter("^Settings$")
+    keys.enter("^Scripted")
+    keys.to("^Description")
+    keys.press("Control+a")
+    keys.type("Typed by key")
+    keys.press("Enter")
+    expect(tab.page.get_by_text("The description is changed.")).to_be_visible()
+    keys.is_kept()
+    assert "Typed by key" in product.agent_file("scripted").read_text()
+
+    keys.back_to("^Models").press("Enter")
+    keys.enter("^Add provider")
+    keys.is_at("^Name")
+    keys.type("nearby")
+    keys.to("^Base URL")
+    keys.type("http://127.0.0.1:9/v1")
+    keys.press("Enter")
+    tab.page.wait_for_url("**provider=nearby")
+    keys.is_at("^nearby")
+    keys.enter("Address, protocol, headers and prices")
+    keys.enter("^Remove provider")
+    keys.enter("^Remove provider")
+    expect(tab.page.locator("#provider-nearby")).to_have_count(0)
+    keys.is_kept()
+
+    keys.back_to("^Account").press("Enter")
+    keys.enter("^New token")
+    keys.is_at("^Name, after what uses it")
+    keys.type("By keyboard")
+    keys.press("Enter")
+    keys.is_at("^Copy token")
+    keys.enter("^Revoke By keyboard")
+    keys.is_at("^Keep")
+    keys.enter("^Revoke")
+    expect(tab.button("Revoke By keyboard")).to_have_count(0)
+    keys.is_kept()
