@@ -79,12 +79,12 @@ class Sweep:
         self.seen.add(words)
         other = self.open(self.language)
         other.page.goto(tab.page.url)
-        self.note(name, faults_of(other, self.widths))
+        self.note(name, faults_of(other, self.widths, LOOKS[:1]))
         kind = re.sub(r"\d+", "#", words[0])
         if kind not in self.seen:
             self.seen.add(kind)
             for dialog in page_states.dialogs_of(other, name):
-                self.note(dialog, faults_of(other, self.widths))
+                self.note(dialog, faults_of(other, self.widths, LOOKS[:1]))
         other.page.context.close()
 
     def note(self, name, found):
@@ -106,7 +106,7 @@ def new_tab(chromium, product, session, language):
     return Tab(context.new_page(), product.address)
 
 
-def faults_of(tab, widths):
+def faults_of(tab, widths, looks=LOOKS):
     """Where, and what, of one place as it is; it stays usable afterwards."""
     at_rest(tab.page)
     if not tab.page.evaluate("Boolean(window.axe)"):
@@ -114,17 +114,17 @@ def faults_of(tab, widths):
         tab.page.evaluate(SCRIPT)
     for width in widths:
         tab.page.set_viewport_size({"width": width, "height": HEIGHT})
-        yield from at_width(tab, width)
+        yield from at_width(tab, width, looks)
         if width < 820 and tab.page.evaluate(IS_SHEET):
             tab.page.evaluate(TOGGLE_SHEET)
-            yield from at_width(tab, f"{width} without the sheet")
+            yield from at_width(tab, f"{width} without the sheet", looks)
             tab.page.evaluate(TOGGLE_SHEET)
     tab.page.emulate_media(color_scheme="light", forced_colors="none")
     tab.page.set_viewport_size({"width": 1440, "height": HEIGHT})
 
 
-def at_width(tab, width):
-    for name, media, options in LOOKS:
+def at_width(tab, width, looks):
+    for name, media, options in looks:
         tab.page.emulate_media(**media)
         for found in tab.page.evaluate("(options) => axe.run(options)", options)["violations"]:
             for node in found["nodes"]:
