@@ -66,7 +66,7 @@ axe: .venv/.dev
 
 # The main job in Firefox as it is shipped. FIREFOX is its path, TESTS are other browser tests.
 FIREFOX ?= $(shell command -v firefox-esr || command -v firefox)
-TESTS ?= main_job stop palette composer comments
+TESTS ?= main_job
 firefox: .venv/.dev
 	@FIREFOX=$(FIREFOX) $(BIN)/python -m pytest -q -n 0 -m browser \
 		$(TESTS:%=tests/browser/test_%.py)

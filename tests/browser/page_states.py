@@ -369,7 +369,7 @@ def needs(s):
     for name in ("Skip", "Ask for changes"):
         s.tab.button(name).click()
     yield "asked"
-    s.tab.page.get_by_label("Your answer").fill("A dry one")
+    s.tab.page.get_by_role("textbox", name="Your answer").fill("A dry one")
     s.tab.button("Send answer").click()
     expect(s.tab.page.locator("[data-need-settled]")).to_be_visible()
     yield "settled"

@@ -9,7 +9,6 @@ LANGUAGE it looks at each page, and at what its buttons open, in that language.
 """
 
 import argparse
-import re
 import sys
 from collections import defaultdict
 from functools import partial
@@ -80,10 +79,9 @@ class Sweep:
         other = self.open(self.language)
         other.page.goto(tab.page.url)
         self.note(name, faults_of(other, self.widths, LOOKS[:1]))
-        kind = re.sub(r"\d+", "#", words[0])
-        if kind not in self.seen:
-            self.seen.add(kind)
-            for dialog in page_states.dialogs_of(other, name):
+        for dialog in page_states.dialogs_of(other, name):
+            if dialog.removeprefix(name) not in self.seen:
+                self.seen.add(dialog.removeprefix(name))
                 self.note(dialog, faults_of(other, self.widths, LOOKS[:1]))
         other.page.context.close()
 

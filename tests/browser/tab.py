@@ -9,6 +9,7 @@ GOAL = "Tidy up the project README and API docs — fill in missing sections and
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
 RESTARTING = "Planside is restarting"
 A_RUN = 60_000  # ms that the demo may take for all of its work
+GIVEN_UP = ("NS_BINDING_ABORTED", "NS_ERROR_ABORT")  # by Firefox
 A_POLL = 20_000  # ms in which two polls fit, and a new connection
 
 
@@ -208,7 +209,7 @@ class Requests:
     def fail(self, request):
         self.under_way.discard(request)
         # Firefox gives up by itself what the next page, or the next icon, makes needless.
-        is_given_up = request in self.left_behind or request.failure == "NS_BINDING_ABORTED"
+        is_given_up = request in self.left_behind or request.failure in GIVEN_UP
         if not is_given_up and not self.page.is_closed():
             self.complaints.append(f"request: {told(request)} {request.failure}")
 
