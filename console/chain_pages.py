@@ -156,13 +156,19 @@ def steps_to(path: str) -> list[str | int]:
     return [int(step[1:-1]) if step.startswith("[") else step for step in STEP.findall(path)]
 
 
+def begun_large(sentence: str) -> str:
+    """With a capital, but for a name such as tool_call."""
+    is_name = "_" in sentence.split(" ", 1)[0]
+    return sentence if is_name else sentence[:1].upper() + sentence[1:]
+
+
 def at_lines(text: str, found: list[tuple[int, Fault]]) -> list[LineFault]:
     rows = text.split("\n")
     return [
         LineFault(
             line,
             rows[min(line, len(rows)) - 1].strip()[:LONGEST_LINE],
-            fault.sentence[:1].upper() + fault.sentence[1:],
+            begun_large(fault.sentence),
             fault.level,
         )
         for line, fault in found

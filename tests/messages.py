@@ -40,6 +40,14 @@ KEYWORDS = {
 IN_A_TAG = re.compile(r"""\b_\(("[^"]*"|'[^']*')\)""")
 
 # File, line, the text or its two forms, and what tells it from the same text elsewhere.
+# What Django says and its catalogs have not in every language of ours.
+OF_DJANGO: list[str | tuple[str, str]] = [
+    (
+        "This password is too short. It must contain at least %d character.",
+        "This password is too short. It must contain at least %d characters.",
+    )
+]
+
 Text = tuple[str, int, str | tuple[str, str], str | None]
 
 
@@ -52,6 +60,7 @@ def texts_of(domain: str) -> Iterator[Text]:
         yield from of_files("python", (ROOT / folder).rglob("*.py"))
     for path in sorted((ROOT / "templates").rglob("*.html")):
         yield from of_template(path)
+    yield from (("django", 0, text, None) for text in OF_DJANGO)
 
 
 def of_files(method: str, paths: Iterator[Path]) -> Iterator[Text]:

@@ -205,7 +205,8 @@ def complaint(key: str, error: ErrorDetails) -> str:
     if kind == "string_too_long":
         most = (error.get("ctx") or {}).get("max_length")
         return gettext("{key} must have at most {most} characters").format(key=key, most=most)
-    wish = WISHES.get(kind) or error["msg"].removeprefix("Input should be ")
+    bounds = {name: str(bound) for name, bound in (error.get("ctx") or {}).items()}
+    wish = str(WISHES.get(kind) or error["msg"].removeprefix("Input should be ")).format_map(bounds)
     if isinstance(given, str | int | float | None):
         sentence = gettext("{key} must be {wish}, not {given}")
         return sentence.format(key=key, wish=wish, given=display_json(given))
@@ -216,8 +217,12 @@ WISHES = {
     "bool_type": gettext_lazy("true or false"),
     "dict_type": gettext_lazy("an object, written in braces"),
     "float_type": gettext_lazy("a number"),
+    "greater_than": gettext_lazy("greater than {gt}"),
+    "greater_than_equal": gettext_lazy("greater than or equal to {ge}"),
     "int_type": gettext_lazy("a whole number"),
     "int_from_float": gettext_lazy("a whole number"),
+    "less_than": gettext_lazy("less than {lt}"),
+    "less_than_equal": gettext_lazy("less than or equal to {le}"),
     "list_type": gettext_lazy("a list, written in brackets"),
     "model_type": gettext_lazy("an object, written in braces"),
     "string_type": gettext_lazy("text in quotation marks"),

@@ -7,13 +7,14 @@ from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
-from django.utils.translation import get_language, ngettext_lazy
+from django.utils.translation import get_language, gettext_lazy, ngettext_lazy
 
-from console.language import listed
+from console.language import commas, listed
 from console.settings_pages import TITLES, SettingsPage, pages_for
 
 register = template.Library()
 register.filter("listed", listed)
+register.filter("comma_separated", commas)
 
 # As a template names them: 3|plural:"tool".
 COUNTED = {
@@ -30,6 +31,21 @@ COUNTED = {
     "tool": ngettext_lazy("%(n)d tool", "%(n)d tools", "n"),
     "unchanged line": ngettext_lazy("%(n)d unchanged line", "%(n)d unchanged lines", "n"),
 }
+
+
+# What became of a subtask from one version to the next.
+CHANGES = {
+    "added": gettext_lazy("Added"),
+    "removed": gettext_lazy("Removed"),
+    "edited": gettext_lazy("Edited"),
+    "moved": gettext_lazy("Moved"),
+    "same": gettext_lazy("Unchanged"),
+}
+
+
+@register.filter
+def change_name(change: str) -> str:
+    return str(CHANGES[change])
 
 
 @register.filter

@@ -58,11 +58,17 @@ function localise(element) {
 }
 
 function isToday(moment) {
-  return moment >= new Date(now()).setHours(0, 0, 0, 0);
+  return daysAhead(moment) === 0;
 }
 
 function isYesterday(moment) {
-  return !isToday(moment) && moment >= new Date(now()).setHours(0, 0, 0, 0) - DAY;
+  return daysAhead(moment) === -1;
+}
+
+/** Days by the calendar, not by hours: a day on which the clock is changed has another length. */
+function daysAhead(moment) {
+  const midnight = (date) => new Date(date).setHours(0, 0, 0, 0);
+  return Math.round((midnight(moment) - midnight(now())) / DAY);
 }
 
 function dayOf(moment) {
@@ -72,12 +78,12 @@ function dayOf(moment) {
 }
 
 function earlierDay(moment) {
-  const midnight = new Date(now()).setHours(0, 0, 0, 0);
-  return (moment >= midnight - 6 * DAY ? weekday : monthDay).format(moment);
+  return (Math.abs(daysAhead(moment)) <= 6 ? weekday : monthDay).format(moment);
 }
 
 function momentOf(moment) {
   if (isToday(moment)) return gettext("Today {time}", { time: clock.format(moment) });
+  if (daysAhead(moment) === 1) return gettext("Tomorrow {time}", { time: clock.format(moment) });
   if (isYesterday(moment)) return gettext("Yesterday {time}", { time: clock.format(moment) });
   return dayAndTime(earlierDay(moment), moment);
 }

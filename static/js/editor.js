@@ -97,8 +97,8 @@ export function isDirty(place) {
 async function save(place) {
   const form = formOf(place);
   const typed = valuesOf(form);
-  const needed = ["name", "title", "comment"].find((name) => name in typed);
-  if (!typed[needed].trim()) return complainAt(form.elements[needed], missing(place));
+  const needed = form.querySelector("[name=name], [name=title], [name=comment]");
+  if (!needed.value.trim()) return complainAt(needed, missing(place));
   if (!isDirty(place)) return cancel(place);
   await inTurn("plan", () => store(place, form, typed));
 }
