@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agents import search
-from agents.actions import check_text, queue_turn
+from agents.actions import check_text, queue_turn, shortened
 from agents.chains.schema import Chain
 from agents.config.store import AgentRecord, read_agent
 from agents.db import in_db
@@ -47,10 +47,15 @@ class Outcome:
 
 @transaction.atomic
 def queue_chain(owner: User, chain: str, text: str, agent_id: str) -> Turn:
-    """A turn of its own conversation with an agent, which any worker may take."""
+    """A turn of its own conversation with an agent, which any worker may take.
+
+    The conversation is archived from the start: a list of chats is no list of runs.
+    """
     check_text(text)
     read_agent(agent_id)
-    conversation = Conversation.objects.create(owner=owner, agent_id=agent_id, title=text[:60])
+    conversation = Conversation.objects.create(
+        owner=owner, agent_id=agent_id, title=shortened(text), archived_at=timezone.now()
+    )
     search.index_title(conversation.pk, conversation.title)
     turn = queue_turn(conversation, "chat", chain=chain)
     persistence.add_message(turn, "user", Message.Kind.TEXT, text)
@@ -66,7 +71,7 @@ def own_turn(
     with ExitStack() as held:
         with transaction.atomic():
             conversation = Conversation.objects.create(
-                owner=owner, agent_id=agent_id, title=text[:60]
+                owner=owner, agent_id=agent_id, title=shortened(text)
             )
             search.index_title(conversation.pk, conversation.title)
             now = timezone.now()

@@ -147,6 +147,9 @@ def test_a_run_shows_each_task_and_what_came_of_it(bob, chain):
     assert "Running" in begun
     assert "not yet" in begun
     turn = Turn.objects.get()
+    link = f"/c/{turn.conversation_id}/"
+    assert link not in html(bob.get("/sidebar")), "a list of chats is no list of runs"
+    assert link in html(bob.get("/archive/"))
     drive()
     address = f"/settings/chains/{chain}/runs/{turn.pk}"
     page = html(bob.get(address))
