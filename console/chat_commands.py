@@ -113,7 +113,7 @@ def handle_message(
     wanted = list(attached)
     talk.check_text(text, has_files=bool(wanted))
     talk.demand_no_helper(conversation, by)
-    with transaction.atomic(savepoint=False):
+    with transaction.atomic():
         count_message(conversation.owner_id)
         locked = by_key(Conversation, conversation.pk, lock=True)
         if locked is None:
