@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test lint real bench bench-drawing bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test lint real bench bench-drawing bench-browser bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -35,6 +35,10 @@ bench: .venv/.dev
 # What hostile texts cost to draw, and how long another page waits meanwhile.
 bench-drawing: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks.drawing
+
+# Long conversations as a reader feels them: opening, and a long reply that comes in.
+bench-browser: .venv/.dev
+	@CHROMIUM=$${CHROMIUM:-$$(.ci/chromium)} $(BIN)/python -m tests.benchmarks.browser
 
 # A real turn: processor time, turns a second, delay. OLD=<another checkout> is measured in turns
 # with this one, ROUNDS times (10).
