@@ -52,9 +52,11 @@ function back() {
 }
 
 // Before htmx and everybody else.
-for (const type of ["click", "submit"]) document.addEventListener(type, (event) => isAway() && keep(event), true);
+document.addEventListener("click", keep, true);
+document.addEventListener("submit", keep, true);
 
 function keep(event) {
+  if (!isAway()) return;
   const isBlocked = blocked.has(event.target.closest?.("button"));
   const decides = event.type === "submit" && event.target.querySelector("button[aria-disabled=true]");
   if (!isBlocked && !(decides && blocked.has(decides))) return;

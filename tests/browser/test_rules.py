@@ -249,9 +249,10 @@ def test_r22_a_plan_that_waits_for_its_start_still_waits_after_a_reload(product,
 
 SPOKEN = """() => {
   window.spoken = [];
+  const isUnseen = (e) => getComputedStyle(e).display === "none";
   const politeness = (node) => {
     for (let e = node; e instanceof Element; e = e.parentElement) {
-      if (e.getAttribute("aria-busy") === "true" || e.getAttribute("aria-hidden") === "true") return "off";
+      if (isUnseen(e) || e.getAttribute("aria-busy") === "true" || e.getAttribute("aria-hidden") === "true") return "off";
       const said = e.getAttribute("aria-live");
       if (said) return said;
       if (["log", "status"].includes(e.getAttribute("role"))) return "polite";
@@ -261,7 +262,7 @@ SPOKEN = """() => {
   };
   const words = (node) => {
     if (node instanceof Text) return node.data;
-    if (!(node instanceof Element) || node.matches("[aria-live=off], [aria-hidden=true], [hidden]")) return "";
+    if (!(node instanceof Element) || node.matches("[aria-live=off], [aria-hidden=true], [hidden]") || isUnseen(node)) return "";
     return [...node.childNodes].map(words).join(" ");
   };
   new MutationObserver((records) => {
@@ -319,7 +320,7 @@ def test_r26_an_error_is_an_alert_once(product, open_tab):
 def test_r27_the_bar_says_its_values(product, open_tab):
     tab = open_tab().chat(product.started("fail"))
     expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
-    says_values(tab, 1, 3, "1 of 3 settled, 33 %: 1 done, 0 abandoned")
+    says_values(tab, 1, 3, "1 of 3 settled, 33 %: 1 done")
     tab.button("Skip subtask 2").click()
     tab.button("Skip").click()
     says_values(tab, 2, 3, "2 of 3 settled, 67 %: 1 done, 1 abandoned")

@@ -21,7 +21,7 @@ FAULT = "Part of this page does not work"
 # What a module may do while it is read: declare, and register what will be called later.
 AT_TOP = re.compile(
     r"(import |export (const|let|function|async function) |const |let |function |async function "
-    r"|(on|always|atStart)\(|(document|narrow)?\.?addEventListener\(|/[/*]| \*|[ })\]]|$)"
+    r"|(on|always|atStart|useOutbox)\(|(\w+\.)?addEventListener\(|/[/*]| \*|[ })\]]|$)"
 )
 
 
