@@ -67,7 +67,8 @@ def kept_private(get_response: View) -> View:
 
 
 class CompressedPages(GZipMiddleware):
-    """Compresses HTML, beside the token of its forms, in a way that tells a listener nothing.
+    """Compresses the scripts' texts, which hold no secret, and HTML, beside the token of its forms,
+    in a way that tells a listener nothing.
 
     What is compressed together with a secret shows by its length whether a guess of the secret
     stands beside it (BREACH); the guesses come as requests from another site, which is only led
@@ -79,7 +80,7 @@ class CompressedPages(GZipMiddleware):
 
     def process_response(self, request: HttpRequest, response: Answer) -> Answer:
         kind = response.headers.get("Content-Type", "")
-        if response.streaming or not kind.startswith("text/html"):
+        if response.streaming or not kind.startswith(("text/html", "text/javascript")):
             return response
         if request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
             patch_cache_control(response, no_transform=True)

@@ -108,6 +108,7 @@ class TestPages:
     def test_the_texts_of_the_scripts_are_kept_for_a_year(self, alice):
         page = html(alice.get("/settings/agents/", headers=other()))
         address = re.search(r'src="(/texts/[0-9a-f]+/eo.js)"', page)[1]
+        assert alice.get(address, headers={"Accept-Encoding": "gzip"})["Content-Encoding"] == "gzip"
         answer = alice.get(address)
         assert "django.gettext" in html(answer) and "max-age=31536000" in answer["Cache-Control"]
 
