@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.tab import LIVE
 from tests.browser.test_tabs import wait_for
 
+TRIED_AGAIN = 3000  # ms in which a message that got no answer would have been sent again
+
 
 def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
@@ -42,18 +44,36 @@ def saves(answer, text):
 
 def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
-    tab.expects("ERR_FAILED")
+    tab.expects("status of 500")
     held = tab.hold("**/say")
     tab.say("lost on the way")
     tab.message.press_sequentially("written since")
-    held[0].abort()
+    held[0].fulfill(status=500)
     expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
     expect(tab.message).to_have_value("written since")
+    tab.page.wait_for_timeout(TRIED_AGAIN)
+    assert len(held) == 1, "what was answered with an error is not sent again by itself"
     tab.page.unroute("**/say")
     tab.button("Try again").click()
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.log.locator(".own-message")).to_have_text(["lost on the way"])
     expect(tab.message).to_have_value("written since")
+
+
+def test_a_message_that_got_no_answer_goes_by_itself_before_what_was_typed_since(product, open_tab):
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.expects("ERR_FAILED")
+    held = tab.hold("**/say")
+    tab.say("lost on the way")
+    tab.message.press_sequentially("written since")
+    held[0].abort()
+    tab.page.unroute("**/say")
+    expect(tab.page.get_by_label("Message that waits")).to_contain_text("Waiting to send")
+    expect(tab.message).to_have_value("written since")
+    tab.page.keyboard.press("Enter")
+    expect(tab.log.locator(".own-message")).to_have_text(["lost on the way", "written since"])
+    expect(tab.page.get_by_label("Message that waits")).to_have_count(0)
+    expect(tab.alerts).to_have_count(0)
 
 
 def test_a_refused_message_comes_back_with_the_reason(product, open_tab):
@@ -115,11 +135,11 @@ def test_what_was_typed_just_before_a_reload_is_there_after_it(product, open_tab
 
 def test_what_was_not_sent_is_still_named_after_something_else_was(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
-    tab.expects("ERR_FAILED")
+    tab.expects("status of 500")
     held = tab.hold("**/say")
     tab.say("lost on the way")
     tab.message.press_sequentially("written since")
-    held[0].abort()
+    held[0].fulfill(status=500)
     expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
     tab.page.unroute("**/say")
     tab.page.keyboard.press("Enter")

@@ -99,6 +99,32 @@ def test_an_ok_on_a_page_that_fell_behind_starts_nothing(product, cut_off, chat)
     assert product.plan(chat)["approved_version"] is None
 
 
+@pytest.mark.parametrize(
+    ("replace", "says"),
+    [
+        (another_plan, "“A third” (v1) is in the drawer now. Nothing was started."),
+        (another_version, "The plan is now v2, not v1."),
+    ],
+)
+def test_an_ok_that_waited_is_about_what_was_seen_when_it_was_typed(
+    product, open_tab, chat, replace, says
+):
+    tab = open_tab().chat(chat)
+    tab.expects("ERR_FAILED")
+    tab.sees_connection(LIVE)
+    shown = product.plan(chat)["id"]
+    tab.page.route("**/say", lambda route: route.abort())
+    tab.say("ok")
+    expect(tab.page.get_by_label("Message that waits")).to_contain_text("Waiting to send")
+    replace(product, chat, shown)
+    now = product.plan(chat)
+    tab.sees_plan(plan_id=now["id"], version=now["version"])
+    tab.page.unroute("**/say")
+    expect(tab.log).to_contain_text(says)
+    assert product.get(f"/plans/{shown}")["approved_version"] is None
+    assert product.plan(chat)["approved_version"] is None
+
+
 def test_an_open_dialog_is_about_the_plan_it_was_opened_for(product, open_tab, chat):
     tab = open_tab().chat(chat)
     shown = product.plan(chat)["id"]

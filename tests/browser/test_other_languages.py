@@ -54,7 +54,7 @@ CATALOG = """
 # What a script takes from the page as the server has drawn it.
 DRAWN = (
     *("Start plan", "Start v2", "Ask for changes to the plan", "· Planside"),
-    "Message Scripted, or type / for commands",
+    *("Message Scripted, or type / for commands", "Plans in this conversation"),
 )
 TITLES = ("New chat", "hello", "lost on the way")
 BRACKETED = re.compile("⟦[^⟦⟧]*⟧")
@@ -156,15 +156,31 @@ def test_what_scripts_say_without_a_connection_is_translated(product, foreign_ta
     sees(tab, "You are offline.")
     tab.message.fill("lost on the way")
     tab.message.press("Enter")
-    sees(tab, "Not sent.")
+    sees(tab, "Waiting to send")
     tab.page.keyboard.press("Control+k")
     sees(tab, "The search did not get through. Check the connection.")
     tab.page.keyboard.press("Escape")
     tab.page.context.set_offline(False)
+    sees(tab, "Back online. Sent 1 message.")
+    expect(tab.log).to_contain_text("Understood.")
+    assert untranslated(tab, *TITLES) == []
+    was_written(tab, "Offline", "No connection", "Try now", "Write a message to send later")
+
+
+def test_what_scripts_say_of_a_message_that_was_answered_with_an_error_is_translated(
+    product, foreign_tab
+):
+    tab = foreign_tab.chat(product.conversation("scripted"))
+    tab.expects("status of 500")
+    tab.page.route("**/say", lambda route: route.fulfill(status=500))
+    tab.message.fill("lost on the way")
+    tab.message.press("Enter")
+    sees(tab, "Not sent.")
+    tab.page.unroute("**/say")
     tab.page.locator("#say-alert [data-again]").click()
     expect(tab.log).to_contain_text("Understood.")
     assert untranslated(tab, *TITLES) == []
-    was_written(tab, "Offline", "No connection", "Try now", "Try again", "Discard")
+    was_written(tab, "Try again", "Discard")
 
 
 def test_a_notification_that_is_tried_is_translated(foreign_tab):
