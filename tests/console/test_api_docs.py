@@ -17,7 +17,7 @@ def test_every_operation_of_the_openapi_document_is_on_the_page(alice):
         for method in methods:
             assert f"{method.upper()} {path}<" in text
     assert "A yes to exactly this version" in text
-    assert "version, run" in text
+    assert "version, without_comments, run" in text
 
 
 def test_the_address_of_the_api_leads_to_it(alice):

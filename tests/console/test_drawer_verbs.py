@@ -147,10 +147,12 @@ def test_a_failed_attempt_keeps_its_error_when_its_subtask_is_skipped(alice):
     scripted(call("fail_subtask", error="Still full."))
     verb(alice, c, "subtasks/s2/retry")
     drive()
-    failures = [("failed", "The disk is full."), ("failed", "Still full.")]
-    assert heads(c) == failures
+    assert heads(c) == [("failed", "The disk is full."), ("failed", "Still full.")]
     verb(alice, c, "subtasks/s2/skip", reason="there is a copy")
-    assert heads(c) == [failures[0], ("failed", "Still full. · Skipped by you: there is a copy")]
+    skipped = ("abandoned", "Still full. · Skipped by you: there is a copy")
+    assert heads(c) == [("abandoned", "The disk is full."), skipped], (
+        "it is settled: nothing is red"
+    )
 
 
 def names_of_heads(client, c):
@@ -183,7 +185,7 @@ def test_a_stopped_attempt_keeps_its_name_and_a_removed_subtask_its_own(alice):
 def test_a_failed_attempt_keeps_its_error_when_the_plan_is_cancelled(alice):
     c = failed()
     actions.cancel_plan(plan_of(c), "alice")
-    assert heads(c) == [("failed", "The disk is full. · Cancelled with the plan")]
+    assert heads(c) == [("abandoned", "The disk is full. · Cancelled with the plan")]
 
 
 def test_skipping_says_why_and_the_rest_can_go_on(alice):

@@ -167,7 +167,7 @@ def test_chain_check_names_the_faults_and_says_so_by_its_exit_code(tmp_path):
     code, out, err = manage(home, "chain", "check", str(bad))
     assert code == 1
     assert "tasks[0].transition.branches[0].goto: There is no task nowhere." in out
-    assert err.strip() == f"{bad} has 2 errors."
+    assert err.strip() == f"{bad} has 1 error."
     assert manage(home, "chain", "run", "--chain", str(bad), "hi")[0] == 1
     assert manage(home, "chain", "run", "--chain", "missing.json", "hi")[0] == 1
 

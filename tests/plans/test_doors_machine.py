@@ -275,7 +275,7 @@ class Doors(RuleBasedStateMachine):
     @rule(named=st.sampled_from(["both", "plan", "version", "nothing"]), moved=st.booleans())
     def a_command_approves(self, named, moved):
         plan, version = self.actors["cli"].seen
-        given = {"id": None, "version": None}
+        given = {"id": None, "version": None, "without_comments": False}
         if plan and named in ("both", "plan"):
             given["id"] = int(plan)
         if plan and named in ("both", "version"):

@@ -176,7 +176,7 @@ class Command(PlainCommand):
         plan.refresh_from_db()
         self.show(plan, json)
         now = snapshot(plan)
-        if now["attention"] != "none":
+        if now["attention"] not in ("none", "halted"):  # after one subtask it was to halt
             raise Conflict(STOPS[str(now["attention"])].format(**now))
 
     def print_settled(self, plan: Plan, printed: set[str], quiet: bool = False) -> set[str]:
