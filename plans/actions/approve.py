@@ -55,34 +55,37 @@ def approve_plan(
     if not plan.is_confirmed:
         demand_none_unseen(plan, without_comments)
         demand_readable([plan.goal, snapshot_text(plan)])
-        approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
-        # One compare-and-set, so that two people cannot approve two different things.
-        same = Plan.objects.filter(pk=plan.pk, version=version)
-        if not same.update(**approval, approved_at=timezone.now()):
-            raise VersionConflict(
-                gettext("The plan has just changed. Nothing was started."), plan.pk, None
-            )
-        plan.refresh_from_db(fields=[*approval, "approved_at"])
-        record_event(plan, "plan.approved", by, version=version)
+        save_approval(plan, version, by)
         if not checklist(plan).exists():  # a document: there is nothing to run
             return finish_plan(plan, gettext("Approved as v{version}.").format(version=version), by)
     elif plan.is_live or run == "no":
         return plan
-    # A late double click must not start a run again that has failed or was stopped since.
-    elif plan.run == Run.PAUSED:
-        raise Conflict(
-            gettext("v{version} is approved already. The plan is paused: resume it.").format(
-                version=version
-            ),
-            version,
-        )
-    elif Attempt.objects.filter(subtask__plan=plan, version=version).exists():
-        raise Conflict(
-            gettext(
-                "v{version} is approved already. The plan is not running any more: run it."
-            ).format(version=version),
-            version,
-        )
+    else:
+        demand_not_begun(plan, version)
     if run != "no":
         start_run(plan, by, run, {})
     return plan
+
+
+def save_approval(plan: Plan, version: int, by: str) -> None:
+    """One compare-and-set, so that two people cannot approve two different things."""
+    approval = {"approved_version": version, "approved_by": by, "approved_kind": PERSON}
+    same = Plan.objects.filter(pk=plan.pk, version=version)
+    if not same.update(**approval, approved_at=timezone.now()):
+        sentence = gettext("The plan has just changed. Nothing was started.")
+        raise VersionConflict(sentence, plan.pk, None)
+    plan.refresh_from_db(fields=[*approval, "approved_at"])
+    record_event(plan, "plan.approved", by, version=version)
+
+
+def demand_not_begun(plan: Plan, version: int) -> None:
+    """A late double click must not start a run again that has failed or was stopped since."""
+    if plan.run == Run.PAUSED:
+        sentence = gettext("v{version} is approved already. The plan is paused: resume it.")
+    elif Attempt.objects.filter(subtask__plan=plan, version=version).exists():
+        sentence = gettext(
+            "v{version} is approved already. The plan is not running any more: run it."
+        )
+    else:
+        return
+    raise Conflict(sentence.format(version=version), version)

@@ -126,6 +126,23 @@ def check(source: ToolSource) -> None:
         check_address(url)
     if len(url) > 2000 or not url.isprintable() or "\0" in command:
         raise Invalid(gettext("The URL or command contains what cannot be in one."))
+    check_headers(source)
+    if source.spec is not None and not (is_openapi and isinstance(source.spec, dict)):
+        if not is_openapi or not isinstance(source.spec, str):
+            raise Invalid(
+                gettext("A spec is the URL of an OpenAPI document, or the document itself.")
+            )
+        check_address(source.spec)
+    if not 1 <= source.timeout_s <= LONGEST_WAIT:
+        raise Invalid(
+            gettext("A call may take between 1 and {most} seconds.").format(most=LONGEST_WAIT)
+        )
+    check_client(source)
+
+
+def check_headers(source: ToolSource) -> None:
+    """Those of an address, or the environment of a command."""
+    command = source.command
     for key, value in source.headers.items():
         if not (VARIABLE if command else HEADER).fullmatch(key):
             sentence = gettext("{key!r} cannot be the name of a header.")
@@ -138,17 +155,6 @@ def check(source: ToolSource) -> None:
                     "The value of {key} has to be printable ASCII characters on one line."
                 ).format(key=key)
             )
-    if source.spec is not None and not (is_openapi and isinstance(source.spec, dict)):
-        if not is_openapi or not isinstance(source.spec, str):
-            raise Invalid(
-                gettext("A spec is the URL of an OpenAPI document, or the document itself.")
-            )
-        check_address(source.spec)
-    if not 1 <= source.timeout_s <= LONGEST_WAIT:
-        raise Invalid(
-            gettext("A call may take between 1 and {most} seconds.").format(most=LONGEST_WAIT)
-        )
-    check_client(source)
 
 
 def check_client(source: ToolSource) -> None:
