@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test lint real bench bench-drawing bench-browser bench-real shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test lint real bench bench-drawing bench-browser bench-real weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -31,6 +31,10 @@ real: .venv/.dev
 # Speed, memory and weight of the live server; how pages grow with plans and conversations.
 bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks
+
+# What each page weighs, compressed, in both languages; a test holds them to 100 kB.
+weight: .venv/.dev
+	@$(BIN)/python -m pytest -q -s -p no:xdist tests/console/test_page_weight.py
 
 # What hostile texts cost to draw, and how long another page waits meanwhile.
 bench-drawing: .venv/.dev

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
-from django.db.models import QuerySet
 from django.db.models.sql import UpdateQuery
 from django.utils import timezone
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents import attachments, events, search
 from agents.actors import PERSON, Actor, kind_of
 from agents.chains.store import load_chain
-from agents.config.ownership import disown
 from agents.config.store import change_agent, read_agent
-from agents.config.store import delete_agent as delete_file
 from agents.conversations import unmoved
 from agents.engine import alternatives, persistence
 from agents.engine.available_tools import is_exactly
@@ -39,7 +36,6 @@ from agents.timestamps import timestamp
 LONGEST_MESSAGE = 200_000  # characters
 LONGEST_TITLE = 60
 LONGEST_MODEL = 200
-MOST_NAMED = 3  # conversations in one sentence
 CALLED = gettext_lazy(
     "This agent works for a call of another one: write in the conversation in which that is at "
     "work."
@@ -52,6 +48,17 @@ def create_conversation(owner: User | AbstractBaseUser, agent_id: str) -> Conver
     conversation = Conversation(owner_id=owner.pk, agent_id=agent.id)
     insert(conversation)
     return conversation
+
+
+@transaction.atomic
+def fresh_conversation(owner: User, agent_id: str) -> Conversation:
+    """One in which nothing has happened yet: asking often leaves one behind, not many."""
+    own = Conversation.objects.filter(owner=owner, agent_id=agent_id, parent_call=None)
+    untouched = own.filter(seq=0, draft="", attached=[], deleted_at=None).order_by("-pk").first()
+    if untouched is None:
+        return create_conversation(owner, agent_id)
+    untouched.save(update_fields=["updated_at"])  # it is the newest of the list
+    return untouched
 
 
 @transaction.atomic
@@ -256,14 +263,17 @@ def drop_queued(turn: Turn) -> int:
 
 
 @transaction.atomic
-def discard_queued(message: Message, by: Actor) -> None:
-    """Take back a message that has not gone out yet."""
+def discard_queued(message: Message, by: Actor, *, keeps_files: bool = False) -> None:
+    """Take back a message that has not gone out yet; its files go too, or into the message box."""
     lock_conversation(message.conversation_id)
     turn = message.turn
     if turn is None or not Turn.objects.filter(pk=turn.pk, state=TurnState.QUEUED).exists():
         raise Conflict(gettext("This message has already gone out."))
     drop_queued(turn)
-    attachments.forget(message.conversation, message.attachments)
+    if keeps_files:
+        attachments.give_back(message.conversation, message.attachments)
+    else:
+        attachments.forget(message.conversation, message.attachments)
 
 
 @transaction.atomic
@@ -360,44 +370,3 @@ def allow_always(call: ToolCall, by: str) -> None:
         rule["identity"] = call.asked_as
     rule |= {"by": by, "at": timestamp(timezone.now())}
     change_agent(agent.id, {"always_allow": [*others, rule]})
-
-
-def delete_agent(agent_id: str, by: User) -> None:
-    """Its folder goes to the trash, its conversations stay. Refused while it is at work.
-
-    Only the person's own conversations are named.
-    """
-    name = read_agent(agent_id).file.name
-    open_now = Turn.objects.filter(state__in=Turn.OPEN_STATES)
-    if at_work := open_now.filter(conversation__agent_id=agent_id):
-        raise Conflict(
-            gettext("{name} is at work on {at_work}: stop that first.").format(
-                name=name, at_work=named(at_work, by)
-            )
-        )
-    delete_file(agent_id)
-    disown(agent_id)
-
-
-def named(turns: QuerySet[Turn], by: User) -> str:
-    """“Tidy up”, “Weekly numbers” and 2 more."""
-    own = turns.filter(conversation__owner=by).order_by("pk")
-    titles = list(own.values_list("conversation__title", flat=True))
-    titled = list(dict.fromkeys(title or gettext("New chat") for title in titles))[:MOST_NAMED]
-    more = turns.values("conversation").distinct().count() - len(titled)
-    quoted = ", ".join(f"“{title}”" for title in titled)
-    if not quoted:
-        return ngettext("something for another person", "{n} conversations", more).format(n=more)
-    if more <= 0:
-        return quoted
-    return ngettext("{titles} and {n} more", "{titles} and {n} more", more).format(
-        titles=quoted, n=more
-    )
-
-
-def stop_work_of(user: User, by: Actor = "") -> int:
-    """Nothing goes on for a person who may not come back to see it; gives the number of turns."""
-    turns = Turn.objects.filter(conversation__owner=user, state__in=Turn.OPEN_STATES).order_by("pk")
-    for turn in turns:
-        request_stop(turn, by)
-    return len(turns)

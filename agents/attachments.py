@@ -48,7 +48,7 @@ def take_in(
     demand_room(conversation, name)
     workspace = workspace_of(conversation)
     try:
-        path = f"{FOLDER}/{workspace.add(FOLDER, safe_name(name), bounded(pieces))}"
+        path = f"{FOLDER}/{workspace.add(FOLDER, safe_name(name), bounded(pieces, least=1))}"
     except NoRoom:
         raise DiskFull(str(FULL)) from None
     except ToolFailed as fault:
@@ -198,14 +198,15 @@ def named(conversation: Conversation, key: int) -> str:
     return row.name if row and row.name else gettext("The file")
 
 
-def bounded(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def bounded(pieces: Iterable[bytes], *, least: int = 0) -> Iterator[bytes]:
+    """The pieces of a file. Raises Invalid once they are too large, or where they stay too few."""
     size = 0
     for piece in pieces:
         size += len(piece)
         if size > LARGEST:
             raise Invalid(str(TOO_LARGE))
         yield piece
-    if not size:
+    if size < least:
         raise Invalid(gettext("The file is empty."))
 
 

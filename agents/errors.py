@@ -22,7 +22,8 @@ Interruption          a turn leaves its loop before it is through
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,10 +31,27 @@ if TYPE_CHECKING:
 
 
 class Refused(Exception):
-    """One sentence for a person in `str(error)`, and the HTTP status that says the same."""
+    """One sentence for a person in `str(error)`, and the HTTP status that says the same.
+
+    `field` is what was entered and cannot be used, by its name in forms, if it is one field.
+    """
 
     status = 400
     headers: Mapping[str, str] = {}
+
+    def __init__(self, sentence: str, field: str = "") -> None:
+        super().__init__(sentence)
+        self.field = field
+
+
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """What is refused within is refused for this field, unless it names another."""
+    try:
+        yield
+    except Refused as refusal:
+        refusal.field = refusal.field or field
+        raise
 
 
 class Invalid(Refused):
@@ -47,8 +65,10 @@ class TooLarge(Invalid):
 class Conflict(Refused):
     status = 409
 
-    def __init__(self, sentence: str, current_version: int | None = None) -> None:
-        super().__init__(sentence)
+    def __init__(
+        self, sentence: str, current_version: int | None = None, *, field: str = ""
+    ) -> None:
+        super().__init__(sentence, field)
         self.current_version = current_version
 
 

@@ -7,9 +7,10 @@ before a text is kept that somebody will have to read whole.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 MOST_MARKS = 3  # accents on one letter; a pile of them covers the lines above
@@ -97,6 +98,19 @@ def pieces(text: str, pattern: re.Pattern[str], most: int) -> Iterator[Piece]:
         yield Piece("hidden", text[run:end])
     if end < len(text):
         yield Piece("", text[end:])
+
+
+def revealed(text: str, written: Callable[[str], str]) -> str:
+    """All of a text, however long, with what is hidden in it as `written` has it."""
+    if text.isascii() and text.isprintable():
+        return text
+    kinds = zip(text, text.translate(KINDS), strict=True)
+    return "".join(written(sign) if kind == "h" else sign for sign, kind in kinds)
+
+
+def revealed_in_json(text: str) -> str:
+    """The same document, with what is hidden in its strings written as \\uXXXX."""
+    return revealed(text, lambda sign: json.dumps(sign)[1:-1])
 
 
 def count_hidden(text: str) -> int:

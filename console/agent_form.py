@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
 from agents.chains.store import chain_ids
-from agents.config.json_text import written
-from agents.config.store import AgentRecord, is_admins, set_key
-from agents.errors import Invalid, Stale
-from console.agent_settings import SETTINGS, Choices, Setting
+from agents.config.json_text import display_json, written
+from agents.config.schema import Show, WrongValue
+from agents.config.store import AgentRecord, Faulty, is_admins, set_key
+from agents.errors import Invalid, Refused, Stale
+from console.agent_settings import ELSEWHERE, SETTINGS, Choices, Setting
+from console.shipped import as_written, shown
 
 CHANGED = gettext_lazy("agent.json changed on disk.")
 
@@ -37,7 +40,7 @@ def fields_of(agent: AgentRecord) -> dict[str, Field]:
 def field_of(setting: Setting, agent: AgentRecord, chains: Choices) -> Field:
     """Among its choices stands what the file names, also a chain that is gone."""
     value = setting.value_in(agent.file)
-    text = setting.show(value)
+    text = shown(agent.id, setting.key, setting.show(value))
     choices = chains if setting.kind == "list" else setting.choices
     if choices and text not in dict(choices):
         choices = (*choices, (text, text))
@@ -56,7 +59,7 @@ def save_field(agent_id: str, key: str, text: str, was: str | None) -> str:
     if key not in SETTINGS:
         raise Invalid(gettext("There is no such field."))
     setting = SETTINGS[key]
-    value = setting.read(text)
+    value = setting.read(as_written(agent_id, key, text))
     before: list[JsonValue] = []
 
     def seen(record: AgentRecord) -> None:
@@ -68,3 +71,26 @@ def save_field(agent_id: str, key: str, text: str, was: str | None) -> str:
     after = set_key(agent_id, key, value, seen)
     is_same = digest_of(before[0]) == digest_of(setting.value_in(after.file))
     return "" if is_same else setting.sentence(after.file)
+
+
+def in_form(refusal: Refused) -> str:
+    """The sentence as a form says it: a field is called by its label, not by its key."""
+    sentence, key = str(refusal), refusal.field
+    if words := words_of(key):
+        label, shown = words
+        name = gettext("“{field}”").format(field=label)
+        fault = refusal.fault if isinstance(refusal, Faulty) else None
+        if isinstance(fault, WrongValue):
+            sentence = gettext("{reason}.").format(reason=fault.said_of(name, shown))
+        else:
+            sentence = re.sub(f"^{re.escape(key)}(?=[:： ])", name, sentence)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def words_of(key: str) -> tuple[str, Show] | None:
+    """What the field of a key, or of a part of it, is called, and how it shows values."""
+    for setting in SETTINGS.values():
+        if re.match(rf"{re.escape(setting.key)}([.[]|$)", key):
+            return setting.short, setting.in_words
+    label = ELSEWHERE.get(re.split(r"[.[]", key)[0])
+    return (str(label), display_json) if label else None

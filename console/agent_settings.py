@@ -8,95 +8,31 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 from pydantic import JsonValue
 
+from agents.config.json_text import display_json
 from agents.config.schema import AgentFile
-from agents.errors import Invalid
 from agents.normalization import slug
-from console.form_parsing import OF_FIELD, lines, pairs
+from console.setting_values import (
+    listed,
+    minutes,
+    minutes_needed,
+    named,
+    needed,
+    numeric,
+    one_line,
+    show,
+    show_list,
+    show_minutes,
+    show_named,
+    whole_text,
+)
 
 Read = Callable[[str], JsonValue]
 Show = Callable[[JsonValue], str]
 Words = str | Promise
 Choices = tuple[tuple[str, Words], ...]
-
-NUMBER = re.compile(r"-?(\d{1,15}|\d{1,3}(,\d{3}){1,4})(\.\d{1,9})?")
-ESCAPED = re.compile(r"\\[\\n]")
-UNESCAPED = {"\\\\": "\\", "\\n": "\n"}
-
-
-def show(value: JsonValue) -> str:
-    """As a field shows it: nothing for null, thousands apart."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return f"{value:,}" if isinstance(value, int | float) else str(value)
-
-
-def one_line(text: str) -> JsonValue:
-    return text.strip()
-
-
-def whole_text(text: str) -> JsonValue:
-    """As typed; browsers send other line ends."""
-    return text.replace("\r\n", "\n")
-
-
-def numeric(text: str) -> float | None:
-    """A number with or without marks between its thousands; None for an empty field."""
-    if not text.strip():
-        return None
-    if not NUMBER.fullmatch(text.strip()):
-        raise Invalid(gettext("This has to be a number, such as 12 or 0.5."))
-    number = float(text.replace(",", ""))
-    return int(number) if number.is_integer() else number
-
-
-def needed(text: str) -> JsonValue:
-    number = numeric(text)
-    if number is None:
-        raise Invalid(gettext("This has to be a number."))
-    return number
-
-
-def minutes(text: str) -> JsonValue:
-    number = numeric(text)
-    if number is None:
-        return None
-    seconds = round(number * 60, 3)
-    return int(seconds) if seconds == int(seconds) else seconds
-
-
-def minutes_needed(text: str) -> JsonValue:
-    needed(text)
-    return minutes(text)
-
-
-def show_minutes(value: JsonValue) -> str:
-    return show(round(value / 60, 3)) if isinstance(value, int | float) else ""
-
-
-def listed(text: str) -> JsonValue:
-    return [line for _, line in lines(text)]
-
-
-def show_list(value: JsonValue) -> str:
-    return "\n".join(map(str, value)) if isinstance(value, list) else ""
-
-
-def named(text: str) -> JsonValue:
-    """name = text, one a line; a line break within a text is written \\n."""
-    found = pairs(text, "=", str(OF_FIELD))
-    return {name: ESCAPED.sub(lambda e: UNESCAPED[e[0]], each) for name, each in found.items()}
-
-
-def show_named(value: JsonValue) -> str:
-    if not isinstance(value, dict):
-        return ""
-    texts = {name: str(each).replace("\\", "\\\\") for name, each in value.items()}
-    return "\n".join(f"{name} = {text}".replace("\n", "\\n") for name, text in texts.items())
 
 
 @dataclass(frozen=True)
@@ -129,6 +65,15 @@ class Setting:
     def slug(self) -> str:
         """As ids have it."""
         return slug_of(self.key)
+
+    @property
+    def short(self) -> str:
+        """Its label without what explains it."""
+        return re.split("[,，]", str(self.label))[0]
+
+    def in_words(self, value: JsonValue) -> str:
+        """A value inside a sentence, as the field shows it."""
+        return self.show(value) if isinstance(value, int | float) else display_json(value)
 
     def value_in(self, file: AgentFile) -> JsonValue:
         value: JsonValue = file.settings()
@@ -251,6 +196,18 @@ ALL = [
         gettext_lazy("The first version always needs it."),
     ),
     number("plan.max_attempts", gettext_lazy("Attempts"), gettext_lazy("Attempts are {}.")),
+    choice(
+        "plan.checks",
+        gettext_lazy("Checks of subtasks"),
+        gettext_lazy("Checks of subtasks: {}."),
+        (("optional", gettext_lazy("As the agent likes")), ("required", gettext_lazy("Wanted"))),
+        gettext_lazy("With wanted, the agent is asked once for what says that a subtask is done."),
+    ),
+    number(
+        "plan.max_check_failures",
+        gettext_lazy("Finishes its checks may refuse"),
+        gettext_lazy("Finishes that checks may refuse are {}."),
+    ),
     Setting(
         "plan.attempt_timeout_s",
         gettext_lazy("Minutes an attempt"),
@@ -333,6 +290,7 @@ ALL = [
     chain("chat", gettext_lazy("Chat"), gettext_lazy("It talks by {}.")),
     chain("planner", gettext_lazy("Planner"), gettext_lazy("It plans by {}.")),
     chain("executor", gettext_lazy("Executor"), gettext_lazy("It carries subtasks out by {}.")),
+    chain("reviewer", gettext_lazy("Reviewer"), gettext_lazy("Its work is judged by {}.")),
     Setting(
         "workspace",
         gettext_lazy("Folder of this server that it works in"),
@@ -376,3 +334,9 @@ ALL = [
     ),
 ]
 SETTINGS = {each.key: each for each in ALL}
+# Keys that have a control of their own.
+ELSEWHERE = {
+    "provider": gettext_lazy("Provider"),
+    "model": gettext_lazy("Name of the model"),
+    "tools": gettext_lazy("Tools"),
+}

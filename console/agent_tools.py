@@ -19,6 +19,7 @@ from agents.config.store import AgentRecord, is_admins, list_agents
 from agents.engine.available_tools import agent_tools, left_out
 from agents.errors import Refused
 from agents.models import ToolCall, ToolSource
+from agents.sentences import listed
 from agents.telemetry.redaction import redacted_url
 from agents.tools import permissions
 from agents.tools.base import BETWEEN, RUN_AGENT, SEARCH_TOOLS, Tool
@@ -26,7 +27,8 @@ from agents.tools.integrations.actions import BUILT_IN, list_sources
 from agents.tools.integrations.tools import allowed_tools
 from agents.tools.permissions import NEVER_OFF, grant_of, is_off
 from console.call_display import CallDrawing, draw_call
-from console.language import grouped, listed
+from console.language import grouped
+from console.shipped import shown_name
 
 # Shell and network are off until somebody grants them; writing asks.
 DEFAULT_GRANTS = {
@@ -183,7 +185,9 @@ def description_of(agent: AgentRecord, name: str) -> str:
         # Only agents of the same person are called by their names: of another's no more is shown
         # than was typed.
         owner, other = owner_of(agent.id), name.removeprefix(RUN_AGENT)
-        names = {each.id: each.file.name for each in list_agents() if owner_of(each.id) == owner}
+        names = {
+            each.id: shown_name(each.file) for each in list_agents() if owner_of(each.id) == owner
+        }
         return gettext("Hand work to {agent}").format(agent=names.get(other, other))
     if name in ("shell", "local_shell") and not is_admins(agent.id):
         return gettext("Not offered: only an admin's agent may run commands on the server")

@@ -15,20 +15,34 @@ from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
 from agents.statements import by_key
-from console.chat_commands import COMMAND, ChatResult, SeenOnPage, answer, plan_command
+from console.chat_commands import COMMAND, SeenOnPage, answer
+from console.chat_results import ChatResult
+from console.plan_requests import plan_command
 from console.throttling import count_message
 from plans import actions
 from plans.actions.alternatives import asking_of
 from plans.actions.comments import bring_again
+from plans.alternatives import NO_REPLY, why_it_stays
 from plans.approval_phrases import approves, cancels, nearly_approves
 from plans.queries import active_plan_and_goal
 
-NO_REPLY = gettext_lazy("No reply answers this message: it stays as it is.")
-REPLANNED = gettext_lazy("Press Replan in the plan to ask for this again.")
 A_COMMAND = gettext_lazy(
     "A command cannot take the place of a message: type it in the message box."
 )
 A_WORD = gettext_lazy("A yes or no to the plan is given in the message box, or with its buttons.")
+
+
+def is_word(text: str) -> bool:
+    """Whether it says no more than yes or no to a plan."""
+    return approves(text) or cancels(text) or nearly_approves(text)
+
+
+def needs(message: Message) -> str:
+    """What there must be for it to be answered once more: "plan" for Plan Mode, "word" for that no
+    plan waits for a yes or no, which this is. Empty for a message that is answered in any case."""
+    if COMMAND.match(message.text):
+        return "plan"
+    return "word" if is_word(message.text) else ""
 
 
 def reply_turn(message: Message) -> Turn:
@@ -83,8 +97,8 @@ def send_anew(
         raise Conversation.DoesNotExist
     talk.demand_no_helper(conversation, by)
     count_message(conversation.owner_id)
-    if message.meta.get("command") == "replan":
-        raise Conflict(str(REPLANNED))
+    if why := why_it_stays(message):
+        raise Conflict(why)
     if model:  # for this reply; the conversation's row keeps its own
         conversation.provider, conversation.model = talk.model_named(model)
     seq = actions.leave_alternative(conversation, turn, by)
@@ -114,7 +128,6 @@ def send(
             raise Invalid(gettext("Say what you want after /plan."))
         return plan_command(c, text, goal, by, chain, beside=beside, files=files)
     plan, goal = active_plan_and_goal(c.pk)
-    is_word = approves(text) or cancels(text) or nearly_approves(text)
-    if is_word and (goal or (plan is not None and plan.is_open)):
+    if is_word(text) and (goal or (plan is not None and plan.is_open)):
         raise Conflict(str(A_WORD))
     return answer(c, text, by, SeenOnPage(), chain, files)

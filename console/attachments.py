@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -22,6 +23,8 @@ from agents.attachments import PLAIN, Files, cannot_be_shown, workspace_of
 from agents.engine.images import MOST_IMAGES
 from agents.errors import Invalid, NotFound, Refused
 from agents.models import AttachedFile, Attachment, Conversation
+from agents.models.conversation import attachments_in
+from agents.statements import prepared
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
 from agents.tools.images import NotShown, image_of
@@ -114,8 +117,12 @@ class Tray:
     @cached_property
     def is_blind(self) -> bool:
         """Whether there is a picture that the model gets the name of, and nothing else."""
-        has_images = any(each.is_image for each in self.files)
-        return has_images and sees_images(*self.now.model_in_use) is False
+        return any(each.is_image for each in self.files) and is_blind(self.now)
+
+    @cached_property
+    def misses_pictures(self) -> bool:
+        """The same of pictures in the messages above: another model may have seen them."""
+        return has_pictures(self.now.conversation) and is_blind(self.now)
 
     @cached_property
     def other_model(self) -> tuple[str, str]:
@@ -129,14 +136,37 @@ class Tray:
         return 0 if self.is_blind else max(0, images - MOST_IMAGES)
 
 
+def is_blind(now: ConversationState) -> bool:
+    return sees_images(*now.model_in_use) is False
+
+
+@prepared
+def pictures_of(conversation: int) -> QuerySet[Attachment, tuple[int]]:
+    rows = Attachment.objects.filter(conversation=conversation, media_type__startswith="image/")
+    return rows.exclude(path="").values_list("pk")[:1]
+
+
+def has_pictures(conversation: Conversation) -> bool:
+    """Whether a message that a model reads has a picture for it."""
+    if pictures_of.first(conversation=conversation.pk) is None:
+        return False
+    read = conversation.messages.filter(seq__gt=conversation.cleared_seq, hidden=False)
+    metas = read.filter(meta__has_key="attachments").values_list("meta", flat=True)
+    return any("width" in file for meta in metas for file in attachments_in(meta))
+
+
 # Taking in and giving out
 
 
 def take_in(request: HttpRequest, conversation: Conversation, name: str, by: str) -> AttachedFile:
-    """The body of the request is the file itself."""
+    return attachments.take_in(conversation, name, body_pieces(request), by)
+
+
+def body_pieces(request: HttpRequest) -> Iterator[bytes]:
+    """The body of the request is the file itself. Raises Invalid for a form."""
     if request.content_type == "multipart/form-data":
         raise Invalid(gettext("Send the file itself as the body of the request, not a form."))
-    return attachments.take_in(conversation, name, pieces_of(request), by)
+    return pieces_of(request)
 
 
 def pieces_of(request: HttpRequest) -> Iterator[bytes]:

@@ -225,6 +225,8 @@ def is_too_long(text: str) -> bool:
 
 def question_of(call: ToolCall) -> str:
     """What a person is asked about it, in one line."""
+    if call.message.meta.get("check"):
+        return gettext("Run this check?")
     if is_shell(call):
         return gettext("Run this shell command?")
     return gettext("Let it use {tool}?").format(tool=call.tool)

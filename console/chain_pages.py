@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy
 
-from agents.chains.lint import Fault, Level
 from agents.chains.schema import Chain
-from agents.chains.store import digest_of, lint, list_chains, load_chain, read_text
+from agents.chains.store import digest_of, list_chains, load_chain, read_text
 from agents.chains.template import text_of
-from agents.config.json_text import BadFile, Lines, parse
 from agents.config.store import AgentRecord
 from agents.engine.steps import result_of
 from agents.errors import Refused
 from agents.models import Message, Turn, TurnState
 from agents.run_once import outcome_of
-from console.language import grouped
+from console.line_faults import LineFault, of_chain
+from console.shipped import chain_description, shown_name
 
 # What an agent thinks by a chain for.
 ROLES = {
     "chat": gettext_lazy("chat"),
     "planner": gettext_lazy("planner"),
     "executor": gettext_lazy("executor"),
+    "reviewer": gettext_lazy("reviewer"),
 }
-STEP = re.compile(r"[^.\[\]]+|\[\d{1,9}\]")
-MOST_FAULTS = 100  # that are shown
-LONGEST_LINE = 500  # characters of one with a fault
 LONGEST_OUTPUT = 4_000  # characters of what a task gave out
-
-
-@dataclass(frozen=True)
-class LineFault:
-    """What is wrong at a line of the file, counted from 1; `text` is the line."""
-
-    line: int
-    text: str
-    sentence: str
-    level: str
 
 
 @dataclass(frozen=True)
@@ -112,7 +98,7 @@ def place_of(id: str) -> str:
 
 def cards() -> list[ChainCard]:
     return [
-        ChainCard(each.id, place_of(each.id), each.description, each.error)
+        ChainCard(each.id, place_of(each.id), chain_description(each.description), each.error)
         for each in list_chains()
     ]
 
@@ -120,7 +106,7 @@ def cards() -> list[ChainCard]:
 def users(id: str, own: Iterable[AgentRecord]) -> list[str]:
     """Which of these agents think by it, each with what for."""
     return [
-        gettext("{agent} ({role})").format(agent=agent.file.name, role=ROLES.get(role, role))
+        gettext("{agent} ({role})").format(agent=shown_name(agent.file), role=ROLES.get(role, role))
         for agent in own
         for role, chain in agent.file.chains.model_dump().items()
         if chain == id
@@ -129,50 +115,7 @@ def users(id: str, own: Iterable[AgentRecord]) -> list[str]:
 
 def file_of(id: str) -> ChainFile:
     text = read_text(id)
-    return ChainFile(id, place_of(id), text, digest_of(text), faults_in(text, id))
-
-
-def faults_in(text: str, id: str) -> list[LineFault]:
-    """What the linter says, each at its line; a text that is no JSON has one fault."""
-    try:
-        parse(text)
-    except BadFile as fault:
-        return at_lines(text, [(fault.line or 1, Fault("$", f"{fault.reason}."))])
-    lines = Lines(text)
-    found = [(lines.line_of(steps_to(fault.path)), fault) for fault in lint(text, id)]
-    found.sort(key=lambda pair: pair[0])
-    if len(found) > MOST_FAULTS:
-        found = [*found[: MOST_FAULTS - 1], summed_up(found[MOST_FAULTS - 1 :])]
-    return at_lines(text, found)
-
-
-def summed_up(found: list[tuple[int, Fault]]) -> tuple[int, Fault]:
-    level: Level = "error" if any(fault.level == "error" for _, fault in found) else "warning"
-    words = ngettext("And {n} more from here on.", "And {n} more from here on.", len(found))
-    return found[0][0], Fault("", words.format(n=grouped(len(found))), level)
-
-
-def steps_to(path: str) -> list[str | int]:
-    return [int(step[1:-1]) if step.startswith("[") else step for step in STEP.findall(path)]
-
-
-def begun_large(sentence: str) -> str:
-    """With a capital, but for a name such as tool_call."""
-    is_name = "_" in sentence.split(" ", 1)[0]
-    return sentence if is_name else sentence[:1].upper() + sentence[1:]
-
-
-def at_lines(text: str, found: list[tuple[int, Fault]]) -> list[LineFault]:
-    rows = text.split("\n")
-    return [
-        LineFault(
-            line,
-            rows[min(line, len(rows)) - 1].strip()[:LONGEST_LINE],
-            begun_large(fault.sentence),
-            fault.level,
-        )
-        for line, fault in found
-    ]
+    return ChainFile(id, place_of(id), text, digest_of(text), of_chain(text, id))
 
 
 def run_of(turn: Turn) -> ChainRun:

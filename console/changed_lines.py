@@ -11,10 +11,10 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 
+from agents.text_diff import Op, Pair, TextRun, aligned, diff_words, words
 from console.components import component
 from console.language import grouped
 from console.visible_text import visible_code
-from plans.text_diff import Op, Pair, TextRun, aligned, diff_words, words
 
 CONTEXT = 3  # unchanged lines around a change
 MOST_COMPARED = 10_000  # characters of one place that are compared word by word

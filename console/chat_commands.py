@@ -17,11 +17,12 @@ from agents import actions as talk
 from agents import attachments, events
 from agents.attachments import Files
 from agents.config.store import read_agent
-from agents.errors import Conflict, Invalid, Refused
-from agents.models import Conversation, Message, Turn
+from agents.errors import Conflict, Refused
+from agents.models import Conversation, Message
+from agents.sentences import commas
 from agents.statements import by_key
-from console.language import commas
-from console.status_labels import describe_plan
+from console.chat_results import ChatResult, typed, with_notice, with_refusal
+from console.plan_requests import ask, plan_command
 from console.throttling import count_message
 from plans import actions, approval_phrases
 from plans.actions.create import bind, join
@@ -58,21 +59,6 @@ UNSENT = gettext_lazy(
     "Nothing was started: {comments} on the plan went to nobody. Press Ask for changes, or Start "
     "without."
 )
-
-
-@dataclass(frozen=True)
-class ChatResult:
-    """The person's message, the turn that will answer it, and the conversation to go on in.
-
-    That is another one after /new, whose message is not stored. `refused` is why a message that
-    was to start or cancel a plan did nothing, `notice` the text of a notice in place of a reply.
-    """
-
-    message: Message
-    turn: Turn | None
-    conversation: Conversation
-    refused: Refused | None = None
-    notice: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,8 +105,8 @@ def handle_message(
         if locked is None:
             raise Conversation.DoesNotExist
         conversation = locked
-        if sent_as and (known := conversation.messages.filter(sent_as=sent_as).first()):
-            return ChatResult(known, None, conversation)
+        if sent_as and (known := taken_in(conversation, sent_as)):
+            return known
         if wanted:  # what can be refused is refused before anything is begun
             attachments.demand_attached(conversation, wanted)
         files = attachments.claim(conversation, wanted)
@@ -133,8 +119,25 @@ def handle_message(
         if not result.message.attachments:
             attachments.give_back(result.conversation, files)
         if sent_as:
-            Message.objects.filter(pk=result.message.pk).update(sent_as=sent_as)
+            remember(result, conversation, sent_as)
         return result
+
+
+def remember(result: ChatResult, c: Conversation, sent_as: str) -> None:
+    """So that the same message is not taken in twice; that of a /new is known by what it began."""
+    if result.conversation.pk != c.pk:
+        Conversation.objects.filter(pk=result.conversation.pk).update(begun_as=sent_as)
+    else:
+        Message.objects.filter(pk=result.message.pk).update(sent_as=sent_as)
+
+
+def taken_in(c: Conversation, sent_as: str) -> ChatResult | None:
+    """What became of it when it came before; the message of a /new is not there any more."""
+    if known := c.messages.filter(sent_as=sent_as).first():
+        return ChatResult(known, None, c)
+    if begun := Conversation.objects.filter(owner=c.owner_id, begun_as=sent_as).first():
+        return ChatResult(Message(conversation=c), None, begun)
+    return None
 
 
 def run_command(
@@ -308,82 +311,3 @@ def version_seen(plan: Plan, seen: SeenOnPage, outcome: str | Promise) -> int:
     if seen.is_another(plan):
         raise replaced(plan, outcome)
     return seen.plan.version
-
-
-def typed(
-    c: Conversation, text: str, by: str, command: str, *, stays: bool = False, files: Files = ()
-) -> Message:
-    """A message that no model answers; it `stays` where it decided about a plan."""
-    meta: dict[str, object] = {"command": command}
-    if files:
-        meta["attachments"] = list(files)
-    kind, role = Message.Kind.TEXT, "user"
-    return talk.add_message(c, kind, text, role, meta=meta, by=by, stays=stays)
-
-
-def with_notice(c: Conversation, message: Message, notice: str, **meta: object) -> ChatResult:
-    talk.add_message(c, Message.Kind.NOTICE, notice, meta=dict(meta))
-    return ChatResult(message, None, c, notice=notice)
-
-
-def with_refusal(c: Conversation, message: Message, refusal: Refused) -> ChatResult:
-    talk.add_message(c, Message.Kind.NOTICE, str(refusal))
-    return ChatResult(message, None, c, refusal, str(refusal))
-
-
-# The command /plan: asking for a plan, from the chat and from every other door.
-
-
-def plan_command(
-    c: Conversation,
-    text: str,
-    goal: str,
-    by: str,
-    planner: str = "",
-    *,
-    beside: bool = False,
-    files: Files = (),
-) -> ChatResult:
-    """`planner` is a chain other than the agent's; `beside` leaves an open plan alone."""
-    agent = read_agent(c.agent_id).file
-    if not agent.plan.enabled:
-        notice = gettext(
-            "/plan is off for {agent}. Turn on Plan Mode in Settings > Agents, or set {setting} "
-            "in its agent.json."
-        ).format(agent=agent.name, setting='"plan": {"enabled": true}')
-        return with_notice(c, typed(c, text, by, "plan"), notice, link="/settings/agents/")
-    if not goal.strip():
-        return with_notice(c, typed(c, text, by, "plan"), describe_plan(c), open_plan=True)
-    return ask(c, text, goal, by, planner, beside=beside, files=files)
-
-
-@transaction.atomic
-def ask_beside(c: Conversation, goal: str, by: str) -> ChatResult:
-    """Another plan, with the open one left alone. Raises what stands against it."""
-    if not goal.strip():
-        raise Invalid(gettext("Say what you want to end up with."))
-    talk.check_text(goal)
-    count_message(c.owner_id)
-    result = plan_command(c, f"/plan {goal}", goal, by, beside=True)
-    if result.turn is None:
-        raise Conflict(result.notice)
-    return result
-
-
-@transaction.atomic
-def ask(
-    c: Conversation,
-    text: str,
-    goal: str,
-    by: str,
-    planner: str,
-    *,
-    beside: bool = False,
-    files: Files = (),
-) -> ChatResult:
-    meta: dict[str, object] = {"command": "plan"}
-    message, turn = talk.start_turn(
-        c, text, by, "plan", wire=goal, meta=meta, chain=planner, files=files
-    )
-    actions.request_plan(c, goal, by, message, beside=beside)
-    return ChatResult(message, turn, c)

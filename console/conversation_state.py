@@ -14,10 +14,16 @@ from agents.config.store import AgentRecord, read_agent
 from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.sentences import beside, detailed, first_line
 from agents.statements import by_key, prepared
+from console.alternatives import A_WORD
+from console.asked_in_chat import Asked
+from console.check_display import asking_tools
 from console.exceeded_limits import ExceededLimit, used_up
-from console.language import detailed
+from console.finish_blocks import Checking, checking_of
 from console.plan_buttons import PlanButtons, plan_buttons
+from console.plan_requests import plan_is_off
+from console.shipped import agent_name, shown_name
 from console.status_labels import (
     UNANSWERED,
     WRITING,
@@ -28,12 +34,12 @@ from console.status_labels import (
     name_of_model,
     running_call,
 )
+from plans.alternatives import fixed_in
 from plans.models import Attempt, Plan
 from plans.needs import last_words
 from plans.queries import (
     active_plan_and_goal,
     asking_plan,
-    last_fixed,
     plans_below,
     question_call,
 )
@@ -70,7 +76,7 @@ class ConversationState:
 
     @property
     def agent_name(self) -> str:
-        return self.agent.file.name if self.agent else self.conversation.agent_id
+        return shown_name(self.agent.file) if self.agent else self.conversation.agent_id
 
     @property
     def most_attempts(self) -> int:
@@ -130,12 +136,23 @@ class ConversationState:
 
     @cached_property
     def last_fixed(self) -> int:
-        """Up to this message nothing is asked for again: an approved plan came out of it."""
-        return last_fixed(self.conversation.pk)
+        """Up to this turn nothing is asked for again: an approved plan came out of it."""
+        return fixed_in(self.conversation.pk).turn
 
     @property
     def plan_mode(self) -> bool:
         return bool(self.agent and self.agent.file.plan.enabled)
+
+    @property
+    def why_no_plan(self) -> str:
+        """Why no message that asks for a plan is answered once more; empty where one may be."""
+        return "" if self.plan_mode else plan_is_off(self.agent_name)
+
+    @property
+    def why_no_word(self) -> str:
+        """The same of one that says no more than yes or no."""
+        has_plan = self.plan is not None and self.plan["state"] in ("todo", "in_progress")
+        return str(A_WORD) if self.asked or has_plan else ""
 
     @property
     def title(self) -> str:
@@ -168,6 +185,27 @@ class ConversationState:
             return PlanButtons()
         replanning = any(turn.checkpoint.get("replan") for turn in self.open_turns)
         return plan_buttons(self.plan, self.conversation.pk, replanning=replanning)
+
+    @cached_property
+    def asking_tools(self) -> frozenset[str]:
+        """Those of the plan's checks that wait for a word before each call."""
+        rows = self.plan["subtasks"] if self.plan else []
+        return asking_tools(self.conversation, rows)
+
+    @cached_property
+    def checking(self) -> Checking | None:
+        """What its checks say of the subtask that is worked on."""
+        row = self.current if self.plan else None
+        if self.plan is None or not row or row["state"] != "in_progress" or not row["checks"]:
+            return None
+        return checking_of(self.plan["id"], row["key"])
+
+    @property
+    def wanted_checks(self) -> int:
+        """How many subtasks of a proposal have no check, where the agent wants one for each."""
+        if self.agent is None or self.agent.file.plan.checks != "required" or self.plan is None:
+            return 0
+        return sum(not row["checks"] for row in self.plan["subtasks"])
 
     @property
     def drawer_toggle_name(self) -> str:
@@ -302,7 +340,8 @@ class ConversationState:
         if self.needs_you and self.row_mark:
             return gettext("Needs you: {words}").format(words=self.row_mark.words)
         if self.answering:
-            return gettext("{agent_name} is answering").format(agent_name=self.agent_name)
+            words = gettext("{agent_name} is answering").format(agent_name=self.agent_name)
+            return beside(words, self.agent_name)
         if self.plan is None or self.mark is None:
             return ""
         if self.plan["state"] == "in_progress" or self.plan["run"] != "idle":
@@ -321,16 +360,17 @@ class ConversationState:
         tried = Attempt.objects.filter(subtask__plan=self.plan["id"], subtask__key=row["key"])
         last = tried.select_related("turn").last()
         has_card = last is not None and last.turn.state == TurnState.FAILED
-        return "" if has_card else detailed(self.mark.words, row["error"])
+        # Which checks failed has been said with each finish that they refused.
+        error = first_line(row["error"]) if row["failure"] == "check" else row["error"]
+        return "" if has_card else detailed(self.mark.words, error)
 
     @property
     def placeholder(self) -> str:
         """What the message box invites to."""
         plan = self.plan
         if plan is None or plan["state"] in ("done", "abandoned"):
-            return gettext("Message {agent_name}, or type / for commands").format(
-                agent_name=self.agent_name
-            )
+            words = gettext("Message {agent_name}, or type / for commands")
+            return beside(words.format(agent_name=self.agent_name), self.agent_name)
         if plan["question"]:
             return gettext("Answer the question")
         if self.plan_buttons.comments:
@@ -354,32 +394,3 @@ def read_state(conversation_id: int) -> ConversationState:
         # the turn that has its lane comes before those queued behind it
         open_turns=sorted(open_turns, key=lambda turn: turn.state == TurnState.QUEUED),
     )
-
-
-def agent_name(agent_id: str) -> str:
-    """As its file has it now; the id stays when the agent was deleted."""
-    try:
-        return read_agent(agent_id).file.name
-    except NotFound:
-        return agent_id
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Calls that wait for leave, and a question that waits for an answer."""
-
-    calls: list[ToolCall]
-    question: str = ""
-
-    @property
-    def shape(self) -> str:
-        return "question" if self.question else "waiting"
-
-    @property
-    def words(self) -> str:
-        if self.calls and not self.question:
-            return gettext("Waiting for you: {tool}").format(tool=self.calls[0].tool)
-        return gettext("Waiting for your answer")
-
-    def __bool__(self) -> bool:
-        return bool(self.calls or self.question)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from agents.models import FileChange, Message, ToolCall
+from agents.sentences import listed
 from agents.statements import prepared
 from console.file_diffs import change_signs, drawn_change
 from console.status_labels import Snapshot, stopped_by
-from plans.standing import of_document
+from plans.progress import checked_words
+from plans.standing import ALL, of_document, weakest_of
 
 WRITES = ("write_file", "edit_file")
 MOST_FILES, MOST_CALLS = 8, 2_000
+COUNTS = ("checked", "by_word", "regressed")
 MOST_COUNTED = 40  # changes whose lines are counted for one card
 
 
@@ -38,8 +42,21 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
+class CheckedLine:
+    """What the system says of it beside the agent's words: `4 of 7 checked`, at that time."""
+
+    shape: str
+    words: str
+    at: datetime | str | None
+    more: str
+
+
+@dataclass(frozen=True)
 class Ending:
-    """`words` say how; `is_current` while the plan still stands so, else one line is enough."""
+    """`words` say how; `is_current` while the plan still stands so, else one line is enough.
+
+    `checked` is what was checked when it ended, and stays; what came later is `since`.
+    """
 
     shape: str
     words: str
@@ -49,6 +66,8 @@ class Ending:
     retry: str = ""  # the subtask's key
     error: str = ""
     starts_again: bool = False
+    checked: CheckedLine | None = None
+    since: CheckedLine | None = None
 
     @cached_property
     def first_files(self) -> list[ChangedFile]:
@@ -64,9 +83,8 @@ class Ending:
 def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
     files = files_of(plan["id"])
     meta = message.meta
-    if "ended" not in meta:  # of the plan itself
-        words = of_document(plan).word  # as in the drawer
-        return Ending(plan["state"], words, plan["finished_at"], True, files)
+    if "ended" not in meta:
+        return ending_of_plan(message, plan, files)
     is_open = plan["state"] in ("todo", "in_progress")
     is_current = is_open and plan["run"] == "idle" and not meta.get("over")
     if meta["ended"] == "stopped":
@@ -86,6 +104,67 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
         retry=str(meta.get("subtask")) if is_failed else "",
         error=str(failed["error"]) if is_failed and failed else "",
     )
+
+
+def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -> Ending:
+    """Of the plan itself; history where a subtask that was not true any more is done again."""
+    then = message.meta.get("checked")
+    places = {"by_word_at": numbers_of(plan, None), "regressed_at": numbers_of(plan, False)}
+    now = {**plan["progress"], **places}
+    checked = checked_line(then or now, message.created_at) if now["total"] else None
+    if message.meta.get("over") or plan["state"] in ("todo", "in_progress"):
+        shape = checked.shape if checked else "done"
+        return Ending(shape, ALL["done"].word, message.created_at, False, files, checked=checked)
+    standing = of_document(plan)  # as in the drawer
+    if plan["state"] != "done":  # each of its subtasks was skipped
+        return Ending(standing.shape, standing.word, plan["finished_at"], True, files)
+    is_other = then and any(then[name] != now[name] for name in COUNTS)
+    since = checked_line(now, last_checked(plan)) if is_other else None
+    ending = Ending(standing.shape, ALL["done"].word, plan["finished_at"], True, files)
+    return replace(ending, checked=checked, since=since)
+
+
+def checked_line(counts: Snapshot, at: datetime | str | None) -> CheckedLine:
+    """`counts` as in a plan's progress, with the numbers of those that are done without a check,
+    and of those that are not true any more; older messages have none."""
+    shape = weakest_of(**{name: bool(counts[name]) for name in COUNTS})
+    by_word, regressed = counts.get("by_word_at", ()), counts.get("regressed_at", ())
+    more = (by_word_words(by_word), regressed_words(regressed))
+    return CheckedLine(shape, checked_words(counts), at, " ".join(filter(None, more)))
+
+
+def by_word_words(numbers: Sequence[int]) -> str:
+    words = ngettext(
+        "Subtask {numbers} is done by the agent’s word.",
+        "Subtasks {numbers} are done by the agent’s word.",
+        len(numbers),
+    )
+    return words.format(numbers=listed([*map(str, numbers)])) if numbers else ""
+
+
+def regressed_words(numbers: Sequence[int]) -> str:
+    words = ngettext(
+        "Subtask {numbers} is no longer true.",
+        "Subtasks {numbers} are no longer true.",
+        len(numbers),
+    )
+    return words.format(numbers=listed([*map(str, numbers)])) if numbers else ""
+
+
+def numbers_of(plan: Snapshot, verified: bool | None) -> list[int]:
+    """The numbers of those that are done so."""
+    rows = enumerate(plan["subtasks"], 1)
+    return [i for i, row in rows if row["state"] == "done" and row["verified"] is verified]
+
+
+def last_checked(plan: Snapshot) -> str:
+    """When what is done was checked last, or looked at."""
+    return max((at for row in plan["subtasks"] if (at := checked_at(row))), default="")
+
+
+def checked_at(row: Snapshot) -> str:
+    results = [str(each["result"]["at"]) for each in row["checks"] if each["result"]]
+    return max([*results, str(row["looked_at"] or "")], default="")
 
 
 def files_of(plan: int) -> list[ChangedFile]:

@@ -12,14 +12,15 @@ from collections.abc import Iterator
 from django.db.models import F, Min, Window
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
+from django.utils.http import content_disposition_header
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.models import Conversation, Message, ToolCall
 from agents.models.conversation import attachments_in
+from agents.sentences import commas
 from agents.timestamps import timestamp
 from console.call_images import plan_markdown
-from console.conversation_state import agent_name
-from console.language import commas
+from console.shipped import agent_name
 from plans.models import Plan
 from plans.snapshot import snapshot
 
@@ -42,18 +43,28 @@ STATES = {
     ToolCall.State.REFUSED: gettext_lazy("refused"),
     ToolCall.State.INTERRUPTED: gettext_lazy("interrupted"),
 }
+UNSAFE = '\\/:*?"<>|'  # in the name of a file, here or elsewhere
+MOST_OF_NAME = 60  # characters: of three bytes each they fit every system
 AT_ONCE = 500  # messages that are read at a time
 
 
 def exported(request: HttpRequest, conversation: Conversation, form: str) -> HttpResponse:
-    """`form` is md or json; the file has the number of the conversation in its name."""
+    """`form` is md or json; the file is called as the conversation is."""
     site = request.build_absolute_uri("/").rstrip("/")
     pieces = as_json(conversation) if form == "json" else as_markdown(conversation, site)
     kind = "application/json" if form == "json" else "text/markdown; charset=utf-8"
     response = HttpResponse("".join(pieces), kind)
-    name = f"conversation-{conversation.pk}.{form}"
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    name = f"{file_name(conversation)}.{form}"
+    response.headers["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     return response
+
+
+def file_name(conversation: Conversation) -> str:
+    """Its title, as far as every system takes it for the name of a file."""
+    title = conversation.title
+    signs = (sign if sign.isprintable() and sign not in UNSAFE else " " for sign in title)
+    name = " ".join("".join(signs).split())[:MOST_OF_NAME].strip(" .")
+    return name or f"conversation-{conversation.pk}"
 
 
 def messages_of(conversation: Conversation) -> Iterator[Message]:

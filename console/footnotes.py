@@ -73,7 +73,7 @@ def draw_way_back(
         return ""
     to = f"#noted-{place(tokens[i], env)}-{tokens[i].meta['subId']}"
     name = escapeHtml(gettext("Back to note {number}").format(number=note + 1))
-    return f' <a href="{to}" aria-label="{name}">\u21a9\ufe0e</a>'
+    return f' <a href="{to}" aria-label="{name}"></a>'
 
 
 def draw_notes(

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from django.http import HttpRequest
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.errors import Invalid
+from agents.errors import Invalid, about
 from agents.models import Conversation
 from plans.expected_version import Expected, demand_active, plan_in
 from plans.models import Plan
@@ -84,6 +84,7 @@ def pairs(text: str, signs: str, refusal: str) -> dict[str, str]:
     return found
 
 
+@about("prices")
 def prices(text: str) -> dict[str, dict[str, float]]:
     """`model input output` on each line, `cached` and a price behind it if that is another.
 

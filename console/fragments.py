@@ -8,7 +8,7 @@ is made of the same templates.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db.models import Q, QuerySet
 from django.template.loader import render_to_string
@@ -26,6 +26,7 @@ from console.status_labels import Snapshot
 from console.thread import (
     MESSAGES_PER_PAGE,
     TurnGroup,
+    fold_some,
     group_id,
     groups_around,
     groups_of,
@@ -34,6 +35,7 @@ from console.thread import (
     read_messages,
     with_alternatives,
 )
+from console.undone_turns import turns_of_undo
 from plans.models import Attempt, Plan
 from plans.snapshot import snapshot
 
@@ -52,6 +54,7 @@ STATE = {
     "cursor": "conversation/_cursor.html",
 }
 DRAWER = ("plan", "drawer-toggle")
+NEAR_END = 30  # turns: of a plan that is over each is a line, and as many may be in view
 AT_A_GLANCE = (*DRAWER, "dock", "status", "alarm")
 
 
@@ -137,25 +140,38 @@ def thread_pieces(now: ConversationState, after: int, growing: bool = False) -> 
             yield remove("cleared")  # it ends with an earlier /clear
         yield replace("thread", thread(now))
         return
-    touched = touched_turns(now, after) | {turn for turn in changed.values() if turn}
-    wanted = Q(pk__in=changed) | Q(turn__in=touched) | Q(kind=Message.Kind.PLAN)
+    touched = touched_turns(now, after)
+    touched.turns.update(turn for turn in changed.values() if turn)
+    wanted = Q(pk__in=changed) | Q(turn__in=touched.turns) | Q(kind=Message.Kind.PLAN)
     rows = list(read_messages(c).filter(wanted))
     yield from group_pieces(now, rows, changed.keys(), touched, after)
 
 
-def touched_turns(now: ConversationState, after: int) -> set[int]:
-    """Turns whose head or foot may read differently now."""
-    touched = {turn.pk for turn in now.open_turns}
+@dataclass
+class Touched:
+    """Turns whose head or foot may read differently now, and the keys of subtasks at which an
+    attempt has failed since."""
+
+    turns: set[int]
+    failed: set[str] = field(default_factory=set)
+
+
+def touched_turns(now: ConversationState, after: int) -> Touched:
+    touched = Touched({turn.pk for turn in now.open_turns})
     keys = set()
     for event in read_after(now.conversation.pk, after):
         kind, _, pk = event.subject.partition(":")
         if kind == "turn":
-            touched.add(int(pk))
+            touched.turns.add(int(pk))
+        elif kind == "undo":
+            touched.turns.update(turns_of_undo(int(pk)))
         elif kind == "plan" and event.data.get("subtask"):  # settled or changed by hand
-            keys.add(str(event.data["subtask"]))
+            keys.add(key := str(event.data["subtask"]))
+            if event.data.get("error"):
+                touched.failed.add(key)
     if keys and now.plan is not None:
         attempts = Attempt.objects.filter(subtask__plan=now.plan["id"], subtask__key__in=keys)
-        touched.update(attempts.values_list("turn", flat=True))
+        touched.turns.update(attempts.values_list("turn", flat=True))
     return touched
 
 
@@ -163,19 +179,22 @@ def group_pieces(
     now: ConversationState,
     rows: list[Message],
     changed: Collection[int],
-    touched: set[int],
+    touched: Touched,
     after: int,
 ) -> Iterator[str]:
     """A group that began since is appended whole; of another one what is new or reads otherwise."""
-    found = groups_of(row for row in rows if row.turn_id in touched)
+    found = groups_of(row for row in rows if row.turn_id in touched.turns)
     groups = {group.id: group for group in with_alternatives(now.conversation, found)}
+    folds = fold_some(now.conversation.pk, groups.values())
+    folded = {each.id for group in folds for each in group.before}
     thread = Thread(now)
+    yield from fold_pieces(now, thread, folds, touched, after)
     appended: set[str] = set()
     for message in rows:
-        if message.pk not in changed and not depends_on_others(message, now, touched):
+        if message.pk not in changed and not depends_on_others(message, now, touched.turns):
             continue
         group = groups.get(group_id(message)) or TurnGroup(group_id(message), None, [message])
-        if group.id in appended:
+        if group.id in appended or (group.id in folded and group.first_seq > after):
             continue
         if group.first_seq > after:
             appended.add(group.id)
@@ -189,8 +208,22 @@ def group_pieces(
             name = "head" if group.subtask else "foot"
             html = show(f"conversation/_{name}.html", now, group=group)
             yield replace(f"{group.id}-{name}", html)
-    for gone in {f"turn-{pk}" for pk in touched} - groups.keys():
+    for gone in {f"turn-{pk}" for pk in touched.turns} - groups.keys():
         yield remove(gone)
+
+
+def fold_pieces(
+    now: ConversationState, thread: Thread, folds: list[TurnGroup], touched: Touched, after: int
+) -> Iterator[str]:
+    """Where an attempt has failed like those before it, these move into its group."""
+    for group in folds:
+        if group.subtask is None or group.subtask.key not in touched.failed:
+            continue
+        for each in group.before:
+            if each.first_seq <= after:
+                yield remove(each.id)
+        if group.first_seq <= after:
+            yield replace(f"{group.id}-before", thread.attempts_before(group))
 
 
 def depends_on_others(message: Message, now: ConversationState, touched: set[int]) -> bool:
@@ -218,11 +251,19 @@ class Thread:
             self.plans[self.now.plan["id"]] = self.now.plan
 
     def group(self, group: TurnGroup) -> SafeString:
-        extra = {"messages": [self.message(each) for each in group.messages]}
         if self.cleared:
             group.id = f"cleared-{group.id}"
+        parts = {
+            "messages": [self.message(each) for each in group.messages],
+            "before": self.attempts_before(group) if group.subtask else "",
+        }
         template = "conversation/_turn_group.html"
-        return show(template, self.now, group=group, cleared=self.cleared, **extra)
+        return show(template, self.now, group=group, cleared=self.cleared, **parts)
+
+    def attempts_before(self, group: TurnGroup) -> SafeString:
+        """Those that failed like it, folded away."""
+        attempts = [self.group(each) for each in group.before]
+        return show("conversation/_attempts_before.html", self.now, group=group, attempts=attempts)
 
     def message(self, message: Message) -> SafeString:
         extra: dict[str, object] = {"message": message, "cleared": self.cleared}
@@ -245,9 +286,15 @@ def thread(now: ConversationState, found: Message | None = None) -> SafeString:
     """The newest part of the whole conversation, from what was found on if that is near enough."""
     near = found if found and is_within_reach(now.conversation, found) else None
     groups, before = last_groups(now.conversation, since=near.seq if near else None)
+    mark_far(groups[:-NEAR_END])
     thread = Thread(now)
     parts = [thread.group(group) for group in groups]
     return show("conversation/_thread.html", now, groups=parts, before=before)
+
+
+def mark_far(groups: Iterable[TurnGroup]) -> None:
+    for group in groups:
+        group.is_far = True
 
 
 def cleared(now: ConversationState) -> SafeString:
@@ -275,6 +322,7 @@ def excerpt(now: ConversationState, found: Message, words: str = "") -> SafeStri
 def earlier(now: ConversationState, before: int, *, cleared: bool = False) -> str:
     """The part before that, put where the button was."""
     groups, rest = last_groups(now.conversation, before, cleared=cleared)
+    mark_far(groups)
     thread = Thread(now, cleared)
     button = show("conversation/_earlier.html", now, before=rest, cleared=cleared)
     html = "".join([button, *(thread.group(group) for group in groups)])

@@ -3,6 +3,7 @@ was refused. What has changed is drawn once for all open pages, by the socket or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 
@@ -29,6 +30,8 @@ FIELDS = {
     "text": gettext_lazy("text"),
     "title": gettext_lazy("title"),
 }
+
+FIELD = re.compile(r"[\w.\[\]-]{1,200}", re.ASCII)
 
 Verb = Callable[..., str | HttpResponse | None]
 View = Callable[..., HttpResponse]
@@ -83,10 +86,17 @@ def verb(alert: str) -> Callable[[Verb], View]:
     return decorate
 
 
-def refusal_response(alert: str, refusal: Refused) -> HttpResponse:
+def refusal_response(alert: str, refusal: Refused, sentence: str = "") -> HttpResponse:
     """Why nothing was changed, in the element `alert`."""
-    html = components.alert(alert, str(refusal))
-    return HttpResponse(html, status=refusal.status, headers=refusal.headers)
+    html = components.alert(alert, sentence or str(refusal))
+    return HttpResponse(html, status=refusal.status, headers=headers_of(refusal))
+
+
+def headers_of(refusal: Refused) -> dict[str, str]:
+    """The field that it is about, where the page shows it then (static/js/refusals.js)."""
+    is_name = FIELD.fullmatch(refusal.field)  # a key of a person's own file may be any text
+    about = {"Planside-Field": refusal.field} if is_name else {}
+    return {**refusal.headers, **about}
 
 
 def posted(alert: str) -> Callable[[View], View]:

@@ -38,6 +38,11 @@ PLACES = (
             Key("new", ("Ctrl Shift O",), gettext_lazy("New chat")),
             Key("plan", ("Ctrl .",), gettext_lazy("Open or close the plan; the focus goes along")),
             Key(
+                "files",
+                ("Ctrl Shift F",),
+                gettext_lazy("Open or close the files; the focus goes along"),
+            ),
+            Key(
                 "close",
                 ("Esc",),
                 gettext_lazy("Close a menu, dialog, editor or sheet; it stops nothing"),
@@ -72,6 +77,11 @@ PLACES = (
                 ("Left", "Right"),
                 gettext_lazy("On “2 of 3”: the earlier or the later alternative"),
             ),
+            Key(
+                "row-menu",
+                ("Shift F10",),
+                gettext_lazy("In the list of conversations: the menu of this one"),
+            ),
             Key("newest", ("End",), gettext_lazy("In the conversation: to the newest message")),
             Key(
                 "several",
@@ -93,6 +103,16 @@ PLACES = (
             ),
             Key("move", ("Alt Up", "Alt Down"), gettext_lazy("Move it")),
             Key("remove", ("Delete",), gettext_lazy("Remove it, with Undo")),
+        ),
+    ),
+    Place(
+        gettext_lazy("In the files"),
+        (
+            Key("tree-move", ("Up", "Down", "Home", "End"), gettext_lazy("Move")),
+            Key("tree-fold", ("Right", "Left"), gettext_lazy("Unfold a folder, or fold it")),
+            Key("tree-open", ("Enter",), gettext_lazy("Open a file; letters find one by its name")),
+            Key("tree-rename", ("F2",), gettext_lazy("Rename; Enter saves, Esc cancels")),
+            Key("tree-delete", ("Delete",), gettext_lazy("Delete, with Undo")),
         ),
     ),
     Place(

@@ -8,15 +8,15 @@ the language that person read when they asked for it (`Turn.language`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import formats, translation
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext, pgettext
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
@@ -95,27 +95,24 @@ def grouped(number: int) -> str:
     return formats.number_format(number, force_grouping=True)
 
 
-def commas(parts: Sequence[str]) -> str:
-    """a, b, c."""
-    return pgettext("between the parts of a list", ", ").join(parts)
+# What static/js/texts.js asks for; a translation of a text with a number is a list of its forms.
+CATALOG = """{{const texts={texts},form=(n)=>Number({plural});
+globalThis.django={{gettext:(text)=>texts[text]??text,
+ngettext:(one,several,n)=>texts[one]?.[form(n)]??(n===1?one:several)}}}}
+"""
 
 
-def listed(parts: Sequence[str]) -> str:
-    """a, b and c."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return gettext("{first} and {last}").format(first=commas(parts[:-1]), last=parts[-1])
+class ScriptTexts(JavaScriptCatalog):
+    """Django's, without what no script of ours asks for."""
 
-
-def detailed(words: object, detail: object) -> str:
-    """Words, and behind them what they are about, if anything."""
-    if not detail:
-        return str(words)
-    return gettext("{words}: {detail}").format(words=words, detail=detail)
+    def render_to_response(self, context: dict[str, Any], **_: object) -> HttpResponse:
+        texts = json.dumps(context["catalog"], ensure_ascii=False, separators=(",", ":"))
+        script = CATALOG.format(texts=texts, plural=context["plural"] or "n!==1")
+        return HttpResponse(script, "text/javascript; charset=utf-8")
 
 
 @cache_control(max_age=YEAR, immutable=True, private=True)
 def script_texts(request: HttpRequest, fingerprint: str, language: str) -> HttpResponse:
     """The texts of the scripts, at an address that changes with every text."""
     with translation.override(known(language)):
-        return JavaScriptCatalog(packages=["console"]).get(request)
+        return ScriptTexts(packages=["console"]).get(request)

@@ -36,10 +36,11 @@ from pygments.lexers import get_lexer_by_name
 from agents.engine.streaming import fence_after, split_blocks
 from agents.models import Message
 from console import formulas
+from console.addresses import BEGINS_ADDRESS, addresses_in, normalized_link
 from console.components import component
 from console.footnotes import environment, footnotes
 from console.number_columns import align_numbers
-from console.workspace_images import picture_address
+from console.workspace_images import PagePlace, linked_address, picture_address
 
 MOST_WEIGHT = 10_000  # signs and lines that are parsed in one text, about 15 µs each
 MOST_CHARACTERS = 200_000  # that are parsed in one text
@@ -48,7 +49,6 @@ ADDRESS_WEIGHT = 8  # of an address beyond its signs
 LONG_OPEN_BLOCK = 2_000  # characters; beyond, a growing block is shown as it was typed
 
 MOST_OPENERS = 400  # brackets and angles in one paragraph or cell; matching them is quadratic
-MOST_ADDRESS = 2_000  # characters of a link; punycode is quadratic
 MOST_DEFINITION = 500  # characters of a link reference, which each use repeats
 MOST_COLOURED = 20_000  # characters of code in one text
 LONGEST_CODE = 8_000  # characters; what is longer is shown plain
@@ -83,10 +83,6 @@ DIRECTED_TOKENS = {"paragraph_open", "heading_open", "list_item_open", "blockquo
 DIRECTED_TOKENS |= {"td_open", "th_open"}
 ABSOLUTE = re.compile(r"^(https?:|mailto:)", re.IGNORECASE)
 WEB = re.compile(r"^https?:", re.IGNORECASE)
-ENDS_ADDRESS = r"\s<>\"'`\x00-\x1f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3000-\u303f\uff00-\uffef"
-ADDRESS = re.compile(rf"(?<!\w)https?://[^{ENDS_ADDRESS}]+|(?<![\w./@-])www\.[^{ENDS_ADDRESS}]+")
-BEGINS_ADDRESS = re.compile(r"://|www\.")
-DOMAIN = re.compile(r"www\.[\w-]+\.\w")  # without a scheme it says enough only whole
 
 # What people write behind the fence, and the lexer for it. Of texts of 8,000 characters that were
 # made to be slow, none took these more than 0.1 s; apacheconf, make, csharp and java are left out.
@@ -108,16 +104,18 @@ LANGUAGES = {
 }
 
 
-def render(text: str, *, live: bool = False, files: str = "") -> SafeString:
+def render(
+    text: str, *, live: bool = False, files: str = "", page: PagePlace | None = None
+) -> SafeString:
     """Safe HTML. Text that is still growing is shown without colouring its code.
 
     `files` is the address under which pictures of the workspace are shown; without one they are
-    named.
+    named. `page` is where the text lies itself, if it is a file there.
     """
-    key = text, live, files, get_language()
+    key = text, live, files, page, get_language()
     html = drawn.get(key)
     if html is None:
-        html = drawn[key] = "".join(rendered(text, live, files))
+        html = drawn[key] = "".join(rendered(text, live, files, page))
     return mark_safe(html)
 
 
@@ -175,15 +173,18 @@ def as_typed(text: str) -> SafeString:
     return component("as_typed", text=text)
 
 
-def rendered(text: str, live: bool, files: str = "") -> Iterator[str]:
+def rendered(
+    text: str, live: bool, files: str = "", page: PagePlace | None = None
+) -> Iterator[str]:
     """What can be afforded as markdown, the other blocks as they were typed."""
     for is_affordable, blocks in groupby(affordable(text), key=lambda pair: pair[0]):
         piece = "".join(block for _, block in blocks)
         if not is_affordable:
             yield as_typed(piece)
             continue
+        around = environment(piece) | {"files": files, "page": page}
         html = nh3.clean(
-            (GROWING if live else FINISHED).render(piece, environment(piece) | {"files": files}),
+            (GROWING if live else FINISHED).render(piece, around),
             tags=TAGS,
             attributes=ATTRIBUTES,
             set_tag_attribute_values={"input": {**TASK, "aria-label": gettext("Task")}},
@@ -272,10 +273,10 @@ def finish(state: StateCore) -> None:
         if style := token.attrs.pop("style", ""):
             token.attrSet("class", str(style).removeprefix("text-align:"))
         if token.type == "inline" and token.children:
-            token.children = list(linked(state.md, token.children, state.env.get("files", "")))
+            token.children = list(linked(token.children, state.env.get("files", "")))
 
 
-def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[Token]:
+def linked(tokens: Sequence[Token], files: str) -> Iterator[Token]:
     """An image would be fetched from elsewhere by reading: a link with its description stands
     for it, unless it is a picture of the workspace. Bare addresses become links."""
     in_link = False
@@ -297,35 +298,18 @@ def linked(parser: MarkdownIt, tokens: Sequence[Token], files: str) -> Iterator[
             else:
                 yield from link_tokens(address, words, token.level)
         elif token.type == "text" and not in_link and BEGINS_ADDRESS.search(token.content):
-            yield from address_links(parser, token)
+            yield from address_links(token)
         else:
             yield token
 
 
-def address_links(parser: MarkdownIt, token: Token) -> Iterator[Token]:
+def address_links(token: Token) -> Iterator[Token]:
     end = 0
-    for found in ADDRESS.finditer(token.content):
-        address = without_punctuation(found.group())
-        is_bare = address.startswith("www.")
-        if is_bare and not DOMAIN.match(address):
-            continue
-        href = parser.normalizeLink(f"https://{address}" if is_bare else address)
-        if not href or not parser.validateLink(href):
-            continue
-        yield text_token(token.content[end : found.start()], token.level)
-        yield from link_tokens(href, address, token.level)
-        end = found.start() + len(address)
+    for found in addresses_in(token.content):
+        yield text_token(token.content[end : found.start], token.level)
+        yield from link_tokens(found.href, found.text, token.level)
+        end = found.end
     yield text_token(token.content[end:], token.level)
-
-
-def without_punctuation(address: str) -> str:
-    """What ends a sentence or closes a bracket around it does not belong to an address."""
-    surplus = address.count(")") - address.count("(")
-    end = len(address)
-    while end and (address[end - 1] in ".,:;!?*_~]}" or (address[end - 1] == ")" and surplus > 0)):
-        end -= 1
-        surplus -= address[end] == ")"
-    return address[:end]
 
 
 def text_token(text: str, level: int) -> Token:
@@ -341,9 +325,11 @@ def link_tokens(href: str, words: str, level: int) -> Iterator[Token]:
 def draw_link(
     self: RendererHTML, tokens: Sequence[Token], i: int, options: OptionsDict, env: Any
 ) -> str:
-    """A link to a file of the workspace leads nowhere in the browser, so it stays plain."""
-    if not ABSOLUTE.match(str(tokens[i].attrGet("href"))):
-        tokens[i].attrs = {}
+    """A link to a file of the workspace leads somewhere from a page among them alone."""
+    href = str(tokens[i].attrGet("href"))
+    if not ABSOLUTE.match(href):
+        address = linked_address(href, env.get("page"))
+        tokens[i].attrs = {"href": address} if address else {}
     return self.renderToken(tokens, i, options, env)
 
 
@@ -363,10 +349,10 @@ def draw_fence(
     return f"<pre><code{name}>{html or escapeHtml(code)}</code></pre>\n"
 
 
-def coloured(code: str, language: str) -> str:
+def coloured(code: str, language: str, longest: int = LONGEST_CODE) -> str:
     """Spans with classes, or nothing where the code stays plain."""
     lexer = LANGUAGES.get(language.lower())
-    if lexer is None or len(code) > LONGEST_CODE or code.count("/*") > MOST_COMMENTS:
+    if lexer is None or len(code) > longest or code.count("/*") > MOST_COMMENTS:
         return ""
     if LONGEST_GAP.search(code) or any(len(line) > LONGEST_LINE for line in code.split("\n")):
         return ""
@@ -383,8 +369,7 @@ def make_parser(*, colour: int, is_whole: bool) -> MarkdownIt:
         footnotes(parser)
     parser.core.ruler.at("inline", inlines)
     parser.core.ruler.after("inline", "bare_addresses", finish)
-    normalize = parser.normalizeLink
-    parser.normalizeLink = lambda url: normalize(url) if len(url) <= MOST_ADDRESS else ""  # type: ignore[method-assign]
+    parser.normalizeLink = normalized_link  # type: ignore[method-assign]
     parser.add_render_rule("link_open", draw_link)
     parser.add_render_rule("fence", draw_fence)
     return parser

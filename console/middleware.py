@@ -17,16 +17,20 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.attachments import LARGEST, TOO_LARGE
 from agents.normalization import split_url
 from console.auth import browsers
+from console.static_files import early_script_hash
 
 View = Callable[[HttpRequest], HttpResponse]
 
 POLICY = (
-    "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'; form-action 'self'"
+    f"default-src 'self'; script-src 'self' {early_script_hash()}; img-src 'self' data:; "
+    "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 MOST_BYTES = 4 * 1024 * 1024
 # The one body that may be longer: a file, which is read piece by piece (agents/attachments.py).
-UPLOAD = re.compile(r"/(?:c|api/conversations)/[0-9]+/attachments")
+UPLOAD = re.compile(
+    r"/(?:c|api/conversations)/[0-9]+/attachments"
+    r"|/c/[0-9]+/workspace/upload|/api/agents/[a-z0-9_-]+/files/content"
+)
 REFUSALS = {
     400: gettext_lazy("This request holds a null character."),
     422: gettext_lazy("This request holds a null character."),

@@ -37,6 +37,12 @@ class Choice:
     info: ModelInfo
     is_current: bool
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether it is known to see no images."""
+        provider, _, model = self.value.partition("/")
+        return sees_images(provider, model) is False
+
 
 @dataclass(frozen=True)
 class ChoiceGroup:
@@ -85,9 +91,7 @@ def choices_beside(in_use: ModelName, recent: list[ModelName], find: str) -> Cho
         is_here = gettext("on this computer") if place.is_local else ""
         note = more if len(rest) > len(rows) else is_here
         groups.append(ChoiceGroup(place.label, note, rows))
-    # As on the first page, those that could run here; and others whose models are missed now.
-    missed = (resolve(each.provider).label for each in listings if is_missed(each))
-    silent = list(dict.fromkeys([*found.silent, *missed]))
+    silent = [resolve(each.provider).label for each in listings if is_missed(each)]
     return Choices([group for group in groups if group.rows], silent, find.strip())
 
 

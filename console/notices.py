@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.urls import reverse
@@ -13,13 +14,24 @@ from django.utils.translation import gettext, ngettext
 from agents.actors import PERSON
 from agents.engine.usage import duration
 from agents.models import Conversation, Event, Message, Preferences, Turn
-from console.conversation_state import agent_name
-from console.language import commas
-from console.needs import NeedCard, cards_of
-from console.status_labels import parts_of
+from agents.sentences import beside, commas
+from console.need_cards import NeedCard, cards_of
+from console.shipped import agent_name
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
-from plans.needs import APPROVAL, BUDGET, FAILED, HALTED, QUESTION, START, UNANSWERED, needs_of
+from plans.needs import (
+    APPROVAL,
+    BUDGET,
+    CHECK,
+    FAILED,
+    HALTED,
+    QUESTION,
+    REGRESSED,
+    START,
+    UNANSWERED,
+    needs_of,
+)
+from plans.progress import Progress, progress_parts
 from plans.snapshot import snapshot
 
 ENDED = re.compile(r"(done|reply)-(\d{1,18})")
@@ -84,6 +96,12 @@ def words_of(card: NeedCard) -> tuple[str, str]:
     if kind == HALTED:
         body = gettext("{title}: waiting for you to go on").format(title=title)
         return waits_for_you(card.now.agent_name), body
+    if kind == CHECK:
+        body = gettext("{title}: a check could not be run").format(title=title)
+        return waits_for_you(card.now.agent_name), body
+    if kind == REGRESSED:
+        name = card.row["name"] if card.row else title
+        return gettext("{title}: no longer true").format(title=title), str(name)
     if kind == START:
         count = len(card.plan["subtasks"]) if card.plan else 0
         words = ngettext("{title}, {n} subtask", "{title}, {n} subtasks", count)
@@ -110,10 +128,9 @@ def notice_of_plan(key: str, pk: int, user: User) -> list[Notice]:
     plan = own.filter(pk=pk, state=State.DONE).first()
     if plan is None or is_finished_by(plan, user):
         return []
-    document: dict[str, object] = snapshot(plan)
-    counts, seconds = document["progress"], document["seconds"]
-    assert isinstance(counts, dict) and isinstance(seconds, dict)
-    body = commas([*parts_of(counts), duration(seconds["worked"])])
+    document: dict[str, Any] = snapshot(plan)
+    counts: Progress = document["progress"]
+    body = commas([*progress_parts(counts), duration(document["seconds"]["worked"])])
     told = Message.objects.filter(conversation=plan.conversation_id, meta__closing=pk)
     last = told.order_by("-seq").first()
     place = f"#message-{last.pk}" if last else ""
@@ -139,7 +156,8 @@ def notice_of_reply(key: str, pk: int, user: User) -> list[Notice]:
         return []
     talk: Conversation = turn.conversation
     address = f"{reverse('conversation', args=[talk.pk])}#turn-{pk}"
-    title = gettext("{agent_name} has answered").format(agent_name=agent_name(talk.agent_id))
+    name = agent_name(talk.agent_id)
+    title = beside(gettext("{agent_name} has answered").format(agent_name=name), name)
     return [Notice(key, shown(title), shown(talk.title or gettext("New chat")), address)]
 
 

@@ -17,7 +17,10 @@ from agents.words import Question, question_of
 from console import finding
 from console.finding import Found, FoundConversation, FoundMessage, FoundPlan
 from console.settings_pages import pages_for
+from console.shipped import shown_name
 from console.snippets import Piece, marked, spans_of
+from console.status_labels import NAMES, name_of_mark
+from plans.needs import needs_of
 from plans.search import PlanSummary
 
 NEWEST = 5
@@ -159,7 +162,7 @@ def newest(user: User) -> Group:
 
 
 def names_of(user: User) -> dict[str, str]:
-    return {agent.id: agent.file.name for agent in agents_of(user)}
+    return {agent.id: shown_name(agent.file) for agent in agents_of(user)}
 
 
 def conversation_rows(user: User, question: Question, most: int) -> tuple[list[Row], Found[object]]:
@@ -212,7 +215,7 @@ def plan_found_row(found: FoundPlan) -> Row:
     return Row(
         found.title,
         shape=plan.standing.shape,
-        word=str(plan.standing.word),
+        word=name_of_mark(plan.standing.shape, plan.standing.word),
         where=found.where,
         snippet=found.snippet,
         meta=standing_of(plan),
@@ -245,7 +248,7 @@ def instead(user: User, text: str) -> Group:
     if agent is not None:
         words = gettext("New chat with “{text}”").format(text=shortened(text))
         title = [Piece(words, False)]
-        begins = Row(title, icon="plus", meta=agent.file.name, begins=agent.id, text=text)
+        begins = Row(title, icon="plus", meta=shown_name(agent.file), begins=agent.id, text=text)
         rows.insert(0, begins)
     return Group(gettext("Do something with it"), rows)
 
@@ -284,7 +287,7 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
     agents = agents_of(user)
     rows += [
         Row(
-            [Piece(gettext("New chat with {name}").format(name=agent.file.name), False)],
+            [Piece(gettext("New chat with {name}").format(name=shown_name(agent.file)), False)],
             icon="plus",
             begins=agent.id,
         )
@@ -298,7 +301,7 @@ def offers(user: User, question: Question, here: Conversation | None) -> list[Ro
     rows = [*rows, *places] if question.parts else [*places[:2], *rows, *places[2:]]
     if question.parts:
         rows += settings_rows(user)
-        rows += things(agents_named=((agent.id, agent.file.name) for agent in agents))
+        rows += things(agents_named=((agent.id, shown_name(agent.file)) for agent in agents))
     return rows
 
 
@@ -307,7 +310,16 @@ def pages(user: User) -> Iterator[Row]:
     in_settings = ((page.title, settings, page.icon, page.name) for page in pages_for(user))
     api = ("API", gettext("Documentation"), "file", "api-docs")
     for title, meta, icon, name in (*PAGES, *in_settings, api):
-        yield Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
+        row = Row([Piece(str(title), False)], icon=icon, meta=str(meta), href=reverse(name))
+        yield waiting_row(row, user) if name == "needs" else row
+
+
+def waiting_row(row: Row, user: User) -> Row:
+    """Needs you with its mark and number, as in the sidebar, while anything waits."""
+    count = len(needs_of(user.pk))
+    if not count:
+        return row
+    return replace(row, shape="waiting", word=str(NAMES["waiting"]), meta=str(count))
 
 
 # What is set on those pages: name of the page, what is set, id of its place there.

@@ -84,8 +84,8 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
     if halts or (run == "paused" and is_pausing(plan)):
         pause = replace(PAUSE, blocked=gettext("It pauses next"))
-    # An approval, an answer or a higher limit is what makes it go on.
-    if plan["attention"] == "budget":
+    # An approval, an answer, a higher limit or a word about a check is what makes it go on.
+    if plan["attention"] in ("budget", "check"):
         return PlanButtons(steering=(replan,), ending=STOP)
     if plan["approvals"] or (plan["question"] and run == "paused"):
         return PlanButtons(steering=(pause, replan), ending=STOP)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -12,13 +12,16 @@ from django.db.models import Count, Q
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.engine.usage import Times, times_of
+from agents.engine.usage import Times, duration, times_of
 from agents.models import TurnState
+from agents.sentences import commas
+from console.status_labels import shape_of_done
 from plans.attempts import Cost
 from plans.models import Attempt, Plan, State, Subtask
 
 WIDE = 1000  # units of the gantt's drawing
 THINNEST = 6  # units, so that a short attempt can be seen
+LEAST_REST = 2  # seconds between attempts and without a server, that are worth a word
 MOST_REST = WIDE // 2  # units for all waits and pauses
 SHAPES = {
     "failed": gettext_lazy("Failed"),
@@ -79,6 +82,14 @@ class Span:
         if self.started_at is None or self.ended_at is None:
             return 0.0
         return (self.ended_at - self.started_at).total_seconds()
+
+    def parts(self, times: Times) -> str:
+        """What it was made up of; the rest is when nothing ran, such as while no server did."""
+        rest = self.seconds - times.worked - times.waited - times.paused
+        if rest < LEAST_REST:
+            return times.words
+        nothing = gettext("{time} with nothing running").format(time=duration(rest))
+        return commas([times.words, nothing])
 
 
 def subtask_timings(plan: Plan) -> list[SubtaskTiming]:
@@ -153,6 +164,15 @@ def shape_of(attempt: Attempt) -> str:
     return "failed" if attempt.error else "done"
 
 
+def mark_of_attempt(attempt: Attempt, work: SubtaskTiming) -> str:
+    """A tick is filled only where the last attempt made the subtask what its checks say it is."""
+    shape = shape_of(attempt)
+    if shape != "done":
+        return shape
+    stands = work.subtask.state == State.DONE and attempt == work.attempts[-1]
+    return shape_of_done(work.subtask.verified if stands else None)
+
+
 def attempt_name(attempt: Attempt) -> str:
     """Attempt 2 of 3: how many there are before the run fails; a person's retry adds further."""
     most = int((attempt.turn.config.get("plan") or {}).get("max_attempts") or 3)
@@ -170,3 +190,32 @@ def attempt_words(attempt: Attempt) -> str:
             else gettext("Under way")
         )
     return str(WHY.get(attempt.failure_class) or gettext("Done"))
+
+
+@dataclass(frozen=True)
+class AttemptRow:
+    """An attempt with its mark, its name and what it says of itself; or the last of several that
+    failed in a row with the same error, with all of them inside."""
+
+    attempt: Attempt
+    shape: str
+    name: str
+    words: str
+    inside: tuple[AttemptRow, ...] = ()
+
+    @property
+    def calls(self) -> int:
+        """Counted by subtask_timings."""
+        return sum(vars(row.attempt)["calls"] for row in self.inside or (self,))
+
+
+def attempts_in(work: SubtaskTiming) -> list[AttemptRow]:
+    rows: list[AttemptRow] = []
+    for attempt in work.attempts:
+        shape = mark_of_attempt(attempt, work)
+        row = AttemptRow(attempt, shape, attempt_name(attempt), attempt_words(attempt))
+        if rows and attempt.error and attempt.error == rows[-1].attempt.error:
+            last = rows.pop()
+            row = replace(row, inside=(*(last.inside or (last,)), row))
+        rows.append(row)
+    return rows

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
-from agents.actors import AGENT, PERSON, SYSTEM, Actor, actor_of, kind_of
+from agents.actors import AGENT, SYSTEM, Actor, actor_of
 from agents.models import Event, ToolCall
+from agents.sentences import detailed
+from console.check_lines import SIGNS, check_words, verdict_words
 from console.form_parsing import number
-from console.language import detailed
-from console.status_labels import ENDS, name_for
+from console.status_labels import ENDS, shape_of_done
 from console.templatetags.messages import argument
+from console.timeline_lines import Line, approved_line, plain_line, updated_line
 from plans.comments import count_words
 from plans.models import Plan
+from plans.standing import standings_of
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
@@ -45,33 +46,6 @@ DECIDED = {
 }
 
 
-class Line(NamedTuple):
-    """One change. `sign` is a state's mark or `icon` a picture; `number` the subtask's place."""
-
-    words: str | Promise
-    sign: str = ""
-    icon: str = ""
-    number: str = ""
-    code: str = ""
-    is_head: bool = False
-    actor: str = ""
-    actor_icon: str = ""
-    version: int = 0
-    at: datetime | None = None
-    seq: int = 0
-    kind: str = "plan"
-    by_kind: str = ""  # person, agent or system
-    key: str = ""  # of the subtask it is about
-
-    def by(self, actor: Actor, viewer: str) -> Line:
-        """With who did it; a line that has someone already keeps them."""
-        if self.actor:
-            return self
-        icon = "user" if kind_of(actor) == PERSON else "agent" if actor is AGENT else "cube"
-        name = name_for(actor, viewer)
-        return self._replace(actor=name, actor_icon=icon, by_kind=kind_of(actor))
-
-
 @dataclass
 class Timeline:
     """Goes through what happened in order, and knows at each point which version holds, why the
@@ -85,6 +59,7 @@ class Timeline:
     rests: str | None = None
     stopper: Actor | None = None
     end: str = ""
+    weakest: str = "done"  # the mark of a plan that is finished
     # by version and a subtask's key: its number and name
     places: dict[int, dict[str, tuple[str, str]]] = field(default_factory=dict)
 
@@ -95,6 +70,7 @@ class Timeline:
             version: {row["key"]: (str(i), row["name"]) for i, row in enumerate(subtasks or [], 1)}
             for version, subtasks in versions
         }
+        self.weakest = standings_of([self.plan.pk])[self.plan.pk].shape
         events = Event.objects.filter(subject=f"plan:{self.plan.pk}")
         events = events.filter(conversation=self.plan.conversation_id).order_by("seq")
         lines = [line for event in events if (line := self.line_of(event))]
@@ -113,6 +89,8 @@ class Timeline:
         kind = "plan"
         if event.type.startswith("run."):
             kind, line = "run", self.run_line(event.type, data, actor)
+        elif event.type in SIGNS:
+            kind, line = "subtask", self.check_line(event.type, data)
         elif event.type == "plan.updated" and "subtask" in data:
             kind, line = "subtask", self.subtask_line(data)
         else:
@@ -125,32 +103,21 @@ class Timeline:
             kind=kind, key=key, version=self.version, at=event.created_at, seq=event.seq
         )
 
+    def check_line(self, type: str, data: Data) -> Line:
+        number, _ = self.place(str(data["subtask"]))
+        return Line(check_words(type, data), sign=SIGNS[type], number=number)
+
     def plan_line(self, type: str, data: Data) -> Line | None:
         """What happened to the plan as a whole."""
         match type:
-            case "plan.updated" if data.get("waiting") == "child":
-                return Line(gettext("Waits for another agent"), sign="paused")
-            case "plan.updated" if "budget" in data:
-                return Line(gettext("Budget raised"), icon="pen")
-            case "plan.updated" if data.get("held"):
-                return Line(gettext("Held: the model is not answering"), sign="failed")
-            case "plan.updated" if "version" in data:
-                words = gettext("Plan is now v{version}").format(version=data["version"])
-                words = detailed(words, data.get("explanation"))
-                return Line(words, icon="pen")
-            case "plan.approved" if data.get("because"):
-                words = gettext("v{version} needs no new yes ({because})").format(
-                    version=data["version"], because=data["because"]
-                )
-                return Line(words, icon="check")
+            case "plan.updated" if "checked" in data or data.get("waiting") == "check":
+                return None  # each result has its own line
+            case "plan.updated":
+                return updated_line(data) or plain_line(type)
             case "plan.approved":
-                return Line(
-                    gettext("v{version} approved").format(version=data["version"]),
-                    icon="check",
-                    is_head=True,
-                )
+                return approved_line(data)
             case "plan.finished" if data.get("state") == "done":
-                return Line(gettext("Plan finished"), sign="done", is_head=True)
+                return Line(gettext("Plan finished"), sign=self.weakest, is_head=True)
             case "plan.finished":
                 kind, _, note = str(data.get("reason") or "").partition(": ")
                 self.end = detailed(ENDS[kind], note) if kind in ENDS else ""
@@ -212,6 +179,8 @@ class Timeline:
                 return words.format(version=self.version)
             case "budget":
                 return gettext("Paused: the budget is used up")
+            case "check":
+                return gettext("Paused: a check could not be run")
             case "aside":
                 return gettext("Paused: another plan was asked for")
             case "":
@@ -221,6 +190,9 @@ class Timeline:
     def subtask_line(self, data: Data) -> Line:
         number, name = self.place(str(data["subtask"]))
         state, line = data.get("state"), Line("", number=number)
+        if "verified" in data and "state" not in data:
+            sign = shape_of_done(data["verified"])
+            return line._replace(words=verdict_words(data["verified"]), sign=sign)
         if data.get("progress"):
             return line._replace(words=str(data["progress"]), icon="chat")
         if state == "abandoned":
@@ -230,10 +202,15 @@ class Timeline:
         if state == "in_progress":
             return line._replace(words=gettext("started"), sign="in_progress")
         if state == "done":
-            return line._replace(words=gettext("{name}: done").format(name=name), sign="done")
+            return line._replace(
+                words=gettext("{name}: done").format(name=name),
+                sign=shape_of_done(data.get("verified")),
+            )
         if data.get("error"):
             return line._replace(
-                words=gettext("failed: {error}").format(error=data["error"]), sign="failed"
+                words=gettext("failed: {error}").format(error=data["error"]),
+                sign="failed",
+                error=str(data["error"]),
             )
         return line._replace(words=gettext("is to do again"), sign="todo")
 
@@ -265,23 +242,6 @@ class Timeline:
         """A subtask's number and name in the version that held then."""
         now = self.places.get(self.version, {})
         return now.get(key) or next((v[key] for v in self.places.values() if key in v), (key, ""))
-
-
-def plain_line(type: str) -> Line:
-    """The line of an event that needs no data; one that is not known yet is named by its type."""
-    return PLAIN_LINES.get(type) or Line(type.replace(".", " ").capitalize(), icon="dots")
-
-
-PLAIN_LINES = {
-    "plan.created": Line(gettext_lazy("Plan proposed"), icon="plus", is_head=True),
-    "plan.activated": Line(gettext_lazy("Put into the drawer"), icon="undo"),
-    "plan.put_aside": Line(
-        gettext_lazy("Out of the drawer: another alternative was shown"), icon="undo"
-    ),
-    "run.failed": Line(gettext_lazy("The run has failed"), sign="failed"),
-    "run.halted": Line(gettext_lazy("Halted after one subtask"), sign="paused"),
-    "run.repaired": Line(gettext_lazy("Taken up again after an interruption"), icon="retry"),
-}
 
 
 # Which of it is wanted, as it stands in the address.
@@ -328,10 +288,7 @@ class Lines:
     shown: list[Line]
     count: int
     first: int
-
-    @property
-    def last(self) -> int:
-        return self.first + len(self.shown) - 1
+    last: int
 
     @property
     def newer(self) -> str:
@@ -350,4 +307,25 @@ def page_of_lines(plan: Plan, viewer: str, wanted: Wanted) -> Lines:
     wanted = replace(wanted, page=min(wanted.page, last))
     start = (wanted.page - 1) * LINES_PER_PAGE
     shown = fitting[start : start + LINES_PER_PAGE]
-    return Lines(wanted, shown, len(fitting), start + 1 if shown else 0)
+    last = start + len(shown)
+    return Lines(wanted, folded(shown), len(fitting), start + 1 if shown else 0, last)
+
+
+def folded(lines: list[Line]) -> list[Line]:
+    """Attempts at a subtask that failed in a row with the same error are one line."""
+    rows: list[Line] = []
+    for line in reversed(lines):
+        failures = (i for i in reversed(range(len(rows))) if rows[i].error)
+        earlier = next(failures, None) if line.error else None
+        between = rows[earlier + 1 :] if earlier is not None else []
+        if (
+            earlier is not None
+            and (rows[earlier].error, rows[earlier].key) == (line.error, line.key)
+            and all((each.kind, each.key) == ("subtask", line.key) for each in between)
+        ):
+            first = rows[earlier]
+            parts = (line, *reversed(between), *(first.parts or (first,)))
+            rows[earlier:] = [line._replace(failures=first.failures + 1, parts=parts)]
+        else:
+            rows.append(line)
+    return rows[::-1]

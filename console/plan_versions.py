@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -12,12 +12,12 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import AGENT, actor_of
 from agents.statements import prepared
+from agents.text_diff import Op, TextRun, replace, words
 from console.language import grouped
 from console.status_labels import name_for
 from plans.comments import answered_between
-from plans.diff import Change, PlanDiff, Rewording, SubtaskDiff, diff
+from plans.diff import Change, CheckDiff, PlanDiff, Rewording, SubtaskDiff, diff, diff_checks
 from plans.models import Plan, PlanVersion, SubtaskComment
-from plans.text_diff import Op, TextRun, replace, words
 
 # Of a plan's fields and a subtask's.
 LABELS = {
@@ -183,6 +183,14 @@ class ChangedSubtask:
             if row.moved:
                 words = gettext("Edited and moved subtask {number}")
         return words.format(number=row.place, before=row.was)
+
+    @property
+    def checks(self) -> Sequence[CheckDiff]:
+        """Each with a sentence; all of them where the subtask itself has come or gone."""
+        own = self.row.text.get("checks") or []
+        if self.row.change == Change.ADDED:
+            return diff_checks([], own)
+        return diff_checks(own, []) if self.row.change == Change.REMOVED else self.row.checks
 
     @property
     def name(self) -> list[TextRun]:

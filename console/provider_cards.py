@@ -20,6 +20,7 @@ from agents.llm.request import Endpoint
 from agents.models import Provider
 from console.form_parsing import price_lines
 from console.language import grouped
+from console.shipped import shown_name
 
 MOST_ROWS = 20  # models that a card shows at once
 SHORTEST_HINT = 12  # characters of a key that may show its last four
@@ -167,6 +168,15 @@ class ProviderCard:
     def has_prices(self) -> bool:
         return any(info.price_in is not None for info in self.listing.models)
 
+    @property
+    def has_abilities(self) -> bool:
+        """Whether the provider says of any model what it can do: else the column stays away."""
+        return any(info.sees_images or info.calls_tools is False for info in self.listing.models)
+
+    @property
+    def has_windows(self) -> bool:
+        return any(info.context_window for info in self.listing.models)
+
 
 def provider_cards(agents: Iterable[AgentRecord]) -> list[ProviderCard]:
     """Those in use first, then those that can be asked, then what only wants a key."""
@@ -186,7 +196,7 @@ def provider_card(
     users: dict[str, list[str]] = {}
     for agent in agents:
         if agent.file.provider == endpoint.provider:
-            users.setdefault(agent.file.model, []).append(agent.file.name)
+            users.setdefault(agent.file.model, []).append(shown_name(agent.file))
     missing = lacks(endpoint)
     listing = Listing(name) if name == "demo" else catalog.listing_of(name)
     lessons = lessons_about(endpoint)

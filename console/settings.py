@@ -43,6 +43,9 @@ MODEL_IDLE_TIMEOUT = env.number("PLANSIDE_MODEL_IDLE_TIMEOUT", 120)
 MODEL_RETRY_BASE = env.number("PLANSIDE_MODEL_RETRY_BASE", 2)
 DEMO_PACE = env.number("PLANSIDE_DEMO_PACE", 1)
 
+# For so long changes of turns can be read line by line and taken back.
+KEEP_CHANGES_DAYS = env.limit("PLANSIDE_KEEP_CHANGES_DAYS", 30)
+
 # Limits per person, or for sign-ins per address; console/throttling.py says how they are counted.
 # Alone on a machine one is in nobody's way but one's own.
 SIGNIN_FAILURES = env.limit("PLANSIDE_SIGNIN_FAILURES", 10)
@@ -109,6 +112,9 @@ TEMPLATES = [
         "DIRS": [ASSETS_DIR / "templates"],
         "APP_DIRS": False,
         "OPTIONS": {
+            "loaders": [
+                ("django.template.loaders.cached.Loader", ["console.template_loader.Loader"])
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -117,6 +123,8 @@ TEMPLATES = [
             ],
             "builtins": [
                 "django.templatetags.i18n",
+                "console.templatetags.changes",
+                "console.templatetags.checks",
                 "console.templatetags.components",
                 "console.templatetags.formats",
                 "console.templatetags.languages",

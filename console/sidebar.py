@@ -19,10 +19,12 @@ from agents.config.store import AgentRecord
 from agents.engine.subagents import DEEPEST
 from agents.models import Conversation, Lane, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from console.status_labels import UNANSWERED, WRITING
+from console.shipped import shown_name
+from console.status_labels import UNANSWERED, WRITING, name_of_mark
 from plans.standing import Standing, standings_of
 
 MOST = 200  # conversations listed
+URGENT = ("failed", "check_failed", "regressed", "question", "waiting")
 UP = "conversation__parent_call__turn__"  # from a turn to the one it works for
 ABOVE = [UP * depth + "conversation" for depth in range(1, DEEPEST + 1)]
 
@@ -149,7 +151,7 @@ def listed_of(owner: int) -> QuerySet[Conversation, Any]:
 def grouped(
     user: User, agents: list[AgentRecord], *, by_date: bool, current: int | None
 ) -> list[Group]:
-    names = {agent.id: agent.file.name for agent in agents}
+    names = {agent.id: shown_name(agent.file) for agent in agents}
     groups: dict[str, Group] = {}
     listed = [Listed(*row) for row in listed_of.rows(owner=user.pk)]
     standings = standings_of(each.plan for each in listed if each.plan)
@@ -161,7 +163,7 @@ def grouped(
         elif by_date:
             name = day_of(each.updated_at.date())
         shape, word = mark_of(each, standings.get(each.plan or 0))
-        if each.pk != current and shape == "done" and each.is_seen:
+        if each.pk != current and shape in ("done", "by_word") and each.is_seen:
             shape, word = "", ""
         row = Row(
             pk=each.pk,
@@ -185,7 +187,7 @@ def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
     if conversation.wants_plan and not conversation.asks:
         mark = WRITING if conversation.answers else UNANSWERED
         return mark.shape, str(mark.word)
-    if standing is not None and standing.shape in ("failed", "question", "waiting"):
+    if standing is not None and standing.shape in URGENT:
         return standing.shape, str(standing.word)
     if conversation.asks_a_question:
         return "question", gettext("Waiting for your answer")
@@ -193,7 +195,7 @@ def mark_of(conversation: Listed, standing: Standing | None) -> tuple[str, str]:
         return "waiting", gettext("Waiting for you")
     if standing is None or standing.shape == "abandoned":
         return "", ""
-    return standing.shape, str(standing.word)
+    return standing.shape, name_of_mark(standing.shape, standing.word)
 
 
 def day_of(day: date) -> str:

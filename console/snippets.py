@@ -11,6 +11,12 @@ from agents.words import MOST_SIGNS, SIGNS, UNSPACED, Question, folded
 BEFORE = 28  # characters before the first found word: it stands in the middle third of the line
 AFTER = 130
 MOST_READ = 50_000  # characters of a text in which the words are looked for
+# Fences, what begins a heading, quotation or entry of a list, and what stands around words.
+MARKS = re.compile(
+    r"^[ \t]*(?:(?:#{1,6}|>|[-*+])[ \t]+|(?:`{3,}|~{3,}))|`+"
+    r"|(?<![^\s(])(?:\*{1,3}|_{2})(?=[^\s*])|(?<=[^\s*])(?:\*{1,3}+|_{2})(?!\w)",
+    re.MULTILINE,
+)
 CONTEXT = 200  # of the text around them that are drawn at most
 
 
@@ -30,8 +36,8 @@ def snippet(text: str, question: Question) -> list[Piece]:
     first = best_of(spans)
     start = start_of(text, first)
     end = min(len(text), first + AFTER)
-    inside = [(a - start, min(b, end) - start) for a, b in spans if a >= start and a < end]
-    pieces = [Piece(spaced(p.text), p.is_found) for p in cut(text[start:end], inside)]
+    shown = plain(text[start:end])
+    pieces = [Piece(spaced(p.text), p.is_found) for p in cut(shown, spans_of(shown, question))]
     before = [Piece("… ", False)] if start else []
     return [*before, *pieces, *([Piece("…", False)] if end < len(text) else [])]
 
@@ -51,6 +57,11 @@ def start_of(text: str, first: int) -> int:
         if start >= first:  # one long word, or a script without spaces
             return max(0, first - BEFORE)
     return start
+
+
+def plain(text: str) -> str:
+    """Without the marks of Markdown: words are what is looked for."""
+    return MARKS.sub("", text)
 
 
 def spaced(text: str) -> str:

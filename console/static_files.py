@@ -1,15 +1,21 @@
 """Style sheets, scripts and fonts as a browser gets them: in few files, each kept for a year.
 
 What is edited stays apart, a file for each component. `css/planside.css` and `js/planside.js` name
-them in their order; at a start they become one file each. The address of every file holds a
-fingerprint of all of them (settings.STATIC_URL), so what is at an address never changes.
+those of every page in their order; at a start they become one file each. So does what only some
+pages need, PAGE_SHEETS and PAGE_SCRIPTS, and what comes when it is first used: each script that
+another one names as `import("./name.js")`. The address of every file holds a fingerprint of all of
+them (settings.STATIC_URL), so what is at an address never changes.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,6 +26,11 @@ from filelock import FileLock
 from whitenoise.compress import Compressor
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+# Named by the templates of those pages, behind what every page has; the last by the files panel.
+PAGE_SHEETS = ("pages", "workspace")
+PAGE_SCRIPTS = ("settings", "changes")
+EARLY = "js/early.js"  # in the page itself
+
 VERSION = re.compile(r"/static/([0-9a-f]{12})/")
 
 CSS_IMPORT = re.compile(r'^@import "(?P<name>[\w-]+)\.css";\n', re.M)
@@ -28,6 +39,7 @@ CSS_COMMENT = re.compile(r"/\*.*?\*/\n?", re.S)
 CSS_SPACES = re.compile(r"""("[^"\n]*"|'[^'\n]*')|\s*([{};,>])\s*|(:)[ ]+|\s+""")
 JS_INDENTATION = re.compile(r"^ +", re.M)
 JS_IMPORT = re.compile(r'^import (?:\{(?P<names>[^}]*)\} from )?"\./(?P<name>\w+)\.js";\n', re.M)
+JS_PART = re.compile(r'\bimport\("\./(\w+)\.js"\)')
 JS_EXPORT = re.compile(r"^export (?=(?:const|class|(?:async )?function) (\w+))", re.M)
 JS_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)\n", re.M)
 JS_OTHER = re.compile(r"^(?:import|export)\b.*", re.M)
@@ -41,6 +53,9 @@ function $module(name, read) {
   }
 }
 """
+CORE = "planside"  # the sheet and the script of every page
+JS_TO_PARTS = "export { $exports, $module };\n"
+JS_OF_CORE = 'import { $exports, $module } from "./planside.js";\n'
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
@@ -71,6 +86,18 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
         return True
 
 
+@cache
+def early_script() -> str:
+    """What stands in each page itself, so that nothing is asked for before it."""
+    return shortened((Path(settings.STATICFILES_DIRS[0]) / EARLY).read_text())
+
+
+@cache
+def early_script_hash() -> str:
+    """As a policy names it (Content-Security-Policy)."""
+    return f"'sha256-{b64encode(sha256(early_script().encode()).digest()).decode()}'"
+
+
 def collect() -> None:
     """Fill settings.STATIC_ROOT, once for each content.
 
@@ -87,11 +114,16 @@ def collect() -> None:
         if root.is_dir():
             return
         draft = Path(folder) / root.name
-        copy(Path(settings.STATICFILES_DIRS[0]), draft)
-        join(draft / "css" / "planside.css", style_sheet)
-        join(draft / "js" / "planside.js", script)
-        compress(draft)
+        fill(draft)
         draft.rename(root)
+
+
+def fill(folder: Path) -> None:
+    copy(Path(settings.STATICFILES_DIRS[0]), folder)
+    (folder / EARLY).unlink()
+    join(folder / "css", style_sheets(folder / "css"))
+    join(folder / "js", scripts(folder / "js"))
+    compress(folder)
 
 
 def copy(source: Path, target: Path) -> None:
@@ -105,12 +137,13 @@ def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def join(entry: Path, write: Callable[[Path], tuple[str, set[str]]]) -> None:
-    """Put what the entry names into it, and take the single files away."""
-    text, joined = write(entry)
-    entry.write_text(text)
-    for name in joined - {entry.name}:
-        entry.with_name(name).unlink()
+def join(folder: Path, joined: dict[str, tuple[str, set[str]]]) -> None:
+    """Write each file, and take those away that are in one."""
+    inside: set[str] = set().union(*(names for _, names in joined.values()))
+    for name in inside - set(joined):
+        (folder / name).unlink()
+    for name, (text, _) in joined.items():
+        (folder / name).write_text(text)
 
 
 def compress(folder: Path) -> None:
@@ -120,6 +153,11 @@ def compress(folder: Path) -> None:
         if compressor.should_compress(path.name):
             for _ in compressor.compress(str(path)):
                 pass
+
+
+def style_sheets(folder: Path) -> dict[str, tuple[str, set[str]]]:
+    """By name, each with the names of the files that are in it."""
+    return {f"{name}.css": style_sheet(folder / f"{name}.css") for name in (CORE, *PAGE_SHEETS)}
 
 
 def style_sheet(entry: Path) -> tuple[str, set[str]]:
@@ -135,30 +173,60 @@ def style_sheet(entry: Path) -> tuple[str, set[str]]:
     return CSS_SPACES.sub(lambda found: found[1] or found[2] or found[3] or " ", text), joined
 
 
-def script(entry: Path) -> tuple[str, set[str]]:
-    """One script, in which each module is a function, and the names of the files that are in it."""
-    written: dict[str, str] = {}
+def scripts(folder: Path, pages: tuple[str, ...] = PAGE_SCRIPTS) -> dict[str, tuple[str, set[str]]]:
+    """By name: the script of every page and those that come later, each with the names of the files
+    that are in it. What two of the later ones need comes with every page.
+    """
+    texts = {path.stem: path.read_text() for path in folder.glob("*.js")}
+    parts = {name for text in texts.values() for name in JS_PART.findall(text)}
+    later = {name: needed(texts, name) for name in sorted(parts.union(pages))}
+    counted = Counter(name for names in later.values() for name in names)
+    shared = [name for name, count in counted.items() if count > 1]
+    first = [*dict.fromkeys([*needed(texts, CORE), *shared])]
+    text = script(texts, first, before=JS_MODULES, after=JS_TO_PARTS)
+    found = {f"{CORE}.js": (text, as_files(first))}
+    for name, names in later.items():
+        own = [each for each in names if each not in first]
+        text = script(texts, own, before=JS_OF_CORE, after=exports(name, texts[name]))
+        found[f"{name}.js"] = text, as_files(own)
+    return found
 
-    def add(name: str, needed_by: tuple[str, ...] = ()) -> None:
-        if name in needed_by:
-            raise ValueError(f"Scripts import each other in a circle: {', '.join(needed_by)}.")
-        if name not in written:
-            text = entry.with_name(f"{name}.js").read_text()
-            for found in JS_IMPORT.finditer(text):
-                add(found["name"], (*needed_by, name))
-            written[name] = as_function(name, text)
 
-    add(entry.stem)
-    return JS_MODULES + "".join(written.values()), {f"{name}.js" for name in written}
+def as_files(names: list[str]) -> set[str]:
+    return {f"{name}.js" for name in names}
+
+
+def script(texts: dict[str, str], names: list[str], before: str, after: str) -> str:
+    """One script, in which each module is a function."""
+    return before + "".join(as_function(name, texts[name]) for name in names) + after
+
+
+def exports(name: str, text: str) -> str:
+    """What `await import("./name.js")` gives."""
+    exported = ", ".join(JS_EXPORT.findall(text))
+    return f"export const {{ {exported} }} = $exports.{name};\n" if exported else ""
+
+
+def needed(texts: dict[str, str], name: str, needed_by: tuple[str, ...] = ()) -> list[str]:
+    """The module and all that it imports, each behind what it needs itself."""
+    if name in needed_by:
+        raise ValueError(f"Scripts import each other in a circle: {', '.join(needed_by)}.")
+    found = JS_IMPORT.finditer(texts[name])
+    before = [needed(texts, each["name"], (*needed_by, name)) for each in found]
+    return list(dict.fromkeys([*(each for names in before for each in names), name]))
+
+
+def shortened(text: str) -> str:
+    """Without comments and indentation."""
+    return JS_INDENTATION.sub("", JS_COMMENT.sub("", text))
 
 
 def as_function(name: str, text: str) -> str:
     """A module as a function that takes what others export and returns what it exports."""
     exported = JS_EXPORT.findall(text)
-    body = JS_EXPORT.sub("", JS_IMPORT.sub(taken, JS_COMMENT.sub("", text)))
-    if any(line.count("`") % 2 for line in body.splitlines()):
+    if any(line.count("`") % 2 for line in JS_COMMENT.sub("", text).splitlines()):
         raise ValueError(f"js/{name}.js has a template literal over several lines.")
-    body = JS_INDENTATION.sub("", body)
+    body = JS_EXPORT.sub("", JS_IMPORT.sub(taken, shortened(text)))
     if other := JS_OTHER.search(body):
         raise ValueError(f"js/{name}.js cannot be joined with the others: {other[0]}")
     return f'$module("{name}", () => {{\n{body}return {{ {", ".join(exported)} }};\n}});\n'

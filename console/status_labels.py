@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.actors import AGENT, Actor, SystemActor
 from agents.llm.providers import DEMO_LABEL
 from agents.models import Conversation, Message
-from console.language import detailed
+from agents.sentences import detailed
 from plans.models import Plan
 from plans.queries import active_plan, checklist
 from plans.standing import Standing, of_document, standings_of
@@ -28,12 +28,20 @@ Snapshot = Mapping[str, Any]
 NAMES = {
     "todo": gettext_lazy("To do"),
     "in_progress": gettext_lazy("In progress"),
-    "done": gettext_lazy("Done"),
+    "done": gettext_lazy("Done, checked"),
+    "by_word": gettext_lazy("Done, by the agent’s word"),
+    "check_failed": gettext_lazy("A check failed"),
+    "regressed": gettext_lazy("No longer true"),
     "abandoned": gettext_lazy("Abandoned"),
     "waiting": gettext_lazy("Waiting for you"),
     "paused": gettext_lazy("Paused"),
     "failed": gettext_lazy("Failed"),
     "question": gettext_lazy("Asks you something"),
+}
+FINISHED = {
+    "done": gettext_lazy("Finished, checked"),
+    "by_word": gettext_lazy("Finished, by the agent’s word"),
+    "regressed": gettext_lazy("Finished, no longer true"),
 }
 ENDS = {
     "cancelled": gettext_lazy("Cancelled"),
@@ -61,7 +69,13 @@ class StatusLabel:
 
     @property
     def name(self) -> str:
-        return str(NAMES[self.shape])
+        """What its mark is called."""
+        return name_of_mark(self.shape, self.word or self.words)
+
+
+def name_of_mark(shape: str, word: str | Promise) -> str:
+    """The word beside it; of what is finished also whether that was checked."""
+    return str(FINISHED.get(shape, word))
 
 
 WRITING = StatusLabel(
@@ -75,7 +89,8 @@ WRITING = StatusLabel(
 def label_of_standing(standing: Standing) -> StatusLabel:
     """In a list, where plans stand one below the other, the word is enough."""
     word = str(standing.word)
-    return StatusLabel(standing.shape, word, word[0].lower() + word[1:], word)
+    name = name_of_mark(standing.shape, word)
+    return StatusLabel(standing.shape, word, name[0].lower() + name[1:], word)
 
 
 UNANSWERED = StatusLabel(
@@ -121,6 +136,10 @@ def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> 
             return gettext("Pausing after this step")
         case "stopping":
             return gettext("Stopping…")
+        case "regressed":
+            return gettext("{n} no longer true").format(n=plan["progress"]["regressed"])
+        case "running" if number := checked_number(plan):
+            return gettext("Running, checking subtask {number}").format(number=number)
         case "failed":
             number = first_number(plan, lambda row: bool(row["failed"]))
             return gettext("Failed: subtask {number}").format(number=number)
@@ -139,6 +158,14 @@ def words_of(standing: Standing, plan: Snapshot, conversation: Conversation) -> 
     return str(standing.word)
 
 
+def checked_number(plan: Snapshot) -> int:
+    """The place of the subtask whose finish is being checked; 0 for none."""
+    now = plan["activity"]
+    if not now or now["tool"] != "finish_subtask":
+        return 0
+    return first_number(plan, lambda row: row["state"] == "in_progress" and bool(row["checks"]))
+
+
 def why_paused(plan: Snapshot, conversation: Conversation) -> str:
     """By whom or for what, unless the reader has pressed Pause."""
     by = plan["paused_by"]
@@ -155,16 +182,6 @@ def why_paused(plan: Snapshot, conversation: Conversation) -> str:
 def is_pausing(plan: Snapshot) -> bool:
     """A person has asked it to pause, which it does with or after what it waits for."""
     return bool(plan["pause_reason"] == Plan.PauseReason.USER)
-
-
-def parts_of(counts: Mapping[str, int]) -> list[str]:
-    """6 done, 1 abandoned: what a plan's progress comes to."""
-    parts = []
-    if done := counts["done"]:
-        parts.append(gettext("{n} done").format(n=done))
-    if abandoned := counts["abandoned"]:
-        parts.append(gettext("{n} abandoned").format(n=abandoned))
-    return parts
 
 
 def first_number(plan: Snapshot, fits: Callable[[Snapshot], bool]) -> int:
@@ -187,7 +204,16 @@ def name_of_shape(shape: str, reason: str) -> str:
 
 
 def shape_of_subtask(row: Snapshot) -> str:
-    return "failed" if row["failed"] and row["state"] == "todo" else str(row["state"])
+    if row["state"] == "done":
+        return shape_of_done(row["verified"])
+    if row["failed"] and row["state"] == "todo":
+        return "check_failed" if row["failure"] == "check" else "failed"
+    return str(row["state"])
+
+
+def shape_of_done(verified: bool | None) -> str:
+    """Checked, no longer true, or done by the agent's word alone."""
+    return {True: "done", False: "regressed", None: "by_word"}[verified]
 
 
 def name_for(by: Actor, viewer: str) -> str:

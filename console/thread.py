@@ -3,11 +3,14 @@
 A turn group is what belongs to one turn: a person's message and the reply, or everything said and
 done under one subtask. A message without a turn is a group of its own. A group stands where its
 first message stands, so a new one always comes last, live as after a reload.
+
+Attempts at one subtask that failed in a row with the same error are one group: the last, with those
+before it folded away inside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -18,8 +21,11 @@ from django.utils.translation import gettext
 
 from agents.engine.alternatives import Alternative, alternatives_of
 from agents.engine.usage import counts_from, times_of
-from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
-from console.status_labels import name_of_model, name_of_shape, why_left_out
+from agents.models import Conversation, Message, ToolCall, Turn, TurnState
+from console.finish_blocks import is_drawn_apart
+from console.status_labels import name_of_model, name_of_shape, shape_of_done, why_left_out
+from console.undone_turns import changes_of_turns
+from plans.alternatives import why_it_stays
 from plans.models import Attempt, PlanVersion, State, Subtask
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
@@ -51,6 +57,9 @@ class TurnGroup:
     messages: list[Message] = field(default_factory=list)
     name_then: str = ""
     alternative: Alternative | None = None
+    before: list[TurnGroup] = field(default_factory=list)  # attempts that failed like this one
+    is_inside: bool = False  # of the group of an attempt that failed like this one
+    is_far: bool = False  # from the end, where a page opens
 
     @property
     def first_seq(self) -> int:
@@ -95,7 +104,19 @@ class TurnGroup:
             return "failed"
         if turn.state == TurnState.STOPPED:
             return "paused"
-        return str(subtask.state) if subtask.is_settled else "todo"
+        if subtask.state == State.DONE:
+            return shape_of_done(subtask.verified)
+        return "todo"
+
+    @property
+    def works(self) -> bool:
+        """Whether it goes on now: one that waits, for a person or its next try, does not."""
+        turn = self.turn
+        return (
+            turn is not None
+            and turn.state in (TurnState.QUEUED, TurnState.RUNNING)
+            and (turn.not_before is None)
+        )
 
     @property
     def state_name(self) -> str:
@@ -115,10 +136,17 @@ class TurnGroup:
         return self.turn is not None and not self.turn.is_open
 
     @property
+    def is_open(self) -> bool:
+        """Whether it is to be read: what is worked on, and the last of attempts that failed."""
+        return self.shape in ("in_progress", "failed") and not self.is_inside
+
+    @property
     def note(self) -> str:
         """Why it ended, when it did not end well."""
         if self.shape == "failed":
             return " · ".join(filter(None, [self.error, self.left_out]))
+        if self.shape == "regressed":
+            return gettext("No longer true")
         if self.shape == "abandoned":
             return " · ".join(filter(None, [self.error, self.left_out]))
         return gettext("Stopped") if self.shape == "paused" else ""
@@ -133,10 +161,22 @@ class TurnGroup:
         return "" if later.exists() else why_left_out(subtask.reason)
 
     @property
+    def tries(self) -> int:
+        """How many attempts it stands for."""
+        return 1 + len(self.before)
+
+    def failed_like(self, other: TurnGroup) -> bool:
+        """Whether both are attempts at the same subtask, in the same words, with the same error."""
+        if not self.error or self.error != other.error:
+            return False
+        return (self.subtask, self.name) == (other.subtask, other.name)
+
+    @property
     def seconds(self) -> float | None:
-        """How long it worked; None before it has begun."""
-        turn = self.turn
-        return times_of(turn).worked if turn and turn.started_at else None
+        """How long it worked, with the attempts it stands for; None before it has begun."""
+        turns = [group.turn for group in (*self.before, self)]
+        begun = [turn for turn in turns if turn and turn.started_at]
+        return sum(times_of(turn).worked for turn in begun) if begun else None
 
     @property
     def counts_from(self) -> datetime | None:
@@ -144,14 +184,25 @@ class TurnGroup:
 
     @property
     def calls(self) -> int:
-        return sum(len(visible_calls(message)) for message in self.messages)
+        own = sum(len(visible_calls(message)) for message in self.messages)
+        return own + sum(group.calls for group in self.before)
+
+    @cached_property
+    def changes(self) -> dict[str, object] | None:
+        """How much it changed in its folder, with the attempts it stands for: as a plan's."""
+        turns = [group.turn for group in (*self.before, self) if group.turn]
+        return changes_of_turns(turns, self.subtask)
 
     @property
     def can_be_asked_again(self) -> bool:
         """Whether it is a reply that has ended, with or without a text."""
-        turn = self.turn
-        is_reply = turn is not None and turn.lane == Lane.CHAT and not turn.is_open
-        return is_reply and any(message.role == Message.Role.USER for message in self.messages)
+        has_ended = self.turn is not None and not self.turn.is_open
+        return has_ended and self.asked is not None and not why_it_stays(self.asked)
+
+    @cached_property
+    def asked(self) -> Message | None:
+        """The person's message that it answers."""
+        return next((m for m in self.messages if m.role == Message.Role.USER), None)
 
     @property
     def model(self) -> str:
@@ -176,7 +227,8 @@ def visible_calls(message: Message) -> list[ToolCall]:
     return [
         call
         for call in message.tool_calls.all()
-        if call.tool not in QUIET_TOOLS or call.state not in ("", "asked", "running", "done")
+        if (call.tool not in QUIET_TOOLS or call.state not in ("", "asked", "running", "done"))
+        and not is_drawn_apart(call, message)
     ]
 
 
@@ -198,7 +250,7 @@ def with_what_belongs(rows: QuerySet[Message]) -> QuerySet[Message]:
     """Oldest first, each with its turn, subtask and calls."""
     with_changes = ToolCall.objects.select_related("file_change")
     calls = Prefetch("tool_calls", with_changes.order_by("position"))
-    rows = rows.select_related("turn__attempt__subtask").defer("turn__config")
+    rows = rows.select_related("turn__attempt__subtask", "turn__recording").defer("turn__config")
     return rows.prefetch_related(calls).order_by("seq")
 
 
@@ -224,10 +276,11 @@ def last_groups(
     fitting = sum(length <= MOST_TEXT for length in lengths)
     newest = candidates[: max(min(fitting, MESSAGES_PER_PAGE), wanted)]
     if len(newest) == len(candidates):
-        return with_alternatives(conversation, groups_of(reversed(newest))), 0
+        groups = fold_attempts(groups_of(reversed(newest)))
+        return with_alternatives(conversation, groups), 0
     turns = {message.turn_id for message in newest if message.turn_id}
     first = newest[-1].seq
-    groups = groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns)))
+    groups = fold_attempts(groups_of(rows.filter(Q(seq__gte=first) | Q(turn__in=turns))))
     return with_alternatives(conversation, groups), first
 
 
@@ -246,7 +299,7 @@ def groups_around(conversation: Conversation, message: Message) -> list[TurnGrou
     before = rows.filter(seq__lt=message.seq).order_by("-seq")[:AROUND]
     after = rows.filter(seq__gte=message.seq).order_by("seq")[: 2 * AROUND]
     wanted = [row.pk for row in (*before.only("pk"), *after.only("pk"))]
-    return groups_of(with_what_belongs(Message.objects.filter(pk__in=wanted)))
+    return fold_attempts(groups_of(with_what_belongs(Message.objects.filter(pk__in=wanted))))
 
 
 def with_alternatives(conversation: Conversation, groups: list[TurnGroup]) -> list[TurnGroup]:
@@ -281,6 +334,39 @@ def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
         subtask = attempt.subtask
         group.name_then = names.get((subtask.plan_id, attempt.version, subtask.key), "")
     return list(groups.values())
+
+
+def fold_attempts(groups: list[TurnGroup], begun: Collection[int] = ()) -> list[TurnGroup]:
+    """In the place of attempts that failed alike the last of them, which has the others inside.
+
+    `begun` are the numbers at which groups begin that are not given, and may stand between them.
+    """
+    rows: list[TurnGroup] = []
+    for group in groups:
+        last = rows[-1] if rows else None
+        if (
+            last is not None
+            and last.failed_like(group)
+            and not any(last.first_seq < seq < group.first_seq for seq in begun)
+        ):
+            group.before, last.before = [*last.before, rows.pop()], []
+            last.is_inside = True
+        rows.append(group)
+    return rows
+
+
+def fold_some(conversation: int, groups: Iterable[TurnGroup]) -> list[TurnGroup]:
+    """The same of some groups of the thread, as a change of it has them: those that hold others."""
+    failed = sorted((each for each in groups if each.error), key=lambda each: each.first_seq)
+    if len(failed) < 2:
+        return []
+    first, last = failed[0].first_seq, failed[-1].first_seq
+    rows = Message.objects.filter(conversation=conversation, hidden=False, seq__lt=last)
+    began_before = rows.filter(seq__lt=first, turn__isnull=False).values("turn")
+    others = rows.filter(seq__gt=first).exclude(turn__in=began_before)
+    others = others.exclude(turn__in=[group.turn.pk for group in failed if group.turn])
+    folded = fold_attempts(failed, list(others.values_list("seq", flat=True)))
+    return [group for group in folded if group.before]
 
 
 def group_id(message: Message) -> str:

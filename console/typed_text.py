@@ -1,4 +1,4 @@
-"""What a person typed, drawn sign for sign; what stands in backticks is drawn as code.
+"""What a person typed, drawn sign for sign: what stands in backticks as code, addresses as links.
 
 Nothing is added and nothing left out, so the message is copied and edited as it was typed.
 """
@@ -6,12 +6,16 @@ Nothing is added and nothing left out, so the message is copied and edited as it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from django.utils.safestring import SafeString
 
+from console.addresses import addresses_in
 from console.components import verbatim
+
+MOST_LINKS = 200  # in one message; each takes time to draw
 
 FENCE = re.compile(r" {0,3}(?P<signs>`{3,}|~{3,})(?P<rest>[^\n]*)")
 INLINE = re.compile(r"(?<!`)(?P<ticks>`{1,4})(?!`)(?P<code>[^`\n]+)(?P=ticks)(?!`)")
@@ -19,16 +23,32 @@ INLINE = re.compile(r"(?<!`)(?P<ticks>`{1,4})(?!`)(?P<code>[^`\n]+)(?P=ticks)(?!
 
 @dataclass
 class Piece:
-    """`kind` is "", "inline" or "block"; `before` and `after` are the signs that make it code."""
+    """`kind` is "", "link", "inline" or "block"; `before` and `after` are the signs that make it
+    code, `href` is where a link leads."""
 
     kind: str
     text: str
     before: str = ""
     after: str = ""
+    href: str = ""
 
 
 def typed(text: str) -> SafeString:
-    return verbatim("typed", pieces=pieces_of(text))
+    return verbatim("typed", pieces=with_links(pieces_of(text)))
+
+
+def with_links(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    left = MOST_LINKS
+    for piece in pieces:
+        if piece.kind:
+            yield piece
+            continue
+        end = 0
+        for found in islice(addresses_in(piece.text), left):
+            yield Piece("", piece.text[end : found.start])
+            yield Piece("link", found.text, href=found.href)
+            end, left = found.end, left - 1
+        yield Piece("", piece.text[end:])
 
 
 def pieces_of(text: str) -> Iterator[Piece]:

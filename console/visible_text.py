@@ -48,9 +48,9 @@ def visible_code(text: str, most: int = MOST_BOXES_OF_CODE) -> SafeString:
     return drawn(text, CODE, most)
 
 
-def visible_plain(text: object) -> str:
-    """Prose for a place that holds no HTML, such as an attribute: [U+202E]."""
-    found = pieces(str(text).replace("\r\n", "\n"), PROSE, MOST_IN_ATTRIBUTE)
+def visible_plain(text: object, most: int = MOST_IN_ATTRIBUTE) -> str:
+    """Prose for a place that holds no HTML, such as an attribute or a terminal: [U+202E]."""
+    found = pieces(str(text).replace("\r\n", "\n"), PROSE, most)
     return "".join(
         f"[{rest_label(piece) if kind == 'rest' else box_label(piece)}]" if kind else piece
         for kind, piece in found

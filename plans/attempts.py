@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 
 from agents.engine import usage
 from agents.engine.usage import Times, counts_from, times_of
-from agents.models import Turn
+from agents.models import Lane, Turn
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.models import Attempt, Plan
-from plans.queries import backoff_seconds, plans_below, turns_of
+from plans.queries import backoff_seconds, plans_below
 
 Document = dict[str, object]
 
@@ -87,6 +87,11 @@ class AttemptSummary:
     used: Cost = field(default_factory=Cost)
 
     @property
+    def last_failure(self) -> str:
+        """Of which class it was."""
+        return self.attempts[-1].failure_class if self.attempts else ""
+
+    @property
     def last_error(self) -> str:
         return self.attempts[-1].error if self.attempts else ""
 
@@ -126,4 +131,9 @@ def times_of_plan(plan: Plan, summaries: dict[int, AttemptSummary]) -> Times:
 
 def why_over(plan: Plan) -> str:
     """The limit of its budget that is used up, in words; nothing while there is room."""
-    return usage.reached(plan.budget, usage.used_by(turns_of(plan)))
+    turns = Turn.objects.filter(
+        conversation_id=plan.conversation_id,
+        lane__in=(Lane.RUN, Lane.CHECK),
+        checkpoint__plan=plan.pk,
+    )
+    return usage.reached(plan.budget, usage.used_by(turns))

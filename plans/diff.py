@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from agents.sentences import commas
+from agents.text_diff import TextRun, diff_words, longest_increasing, replace
+from plans.check_text import CheckJson, wording
 from plans.models import SUBTASK_TEXT, PlanText
-from plans.text_diff import TextRun, diff_words, longest_increasing, replace
 
 PLAN_FIELDS = {
     "title": gettext_lazy("the title"),
@@ -21,7 +24,7 @@ PLAN_FIELDS = {
 # Characters of changed texts whose words are compared; further ones are shown as replaced.
 MOST_CHARACTERS = 400_000
 
-Subtask = Mapping[str, str]
+Subtask = Mapping[str, Any]
 Texts = Mapping[str, str]
 
 
@@ -57,6 +60,57 @@ class Rewording:
 
 
 @dataclass(frozen=True)
+class CheckDiff:
+    """A check that was added, removed, or is another one than it was under its key."""
+
+    change: Change
+    key: str
+    old: CheckJson | None
+    new: CheckJson | None
+
+    @property
+    def words(self) -> str:
+        if self.change == Change.ADDED:
+            return gettext("Check added")
+        if self.change == Change.REMOVED:
+            return gettext("Check removed")
+        return gettext("Check weakened") if self.is_weaker else gettext("Check changed")
+
+    @property
+    def asks_less(self) -> bool:
+        """Whether it is gone or weaker, which a person is to see first."""
+        return self.change == Change.REMOVED or (self.change == Change.EDITED and self.is_weaker)
+
+    @property
+    def is_weaker(self) -> bool:
+        """It asks for a part of what it asked for."""
+        old, new = dict(self.old or {}), dict(self.new or {})
+        if old.get("kind") != new.get("kind"):
+            return False
+        if new.get("kind") == "http":
+            return "contains" in old and new == {k: v for k, v in old.items() if k != "contains"}
+        asked_more = {"contains", "matches"} & old.keys()
+        return bool(asked_more and new.get("exists") and old["path"] == new["path"])
+
+
+def diff_checks(old: Sequence[CheckJson], new: Sequence[CheckJson]) -> tuple[CheckDiff, ...]:
+    """What was taken away or changed first: that is what a yes has to be asked for."""
+    before, after = ({each["key"]: each for each in checks} for checks in (old, new))
+    removed = [CheckDiff(Change.REMOVED, key, was, None) for key, was in before.items()]
+    changed = [CheckDiff(Change.EDITED, key, before.get(key), now) for key, now in after.items()]
+    added = [CheckDiff(Change.ADDED, key, None, now) for key, now in after.items()]
+    return (
+        *(each for each in removed if each.key not in after),
+        *(
+            each
+            for each in changed
+            if each.old and each.new and wording(each.old) != wording(each.new)
+        ),
+        *(each for each in added if each.key not in before),
+    )
+
+
+@dataclass(frozen=True)
 class SubtaskDiff:
     """One subtask in both versions; `place` is where it stands, `was` where it stood, from 1.
 
@@ -71,10 +125,11 @@ class SubtaskDiff:
     was: int | None
     moved: bool
     fields: tuple[Rewording, ...]
+    checks: tuple[CheckDiff, ...] = ()
 
     @property
     def name(self) -> str:
-        return self.text["name"]
+        return str(self.text["name"])
 
     @property
     def shift(self) -> int:
@@ -107,7 +162,7 @@ class PlanDiff:
         parts = [str(PLAN_FIELDS[each.field]) for each in self.fields]
         parts += [COUNTED[word].format(n=count) for word, count in self.counts.items() if count]
         sentence = ngettext("{n} change: {changes}", "{n} changes: {changes}", self.changes)
-        return sentence.format(n=self.changes, changes=", ".join(parts))
+        return sentence.format(n=self.changes, changes=commas(parts))
 
 
 class Comparison:
@@ -151,10 +206,14 @@ class Comparison:
                 yield SubtaskDiff(Change.ADDED, each["key"], "", each, j + 1, None, False, ())
                 continue
             fields = self.fields(old[was], each, SUBTASK_TEXT)
+            checks: tuple[CheckDiff, ...] = ()
+            if (old_key := old[was]["key"]) == each["key"]:  # else they are the same, by new keys
+                checks = diff_checks(old[was].get("checks") or [], each.get("checks") or [])
             moved = was not in staying
-            change = Change.EDITED if fields else Change.MOVED if moved else Change.SAME
-            old_key = old[was]["key"]
-            yield SubtaskDiff(change, each["key"], old_key, each, j + 1, was + 1, moved, fields)
+            is_edited = bool(fields or checks)
+            change = Change.EDITED if is_edited else Change.MOVED if moved else Change.SAME
+            place = (j + 1, was + 1, moved)
+            yield SubtaskDiff(change, each["key"], old_key, each, *place, fields, checks)
             yield from removed[was]
 
 
@@ -184,4 +243,5 @@ def texts_of(plan: PlanText) -> Texts:
 
 
 def words_of(subtask: Subtask) -> tuple[str, ...]:
-    return tuple(subtask[field] for field in SUBTASK_TEXT)
+    checks = map(wording, subtask.get("checks") or [])
+    return (*(subtask[field] for field in SUBTASK_TEXT), *checks)

@@ -10,6 +10,7 @@ Like all of Django's database access they are synchronous. A refusal is agents.e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import indent
@@ -23,10 +24,14 @@ from agents.actors import Actor
 from agents.engine.handlers import Instruction
 from agents.errors import Invalid, NotFound
 from agents.models import Conversation
+from agents.sentences import commas
 from agents.tools.base import Tool, validation_sentence
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.models import Plan, Subtask
+from plans.check_results import check_documents, latest_results
+from plans.check_text import looks_at
+from plans.models import Plan, State, Subtask
+from plans.progress import progress, progress_words
 from plans.prompts import Context, plan_context
 from plans.queries import SYSTEM, checklist
 from plans.schemas import PlanDraft, PlanEdit
@@ -53,7 +58,7 @@ def create_plan(
 ) -> Plan:
     """A plan at version 1, in the drawer of its conversation. Content or subtasks may be empty.
 
-    A subtask is its name, or a mapping of SUBTASK_TEXT. `beside` leaves other plans of the
+    A subtask is its name, or a mapping of SUBTASK_FIELDS. `beside` leaves other plans of the
     conversation alone; a running one keeps the drawer.
     """
     text = {"title": title, "content": content, "expected_outcome": expected_outcome}
@@ -129,6 +134,16 @@ STATES = {
     "in_progress": gettext_lazy("in progress"),
     "abandoned": gettext_lazy("abandoned"),
 }
+DONE = {
+    True: gettext_lazy("checked"),
+    False: gettext_lazy("no longer true"),
+    None: gettext_lazy("by the agent’s word"),
+}
+CAME_TO = {
+    True: gettext_lazy("passed"),
+    False: gettext_lazy("failed"),
+    None: gettext_lazy("could not be run"),
+}
 
 
 def no_notes(subtask: Subtask) -> str:
@@ -144,33 +159,57 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
             version=plan.version, person=plan.approved_by, day=day
         )
     times = times_of_plan(plan, attempts_of(plan))
+    subtasks = list(checklist(plan))
+    results = latest_results(plan, subtasks)
+    so_far = progress_words(progress(plan, subtasks))
     parts = [
         f"# {plan.title}",
         indent(plan.goal, "> ", lambda line: True),
         f"{standings_of([plan.pk])[plan.pk].word}. {approval}",
+        f"{so_far}." if subtasks else "",
         f"{times.words.capitalize()}." if times.worked else "",
         labelled(gettext("Expected outcome"), plan.expected_outcome),
         plan.content,
         f"## {gettext('Subtasks')}",
-        "\n".join(item(subtask, images(subtask)) for subtask in checklist(plan)),
+        "\n".join(
+            item(subtask, check_documents(subtask, results), images(subtask))
+            for subtask in subtasks
+        ),
         f"## {gettext('Outcome')}\n\n{plan.outcome}" if plan.outcome else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def item(subtask: Subtask, images: str) -> str:
+def item(subtask: Subtask, checks: Sequence[Fields], images: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
-    state = str(STATES.get(subtask.state, subtask.state))
-    state = f"{state}: {subtask.reason}" if subtask.reason else state
+    is_done = subtask.state == State.DONE
+    state = str(DONE[subtask.verified] if is_done else STATES.get(subtask.state, subtask.state))
+    state = f"{state}: {subtask.reason}" if subtask.reason and not is_done else state
     head = f"- {BOXES[subtask.state]} **{subtask.name}**"
     notes = [
         subtask.description,
         labelled(gettext("Expected"), subtask.expected_outcome),
+        labelled(gettext("Checks"), commas([check_line(check) for check in checks])),
         labelled(gettext("Outcome"), subtask.outcome),
         images and f"*{gettext('Images')}:*\n\n{images}",
     ]
     below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)
-    return f"{head}{'' if subtask.state == 'done' else f' ({state})'}{below}"
+    return f"{head} ({state}){below}"
+
+
+def check_line(check: Fields) -> str:
+    """What it looks at, and what that came to last."""
+    result = check["result"]
+    words = in_code(looks_at(check))
+    return f"{words} ({CAME_TO[result['passed']]})" if isinstance(result, dict) else words
+
+
+def in_code(words: str) -> str:
+    """On one line and as it is: a text, pattern or command may hold links, stars and backquotes."""
+    line = " ".join(words.split())
+    fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
 
 
 def labelled(label: str, text: str) -> str:

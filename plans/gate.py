@@ -56,6 +56,7 @@ PLAN_TOOLS: dict[Row, tuple[str, ...]] = {
     Row.UNCONFIRMED: ("get_plan", "revise_current_plan", "finish_plan"),
     Row.ATTEMPT: (
         "get_plan",
+        "get_changes",
         "report_progress",
         "finish_subtask",
         "fail_subtask",
@@ -66,9 +67,15 @@ PLAN_TOOLS: dict[Row, tuple[str, ...]] = {
         "revise_current_plan",
     ),
     Row.CLOSING: ("finish_plan",),
-    Row.BESIDE_A_RUN: ("get_plan", "revise_current_plan", "add_subtask", "finish_plan"),
-    Row.CONFIRMED: ("get_plan", "revise_current_plan", "add_subtask", "finish_plan"),
-    Row.NO_PLAN: ("create_plan",),
+    Row.BESIDE_A_RUN: (
+        "get_plan",
+        "get_changes",
+        "revise_current_plan",
+        "add_subtask",
+        "finish_plan",
+    ),
+    Row.CONFIRMED: ("get_plan", "get_changes", "revise_current_plan", "add_subtask", "finish_plan"),
+    Row.NO_PLAN: ("create_plan", "get_changes"),
 }
 
 GATED = (Row.PLAN_FIRST, Row.UNCONFIRMED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from django.db import models
 from django.db.models import F, Q
@@ -43,15 +43,17 @@ SUBTASK_LABELS = {
     "expected_outcome": "Expected outcome",
 }
 SUBTASK_TEXT = tuple(SUBTASK_LABELS)
+# All that an approval of a subtask is about: its texts, and how it is known to be done.
+SUBTASK_FIELDS = (*SUBTASK_TEXT, "checks")
 
 
 class PlanText(TypedDict):
-    """What a version keeps; a subtask is its key and SUBTASK_TEXT."""
+    """What a version keeps; a subtask is its key and SUBTASK_FIELDS."""
 
     title: str
     content: str
     expected_outcome: str
-    subtasks: Sequence[Mapping[str, str]]
+    subtasks: Sequence[Mapping[str, Any]]
 
 
 LIVE = (Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING)
@@ -67,6 +69,7 @@ class Plan(models.Model):
         QUESTION = "question"
         APPROVAL = "approval"
         BUDGET = "budget"
+        CHECK = "check"  # one could not be run
 
     conversation = models.ForeignKey("agents.Conversation", models.CASCADE, related_name="plans")
     goal = fields.TextField(blank=True)
@@ -204,9 +207,9 @@ class PlanVersion(models.Model):
 
     @property
     def text(self) -> PlanText:
-        """The snapshot, with empty texts for the fields that subtasks did not have then."""
+        """The snapshot, with the fields that subtasks did not have then, or that are empty."""
         stored: PlanText = self.snapshot
-        empty = dict.fromkeys(SUBTASK_TEXT, "")
+        empty: dict[str, Any] = {**dict.fromkeys(SUBTASK_TEXT, ""), "checks": []}
         return {**stored, "subtasks": [{**empty, **each} for each in stored["subtasks"]]}
 
 
@@ -219,7 +222,16 @@ class Subtask(models.Model):
     name = fields.CharField(max_length=500)
     description = fields.TextField(blank=True)
     expected_outcome = fields.TextField(blank=True)
+    # As plans.check_text has them; `checks_made` is how many keys of checks were ever given out.
+    checks: models.Field[list[dict[str, Any]], list[dict[str, Any]]] = fields.JSONField(
+        default=list, db_default=[]
+    )
+    checks_made = models.PositiveIntegerField(default=0, db_default=0)
     state = fields.CharField(max_length=11, choices=State.choices, default=State.TODO)
+    # Of one that is done: its checks hold, one does not hold any more, or by the agent's word.
+    verified = models.BooleanField(null=True, blank=True)
+    looked_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
+    looked_at = models.DateTimeField(null=True, blank=True)
     reason = fields.CharField(max_length=500, blank=True)
     progress = fields.TextField(blank=True)
     outcome = fields.TextField(blank=True)
@@ -233,6 +245,9 @@ class Subtask(models.Model):
             models.UniqueConstraint(
                 fields=["plan"], condition=Q(state="in_progress"), name="one_subtask_in_progress"
             ),
+        ]
+        indexes = [
+            models.Index(fields=["plan"], condition=Q(verified=False), name="regressed_subtasks")
         ]
         ordering = ["position"]
 
@@ -253,6 +268,7 @@ class Attempt(models.Model):
         LOGIC = "logic"
         TIMEOUT = "timeout"
         INTERRUPTED = "interrupted"
+        CHECK = "check"
 
     subtask = models.ForeignKey(Subtask, models.CASCADE, related_name="attempts")
     number = models.PositiveIntegerField()
@@ -260,6 +276,8 @@ class Attempt(models.Model):
     turn = models.OneToOneField("agents.Turn", models.CASCADE, related_name="attempt")
     failure_class = fields.CharField(max_length=11, choices=FailureClass.choices, blank=True)
     error = fields.TextField(blank=True)
+    # By path: the digest of what was there when it began, for checks that want it unchanged.
+    before = fields.JSONField(null=True, blank=True)
 
     class Meta:
         constraints = [
@@ -269,6 +287,47 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number}"
+
+
+class CheckResult(models.Model):
+    """What one check came to, once. `asked` is the check as it was then.
+
+    `passed` is null where it could not be run. Of those with the same `call`, a finish that is
+    being checked, or else the same `turn`, one holds for each check. `by` is the person who looked
+    in its place; without a key they looked at the whole subtask.
+    """
+
+    subtask = models.ForeignKey(Subtask, models.CASCADE, related_name="check_results")
+    attempt = models.ForeignKey(
+        Attempt, models.SET_NULL, null=True, blank=True, related_name="check_results"
+    )
+    turn = models.ForeignKey(
+        "agents.Turn", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    call = models.ForeignKey(
+        "agents.ToolCall", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    key = fields.CharField(max_length=12, blank=True)
+    asked = fields.JSONField(default=dict)
+    passed = models.BooleanField(null=True)
+    said = fields.TextField(blank=True)
+    seconds = models.FloatField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    by = fields.CharField(max_length=150, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["call", "key"],
+                condition=Q(passed__isnull=False, call__isnull=False),
+                name="one_result_per_finish",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.passed}"
 
 
 class SubtaskComment(models.Model):

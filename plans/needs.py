@@ -2,10 +2,11 @@
 
 Title, icon, sidebar, the page "Needs you", notifications and the API read this. What counts is a
 thing, not a conversation: a call that asks, a question, a plan to start, one that has failed, one
-whose budget is used up, one that rests before its end until somebody says go on, and one that was
-asked for and answered in words alone. A pause does not count, nor does a proposal of an alternative
-that is not shown, nor what rests in a conversation that was put away. What an agent asks that works
-for another one counts once, where the person is.
+whose budget is used up or one of whose checks could not be run, one that is not true any more, one
+that rests before its end until somebody says go on, and one that was asked for and answered in
+words alone. A pause does not count, nor does a proposal of an alternative that is not shown, nor
+what rests in a conversation that was put away. What an agent asks that works for another one counts
+once, where the person is.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from django.db.models import (
 from agents.engine.subagents import DEEPEST
 from agents.models import Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
-from plans.models import OPEN, ActivePlan, Attempt, Plan, Run, State
+from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
 from plans.standing import HALTED as HAS_HALTED
 from plans.standing import failed_subtasks
 
@@ -40,6 +41,7 @@ MOST = 500  # of each kind that are looked at
 APPROVAL, QUESTION, START, FAILED, BUDGET = "approval", "question", "start", "failed", "budget"
 UNANSWERED = "unanswered"
 HALTED = "halted"
+CHECK, REGRESSED = "check", "regressed"
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,13 @@ class Need:
 
 
 def needs_of(owner: int) -> list[Need]:
-    """Failed plans first, then what waits, the oldest first; three queries."""
+    """Failed plans first, then what waits, the oldest first; four queries."""
     calls = [asking_call(*row) for row in asking_calls.rows(owner=owner)]
     plans = [RestingPlan(*row) for row in resting_plans.rows(owner=owner)]
     busy = {call.root for call in calls if call.is_of_run}
     needs = [call.need for call in calls]
     needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
+    needs += [need_of_regressed(*row) for row in regressed_plans.rows(owner=owner)]
     needs += [need_of_request(*row) for row in unanswered_requests.rows(owner=owner)]
     return sorted(needs, key=lambda need: (need.kind != FAILED, need.since, need.key))
 
@@ -156,8 +159,10 @@ class RestingPlan(NamedTuple):
     run: str
     conversation: int
     updated_at: datetime
+    pause_reason: str
     has_failed: bool
     last_attempt: int | None
+    not_run: int | None  # what the check came to for which it rests
 
 
 def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
@@ -167,7 +172,9 @@ def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
     elif plan.run != Run.IDLE and has_calls:
         return None
     elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
-        key, kind = f"budget-{plan.pk}-{plan.last_attempt or 0}", BUDGET
+        is_check = plan.pause_reason == Plan.PauseReason.CHECK
+        kind, last = (CHECK, plan.not_run) if is_check else (BUDGET, plan.last_attempt)
+        key = f"{kind}-{plan.pk}-{last or 0}"
     elif plan.run == Run.IDLE and plan.approved_version == plan.version:
         key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", HALTED
     else:
@@ -191,7 +198,8 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     asked = Q(conversation__active_plan__asked_message__isnull=False)
     own = own.exclude(pointer & asked & ~Q(conversation__active_plan__asked_goal=""))
     unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
-    over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
+    rests = [Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK]
+    over = Q(run=Run.PAUSED, pause_reason__in=rests)
     replanning = Turn.objects.filter(
         one_of_open(Turn.OPEN_STATES, "state"),
         conversation=OuterRef("conversation"),
@@ -199,14 +207,44 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     )
     failed = Q(run=Run.IDLE) & Exists(failed_subtasks()) & ~Exists(replanning)
     last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
+    # Not those of what is done, which anybody may have checked again meanwhile.
+    not_run = CheckResult.objects.filter(attempt__subtask__plan=OuterRef("pk"), passed=None)
+    newest = Subquery(not_run.order_by("-pk").values("pk")[:1])
+    rests_for = When(pause_reason=Plan.PauseReason.CHECK, then=newest)
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
         .filter(unconfirmed | over | (HAS_HALTED & ~Exists(replanning)) | Q(has_failed=True))
         .values_list(
             *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
-            *("has_failed", Subquery(last[:1])),
+            *("pause_reason", "has_failed", Subquery(last[:1]), Case(rests_for)),
         )[:MOST]
     )
+
+
+def need_of_regressed(
+    plan: int, version: int, conversation: int, since: datetime, result: int | None
+) -> Need:
+    """Each time that a check says no it is a thing of its own."""
+    key = f"{REGRESSED}-{plan}-{result or 0}"
+    return Need(key, REGRESSED, conversation, since, plan=plan, version=version)
+
+
+@prepared
+def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
+    """Plans at rest, or finished, in which something that was done is not true any more."""
+    rows = Subtask.objects.filter(verified=False, state=State.DONE, position__isnull=False)
+    own = Plan.objects.filter(
+        OwnedBy("conversation__owner", cast(Any, owner)), pk__in=rows.values("plan"), run=Run.IDLE
+    )
+    own = own.exclude(state=State.ABANDONED)
+    own = own.filter(IsUnset("conversation__parent_call"), IsUnset("conversation__deleted_at"))
+    own = own.filter(IsUnset("conversation__archived_at"))
+    own = own.filter(Q(card=None) | Q(card__hidden=False))
+    said = CheckResult.objects.filter(subtask__plan=OuterRef("pk"), passed=False).order_by("-pk")
+    return own.values_list(
+        *("pk", "version", "conversation_id"),
+        *(Subquery(said.values("at")[:1]), Subquery(said.values("pk")[:1])),
+    )[:MOST]
 
 
 def need_of_request(conversation: int, asking: int, since: datetime, last: int | None) -> Need:

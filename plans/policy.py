@@ -9,6 +9,7 @@ from typing import Literal
 
 from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
+from agents.engine.recordings import READS
 from agents.models import Turn
 from agents.statements import by_key
 from agents.tools.permissions import is_off
@@ -32,6 +33,9 @@ AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
     Row.CONFIRMED: "all",
     Row.NO_PLAN: "all",
 }
+
+
+READING = ("get_plan", "get_changes")
 
 
 def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
@@ -75,11 +79,13 @@ def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Of
     if row == Row.NO_PLAN:
         # An agent called by another agent has nobody to say yes to a plan.
         by_a_person = turn.conversation.parent_call_id is None
-        listed = listed if config.get("enabled") and by_a_person else ()
+        may_plan = bool(config.get("enabled")) and by_a_person
+        wanted = {"create_plan": may_plan, "get_changes": may_change_files(agent)}
+        listed = tuple(name for name in listed if wanted[name])
         listed += ("get_plan",) if reads_other_plans(agent) else ()
     names = tuple(name for name in listed if not is_off(agent, name))
     if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
-        names = tuple(name for name in names if name == "get_plan")
+        names = tuple(name for name in names if name in READING)
     of_run = plan.run_options if plan is not None and row in (Row.ATTEMPT, Row.CLOSING) else {}
     return Offer(
         tools=tools.named(names),
@@ -88,6 +94,13 @@ def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Of
         refusal=prompts.REFUSALS.get(row, ""),
         lifted=tuple(str(name) for name in of_run.get("allow") or ()),
     )
+
+
+def may_change_files(agent: AgentRecord) -> bool:
+    """Whether agent.json grants anything that writes: of others nothing is recorded, and a model
+    that takes no tools is sent none."""
+    granted = (name for name, grant in agent.file.tools.items() if grant in ("allow", "ask"))
+    return any(name not in READS and not name.startswith("run_agent") for name in granted)
 
 
 def instructions(
@@ -105,7 +118,7 @@ def instructions(
         Row.BESIDE_A_RUN: prompts.BESIDE,
         Row.CONFIRMED: prompts.AFTER_START,
     }.get(row, "")
-    if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and names == ("get_plan",):
+    if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and set(names) <= set(READING):
         behaviour = prompts.READ_ONLY
     wanted: list[Instruction | None] = []
     if behaviour:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from agents.chains.template import TemplateValues, UnknownMacro, expand
 from agents.errors import Invalid
 from agents.llm.request import CHARACTERS_PER_TOKEN
+from plans.check_text import looks_at
 from plans.models import (
     PLAN_TEXT,
+    SUBTASK_FIELDS,
     SUBTASK_LABELS,
     SUBTASK_TEXT,
     Attempt,
@@ -21,8 +23,8 @@ from plans.models import (
     Subtask,
     SubtaskComment,
 )
+from plans.progress import progress
 from plans.queries import checklist
-from plans.snapshot import progress
 
 # How a plan is put into the prompt: "auto", "full", "reference"; any other text is a template, and
 # a function writes it itself.
@@ -111,10 +113,14 @@ def plan_text(plan: Plan, subtasks: Iterable[Subtask] | None = None) -> str:
     return "\n".join([*lines, *map(checklist_line, rows)])
 
 
+# What the system knows of it beside the agent's word, which needs none of its own.
+KNOWN = {True: " (checked)", False: " (its checks say no now)", None: ""}
+
+
 def checklist_line(subtask: Subtask) -> str:
     line = f"- [{subtask.state}] {subtask.key} {subtask.name}"
     if subtask.state == State.DONE:
-        return f"{line}: {subtask.outcome}"
+        return f"{line}{KNOWN[subtask.verified]}: {subtask.outcome}"
     return f"{line} ({subtask.reason})" if subtask.reason else line
 
 
@@ -127,6 +133,7 @@ def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
     for field, label in SUBTASK_LABELS.items():
         if field != "name" and (text := getattr(subtask, field)):
             lines.append(f"{label}: {text}")
+    lines += checks_text(subtask)
     done = checklist(plan).filter(state=State.DONE)
     if done:
         lines.append("Outcomes so far:")
@@ -147,7 +154,17 @@ def commented_text(comments: Iterable[SubtaskComment]) -> str:
 
 def whole_text(subtask: Subtask) -> str:
     texts = [(label, getattr(subtask, field)) for field, label in SUBTASK_LABELS.items()]
-    return "\n".join([subtask.key, *(f"{label}: {text}" for label, text in texts if text)])
+    written = (f"{label}: {text}" for label, text in texts if text)
+    return "\n".join([subtask.key, *written, *checks_text(subtask)])
+
+
+def checks_text(subtask: Subtask) -> list[str]:
+    """How it is known to be done, a line each."""
+    if not subtask.checks:
+        return []
+    with translation.override("en"):
+        lines = [f"- {each['key']} {each['kind']}: {looks_at(each)}" for each in subtask.checks]
+    return ["The system checks, when you finish:", *lines]
 
 
 def plan_context(
@@ -205,7 +222,7 @@ def approved_text(plan: Plan) -> tuple[Plan, list[Subtask]]:
     subtasks: list[Subtask] = []
     for text in kept.text["subtasks"]:
         subtask = copy(now[text["key"]])
-        for field in SUBTASK_TEXT:
+        for field in SUBTASK_FIELDS:
             setattr(subtask, field, text[field])
         if subtask.position is None and subtask.state != State.DONE:
             subtask.state = State.ABANDONED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -20,11 +21,12 @@ from agents.engine.usage import is_at_work
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.sentences import sentences
 from agents.statements import by_key, one_of, prepared
 from plans.expected_version import VersionConflict, versions_by
 from plans.models import (
     PLAN_TEXT,
-    SUBTASK_TEXT,
+    SUBTASK_FIELDS,
     ActivePlan,
     Attempt,
     Plan,
@@ -79,20 +81,6 @@ def active_plan_id(conversation_id: int) -> int | None:
     return pointer[0] if pointer else None
 
 
-def last_fixed(conversation_id: int) -> int:
-    """The number of the last message that an approved plan came out of: up to there nothing is
-    asked for again. 0 where none was approved."""
-    row = cards_of_approved.first(conversation=conversation_id)
-    return row[0] if row else 0
-
-
-@prepared
-def cards_of_approved(conversation: int) -> QuerySet[Message, tuple[int]]:
-    approved = Plan.objects.filter(conversation=conversation, approved_version__isnull=False)
-    rows = Message.objects.filter(pk__in=approved.values("card"))
-    return rows.order_by("-seq").values_list("seq")[:1]
-
-
 def requested_by(conversation_id: int) -> int | None:
     """The message with which a plan is being asked for."""
     pointer = pointers.first(conversation=conversation_id)
@@ -133,8 +121,8 @@ def reload(plan: Plan, *, lock: bool = False) -> Plan:
 
 def demand_open(plan: Plan) -> None:
     if not plan.is_open:
-        for_good = gettext("It cannot change any more.")
-        raise VersionConflict(f"{closed(plan)} {for_good}", plan.pk, plan.version)
+        sentence = sentences(closed(plan), gettext("It cannot change any more."))
+        raise VersionConflict(sentence, plan.pk, plan.version)
 
 
 def demand_in_view(plan: Plan) -> None:
@@ -192,6 +180,13 @@ def turns_of(plan: Plan) -> QuerySet[Turn]:
     """All turns of the plan's run, ended ones too."""
     return Turn.objects.filter(
         conversation_id=plan.conversation_id, lane=Lane.RUN, checkpoint__plan=plan.pk
+    )
+
+
+def check_turns_of(plan: Plan) -> QuerySet[Turn]:
+    """All turns that have run checks of its done subtasks again."""
+    return Turn.objects.filter(
+        conversation_id=plan.conversation_id, lane=Lane.CHECK, checkpoint__plan=plan.pk
     )
 
 
@@ -263,6 +258,8 @@ def pause_reason(turn: Turn) -> str:
     because = str(turn.checkpoint.get("because") or "")
     if turn.waiting_for == Turn.WaitingFor.PAUSE and because.startswith("budget"):
         return Plan.PauseReason.BUDGET
+    if turn.waiting_for == Turn.WaitingFor.PAUSE and because.startswith("check"):
+        return Plan.PauseReason.CHECK
     return reason
 
 
@@ -306,13 +303,14 @@ def refresh_state(plan: Plan) -> None:
             plan.save(update_fields=["state", "updated_at"])
 
 
-def snapshot_text(plan: Plan) -> dict[str, object]:
-    """The plan's text, as versions keep it."""
-    subtasks = list(
-        plan.subtasks.filter(position__isnull=False)
-        .order_by("position")
-        .values("key", *SUBTASK_TEXT)
-    )
+def snapshot_text(plan: Plan) -> dict[str, Any]:
+    """The plan's text, as versions keep it; without checks it is what it was before there were
+    any."""
+    rows = plan.subtasks.filter(position__isnull=False).order_by("position")
+    subtasks = [
+        {name: value for name, value in row.items() if name != "checks" or value}
+        for row in rows.values("key", *SUBTASK_FIELDS)
+    ]
     return {**{field: getattr(plan, field) for field in PLAN_TEXT}, "subtasks": subtasks}
 
 

@@ -18,6 +18,7 @@ from pydantic import (
 
 from agents.errors import Invalid
 from agents.hidden_characters import MOST_BOXES, count_boxes
+from plans.check_text import Checks
 
 MOST_SUBTASKS = 500
 LONGEST_NAME = 500
@@ -27,6 +28,20 @@ LONGEST_CONTENT = 200_000
 LONGEST_PLAN = 400_000  # characters of all its texts: each version keeps them, each page draws them
 
 NOTHING = gettext_lazy("A plan needs content or at least one subtask.")
+
+
+def why_too_few(left: int) -> str:
+    """Why no subtask goes from a list in which so many would be left; empty where one may. A plan
+    may be made without subtasks; one that has some keeps one."""
+    return "" if left else gettext("A plan needs at least one subtask.")
+
+
+def why_too_many(count: int) -> str:
+    """Why a plan is not made with so many subtasks; empty where it may."""
+    if count <= MOST_SUBTASKS:
+        return ""
+    words = gettext("A plan has at most {most} subtasks; this one would have {count:,}.")
+    return words.format(most=MOST_SUBTASKS, count=count)
 
 
 def one_line(text: str) -> str:
@@ -77,11 +92,12 @@ class Shape(BaseModel):
 
 
 class SubtaskText(Shape):
-    """The text of a subtask, whole; the fields of SUBTASK_TEXT."""
+    """The text of a subtask, whole; the fields of SUBTASK_FIELDS."""
 
     name: GivenName
     description: Text = ""
     expected_outcome: Text = ""
+    checks: Checks = Field(default_factory=list)
 
 
 class SubtaskTextChange(Shape):
@@ -90,6 +106,7 @@ class SubtaskTextChange(Shape):
     name: GivenName | None = None
     description: Text | None = None
     expected_outcome: Text | None = None
+    checks: Checks | None = None
 
 
 class SubtaskDraft(SubtaskText):

@@ -35,9 +35,11 @@ from plans.standing import (
     HALTED,
     Standing,
     asked_calls,
+    calls_of_checks,
     failed_subtasks,
     questions,
     questions_below,
+    regressed_subtasks,
     standings_of,
 )
 
@@ -83,6 +85,7 @@ class PlanSummary:
     run: str
     settled: int
     total: int
+    checked: int
     tokens: int
     seconds: float
     created_at: datetime
@@ -139,6 +142,7 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
         agent=F("conversation__agent_id"),
         settled=subtasks(COUNTED),
         total=subtasks(Q()),
+        checked=subtasks(Q(state=State.DONE, verified=True)),
         tokens=Coalesce(spent(Sum(TOKENS)), 0),
         seconds=seconds(),
         cost=spent(Sum("cost")),
@@ -161,14 +165,20 @@ def standing_group() -> Case:
 def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> Case:
     waits = Q(run__in=[*LIVE, Run.PAUSED])
     asks = waits & (Exists(questions()) | Exists(asked_calls()) | Exists(questions_below()))
-    over = Q(run=Run.PAUSED, pause_reason=Plan.PauseReason.BUDGET)
+    rests = [Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK]
+    over = Q(run=Run.PAUSED, pause_reason__in=rests)
     hidden = Q(Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)))
+    regressed = Q(Exists(regressed_subtasks())) & ~hidden
+    looks = Q(Exists(calls_of_checks())) & ~hidden
+    is_over = Q(state=State.DONE)
     unconfirmed = Q(approved_version=None) | ~Q(approved_version=F("version"))
     return Case(
+        When(is_over & (looks | regressed), then=value("waiting")),
         When(state=State.DONE, then=value("done")),
         When(state=State.ABANDONED, then=value("abandoned")),
         When(Q(run=Run.IDLE) & Exists(failed_subtasks()), then=value("failed")),
-        When(asks | over | (unconfirmed & ~hidden) | HALTED, then=value("waiting")),
+        When(Q(run=Run.IDLE) & regressed, then=value("waiting")),
+        When(asks | looks | over | (unconfirmed & ~hidden) | HALTED, then=value("waiting")),
         When(run=Run.PAUSED, then=value("paused")),
         When(run=Run.IDLE, then=value("stopped")),
         default=value("running"),

@@ -8,12 +8,16 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.engine.subagents import descendants
-from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, Recording, ToolCall, Turn, TurnState, Undo
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
+from plans.changes import recorded_turns, summary, undos_of
+from plans.check_results import Latest, check_documents, latest_results
+from plans.check_text import DETERMINISTIC
 from plans.comments import kept_comments
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, CheckResult, Plan, State, Subtask
+from plans.progress import progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
 
@@ -85,51 +89,89 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     subtasks = checklist.models(plan=plan.pk)
     attempts = attempts_of(plan)
     comments = kept_comments(plan)
+    results = latest_results(plan, subtasks)
+    recordings = recorded_turns(plan)
+    undone = undos_of(plan) if recordings else {}
+    of_parts = [row for key, rows in undone.items() if key for row in rows]
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
-    approvals = [call for turn in turns for call in asked_calls(turn)]
+    looking = next((turn for turn in open_turns if is_checking(turn, plan)), None)
+    asking = [*turns, looking] if looking is not None else turns
+    approvals = [call for turn in asking for call in asked_calls(turn)]
+    regressed = any(each.state == State.DONE and each.verified is False for each in subtasks)
     # Its own question, or that of a plan below it, for whose agent the run waits.
     may_ask = any(turn.waiting_for in ("question", "child") for turn in turns)
     question = open_question(plan) if plan.is_open and may_ask else ""
     failed = any(is_failed(each, attempts[each.pk]) for each in subtasks)
     # What was approved stays in view.
     hidden = plan.approved_version is None and plan.card_id is not None and is_hidden(plan.card_id)
-    attention = attention_of(
-        plan, failed=failed, approvals=bool(approvals), question=bool(question), hidden=hidden
-    )
+    asks = {"approvals": bool(approvals), "question": bool(question)}
+    attention = attention_of(plan, failed=failed, regressed=regressed, hidden=hidden, **asks)
     retries = [turn.not_before for turn in turns if turn.not_before]
     facts: Document = {
-        "id": plan.pk,
-        "conversation": plan.conversation_id,
+        **row_document(plan),
         "active": bool(pointers_to.rows(plan=plan.pk)),
         "seq": seq,
-        **{name: getattr(plan, name) for name in ("goal", *PLAN_TEXT)},
-        **{name: getattr(plan, name) for name in ("state", "reason", "outcome", "version")},
-        **{name: getattr(plan, name) for name in ("approved_version", "approved_by")},
-        "approved_at": timestamp(plan.approved_at),
-        "run": plan.run,
-        "run_mode": plan.run_options.get("mode"),
-        "halted": bool(plan.run_options.get("halted")),
         "hidden": hidden,
-        **{name: getattr(plan, name) for name in ("pause_reason", "paused_by")},
         "retry_at": timestamp(min(retries, default=None)),
         "attention": attention,
         "question": question,
         "approvals": [approval(call) for call in approvals],
         "activity": activity(plan, turns),
+        "checking": checking(looking, subtasks) if looking is not None else None,
         "progress": progress(plan, subtasks),
+        "changes": summary(list(recordings.values()), undone.get("", []), of_parts),
         **used_by(attempts).document(),
         "seconds": times_of_plan(plan, attempts).document(),
-        **{name: getattr(plan, name) for name in ("budget", "metadata")},
         "subtasks": [
-            subtask_document(each, attempts[each.pk], comments.get(each.pk, ""))
+            subtask_document(each, attempts[each.pk], comments.get(each.pk, ""), results)
+            | {"changes": changes_in(attempts[each.pk], recordings, undone_of(each.key, undone))}
             for each in subtasks
         ],
-        "created_at": timestamp(plan.created_at),
-        "updated_at": timestamp(plan.updated_at),
-        "finished_at": timestamp(plan.finished_at),
     }
     return facts | {"standing": of_document(facts).word}
+
+
+def undone_of(key: str, undone: dict[str, list[Undo]]) -> list[Undo]:
+    """Undos that left nothing of the whole plan, then those of the subtask alone."""
+    return [*(each for each in undone.get("", []) if each.whole), *undone.get(key, [])]
+
+
+def row_document(plan: Plan) -> Document:
+    """What the plan's own row says."""
+    names = (
+        *("goal", *PLAN_TEXT, "state", "reason", "outcome", "version", "approved_version"),
+        *("approved_by", "run", "pause_reason", "paused_by", "budget", "metadata"),
+    )
+    moments = ("approved_at", "created_at", "updated_at", "finished_at")
+    return {
+        "id": plan.pk,
+        "conversation": plan.conversation_id,
+        **{name: getattr(plan, name) for name in names},
+        "run_mode": plan.run_options.get("mode"),
+        "halted": bool(plan.run_options.get("halted")),
+        **{name: timestamp(getattr(plan, name)) for name in moments},
+    }
+
+
+def is_checking(turn: Turn, plan: Plan) -> bool:
+    return turn.lane == Lane.CHECK and turn.checkpoint.get("plan") == plan.pk
+
+
+def checking(turn: Turn, subtasks: list[Subtask]) -> Document:
+    """What is done is being looked at again: how many checks of how many have been run."""
+    keys = turn.checkpoint.get("checks_of", [])
+    only, hard = turn.checkpoint.get("check"), turn.checkpoint.get("deterministic")
+    wanted = [
+        check
+        for each in subtasks
+        if each.key in keys
+        for check in each.checks
+        if only in (None, check["key"]) and (not hard or check["kind"] in DETERMINISTIC)
+    ]
+    rows = CheckResult.objects.filter(turn=turn, call__isnull=True)
+    run = rows.values("subtask", "key").distinct().count()
+    return {"done": min(run, len(wanted)), "total": len(wanted), "subtasks": list(keys)}
 
 
 def open_question(plan: Plan) -> str:
@@ -159,16 +201,6 @@ def is_failed(subtask: Subtask, summary: AttemptSummary) -> bool:
     return subtask.state == State.TODO and bool(summary.last_error)
 
 
-def progress(plan: Plan, subtasks: list[Subtask]) -> Document:
-    """A text alone is done with its plan."""
-    done = sum(1 for each in subtasks if each.state == State.DONE)
-    abandoned = sum(1 for each in subtasks if each.state == State.ABANDONED)
-    total = len(subtasks)
-    alone = 100 if plan.state == State.DONE else 0
-    percent = round(100 * (done + abandoned) / total) if total else alone
-    return {"done": done, "abandoned": abandoned, "total": total, "percent": percent}
-
-
 def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     """What happens now: the tool that runs, since when, and when something last happened."""
     turn = next((turn for turn in turns if turn.state == TurnState.RUNNING), None)
@@ -193,14 +225,29 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     }
 
 
-def subtask_document(subtask: Subtask, summary: AttemptSummary, comment: str) -> Document:
+def changes_in(
+    summary_of: AttemptSummary, recordings: dict[int, Recording], undone: list[Undo]
+) -> Document | None:
+    """How much its attempts have changed."""
+    turns = [attempt.turn_id for attempt in summary_of.attempts]
+    return summary([recordings[turn] for turn in turns if turn in recordings], undone)
+
+
+def subtask_document(
+    subtask: Subtask, summary: AttemptSummary, comment: str, results: Latest
+) -> Document:
     failed = is_failed(subtask, summary)
     names = ("key", "position", *SUBTASK_TEXT, "state", "reason")
     return {
         **{name: getattr(subtask, name) for name in (*names, "progress", "outcome", "result")},
+        "checks": check_documents(subtask, results),
+        "verified": subtask.verified if subtask.state == State.DONE else None,
+        "looked_by": subtask.looked_by,
+        "looked_at": timestamp(subtask.looked_at),
         "comment": comment,
         "error": summary.last_error if failed else "",
         "failed": failed,
+        "failure": summary.last_failure if failed else "",
         "attempts": len(summary.attempts),
         "plan": summary.below,
         "started_at": timestamp(subtask.started_at),

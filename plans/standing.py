@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
@@ -36,6 +38,8 @@ ALL = {
         Standing("held", gettext_lazy("Held"), "failed"),
         Standing("approval", gettext_lazy("Waiting for you"), "waiting"),
         Standing("question", gettext_lazy("Waiting for your answer"), "question"),
+        Standing("check", gettext_lazy("A check could not be run"), "waiting"),
+        Standing("regressed", gettext_lazy("No longer true"), "regressed"),
         Standing("budget", gettext_lazy("Budget used up"), "waiting"),
         Standing("confirm", gettext_lazy("Waiting for you to start it"), "waiting"),
         Standing("document", gettext_lazy("Waiting for you to approve it"), "waiting"),
@@ -75,14 +79,18 @@ def standing(
     tried: bool,
     empty: bool,
     hidden: bool,
+    weakest: str,
 ) -> Standing:
     """Failed outranks waiting for a person, which outranks how the run goes.
 
     `held`: its turn waits for the model's next try; `empty`: a text alone, without subtasks;
-    `hidden`: it belongs to an alternative that is not shown, so nobody can say yes to it.
+    `hidden`: it belongs to an alternative that is not shown, so nobody can say yes to it;
+    `weakest`: the mark that a plan wears which is done.
     """
     if state == State.DONE:
-        name = "done"
+        if attention == "none":
+            return replace(ALL["done"], shape=weakest)
+        name = attention
     elif state == State.ABANDONED:
         kind = reason.partition(":")[0]  # behind it stand a person's own words
         name = kind if kind in ENDED else "abandoned"
@@ -103,18 +111,50 @@ def standing(
     return ALL[name]
 
 
-def attention_of(plan: Plan, *, failed: bool, approvals: bool, question: bool, hidden: bool) -> str:
-    """What needs a person, the most pressing first."""
-    if not plan.is_open or hidden:
+def weakest_of(*, checked: bool, by_word: bool, regressed: bool) -> str:
+    """The mark of a plan of which some subtasks are so: a filled tick says that each that is done
+    is checked. A text alone has been approved as it stands."""
+    if regressed:
+        return "regressed"
+    return "by_word" if by_word or not checked else "done"
+
+
+def weakest_of_document(plan: Mapping[str, Any]) -> str:
+    done = plan["progress"]
+    if not plan["subtasks"]:
+        return "done"
+    return weakest_of(
+        **{name: bool(done[name]) for name in ("checked", "by_word", "regressed")},
+    )
+
+
+def attention_of(
+    plan: Plan,
+    *,
+    failed: bool,
+    regressed: bool,
+    approvals: bool,
+    question: bool,
+    hidden: bool,
+) -> str:
+    """What needs a person, the most pressing first. What is not true any more keeps no run from
+    going on: what does comes before it."""
+    if hidden or plan.state == State.ABANDONED:
         return "none"
+    if not plan.is_open:
+        return "approval" if approvals else "regressed" if regressed else "none"
     if failed and plan.run == Run.IDLE:
         return "failed"
+    if regressed and plan.run == Run.IDLE:
+        return "regressed"
     if question:
         return "question"
     if approvals:
         return "approval"
     if plan.pause_reason == Plan.PauseReason.BUDGET and plan.run == Run.PAUSED:
         return "budget"
+    if plan.pause_reason == Plan.PauseReason.CHECK and plan.run == Run.PAUSED:
+        return "check"
     if not plan.is_confirmed:
         return "confirm"
     return "halted" if is_halted(plan) else "none"
@@ -137,6 +177,7 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
         tried=any(row["attempts"] for row in plan["subtasks"]),
         empty=not plan["subtasks"],
         hidden=plan["hidden"],
+        weakest=weakest_of_document(plan),
     )
 
 
@@ -147,14 +188,19 @@ def of_document(plan: Mapping[str, Any]) -> Standing:
 def judged(plans: list[int]) -> QuerySet[Plan]:
     """Plans with all that their standing follows from."""
     turns = Turn.objects.filter(conversation=OuterRef("conversation"), lane=Lane.RUN)
+    done = Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False, state=State.DONE)
     return Plan.objects.filter(one_of("pk", plans)).annotate(
         has_failed=Exists(failed_subtasks()),
         asks_leave=Exists(asked_calls()),
+        asks_in_check=Exists(calls_of_checks()),
         asks=Exists(questions()) | Exists(questions_below()),
         held=Exists(turns.filter(state=TurnState.QUEUED, not_before__isnull=False)),
         has_subtasks=Exists(Subtask.objects.filter(plan=OuterRef("pk"), position__isnull=False)),
         tried=Exists(Attempt.objects.filter(subtask__plan=OuterRef("pk"))),
         hidden=Exists(Message.objects.filter(pk=OuterRef("card"), hidden=True)),
+        checked=Exists(done.filter(verified=True)),
+        by_word=Exists(done.filter(verified=None)),
+        regressed=Exists(regressed_subtasks()),
     )
 
 
@@ -167,7 +213,8 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
         attention = attention_of(
             plan,
             failed=plan.has_failed,
-            approvals=waits and plan.asks_leave,
+            regressed=plan.regressed,
+            approvals=(waits and plan.asks_leave) or plan.asks_in_check,
             question=waits and plan.asks,
             hidden=plan.hidden,
         )
@@ -176,14 +223,33 @@ def standings_of(plan_ids: Iterable[int]) -> dict[int, Standing]:
             attention=attention,
             empty=not plan.has_subtasks,
             hidden=plan.hidden,
+            weakest=weakest_of_row(plan),
         )
     return found
+
+
+def weakest_of_row(plan: Any) -> str:
+    if not plan.has_subtasks:
+        return "done"
+    return weakest_of(checked=plan.checked, by_word=plan.by_word, regressed=plan.regressed)
 
 
 def failed_subtasks() -> Any:
     last = Attempt.objects.filter(subtask=OuterRef("pk")).order_by("-number").values("error")
     left = Subtask.objects.filter(plan=OuterRef("pk"), state=State.TODO, position__isnull=False)
     return left.annotate(last_error=Subquery(last[:1])).filter(last_error__gt="")
+
+
+def regressed_subtasks() -> Any:
+    rows = Subtask.objects.filter(plan=OuterRef("pk"), state=State.DONE, position__isnull=False)
+    return rows.filter(verified=False)
+
+
+def calls_of_checks() -> Any:
+    """Checks of what is done that ask first."""
+    asked = ToolCall.objects.filter(state=ToolCall.State.ASKED, decision="", turn__lane=Lane.CHECK)
+    plan = Cast(KeyTextTransform("plan", "turn__checkpoint"), BigIntegerField())
+    return asked.annotate(of=plan).filter(of=OuterRef("pk"), turn__state=TurnState.WAITING)
 
 
 def below(path: str) -> Q:

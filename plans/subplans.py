@@ -16,9 +16,12 @@ from plans import actions
 from plans.actions.comments import give_back_comments
 from plans.actions.run import start_run
 from plans.models import Attempt, Plan, Run, State
+from plans.progress import progress
 from plans.queries import AGENT, SYSTEM, checklist, record_event
-from plans.snapshot import progress
 from plans.text_plans import accept_text_plan
+
+# Nobody raises the budget of such a plan, or looks in the place of a check.
+ONLY_BY_HAND = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
 
 
 def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
@@ -86,9 +89,9 @@ def report_to_parent(turn: Turn) -> None:
     if conversation.parent_call_id is None:
         return
     plan = Plan.objects.get(pk=turn.checkpoint["plan"])
-    if turn.state == TurnState.WAITING and plan.pause_reason == Plan.PauseReason.BUDGET:
+    if turn.state == TurnState.WAITING and plan.pause_reason in ONLY_BY_HAND:
         deliver(conversation, f"The agent's own {turn.checkpoint['because']}.", failed=True)
-        request_stop(turn, SYSTEM)  # nobody could raise it there
+        request_stop(turn, SYSTEM)
     elif turn.is_open:
         return
     elif plan.is_open and plan.run == Run.PAUSED and not plan.is_confirmed:

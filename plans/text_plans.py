@@ -112,7 +112,9 @@ def step_of(value: object) -> Json | None:
     description = "\n".join(filter(None, (str(step["description"]), more)))
     texts = {field: text_at(value, (field,)) for field in SUBTASK_TEXT}
     outcome = text_at(value, OUTCOMES)
-    return {**texts, **step, "description": description, "expected_outcome": outcome}
+    checks = value.get("checks")
+    whole = {**texts, **step, "description": description, "expected_outcome": outcome}
+    return {**whole, "checks": checks} if isinstance(checks, list) else whole
 
 
 def text_at(value: Json, keys: tuple[str, ...]) -> str:

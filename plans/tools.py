@@ -19,6 +19,8 @@ from agents.models import Conversation, Turn
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans import actions
+from plans.changes_tool import changes_tool
+from plans.finishes import check_finish
 from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text
 from plans.queries import AGENT, reload
@@ -195,6 +197,7 @@ class PlanTools(TextTools):
         tools = [
             create_plan_tool(self.turn.conversation, self.template, self.turn),
             *self.whole_text(),
+            changes_tool(self.turn, self.current, self.plan is not None),
             typed_tool("add_subtask", AddSubtask, self.add),
             typed_tool("update_subtask", UpdateSubtask, self.update, idempotent=True),
             typed_tool("delete_subtask", DeleteSubtask, self.delete),
@@ -268,8 +271,14 @@ class PlanTools(TextTools):
         return ToolResult("Noted.")
 
     async def report(self, outcome: FinishSubtask | FailSubtask) -> ToolResult:
-        """The call itself is the record; the runner settles the subtask when the turn ends."""
-        return ToolResult("Recorded.", ends_turn=True)
+        """The call itself is the record; the runner settles the subtask when the turn ends.
+
+        A finish is refused while a check of the subtask says no.
+        """
+        said = "Recorded."
+        if isinstance(outcome, FinishSubtask) and self.turn.checkpoint.get("checks"):
+            said = await check_finish(self.turn, outcome.outcome)
+        return ToolResult(said, ends_turn=True)
 
     async def ask(self, asked: AskUser) -> ToolResult:
         await act(actions.ask_question, self.turn, asked.question, AGENT)
@@ -298,6 +307,8 @@ def create_plan_tool(
         return str(message.meta.get("wire", message.text)) if message else ""
 
     async def create(draft: CreatePlan) -> ToolResult:
+        if turn is not None:
+            await in_db(demand_checks, turn, draft)
         goal = await in_db(message_answered)
         plan = await act(actions.create_plan, conversation, draft, AGENT, turn, goal)
         return ToolResult(await in_db(text_and_standing, plan))
@@ -306,6 +317,20 @@ def create_plan_tool(
     if not template.strip():
         return tool
     return replace(tool, description=f"{tool.description}\nFollow this format:\n{template}")
+
+
+def demand_checks(turn: Turn, draft: PlanDraft) -> None:
+    """Where agent.json wants checks, a plan without some is refused once: a person may still say
+    yes to it."""
+    wanted = (turn.config.get("plan") or {}).get("checks") == "required"
+    without = [each.name for each in draft.subtasks if not each.checks]
+    if wanted and without and not turn.checkpoint.get("asked_for_checks"):
+        persistence.save_checkpoint(turn, asked_for_checks=True)
+        raise ToolFailed(
+            f"A check is wanted for every subtask, and {len(without)} have none: "
+            f"{'; '.join(without[:5])[:500]}. Make the plan again and give each at least one in "
+            "`checks`. Where nothing could be checked, make it as it is."
+        )
 
 
 def reads_other_plans(agent: AgentRecord) -> bool:

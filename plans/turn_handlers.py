@@ -25,8 +25,11 @@ from agents.tools import permissions
 from plans import actions, prompts, subplans
 from plans.actions.alternatives import bring_back
 from plans.actions.attempts import plan_of
+from plans.actions.checking import settle_checks
 from plans.actions.run import demand_free_lane, queue_next
 from plans.attempts import why_over
+from plans.check_turns import check_budget_of_checks, prepare_checks, run_plan_checks
+from plans.finishes import check_output, note_beginning
 from plans.gate import GATED, Row
 from plans.models import LIVE, Plan, Run, State
 from plans.policy import ROLES, offer_for, situation_of
@@ -119,6 +122,12 @@ def settle(settle_plan: Callable[[Turn], None], turn: Turn) -> None:
             answer_parent(turn)
 
 
+def tell_changes(turn: Turn) -> None:
+    """The drawer has something new to show of a subtask."""
+    if plan := Plan.objects.filter(pk=turn.checkpoint["plan"]).first():
+        record_event(plan, "plan.updated")
+
+
 def repair() -> None:
     """A run that is marked live without a turn that could move it gets one, or comes to rest."""
     for plan in Plan.objects.filter(run__in=LIVE):
@@ -155,9 +164,17 @@ def register() -> None:
             prepare_chat, subplans.settle_planning, check_chat, open_child=subplans.open_with_plan
         ),
         "subtask": TurnHandler(
-            prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run
+            *(prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run),
+            is_recorded=True,
+            recorded=tell_changes,
+            begin=note_beginning,
+            restored=actions.check_folder,
+            check_output=check_output,
         ),
         "closing": TurnHandler(prepare_closing, settle_closing, check_budget),
+        "checks": TurnHandler(
+            prepare_checks, settle_checks, check_budget_of_checks, work=run_plan_checks
+        ),
     }
     for kind, handler in kinds.items():
         extended = replace(handler, role=role, offer=offer, came_back=bring_back)

@@ -1,6 +1,67 @@
+from collections import Counter
+
 import pytest
+from django.contrib.auth.management import create_permissions
+from django.contrib.contenttypes.management import create_contenttypes
+from django.db.models.signals import post_migrate
 
 from agents import http
+from console.static_files import StaticFiles
+from tests.patience import be_patient
+
+CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it
+STARTING = {"Started", "launch", "manage", "start", "team", "small_team"}
+
+
+def pytest_configure():
+    be_patient()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Files whose tests start servers and commands come first, then the larger ones.
+
+    They take the longest, and what is long and begun last is waited for by one processor alone.
+    """
+    sizes = Counter(item.path for item in items)
+    long = {item.path for item in items if starts_processes(item)}
+    items.sort(key=lambda item: (item.path not in long, -sizes[item.path], item.path))
+
+
+def starts_processes(item):
+    """As far as can be seen from what its module imports and which fixtures it has."""
+    return not STARTING.isdisjoint([*vars(item.module), *item.fixturenames])
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """Nothing is written into tables that were just emptied.
+
+    After each test with real transactions Django would fill in the permissions and content types
+    of every model again: twenty times the work of emptying the tables, for rows nobody reads.
+    """
+    post_migrate.disconnect(create_permissions, dispatch_uid=CREATE_PERMISSIONS)
+    post_migrate.disconnect(create_contenttypes)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_are_looked_for_once():
+    """Not by every client that a test makes: each has middleware of its own."""
+    known = {}
+
+    def add_known(middleware):
+        if middleware.files:  # those that a test has collected
+            look_for(middleware)
+            return
+        if not known:
+            look_for(middleware)
+            known.update(middleware.files)
+        middleware.files.update(known)
+
+    look_for = StaticFiles.add_files_from_finders
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFiles, "add_files_from_finders", add_known)
+        yield
 
 
 @pytest.fixture(autouse=True)

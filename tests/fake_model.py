@@ -160,7 +160,7 @@ class FakeModelServer:
 
     def __enter__(self) -> Self:
         self.thread.start()
-        self.ready.wait(5)
+        self.ready.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:

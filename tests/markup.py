@@ -15,4 +15,4 @@ def flat(html):
     html = re.sub(r">\s+(?=<)", ">", html)
     html = re.sub(r"(<[a-z][^<>]*>|</svg>)\s+", r"\1", html)
     html = re.sub(r"\s* (?=</)", "", html)
-    return re.sub(r"(\n {2,})+", " ", html)
+    return re.sub(r"(\n +)+", " ", html)

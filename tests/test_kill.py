@@ -1,5 +1,6 @@
 """kill -9 on the real server in the middle of a subtask, and what the next start makes of it."""
 
+import os
 import signal
 
 import pytest
@@ -76,3 +77,53 @@ def test_a_killed_server_goes_on_at_the_step_it_had_reached(tmp_path, model):
 
 def is_half_said(messages):
     return any("Half a sentence" in message["text"] for message in messages["items"])
+
+
+def checked_script():
+    """One subtask with three checks, which is claimed as soon as it begins."""
+    checks = [
+        {"kind": "command", "command": "echo x >> one"},
+        # The first time it leaves its number and hangs.
+        {"kind": "command", "command": "test -f pid || { echo $$ > pid; sleep 300; }"},
+        {"kind": "command", "command": "echo x >> three"},
+    ]
+    subtasks = [{"name": "Write", "checks": checks}]
+    rules = [
+        rule(call("create_plan", title="One file", subtasks=subtasks), only="create_plan"),
+        rule(call("finish_subtask", outcome="wrote it"), user="is s1"),
+        rule(call("finish_plan", state="done", outcome="One file."), only="finish_plan"),
+    ]
+    return {"rules": rules}
+
+
+def test_a_killed_server_repeats_only_the_check_without_a_result(tmp_path):
+    home = tmp_path / "home"
+    with FakeModelServer(checked_script()) as model:
+        environment = {
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": "k",
+            "PLANSIDE_MODEL": "openai/scripted",
+        }
+        server = Started(home, **environment)
+        alice = Script(home)
+        alice.patch(server, "/agents/docs-writer", {"tools": {"shell": "allow"}})
+        c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
+        alice.post(server, f"/conversations/{c}/messages", {"text": "/plan make one file"})
+        plan = alice.wait_until(server, f"/conversations/{c}/plan", bool)
+        alice.post(server, f"/plans/{plan['id']}/approve", {"version": 1})
+        files = home / "workspaces" / "docs-writer" / "files"
+        alice.wait_until(server, f"/plans/{plan['id']}", lambda _: (files / "pid").exists())
+        server.process.send_signal(signal.SIGKILL)
+        server.process.communicate()
+        hung = int((files / "pid").read_text())
+
+        server = Started(home, **environment)
+        plan = alice.wait_until(server, f"/conversations/{c}/plan", is_done)
+        server.end()
+
+    [subtask] = plan["subtasks"]
+    assert (subtask["verified"], subtask["attempts"]) == (True, 1)
+    assert [check["result"]["passed"] for check in subtask["checks"]] == [True, True, True]
+    assert [(files / name).read_text() for name in ("one", "three")] == ["x\n", "x\n"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(hung, 0)

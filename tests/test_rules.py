@@ -289,7 +289,8 @@ def test_r15_abandoned_subtasks_count_as_settled_and_are_told_apart():
     scripted(call("finish_subtask", outcome="ok"), say("."))
     actions.run_plan(plan_of(c), "alice", "next")
     drive()
-    assert shown(c)["progress"] == {"done": 1, "abandoned": 1, "total": 3, "percent": 67}
+    counted = {"done": 1, "abandoned": 1, "total": 3, "percent": 67}
+    assert shown(c)["progress"].items() >= counted.items()
 
 
 def test_r16_the_snapshot_says_what_runs_and_when_something_last_happened():

@@ -19,12 +19,13 @@ SHOWN = {
 }
 # Keys, headers, errors and types of data as the browser names them, classes, and our name.
 NO_TEXTS = {
-    *("Enter", "Escape", "Tab", "Delete", "Backspace", "End"),
+    *("Enter", "Escape", "Tab", "Delete", "Backspace", "End", "ContextMenu"),
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home"),
     *("Accept-Language", "Content-Type", "If-None-Match"),
-    *("Planside-Attachment", "Planside-Reload", "Planside-Seen", "Planside-Seq"),
+    *("Planside-Attachment", "Planside-Field", "Planside-Reload", "Planside-Seen", "Planside-Seq"),
     *("TimeoutError", "Files", "Planside", "${titleNow()} · Planside"),
     *("light dark", "muted truncate", "meta wide", "span span"),
+    *("json typed-text", "muted error-text field-refusal"),
 }
 ELEMENT = "(a|article|aside|button|dialog|form|input|pre|summary|textarea)"
 # Selectors, addresses, HTML.

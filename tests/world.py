@@ -22,7 +22,8 @@ from agents.config.store import read_agent
 from agents.models import AgentOwner, Conversation, Message, ToolCall
 from agents.queue.worker import Worker
 from agents.tools.base import FILE_TOOLS
-from console.chat_commands import ChatResult, handle_message
+from console.chat_commands import handle_message
+from console.chat_results import ChatResult
 from plans import actions
 from plans.expected_version import Expected
 from plans.models import Plan
@@ -135,7 +136,7 @@ async def until_idle(worker: Worker) -> None:
         tasks = [task for _, task in worker.running.values()]
         if not tasks:
             return
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=60)
 
 
 def drive() -> None:
@@ -155,7 +156,7 @@ def happening(story: Callable[[Worker], Awaitable[None]]) -> None:
         worker = Worker()
         running = asyncio.ensure_future(worker.run())
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await story(worker)
         finally:
             await worker.stop()
@@ -165,7 +166,7 @@ def happening(story: Callable[[Worker], Awaitable[None]]) -> None:
     async_to_sync(both)()
 
 
-async def eventually(check: Callable[[], Any], seconds: float = 10) -> Any:
+async def eventually(check: Callable[[], Any], seconds: float = 60) -> Any:
     """Wait until the check gives something; it runs on the database thread."""
     from agents.db import in_db
 

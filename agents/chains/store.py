@@ -17,8 +17,9 @@ from agents.chains.schema import Chain
 from agents.config.json_text import with_value
 from agents.config.store import AgentRecord, list_agents
 from agents.config.workspaces import write_atomically
-from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
+from agents.errors import Conflict, Invalid, NotFound, Refused, Stale, about
 from agents.llm.providers import provider_names
+from agents.sentences import sentences
 from agents.tools.base import PLAN_TOOLS
 from agents.tools.integrations.tools import operation_names
 from agents.tools.permissions import known_names
@@ -133,7 +134,7 @@ def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
         raise Stale(gettext("{id} was changed by someone else since you opened it.").format(id=id))
     faults = lint(text, id)
     if errors := [str(fault) for fault in faults if fault.level == "error"]:
-        raise Invalid(" ".join(errors[:5]))
+        raise Invalid(sentences(*errors[:5]))
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(folder() / f"{id}.json", text.encode())
     return faults
@@ -142,13 +143,18 @@ def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
 def copy_chain(id: str, new_id: str) -> None:
     """A chain of the same text under an id that is free."""
     if not CHAIN_ID.match(new_id):
-        raise Invalid(str(NAMING))
+        raise Invalid(str(NAMING), field="name")
     if new_id in chain_ids():
-        raise Conflict(gettext("There is already a chain {new_id}.").format(new_id=new_id))
-    try:
-        text = with_value(read_text(id), ["id"], new_id)
-    except ValueError:
-        raise Conflict(gettext("{id} is broken and must be mended first.").format(id=id)) from None
+        raise Conflict(
+            gettext("There is already a chain {new_id}.").format(new_id=new_id), field="name"
+        )
+    with about("from"):
+        text = read_text(id)
+        try:
+            text = with_value(text, ["id"], new_id)
+        except ValueError:
+            why = gettext("{id} is broken and must be mended first.").format(id=id)
+            raise Conflict(why) from None
     save_chain(new_id, text)
 
 

@@ -23,12 +23,16 @@ INVISIBLE = {"Cc", "Cf", "Zl", "Zp"}  # Unicode categories
 
 
 class BadFile(Exception):
-    """A fault of a file that people edit: a clause without a full stop, and a line from 1 on."""
+    """A fault of a file that people edit: a clause without a full stop, and a line from 1 on.
 
-    def __init__(self, reason: str, line: int | None = None) -> None:
+    `key` is what has a wrong value, if that is it.
+    """
+
+    def __init__(self, reason: str, line: int | None = None, key: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
         self.line = line
+        self.key = key
 
     @property
     def sentence(self) -> str:

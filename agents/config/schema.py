@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 from django.conf import settings
@@ -14,7 +15,9 @@ from agents.config.json_text import BadFile, Lines, display_json, line_at, parse
 
 LARGEST_FILE = 1_000_000  # bytes
 
-# "read" is for the one name "plan.tools": chat turns then have get_plan and no other plan tool.
+Show = Callable[[JsonValue], str]
+
+# "read" is for the one name "plan.tools": chat turns then have those that only read.
 Grant = Literal["allow", "ask", "off", "read"]
 PLAN = "plan.tools"
 PLAN_MACROS = (".title", ".version", ".content", ".checklist", ".goal", ".expected_outcome")
@@ -46,6 +49,7 @@ class AgentChains(Shape):
     chat: str = "default-chain"
     planner: str = "planner"
     executor: str = "executor"
+    reviewer: str = "reviewer"
 
 
 class PlanSettings(Shape):
@@ -53,6 +57,8 @@ class PlanSettings(Shape):
     enforce: bool = False
     confirm: Literal["always", "create", "never"] = "always"
     max_attempts: int = Field(default=3, ge=1, le=20)
+    checks: Literal["optional", "required"] = "optional"
+    max_check_failures: int = Field(default=3, ge=1, le=20)
     attempt_timeout_s: int | float = Field(default=600, gt=0)
     template: str = ""
     context: Literal["auto", "full", "reference", "template"] = "auto"
@@ -189,12 +195,25 @@ def parse_agent_file(text: str, agent_id: str) -> AgentFile:
         found = [(lines.line_of(e["loc"]), e) for e in error.errors(include_url=False)]
         line, first = min(found, key=lambda pair: pair[0])
         steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
-        raise BadFile(complaint("".join(steps).removeprefix("."), first), line) from None
+        key = "".join(steps).removeprefix(".")
+        raise WrongValue(key, line, first) from None
     except RecursionError:
         raise BadFile(gettext("it is nested too deeply")) from None
 
 
-def complaint(key: str, error: ErrorDetails) -> str:
+class WrongValue(BadFile):
+    """A key whose value is refused: the sentence can be put in another name's words."""
+
+    def __init__(self, key: str, line: int | None, error: ErrorDetails) -> None:
+        super().__init__(complaint(key, error), line, key)
+        self.error = error
+
+    def said_of(self, name: str, show: Show) -> str:
+        """The reason with a name in the place of the key, and values as somebody entered them."""
+        return complaint(name, self.error, show)
+
+
+def complaint(key: str, error: ErrorDetails, show: Show = display_json) -> str:
     kind, given = error["type"], error["input"]
     if kind == "value_error":
         return error["msg"].removeprefix("Value error, ").replace("{key}", key, 1)
@@ -205,12 +224,18 @@ def complaint(key: str, error: ErrorDetails) -> str:
     if kind == "string_too_long":
         most = (error.get("ctx") or {}).get("max_length")
         return gettext("{key} must have at most {most} characters").format(key=key, most=most)
-    bounds = {name: str(bound) for name, bound in (error.get("ctx") or {}).items()}
+    context = (error.get("ctx") or {}).items()
+    bounds = {name: show(whole(bound)) for name, bound in context if isinstance(bound, int | float)}
     wish = str(WISHES.get(kind) or error["msg"].removeprefix("Input should be ")).format_map(bounds)
     if isinstance(given, str | int | float | None):
         sentence = gettext("{key} must be {wish}, not {given}")
-        return sentence.format(key=key, wish=wish, given=display_json(given))
+        return sentence.format(key=key, wish=wish, given=show(given))
     return gettext("{key} must be {wish}").format(key=key, wish=wish)
+
+
+def whole(number: float) -> float:
+    """2 for 2.0: as it stands in a file."""
+    return int(number) if number == int(number) else number
 
 
 WISHES = {

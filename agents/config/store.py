@@ -22,6 +22,7 @@ from agents.config.schema import AgentFile, parse_agent_file
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from agents.models import AgentOwner
+from agents.sentences import sentences
 
 StatKey = tuple[int, int, int]
 
@@ -118,11 +119,11 @@ def set_key(
 
 
 class Faulty(Invalid):
-    """A whole text that cannot be used; `line` is where, from 1 on, if it is at one."""
+    """A text that cannot be used, for its `fault`."""
 
-    def __init__(self, sentence: str, line: int | None) -> None:
-        super().__init__(sentence)
-        self.line = line
+    def __init__(self, sentence: str, fault: BadFile) -> None:
+        super().__init__(sentence, field=fault.key)
+        self.fault = fault
 
 
 def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> AgentRecord:
@@ -134,7 +135,7 @@ def replace_agent_text(agent_id: str, text: str, digest: str | None = None) -> A
         try:
             after = parse_agent_file(text, agent_id)
         except BadFile as fault:
-            raise Faulty(fault.sentence, fault.line) from None
+            raise Faulty(fault.sentence, fault) from None
         check_change(agent_id, record.file, after)
         is_same = after.workspace == record.file.workspace
         write(record.path, text, None if is_same else after.workspace)
@@ -217,7 +218,7 @@ def record_of(path: Path, text: str, fault: BadFile | None) -> AgentRecord:
         if not unreadable:
             file = parse_agent_file(good, agent_id)
             problem = gettext("The last good version is still in use.")
-    problem = f"{fault.sentence} {problem}"
+    problem = sentences(fault.sentence, problem)
     return AgentRecord(agent_id, path, file, text, problem, fault.line, digest)
 
 
@@ -249,13 +250,13 @@ def checked_patch(
 
 
 def checked(change: Callable[[], str], agent_id: str) -> tuple[str, AgentFile]:
-    """The changed text; Invalid names the key, since the caller has not seen the lines."""
+    """The changed text; Faulty names the key, since the caller has not seen the lines."""
     try:
         changed = change()
         changed.encode()
         return changed, parse_agent_file(changed, agent_id)
     except BadFile as fault:
-        raise Invalid(gettext("{reason}.").format(reason=fault.reason)) from None
+        raise Faulty(gettext("{reason}.").format(reason=fault.reason), fault) from None
     except (TypeError, ValueError, RecursionError):
         raise Invalid(gettext("The change holds something that is not a JSON value.")) from None
 
@@ -268,7 +269,7 @@ def check_change(agent_id: str, before: AgentFile | None, after: AgentFile) -> N
     check_server_access(agent_id, before, after)
     earlier_warning = before and before.required_tools_warning
     if (warning := after.required_tools_warning) and warning != earlier_warning:
-        raise Invalid(warning)
+        raise Invalid(warning, field="tools")
 
 
 def check_server_access(agent_id: str, before: AgentFile | None, after: AgentFile) -> None:
@@ -277,7 +278,7 @@ def check_server_access(agent_id: str, before: AgentFile | None, after: AgentFil
         wanted = getattr(after, key)
         is_new = bool(wanted) and (before is None or getattr(before, key) != wanted)
         if is_new and not is_admins(agent_id):
-            raise Forbidden(gettext("{key}: {why}.").format(key=key, why=why))
+            raise Forbidden(gettext("{key}: {why}.").format(key=key, why=why), field=key)
 
 
 def is_admins(agent_id: str) -> bool:

@@ -20,13 +20,14 @@ from pydantic import JsonValue
 
 from agents.config.json_text import BadFile, patched, written
 from agents.config.schema import LARGEST_FILE, AgentFile, default_model, default_provider
-from agents.errors import Conflict, Invalid, NotFound
+from agents.errors import Conflict, Invalid, NotFound, about
 
 SAMPLE = Path(__file__).parent / "samples" / "docs-writer"
 AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SCHEMA = "agent.schema.json"
 SCHEMA_LINK = f"../../{SCHEMA}"  # as seen from an agent.json
 LOCK_TIMEOUT = 10  # seconds
+DEEPEST_COPIED = 100  # folders
 
 
 def home() -> Path:
@@ -127,6 +128,7 @@ def own_files(folder: Path) -> Path:
     return checked_folder(files) if files.is_symlink() else files.resolve()
 
 
+@about("workspace")
 def named_folder(workspace: str) -> Path:
     """The folder that `workspace` names, which must exist and lie apart from the home."""
     try:
@@ -159,10 +161,13 @@ def checked_folder(path: Path) -> Path:
 
 
 def copy_files(source: Path, target: Path) -> None:
-    """Copy an agent's own files; links stay links, pipes and hard links are left out."""
+    """Copy an agent's own files; links stay links, pipes and hard links are left out, and what lies
+    deeper than anything records it."""
 
     def left_out(folder: str, names: list[str]) -> list[str]:
         """Pipes, devices, and files with a second name: what they hold may be another agent's."""
+        if len(Path(folder).parts) - len(source.parts) > DEEPEST_COPIED:
+            return names
         found = {name: (Path(folder) / name).lstat() for name in names}
         return [
             name

@@ -116,6 +116,7 @@ class Request:
         self.offered = {tool["function"]["name"] for tool in body.get("tools") or []}
         self.user_texts = [Wording(text) for text in self.texts("user")]
         self.person = self.user_texts[-1] if self.user_texts else Wording()
+        self.attached = reads("attached").findall(self.person)
         self.plan = Plan("\n\n".join(self.texts("system")), self.texts("system", "tool"))
         self.asked = ""  # where the present work begins: an assignment, else what was said last
         self.calls: list[Call] = []  # since then
@@ -134,6 +135,7 @@ class Request:
         parts = [Wording(each) for each in reads("subtask").findall(self.asked) if is_attempt]
         self.subtask = {"name": parts[0], "text": Wording("\n".join(parts))} if parts else None
         told = [self.subtask["text"]] if self.subtask else []
+        self.shown = [call for call in self.calls if call.arguments.get("path") in self.attached]
         said = [reads("by_product").sub("", text) for text in reversed(self.user_texts)]
         self.language = spoken([*told, *said, self.plan.title])
 

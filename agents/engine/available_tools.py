@@ -50,19 +50,19 @@ class AvailableTools:
         return [tool for tool in self.tools.values() if tool.name not in self.unlisted]
 
     def must_ask(self, call: ToolCall) -> bool:
-        """Set to ask, not decided yet, and exactly this call was not allowed for always.
-
-        What was allowed of a service's tool is not, once the tool is another one than it was.
-        """
-        tool = self.tools.get(call.tool)
-        identity = tool.identity if tool else ""
-        rules = (each for each in self.always_allow if each.identity == identity)
-        known = any(is_exactly(each, call.tool, call.arguments) for each in rules)
+        """Set to ask, not decided yet, and exactly this call was not allowed for always."""
         name = call.tool
         if name == "run_agent":
             name = f"{RUN_AGENT}{call.arguments.get('agent')}"
         asks = self.grants.get(name) == "ask" and not call.decision
-        return asks and not known
+        return asks and not self.is_always_allowed(call)
+
+    def is_always_allowed(self, call: ToolCall) -> bool:
+        """What was allowed of a service's tool is not, once the tool is another one than it was."""
+        tool = self.tools.get(call.tool)
+        identity = tool.identity if tool else ""
+        rules = (each for each in self.always_allow if each.identity == identity)
+        return any(is_exactly(each, call.tool, call.arguments) for each in rules)
 
     def refusal(self, call: ToolCall) -> str:
         """Why the call cannot be carried out now, or nothing."""

@@ -5,7 +5,7 @@ Besides, what agent.json says to it: its chain and its settings.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +19,7 @@ from agents.errors import NotFound, Refused
 from agents.models import Conversation, Turn
 from agents.tools.base import Tool
 
-Role = Literal["chat", "planner", "executor"]
+Role = Literal["chat", "planner", "executor", "reviewer"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Offer:
     lifted: tuple[str, ...] = ()
 
 
+async def nothing_to_begin(turn: Turn) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class TurnHandler:
     """What a turn of one kind is about. `agents` brings `chat`; `plans` extends it and adds others.
@@ -66,7 +70,16 @@ class TurnHandler:
                  with the nudge, then the turn has failed
     came_back    runs in that in which a turn that never began is dropped and what was shown in its
                  place before is shown again, with the ids of the turns
+    recorded     runs in that in which it is stored what an ended turn has changed
+    begin        runs before the chain each time the turn is taken up, on no thread that others
+                 wait for: reads of the folder what it will have to know
+    restored     runs after files of a folder were put back, before that counts as finished: again
+                 where a process ends between the two
+    is_recorded  its folder is recorded as it begins, not only before its first writing call
     open_child   may begin the conversation of an agent that another one calls; True if it did
+    work         in the place of a chain, for turns that do not think
+    check_output runs before a turn ends whose checkpoint has `checks` and that no tool can end; may
+                 raise an interruption
     """
 
     prepare: Callable[[Turn], Work]
@@ -78,7 +91,13 @@ class TurnHandler:
     role: Callable[[Turn], Role] = lambda turn: "chat"
     offer: Callable[[Turn, AgentRecord], Offer] = lambda turn, agent: Offer()
     came_back: Callable[[Conversation, list[int]], None] = lambda conversation, turns: None
+    recorded: Callable[[Turn], None] = lambda turn: None
+    begin: Callable[[Turn], Awaitable[None]] = nothing_to_begin
+    restored: Callable[[str], None] = lambda root: None
+    is_recorded: bool = False
     open_child: Callable[[Conversation, str, Turn], bool] = lambda child, task, parent: False
+    work: Callable[[Turn], Awaitable[None]] | None = None
+    check_output: Callable[[Turn], Awaitable[None]] | None = None
 
 
 _handlers: dict[str, TurnHandler] = {}
@@ -112,7 +131,12 @@ def chain_of(turn: Turn, role: Role) -> Chain:
         raise
 
 
-DEFAULT_CHAINS = {"chat": "default-chain", "planner": "planner", "executor": "executor"}
+DEFAULT_CHAINS = {
+    "chat": "default-chain",
+    "planner": "planner",
+    "executor": "executor",
+    "reviewer": "reviewer",
+}
 
 # Given to the command of one run, not by the file.
 OPTIONS = "options"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing, suppress
 from typing import ParamSpec
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from agents.chains.schema import END, START, Task, next_task, seconds_of
 from agents.chains.template import Output, text_of
 from agents.db import AWAY, in_db
-from agents.engine import persistence
+from agents.engine import persistence, recordings
 from agents.engine.completion import chat_completion, route
 from agents.engine.handlers import handler_of, refresh_config
 from agents.engine.lifecycle import (
@@ -71,56 +71,80 @@ async def run_and_settle(turn: Turn, watch: Watch) -> None:
         await work_on(turn, watch)
     except asyncio.CancelledError:  # by a stop, or because the process goes down
         await finish_write(interrupt, turn)
+        await record_stopped(turn)
     except (TurnLost, *AWAY):  # nothing can be written: whoever runs it next goes on from the rows
         raise
     except TurnWaits as wait:
         await finish_write(suspend, turn, wait)
     except TurnStopped:
         await finish_write(end, turn, TurnState.STOPPED)
+        await record_stopped(turn)
     except ModelError as error:
+        if not may_try_later(turn, error):
+            await finish(recordings.record_after(turn))
         await finish_write(model_failed, turn, error)
     except TurnFailed as failure:
-        await finish_write(fail, turn, failure)
+        await fail_recorded(turn, failure)
     except TimeoutError:
-        await finish_write(
-            fail, turn, TurnFailed("timeout", gettext("It took longer than it may."))
-        )
+        await fail_recorded(turn, TurnFailed("timeout", gettext("It took longer than it may.")))
     except Refused as refusal:
         turn.checkpoint["final"] = True  # of an agent, a chain, a provider that is not there
-        await finish_write(fail, turn, TurnFailed("logic", str(refusal), remedy="agent"))
+        await fail_recorded(turn, TurnFailed("logic", str(refusal), remedy="agent"))
     except Exception:
         log.exception("turn %s broke", turn.pk)
-        await finish_write(
-            fail, turn, TurnFailed("logic", gettext("Something broke inside Planside."))
-        )
+        await fail_recorded(turn, TurnFailed("logic", gettext("Something broke inside Planside.")))
     else:
         if turn.state == TurnState.RUNNING:  # else it has ended with its last reply
             await finish_write(end, turn, TurnState.DONE)
 
 
+async def fail_recorded(turn: Turn, failure: TurnFailed) -> None:
+    await finish(recordings.record_after(turn))
+    await finish_write(fail, turn, failure)
+
+
+async def record_stopped(turn: Turn) -> None:
+    """A stop is not kept waiting for it; a turn that only went back into the queue goes on."""
+    if turn.checkpoint.get("recorded") and not turn.is_open:
+        await finish(recordings.record_ended(turn.pk))
+
+
 async def finish_write(write: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
-    """Write how a turn ended; a stop that comes meanwhile comes too late to break that off."""
-    writing = asyncio.ensure_future(in_db(write, *args, **kwargs))
-    while not writing.done():
+    """Write how a turn ended."""
+    await finish(in_db(write, *args, **kwargs))
+
+
+async def finish(work: Coroutine[object, object, None]) -> None:
+    """A stop that comes meanwhile comes too late to break that off."""
+    working = asyncio.ensure_future(work)
+    while not working.done():
         with suppress(asyncio.CancelledError):
-            await asyncio.shield(writing)
-    writing.result()
+            await asyncio.shield(working)
+    working.result()
 
 
 async def work_on(turn: Turn, watch: Watch) -> None:
     if turn.stop_requested:  # of a worker that died before it could obey
         raise TurnStopped
+    if (own_work := handler_of(turn).work) is not None:
+        await own_work(turn)
+        return
     try:
         work = await in_db(prepare, turn)
     except NothingToDo:
         return
     # Where no model can call tools, none can end the turn: then its output is what it comes to.
     turn.checkpoint["by_output"] = not work.chain.runs_calls
+    await recordings.enter(turn, at_start=handler_of(turn).is_recorded)
+    await handler_of(turn).begin(turn)
     async with asyncio.timeout(work.seconds):
         await stream_chain(turn, work, watch)
         while lacks_result(turn, work):
             await in_db(ask_again, turn)
             await stream_chain(turn, work, watch)
+        if (check := output_check(turn)) is not None:
+            await check(turn)
+    await recordings.record_after(turn)
 
 
 def prepare(turn: Turn) -> Work:
@@ -159,6 +183,12 @@ def lacks_result(turn: Turn, work: Work) -> bool:
     """Whether a tool has to end the turn, and none has."""
     has_to = bool(handler_of(turn).nudge) and work.chain.runs_calls
     return has_to and not turn.checkpoint.get("ended")
+
+
+def output_check(turn: Turn) -> Callable[[Turn], Awaitable[None]] | None:
+    """What looks at the chain's output before the turn may end by it."""
+    by_output = turn.checkpoint.get("by_output") and turn.checkpoint.get("checks")
+    return handler_of(turn).check_output if by_output else None
 
 
 def ask_again(turn: Turn) -> None:
@@ -206,6 +236,8 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
         else:
             here = next_task(task, done.value, turn.checkpoint.get("edges", {}))
             passed = passing(turn, task, here, done.output)
+            if here == END and not lacks_result(turn, work) and output_check(turn) is None:
+                await recordings.record_after(turn)
             if here != END:
                 await in_db(go_on, turn, done, passed)
             elif is_shown(turn, done.output):
@@ -308,10 +340,11 @@ def go_on(turn: Turn, done: StepDone, passed: Checkpoint) -> None:
 
 
 def conclude(turn: Turn, work: Work, done: StepDone, passed: Checkpoint) -> None:
-    """The end of the chain is that of the turn, unless a tool has to end it and did not."""
+    """The end of the chain is that of the turn, unless a tool has to end it and did not, or what it
+    came to is to be checked."""
     with persistence.fenced(turn):
         done.write()
-        if lacks_result(turn, work):
+        if lacks_result(turn, work) or output_check(turn) is not None:
             persistence.checkpoint(turn, **passed)
         else:
             turn.checkpoint |= passed

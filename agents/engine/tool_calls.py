@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from agents.chains.template import Output, parsed_or_text, text_of
 from agents.config.schema import macros_in
 from agents.db import in_db
-from agents.engine import persistence
+from agents.engine import persistence, recordings
 from agents.engine.available_tools import available_tools
 from agents.engine.prompt import NO_RESULT
 from agents.engine.steps import ChainEvent, Step, StepDone, ToolCallChanged
@@ -181,6 +181,8 @@ async def run_call(step: Step, call: ToolCall) -> AsyncGenerator[ChainEvent, Non
     if tool is None:
         yield ToolCallChanged(call.pk)
         return
+    if recordings.writes(tool):
+        await recordings.record_before(turn)
     await in_db(persistence.begin_call, turn, call)
     yield ToolCallChanged(call.pk)
 
@@ -271,5 +273,6 @@ async def outcome_of(tool: Tool, call: ToolCall) -> tuple[str, ToolResult]:
     try:
         result = await tool.run(call.arguments)
     except ToolFailed as failure:
-        return ToolCall.State.FAILED, ToolResult(str(failure), facts=failure.facts)
+        result = ToolResult(str(failure), ends_turn=failure.ends_turn, facts=failure.facts)
+        return ToolCall.State.FAILED, result
     return ToolCall.State.DONE, result

@@ -23,6 +23,7 @@ from agents.db import clock
 from agents.llm.reply import Reply
 from agents.llm.request import ModelRequest
 from agents.models import Conversation, Turn, TurnState
+from agents.sentences import commas
 from agents.statements import prepared, updating
 
 NOTHING = timedelta(0)
@@ -53,7 +54,7 @@ class Times:
             parts.append(gettext("{time} waiting for you").format(time=duration(self.waited)))
         if self.paused >= 1:
             parts.append(gettext("{time} paused").format(time=duration(self.paused)))
-        return ", ".join(parts)
+        return commas(parts)
 
 
 def duration(seconds: float) -> str:

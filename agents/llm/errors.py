@@ -26,6 +26,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from agents.llm.request import ModelRequest
+from agents.sentences import sentences
 
 # Bytes and JSON values of one document of an answer: parsing it holds up everybody else.
 LONGEST_DOCUMENT = 4 * 1024 * 1024
@@ -74,7 +75,7 @@ class ModelError(Exception):
         began: bool = False,
         words: str = "",
     ) -> None:
-        super().__init__(f"{sentence}. {detail} {advice}".strip())
+        super().__init__(sentences(gettext("{words}.").format(words=sentence), detail, advice))
         self.kind, self.sentence, self.detail = kind, str(sentence), detail
         self.advice, self.remedy = str(advice), remedy
         self.transient = kind in TRANSIENT

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from django.utils.translation import gettext
 
-from agents.errors import Invalid
+from agents.errors import Invalid, about
 from agents.llm.known_providers import PROTOCOLS
 from agents.normalization import split_url
 
@@ -27,6 +27,7 @@ RESERVED = {"host", "content-length", "content-type", "transfer-encoding", "conn
 Prices = Mapping[str, Mapping[str, float]]
 
 
+@about("name")
 def checked_name(name: str) -> str:
     if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         sentence = gettext(
@@ -39,6 +40,7 @@ def checked_name(name: str) -> str:
     return name
 
 
+@about("base_url")
 def checked_address(text: str) -> str:
     """http or https, a host, and a path such as /v1; no password in it."""
     url = text.strip()
@@ -62,6 +64,7 @@ def checked_address(text: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
+@about("key")
 def checked_key(text: str) -> str:
     key = text.strip()
     if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
@@ -70,6 +73,7 @@ def checked_key(text: str) -> str:
     return key
 
 
+@about("headers")
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     if len(headers) > MOST_HEADERS:
         raise Invalid(gettext("Up to {most} headers can be sent.").format(most=MOST_HEADERS))
@@ -85,6 +89,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return dict(headers)
 
 
+@about("api")
 def checked_api(api: str) -> str:
     """The protocol its server speaks; an empty one is that of its name or address."""
     if api and api not in PROTOCOLS:
@@ -93,6 +98,7 @@ def checked_api(api: str) -> str:
     return api
 
 
+@about("stream_options")
 def checked_flags(flags: Mapping[str, bool]) -> dict[str, bool]:
     if unknown := sorted(set(flags) - FLAGS):
         sentence = gettext("There is no flag {unknown!r}; known is {known}.")
@@ -100,6 +106,7 @@ def checked_flags(flags: Mapping[str, bool]) -> dict[str, bool]:
     return dict(flags)
 
 
+@about("prices")
 def checked_prices(prices: Prices) -> dict[str, dict[str, float]]:
     """US dollars per million tokens, input and output, for each model named.
 

@@ -190,7 +190,8 @@ def add_provider(name: str, edit: ProviderEdit, by: str) -> Provider:
             row.save(force_insert=True)
     except IntegrityError:
         raise Conflict(
-            gettext("There is a provider {name!r} already; change that one.").format(name=name)
+            gettext("There is a provider {name!r} already; change that one.").format(name=name),
+            field="name",
         ) from None
     forget_answers(name)
     log.debug("provider %s added by %s", name, by)
@@ -214,7 +215,7 @@ def set_key(name: str, key: str, by: str, address: str = "") -> Provider:
     `address` is for a provider that has none of its own: an Azure resource.
     """
     if not key.strip():
-        raise Invalid(gettext("Paste the key."))
+        raise Invalid(gettext("Paste the key."), field="key")
     return put_provider(name, ProviderEdit(key=key, base_url=address or None), by)
 
 
@@ -263,7 +264,8 @@ def apply(row: Provider, edit: ProviderEdit) -> None:
                 gettext(
                     "The address leads to another server than the key was entered for: enter key "
                     "and headers again, or take them away."
-                )
+                ),
+                field="base_url",
             )
         row.base_url = address
     if edit.key is not None:

@@ -18,6 +18,7 @@ from agents.models.integrations import (
     ProviderListing,
     ToolSource,
 )
+from agents.models.recording import Recording, SkippedFile, Undo
 from agents.models.search import SearchEntry
 from agents.models.turn import FileChange, Lane, Progress, StoredImage, ToolCall, Turn, TurnState
 
@@ -40,12 +41,15 @@ __all__ = [
     "Progress",
     "Provider",
     "ProviderListing",
+    "Recording",
     "SearchEntry",
     "SigninToken",
+    "SkippedFile",
     "StoredImage",
     "Tally",
     "ToolCall",
     "ToolSource",
     "Turn",
     "TurnState",
+    "Undo",
 ]

@@ -64,6 +64,8 @@ class Conversation(models.Model):
     parent_call = models.ForeignKey(
         "agents.ToolCall", models.CASCADE, null=True, blank=True, related_name="children"
     )
+    # What the page called the /new that began it, which may come again as `Message.sent_as` does.
+    begun_as = fields.CharField(max_length=64, blank=True, default="", db_default="")
     pinned_at = models.DateTimeField(null=True, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -72,6 +74,13 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "begun_as"],
+                condition=~Q(begun_as=""),
+                name="a_conversation_is_begun_once",
+            ),
+        ]
         indexes = [
             models.Index(fields=["owner", "-updated_at"], name="conversation_by_owner"),
             models.Index(

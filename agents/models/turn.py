@@ -39,6 +39,10 @@ class Checkpoint(Retrying, total=False):
     own_call: int | None  # the ToolCall that the chain makes itself
     own_result: TaskOutput | None  # what it gave back
 
+    recorded: bool  # its folder has been, before it wrote anything
+    commands_in: str  # the folder of a turn that runs commands there and is not recorded
+    commands: list[list[int]]  # of checks: from and until, in nanoseconds; 0 while one runs
+
     # What it may call
     unlocked: list[str]  # operations that search_tools has found, in this order
 
@@ -61,6 +65,11 @@ class Checkpoint(Retrying, total=False):
     replan: str | None  # the key of the first subtask that is to be planned anew
     replans: int  # the plan that has it
     comments: bool  # the message brings comments on subtasks
+    checks: bool  # the subtask has checks, which decide whether it is done
+    checks_of: list[str]  # the done subtasks whose checks are run again
+    check: str  # the key of the one check of these that is
+    deterministic: bool  # without reviews
+    asked_for_checks: bool  # a plan without a check for each subtask was refused, once
 
 
 class TurnState(models.TextChoices):
@@ -73,10 +82,12 @@ class TurnState(models.TextChoices):
 
 
 class Lane(models.TextChoices):
-    """A person is answered in `chat` while a plan works in `run`."""
+    """A person is answered in `chat` while a plan works in `run`, and what is done is looked at
+    again in `check`."""
 
     CHAT = "chat"
     RUN = "run"
+    CHECK = "check"
 
 
 class Turn(models.Model):

@@ -11,6 +11,7 @@ from agents.engine.loop import run_turn
 from agents.events import new_wakeup_event, wake
 from agents.models import Turn
 from agents.queue.claims import SLOTS, claim
+from agents.queue.housekeeping import keep_recordings
 from agents.queue.leases import (
     Held,
     interval,
@@ -57,6 +58,8 @@ class Worker:
         beside = [asyncio.create_task(send_heartbeats(self.own, self.give_up_lost))]
         if is_postgresql():
             beside.append(asyncio.create_task(listen()))
+        if self.within is None:
+            beside.append(asyncio.create_task(keep_recordings()))
         while not self.stopping:
             wakeup.clear()
             try:

@@ -23,12 +23,15 @@ Arguments = dict[str, object]
 class ToolFailed(Exception):
     """The tool could not do it. The text is one sentence for the model and the person.
 
-    `facts` are those of ToolResult.
+    `facts` and `ends_turn` are those of ToolResult.
     """
 
-    def __init__(self, text: str, facts: dict[str, object] | None = None) -> None:
+    def __init__(
+        self, text: str, facts: dict[str, object] | None = None, *, ends_turn: bool = False
+    ) -> None:
         super().__init__(text)
         self.facts = facts or {}
+        self.ends_turn = ends_turn
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ RUN_AGENT = "run_agent:"  # before an agent's id: the grant to call it
 PLAN_TOOLS = frozenset({
     "create_plan", "get_plan", "revise_current_plan", "add_subtask", "update_subtask",
     "delete_subtask", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
-    "finish_plan",
+    "finish_plan", "get_changes",
 })  # fmt: skip
 # In the order in which pages list them; agents.tools.files makes them.
 FILE_TOOLS = ("list_files", "read_file", "write_file", "edit_file", "search_files")

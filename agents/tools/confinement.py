@@ -8,13 +8,14 @@ between check and use makes the walk fail instead of leading it out.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -46,10 +47,19 @@ REASONS = {
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 Parts = tuple[str, ...]
+Replacing = Callable[[int, str], AbstractContextManager[object]]
 
 
 class NoRoom(ToolFailed):
     """The disk is full."""
+
+
+class NameTaken(ToolFailed):
+    """Something of this name is there already."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{display_path(name)} is there already.")
+        self.name = name
 
 
 @dataclass(frozen=True)
@@ -134,11 +144,19 @@ class Workspace:
             return True
         return False
 
-    def add(self, folder: str, name: str, pieces: Iterable[bytes]) -> str:
+    def add(
+        self,
+        folder: str,
+        name: str,
+        pieces: Iterable[bytes],
+        if_taken: str = "keep_both",
+        replacing: Replacing = lambda folder, name: nullcontext(),
+    ) -> str:
         """A new file in a folder, which is made if need be; gives its name.
 
-        That is another one where the name is taken: nothing is replaced. The file appears whole or
-        not at all, also when the pieces end in an exception.
+        Where the name is taken that is another one, unless it is to `replace` or to `refuse`. The
+        file appears whole or not at all, also when the pieces end in an exception. `replacing` is
+        entered, with the opened folder and the name, while it takes the place of another.
         """
         with self.folder(self.locate(folder), folder, make=True) as parent:
             remove_abandoned(parent)
@@ -152,13 +170,28 @@ class Workspace:
                     file.flush()
                     os.fsync(handle)
                 with translated_errors(f"{folder}/{name}"):
-                    free = take_free_name(parent, name)
-                    os.replace(temporary, free, src_dir_fd=parent, dst_dir_fd=parent)
+                    if if_taken == "replace":
+                        free = name
+                        self.take_mode(parent, name, temporary)
+                        with replacing(parent, name):
+                            os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+                    else:
+                        free = take_free_name(parent, name, only=if_taken == "refuse")
+                        os.replace(temporary, free, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 os.unlink(temporary, dir_fd=parent)
                 raise
             os.fsync(parent)
             return free
+
+    def take_mode(self, folder: int, name: str, heir: str) -> None:
+        """Give a file the mode of what it is to replace, if that is a file to be written over."""
+        with suppress(FileNotFoundError):
+            old = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            self.check_plain(old, name)
+            if not old.st_mode & stat.S_IWUSR:
+                raise ToolFailed(f"{display_path(name)} is write-protected.")
+            os.chmod(heir, stat.S_IMODE(old.st_mode), dir_fd=folder)
 
     def open(self, path: str) -> BinaryIO:
         """A file to be read piece by piece; the caller closes it."""
@@ -191,13 +224,20 @@ class Workspace:
         with self.parent_of(path) as (parent, name):
             return stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
 
-    def walk(self, path: str) -> Iterator[Entry]:
-        """All files and links at or below a path, by name; links are not followed."""
+    def walk(self, path: str, until: float = math.inf) -> Iterator[Entry]:
+        """All files and links at or below a path, by name; links are not followed.
+
+        At the moment `until`, of the monotonic clock, it ends, also among folders without a file.
+        """
         parts = self.locate(path)
         with self.folder(parts, path) as start, translated_errors(path):
             for below, folders, files, handle in os.fwalk(".", dir_fd=start):
                 within, inner = Path(below).parts, []
+                if time.monotonic() > until:
+                    return
                 for name in sorted(files + folders):
+                    if time.monotonic() > until:
+                        return
                     try:
                         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
                     except OSError:  # gone since
@@ -275,8 +315,11 @@ class Workspace:
         return links
 
 
-def take_free_name(folder: int, name: str) -> str:
-    """The name, or it with a number; an empty file holds it against everybody else's."""
+def take_free_name(folder: int, name: str, *, only: bool = False) -> str:
+    """The name, or it with a number; an empty file holds it against everybody else's.
+
+    Raises NameTaken where it is to be the name `only`.
+    """
     stem, dot, ending = name.rpartition(".")
     if not stem:
         stem, dot, ending = name, "", ""
@@ -285,6 +328,8 @@ def take_free_name(folder: int, name: str) -> str:
         with suppress(FileExistsError):
             os.close(os.open(free, NEW_FILE, 0o600, dir_fd=folder))
             return free
+        if only:
+            raise NameTaken(name)
     raise AssertionError
 
 

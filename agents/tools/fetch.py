@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from http import HTTPStatus
+from typing import TypeVar
 
 import httpx
 from pydantic import BaseModel, Field
@@ -25,6 +27,7 @@ MOST_CHARACTERS = 59_000
 MOST_REDIRECTS = 5
 LONGEST_URL = 8_000
 REDIRECTS = {301, 302, 303, 307, 308}
+Seen = TypeVar("Seen")
 HEADERS = {"User-Agent": "Planside", "Accept-Encoding": "gzip"}
 PAGES = {"text/html", "application/xhtml+xml"}
 TEXTS = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "x-ndjson", "sql")
@@ -51,8 +54,36 @@ def fetch_tools(
     return [typed_tool("fetch_url", FetchUrl, run, idempotent=True)]
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a server answered, whatever its status; `text` whole, as a person would read it."""
+
+    status: int
+    text: str
+
+
 async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
     """The text at a URL, within the limits of time and size."""
+    return await visit(address, transport, read_page)
+
+
+async def ask(address: str, allowed_hosts: Sequence[str], status: int) -> Answer:
+    """What is answered at a URL, under the same rules: after redirects, unless one of them has the
+    status that is looked for. What could not be reached has the fact `unreachable`."""
+
+    async def look(client: httpx.AsyncClient, url: httpx.URL) -> Answer:
+        return await follow(client, url, read_any, status)
+
+    return await visit(address, PinnedTransport(Guard(frozenset(allowed_hosts))), look)
+
+
+async def visit(
+    address: str,
+    transport: PinnedTransport,
+    look: Callable[[httpx.AsyncClient, httpx.URL], Awaitable[Seen]],
+) -> Seen:
+    """Look at a URL, within the limit of time; raises ToolFailed with one sentence."""
+    facts: dict[str, object] = {}
     if len(address) > LONGEST_URL:
         raise ToolFailed(f"The URL is too long: up to {LONGEST_URL:,} characters are taken.")
     try:
@@ -65,7 +96,7 @@ async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
     # No reason has the system's words, which may name an address.
     try:
         async with asyncio.timeout(SECONDS), client:
-            return await follow(client, url)
+            return await look(client, url)
     except TimeoutError:
         reason = f"was not there within {SECONDS} s"
     except httpx.TimeoutException:
@@ -73,28 +104,45 @@ async def fetch(address: str, transport: PinnedTransport) -> ToolResult:
     except httpx.ConnectError as error:
         bad = "CERTIFICATE_VERIFY_FAILED" in str(error)
         reason = "has a certificate that is not valid" if bad else "could not be reached"
+        facts = {"unreachable": True}
     except httpx.RemoteProtocolError:
         reason = "did not answer as a web server does"
     except (httpx.HTTPError, httpx.InvalidURL):
         reason = "could not be fetched"
-    raise ToolFailed(f"{display_path(str(url))} {reason}.")
+    raise ToolFailed(f"{display_path(str(url))} {reason}.", facts)
 
 
-async def follow(client: httpx.AsyncClient, start: httpx.URL) -> ToolResult:
-    """The page after redirects, each of which asks the guard like the first request.
+async def read_page(client: httpx.AsyncClient, start: httpx.URL) -> ToolResult:
+    """Where redirects have led stands in front of the text, and not in its body."""
 
-    Where they lead stands in front of the text, and not in its body.
-    """
+    async def look(response: httpx.Response, shown: str) -> ToolResult:
+        body = await read(response)
+        is_start = shown == display_path(str(start))
+        return ToolResult(body if is_start else f"[{shown}]\n\n{body}", body=body)
+
+    return await follow(client, start, look)
+
+
+async def read_any(response: httpx.Response, shown: str) -> Answer:
+    return Answer(response.status_code, await text_of(response))
+
+
+async def follow(
+    client: httpx.AsyncClient,
+    start: httpx.URL,
+    look: Callable[[httpx.Response, str], Awaitable[Seen]],
+    wanted: int = 0,
+) -> Seen:
+    """What is there after redirects, each of which asks the guard like the first request."""
     url = start
     for _ in range(MOST_REDIRECTS + 1):
         client.cookies.clear()
         shown = display_path(str(url))
         async with client.stream("GET", url) as response:
             target = response.headers.get("location")
-            if response.status_code not in REDIRECTS or target is None:
-                body = await read(response)
-                text = body if url == start else f"[{shown}]\n\n{body}"
-                return ToolResult(text, body=body)
+            is_redirect = response.status_code in REDIRECTS and target is not None
+            if not is_redirect or response.status_code == wanted:
+                return await look(response, shown)
         try:
             url = url.join(target)
         except (httpx.InvalidURL, UnicodeError, ValueError):
@@ -109,6 +157,11 @@ async def read(response: httpx.Response) -> str:
         code = response.status_code
         phrases = {each.value: f" ({each.phrase})" for each in HTTPStatus}  # not the server's own
         raise ToolFailed(f"{url} answered {code}{phrases.get(code, '')}.")
+    return truncated(await text_of(response), MOST_CHARACTERS) or "[The page is empty.]"
+
+
+async def text_of(response: httpx.Response) -> str:
+    url = display_path(str(response.url))
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", "x-gzip", ""):
         raise ToolFailed(f"{url} is packed in a way that was not asked for.")
@@ -129,7 +182,7 @@ async def read(response: httpx.Response) -> str:
     text = decoded(bytes(body), content_type).replace("\0", "�")
     if kind in PAGES:
         text = await asyncio.to_thread(web_text, text, response.url)
-    return truncated(text.strip(), MOST_CHARACTERS) or "[The page is empty.]"
+    return text.strip()
 
 
 # The text of a page, as a person would read it. Why not by a library: docs/decisions/0008.

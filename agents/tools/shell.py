@@ -75,7 +75,8 @@ async def run_command(root: Path, command: str, seconds: int) -> ToolResult:
     text, code = call.output.text(), call.exit_code
     if not is_in_time:
         output = f"Its output so far:\n{text}" if text else "It had printed nothing."
-        raise ToolFailed(f"The command was ended after {seconds} s, its time limit. {output}")
+        sentence = f"The command was ended after {seconds} s, its time limit. {output}"
+        raise ToolFailed(sentence, {"timed_out": True})
     shown = text or "[no output]"
     if code is None:
         shown = f"{text}\n[ended by killing the process that watched over it]".lstrip()

@@ -10,11 +10,11 @@ from ninja import Body, Header, Router
 from ninja.responses import Status
 from pydantic import JsonValue, WithJsonSchema
 
-from agents.actions import delete_agent as delete
 from agents.config import store as agent_file
 from agents.config.ownership import agent_of, agents_of, make_agent
 from agents.config.store import AgentRecord
 from agents.errors import Invalid
+from agents.leaving import delete_agent as delete
 from console.api.auth import person
 from console.api.shapes import AgentShape, Page, answers
 

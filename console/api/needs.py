@@ -15,6 +15,17 @@ from plans.models import Plan
 from plans.needs import needs_of
 
 router = Router(tags=["conversations"])
+Kind = Literal[
+    "approval",
+    "question",
+    "start",
+    "failed",
+    "budget",
+    "unanswered",
+    "halted",
+    "check",
+    "regressed",
+]
 
 
 class NeedShape(Schema):
@@ -22,7 +33,7 @@ class NeedShape(Schema):
     a plan that was asked for and answered in words alone, one answers with a message."""
 
     key: str
-    kind: Literal["approval", "question", "start", "failed", "budget", "unanswered", "halted"]
+    kind: Kind
     conversation: int
     agent: str
     title: str

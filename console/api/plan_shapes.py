@@ -1,38 +1,18 @@
-"""Plans as the API shows and takes them; `plans.snapshot` is what fills PlanShape."""
+"""Plans as the API shows them; `plans.snapshot` is what fills PlanShape."""
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Literal, Self
+from datetime import datetime
 
 from ninja import Schema
-from pydantic import AliasChoices, ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, JsonValue
 
 from agents.engine.usage import times_of
 from agents.models import TurnState
-from console.api.fields import Amount, Count
-from console.api.shapes import Body
-from plans.models import Attempt, State
-from plans.schemas import (
-    LONGEST_TEXT,
-    VISIBLE,
-    Content,
-    GivenName,
-    SubtaskDraft,
-    SubtaskText,
-    SubtaskTextChange,
-    Text,
-    Title,
-    WithKey,
-)
-from plans.search import NEEDS_ME, Query
+from plans.check_text import Kind
+from plans.models import Attempt
 
 Json = dict[str, JsonValue]
-Sort = Literal[
-    "created", "-created", "state", "-state", "duration", "-duration", "tokens", "-tokens"
-]
-# What a yes starts.
-RunAfter = Literal["all", "next", "no"]
 
 
 class ExactShape(Schema):
@@ -62,11 +42,75 @@ class ActivityShape(ExactShape):
     last_at: datetime | None
 
 
-class ProgressShape(ExactShape):
+class CheckingShape(ExactShape):
+    """Checks of what is done are being run again: so many of so many, of these subtasks."""
+
     done: int
+    total: int
+    subtasks: list[str]
+
+
+class ProgressShape(ExactShape):
+    """`done` is checked, by_word and regressed together; `looked` counts those of the checked that
+    a person has looked at."""
+
+    done: int
+    checked: int
+    by_word: int
+    regressed: int
+    looked: int
     abandoned: int
     total: int
     percent: int
+
+
+class ChangedShape(ExactShape):
+    """Files and lines that the attempts changed themselves; `outside` and `unsure` count files that
+    others changed meanwhile, and those of which it cannot be told. `stopped` says why nothing is
+    known, `undone_at` when an undo left none of them, `partly_undone` whether it took some back."""
+
+    files: int
+    added: int
+    removed: int
+    outside: int
+    unsure: int
+    stopped: str
+    undone_at: datetime | None
+    partly_undone: bool
+
+
+class CheckResultShape(ExactShape):
+    """`passed` is null where it could not be run; `by` is the person who looked in its place."""
+
+    passed: bool | None
+    said: str
+    at: datetime
+    seconds: float
+    cost: float | None
+    by: str
+
+
+class CheckShape(ExactShape):
+    """A check with the fields of its kind, and what it came to last."""
+
+    key: str
+    kind: Kind
+    path: str | None = None
+    exists: bool | None = None
+    absent: bool | None = None
+    unchanged: bool | None = None
+    contains: str | None = None
+    matches: str | None = None
+    command: str | None = None
+    exit_code: int | None = None
+    timeout_s: int | None = None
+    url: str | None = None
+    status: int | None = None
+    tool: str | None = None
+    arguments: JsonValue = None
+    value: JsonValue = None
+    question: str | None = None
+    result: CheckResultShape | None
 
 
 class SubtaskShape(ExactShape):
@@ -80,10 +124,16 @@ class SubtaskShape(ExactShape):
     progress: str
     outcome: str
     result: JsonValue
+    checks: list[CheckShape]
+    verified: bool | None
+    looked_by: str
+    looked_at: datetime | None
     comment: str
     error: str
     failed: bool
+    failure: str
     attempts: int
+    changes: ChangedShape | None
     plan: int | None
     started_at: datetime | None
     finished_at: datetime | None
@@ -133,7 +183,9 @@ class PlanShape(ExactShape):
     question: str
     approvals: list[ApprovalShape]
     activity: ActivityShape | None
+    checking: CheckingShape | None
     progress: ProgressShape
+    changes: ChangedShape | None
     seconds: SecondsShape
     counts_from: datetime | None
     tokens: int
@@ -194,170 +246,3 @@ class AskedShape(Schema):
 
     conversation: int
     turn: int | None
-
-
-class PlansWanted(Schema):
-    """`q`: every word stands in the title, goal, content or a subtask's name. `since` and `until`
-    are days in UTC, both included. `attention` is needs-me for all that waits for a person, or
-    failed. `sort` goes down with a leading -."""
-
-    state: State | None = None
-    attention: Literal["needs-me", "failed"] | None = None
-    agent: str = ""
-    conversation: int | None = None
-    q: str = ""
-    since: date | None = None
-    until: date | None = None
-    sort: Sort = "-created"
-
-    @property
-    def standings(self) -> tuple[str, ...]:
-        return {"needs-me": NEEDS_ME, "failed": ("failed",)}.get(self.attention or "", ())
-
-    def as_query(self) -> Query:
-        since, until = (
-            datetime.combine(day, time(), UTC) if day else None for day in (self.since, self.until)
-        )
-        return Query(
-            agent=self.agent,
-            conversation=self.conversation,
-            text=self.q,
-            since=since,
-            until=until + timedelta(days=1) if until else None,
-        )
-
-
-class FirstSubtask(SubtaskDraft):
-    name: GivenName = Field(validation_alias=AliasChoices("name", "title"))
-
-
-def has(field: str, kind: str, **more: JsonValue) -> Json:
-    return {"required": [field], "properties": {field: {"type": kind, **more}}}
-
-
-# What no single field tells; generators of clients pass over `if`.
-ASKED_OR_MADE: Json = {
-    "if": has("title", "string", pattern=VISIBLE),
-    "then": {
-        "anyOf": [has("content", "string", pattern=VISIBLE), has("subtasks", "array", minItems=1)]
-    },
-    "else": has("goal", "string", pattern=VISIBLE),
-}
-SOMEWHERE: Json = {
-    "if": has("agent", "string"),
-    "then": {"properties": {"conversation": {"type": "null"}}},
-    "else": has("conversation", "integer"),
-}
-NEW_ONES_HAVE_A_NAME: Json = {"if": {"not": has("key", "string")}, "then": has("name", "string")}
-
-
-class NewPlan(Body):
-    """Either a goal, for which the agent's planner makes the plan, or the plan itself: a title,
-    and content or subtasks.
-
-    Without a conversation a new one is opened with the agent. Other plans of the conversation are
-    left alone; with `beside` false it takes their place as /plan does: one that was never approved
-    is superseded, one that was is paused and stays open, inactive.
-    """
-
-    model_config = ConfigDict(json_schema_extra={"allOf": [ASKED_OR_MADE, SOMEWHERE]})
-
-    agent: str | None = None
-    conversation: int | None = None
-    goal: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
-    planner: str | None = None
-    beside: bool = True
-    title: Title = ""
-    content: Content = ""
-    expected_outcome: Text = ""
-    subtasks: list[FirstSubtask] = []
-    metadata: Json = {}
-
-    @model_validator(mode="after")
-    def says_what_to_plan(self) -> Self:
-        if not self.title.strip() and not self.goal.strip():
-            raise ValueError("name a goal to plan for, or a title and content or subtasks")
-        if (self.agent is None) == (self.conversation is None):
-            raise ValueError("name either an agent or a conversation")
-        return self
-
-
-class SubtaskWanted(SubtaskTextChange, WithKey, Body):
-    """With a key one that is there (what is not named stays), without one a new one."""
-
-    model_config = ConfigDict(json_schema_extra=NEW_ONES_HAVE_A_NAME)
-
-    @model_validator(mode="after")
-    def new_ones_have_a_name(self) -> Self:
-        if self.key is None and self.name is None:
-            raise ValueError("a new subtask needs a name")
-        return self
-
-
-class PlanPatch(Body):
-    """`subtasks` is the whole list of those not started: in this order, and missing ones are
-    removed. `metadata` is a merge-patch and makes no version."""
-
-    title: Annotated[Title, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})] | None = (
-        None
-    )
-    content: Content | None = None
-    expected_outcome: Text | None = None
-    metadata: Json | None = None
-    subtasks: list[SubtaskWanted] | None = None
-
-
-class Approval(Body):
-    """The version that was read; with another one nothing is approved.
-
-    Without `run` it runs in the mode it ran in before, the first time to its end. Kept comments
-    refuse it, unless `without_comments` says that they are meant to stay behind.
-    """
-
-    version: int
-    without_comments: bool = False
-    run: RunAfter | None = None
-
-
-class Feedback(Body):
-    feedback: Annotated[Text, Field(json_schema_extra={"pattern": VISIBLE})]
-
-
-class Reason(Body):
-    reason: Annotated[str, Field(max_length=200)] = ""
-
-
-class RunMode(Body):
-    """`executor` is a chain, `allow` are tools granted; both hold for this run alone."""
-
-    mode: Literal["next", "all"] = "all"
-    executor: str | None = None
-    allow: list[str] = []
-
-
-class NewSubtask(SubtaskText, Body):
-    """`after` is the key it follows; without one it comes last."""
-
-    after: str | None = None
-
-
-class SubtaskPatch(SubtaskTextChange, Body):
-    """`position` moves it, counted from 1 in the checklist."""
-
-    position: Annotated[int, Field(ge=1)] | None = None
-
-
-class Anew(Body):
-    """`from` is the key of the first subtask to be replanned; without it the next open one."""
-
-    from_key: str | None = Field(default=None, alias="from")
-    hint: str = ""
-
-
-class Limits(Body):
-    """New limits; what is not named stays, null takes a limit away."""
-
-    tokens: Count | None = None
-    cost_usd: Amount | None = None
-    seconds: Amount | None = None
-    model_calls: Count | None = None

@@ -14,24 +14,24 @@ from agents.actions import create_conversation, start_turn
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
 from agents.models import Turn
-from console import chat_commands
+from console import plan_requests
 from console.api.auth import conversation_of, person, plan_of, subtask_of
 from console.api.errors import StaleVersion, VersionNotNamed
-from console.api.plan_shapes import (
+from console.api.plan_bodies import (
     Anew,
     Approval,
-    AskedShape,
     Feedback,
     Limits,
     NewPlan,
     NewSubtask,
     PlanPatch,
-    PlanShape,
     PlansWanted,
     Reason,
+    Retrying,
     RunMode,
     SubtaskPatch,
 )
+from console.api.plan_shapes import AskedShape, PlanShape
 from console.api.shapes import Page, PageNumber, TurnShape, answers, page_of
 from console.throttling import count_message
 from plans import actions, documents, search
@@ -72,7 +72,7 @@ def create_plan(
         if not body.title:  # as if the person had typed it
             count_message(conversation.owner_id)
             asked = f"/plan {body.goal}", body.goal, by, body.planner or ""
-            result = chat_commands.plan_command(conversation, *asked, beside=body.beside)
+            result = plan_requests.plan_command(conversation, *asked, beside=body.beside)
             if result.turn is None:
                 raise Conflict(result.notice)
             return Status(202, {"conversation": conversation.pk, "turn": result.turn.pk})
@@ -286,13 +286,19 @@ def remove_subtask(
 
 @router.post("/{id}/subtasks/{key}/retry", response=answers(PlanShape, 404, 409, 412))
 def retry_subtask(
-    request: HttpRequest, id: int, key: str, if_match: Version = None
+    request: HttpRequest,
+    id: int,
+    key: str,
+    body: Retrying | None = None,
+    if_match: Version = None,
 ) -> HttpResponse:
-    """Count its attempts anew and run on from it; one held back until `retry_at` goes at once."""
+    """Count its attempts anew and run on from it; one held back until `retry_at` goes at once. With
+    `clean`, what its attempts changed is taken back before."""
     plan = plan_of(request, id)
     subtask_of(plan, key)
     version = version_seen(plan, if_match)
-    actions.retry_subtask(plan, key, person(request).username, version)
+    retry = actions.retry_clean if body and body.clean else actions.retry_subtask
+    retry(plan, key, person(request).username, version)
     return plan_response(plan)
 
 

@@ -9,11 +9,14 @@ from console.api import (
     agents,
     attachments,
     chains,
+    changes,
     conversations,
     errors,
     events,
+    files,
     messages,
     needs,
+    plan_checks,
     plan_comments,
     plans,
     providers,
@@ -42,6 +45,7 @@ api.add_router("/attachments", attachments.router)
 api.add_router("/messages", messages.router)
 api.add_router("/needs", needs.router)
 api.add_router("/agents", agents.router)
+api.add_router("/agents", files.router)
 api.add_router("/tool-calls", conversations.tool_calls)
 api.add_router("/tools", tools.router)
 api.add_router("/providers", providers.router)
@@ -49,6 +53,10 @@ api.add_router("/chains", chains.router)
 api.add_router("/plans", plans.router)
 api.add_router("/plans", versions.router)
 api.add_router("/plans", plan_comments.router)
+api.add_router("/plans", changes.router)
+api.add_router("/turns", changes.turns)
+api.add_router("/undos", changes.undos)
+api.add_router("/plans", plan_checks.router)
 api.add_router("/search", search.router)
 
 urlpatterns = [path("api/", api.urls)]

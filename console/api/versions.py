@@ -6,11 +6,12 @@ from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Query, Router, Schema
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from agents.errors import NotFound
 from agents.events import MOST_READ, document_of
 from agents.models import Event
+from agents.text_diff import Op, TextRun
 from console.api.auth import person, plan_of
 from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
@@ -20,7 +21,6 @@ from plans import actions
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
-from plans.text_diff import Op, TextRun
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
@@ -33,6 +33,16 @@ class RunShape(Schema):
 
     op: Op
     text: str
+
+
+class CheckChangeShape(Schema):
+    """A check that was added, removed, or is another one now; `words` say which."""
+
+    change: Change
+    key: str
+    words: str
+    old: JsonValue
+    new: JsonValue
 
 
 class RowShape(Schema):
@@ -51,6 +61,8 @@ class RowShape(Schema):
     name: str = Field(validation_alias="text.name")
     description: str = Field(validation_alias="text.description")
     expected_outcome: str = Field(validation_alias="text.expected_outcome")
+    checks: JsonValue = Field(validation_alias="text.checks")
+    check_changes: list[CheckChangeShape] = Field(validation_alias="checks")
     fields: dict[str, list[RunShape]]
 
     @staticmethod

@@ -11,8 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.actions import stop_work_of
 from agents.errors import Conflict, Invalid, NotFound
+from agents.leaving import stop_work_of
 from agents.models import LocalOwner
 from console.auth.browsers import end_sessions
 from console.auth.users import OWNER, is_local_owner, known_username, new_username
@@ -56,7 +56,8 @@ def save_name(user: User) -> None:
             user.save(update_fields=["username"] if user.pk else None)
     except IntegrityError:
         raise Conflict(
-            gettext("There is already a person named {username!r}.").format(username=user.username)
+            gettext("There is already a person named {username!r}.").format(username=user.username),
+            field="name",
         ) from None
 
 
@@ -72,7 +73,7 @@ def checked(password: str, user: User) -> str:
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise Invalid(error.messages[0]) from None
+        raise Invalid(error.messages[0], field="password") from None
     return password
 
 

@@ -130,7 +130,7 @@ def demand_password(request: HttpRequest, user: User) -> None:
     address = address_of(request)
     throttling.count_signin(user.username, address)
     if not user.check_password(request.POST.get("current_password", "")):
-        raise Invalid(str(NOT_CURRENT))
+        raise Invalid(str(NOT_CURRENT), field="current_password")
     throttling.forget_failures(user.username, address)
 
 

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from agents.errors import Invalid, NotFound
+from agents.errors import Invalid, NotFound, about
 from agents.models import ApiToken
 from agents.statements import prepared
 
@@ -25,6 +25,7 @@ def digest_of(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
+@about("name")
 def create_token(user: User, name: str) -> str:
     """A new token's secret, which nobody can read again."""
     name = name.strip()

@@ -8,7 +8,7 @@ import unicodedata
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 
-from agents.errors import Conflict, Invalid
+from agents.errors import Conflict, Invalid, about
 from agents.models import LocalOwner
 from agents.normalization import normalized
 
@@ -45,6 +45,7 @@ def is_local_owner(user: User) -> bool:
     return user.username == OWNER or LocalOwner.objects.filter(user=user).exists()
 
 
+@about("name")
 def new_username(typed: str, of: User | None = None) -> str:
     """The name as it is stored, in the place of an earlier one `of` somebody. Raises Invalid or
     Conflict with what is wrong with it."""

@@ -11,8 +11,10 @@ from typing import NoReturn
 from django.core.management.base import BaseCommand
 
 from agents.errors import Refused
+from agents.hidden_characters import MOST_BOXES, revealed, revealed_in_json
 from console.home import database_in_words, make_ready
 from console.ops import tracing
+from console.visible_text import visible_plain
 
 
 class Ended(Exception):
@@ -53,8 +55,23 @@ class PlainCommand(BaseCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(128 + signal.SIGPIPE)
 
+    def say(self, text: str) -> None:
+        """To a person at a terminal, with nothing in it that cannot be seen."""
+        self.stdout.write(visible_plain(text, MOST_BOXES))
+
+    def hand_out(self, text: str) -> None:
+        """What a program or a file may get: as it is, but for a person at a terminal, who would
+        not see what is hidden in it, or would see what it makes of the screen."""
+        self.stdout.write(at_terminal(text) if self.stdout.isatty() else text)
+
     def print_json(self, document: object) -> None:
-        self.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+        text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
+        self.stdout.write(revealed_in_json(text))
+
+
+def at_terminal(text: str) -> str:
+    """What is hidden as its code point: [U+202E]."""
+    return revealed(text, lambda sign: f"[U+{ord(sign):04X}]")
 
 
 def leave() -> NoReturn:

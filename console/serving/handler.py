@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from threading import Lock
-from typing import Any, ParamSpec, TypeVar
+from typing import IO, Any, ParamSpec, TypeVar
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django import db
@@ -66,11 +66,12 @@ class Pages(ASGIHandler):
         if BODY in scope:
             body.close()
             body = scope.pop(BODY)
-        with closing(body):
+        reading = Lock()  # whoever has it closes the body: a thread may read on without its client
+        try:
             set_script_prefix(get_script_prefix(scope))
             request, response = self.create_request(scope, body)
             if request is not None:
-                answering = self.threads.run(self.respond, request)
+                answering = self.threads.run(self.respond, request, body, reading)
                 response = await self.until_gone(answering, receive)
             if response is not None and response.streaming:
                 with run_on(self.streaming):
@@ -80,6 +81,9 @@ class Pages(ASGIHandler):
                         response.close()
             elif response is not None:
                 await self.send_response(response, send)
+        finally:
+            if reading.acquire(blocking=False):
+                body.close()
 
     async def until_gone(self, work: Coroutine[Any, Any, R], receive: Any) -> R | None:
         """What the work gives; None, and its end, once the client has left."""
@@ -102,8 +106,10 @@ class Pages(ASGIHandler):
         except (ValueError, LookupError):
             return None, unreadable(scope["path"])
 
-    def respond(self, request: HttpRequest) -> HttpResponseBase:
-        with kept_connection():
+    def respond(self, request: HttpRequest, body: IO[bytes], reading: Lock) -> HttpResponseBase:
+        if not reading.acquire(blocking=False):
+            raise asyncio.CancelledError
+        with closing(body), kept_connection():
             response = self.get_response(request)
             if isinstance(response, FileResponse):
                 response.block_size = self.chunk_size

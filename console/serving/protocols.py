@@ -184,8 +184,17 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
         return super().process()
 
     def finish(self) -> None:
+        """Of a file that shrank meanwhile there is no more: nobody must wait for the rest."""
         uploads.discard(self)
+        channel, is_short = getattr(self, "channel", None), self.sentLength < self.promised()
         super().finish()
+        if is_short and channel is not None:
+            channel.loseConnection()
+
+    def promised(self) -> int:
+        """How many bytes the head of the answer said would follow."""
+        said = self.responseHeaders.getRawHeaders(b"Content-Length", [b"0"])[0]
+        return int(said) if self.method != b"HEAD" and self.code not in (204, 304) else 0
 
     def connectionLost(self, reason: Failure) -> None:  # noqa: N802
         uploads.discard(self)

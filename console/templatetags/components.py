@@ -6,13 +6,20 @@ from functools import lru_cache
 
 from django import template
 from django.forms.utils import flatatt
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
+from console import static_files
 from console.components import component
 from console.language import cached
 from console.status_labels import NAMES
 
 register = template.Library()
+
+
+@register.simple_tag
+def early_script() -> SafeString:
+    """What a page does before its other scripts are there (static/js/early.js)."""
+    return mark_safe(f"<script>{static_files.early_script()}</script>")
 
 
 @register.simple_tag
@@ -24,9 +31,11 @@ def icon(name: str, kind: str = "") -> SafeString:
 
 @register.simple_tag
 @cached(256)
-def mark(shape: str, size: str = "", name: str = "") -> SafeString:
-    """A state mark, which has a name for readers who do not see it."""
-    return component("mark", shape=shape, size=size, name=name or str(NAMES[shape]))
+def mark(shape: str, size: str = "", name: str = "", works: bool = False) -> SafeString:
+    """A state mark, which has a name for readers who do not see it, and moves only if something
+    `works` on what is in progress."""
+    moves = works and shape == "in_progress"
+    return component("mark", shape=shape, size=size, name=name or str(NAMES[shape]), moves=moves)
 
 
 @register.simple_tag
@@ -38,11 +47,15 @@ def ring(settled: int, total: int) -> SafeString:
 
 @register.simple_tag
 @lru_cache(maxsize=1024, typed=True)
-def icon_button(icon: str, label: str, about: object = "", **attributes: object) -> SafeString:
-    """A button that is an icon. `label` is its name and tooltip, with what it is about at {};
-    attributes are written with _ for -, and True for one without a value."""
+def icon_button(
+    icon: str, label: str, about: object = "", title: str = "", **attributes: object
+) -> SafeString:
+    """A button that is an icon. `label` is its name, and its tooltip where no `title` is given,
+    with what it is about at {}; attributes are written with _ for -, and True for one without a
+    value."""
     named = flatatt({name.replace("_", "-"): value for name, value in attributes.items()})
-    return component("icon_button", icon=icon, label=label.format(about), attributes=named)
+    name = label.format(about)
+    return component("icon_button", icon=icon, label=name, title=title or name, attributes=named)
 
 
 @register.simple_block_tag

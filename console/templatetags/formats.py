@@ -19,6 +19,7 @@ from agents.engine import usage
 from agents.models import Turn
 from console import markdown, visible_text
 from console.components import component
+from console.shipped import shown_name
 from console.snippets import Piece
 from console.status_labels import name_of_model
 
@@ -117,6 +118,9 @@ def tokens_used(row: Turn | Mapping[str, object]) -> str:
         return words
     of_cache = gettext("{tokens}, {cached} of them from the cache")
     return of_cache.format(tokens=words, cached=thousands(cached))
+
+
+register.filter(shown_name)
 
 
 @register.filter

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from django import template
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.auth.models import AnonymousUser
 from django.urls import reverse
-from django.utils.translation import get_language, gettext_lazy, ngettext_lazy
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext, gettext_lazy, ngettext_lazy
 
-from console.language import commas, listed
+from agents.sentences import FULL_WIDTH, beside, commas, listed
 from console.settings_pages import TITLES, SettingsPage, pages_for
 
 register = template.Library()
@@ -22,6 +26,7 @@ COUNTED = {
     "call": ngettext_lazy("%(n)d call", "%(n)d calls", "n"),
     "change": ngettext_lazy("%(n)d change", "%(n)d changes", "n"),
     "comment": ngettext_lazy("%(n)d comment", "%(n)d comments", "n"),
+    "file": ngettext_lazy("%(n)d file", "%(n)d files", "n"),
     "line": ngettext_lazy("%(n)d line", "%(n)d lines", "n"),
     "model": ngettext_lazy("%(n)d model", "%(n)d models", "n"),
     "more line": ngettext_lazy("%(n)d more line", "%(n)d more lines", "n"),
@@ -41,6 +46,24 @@ CHANGES = {
     "moved": gettext_lazy("Moved"),
     "same": gettext_lazy("Unchanged"),
 }
+
+
+@register.simple_block_tag
+def sentences(content: str) -> SafeString:
+    """Sentences of a template one behind the other: no space follows a full-width sign."""
+    return mark_safe(re.sub(rf"({FULL_WIDTH}(?:</\w+>)?)\s+", r"\1", " ".join(content.split())))
+
+
+@register.simple_block_tag
+def about(content: str, name: str) -> SafeString:
+    """Words around a name, spaced by how it begins and ends."""
+    return mark_safe(beside(content.strip(), conditional_escape(name)))
+
+
+@register.filter
+def percent(share: int) -> str:
+    """50 % here, 50% in Chinese."""
+    return gettext("{n} %").format(n=share)
 
 
 @register.filter

@@ -9,17 +9,21 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from agents.models import Lane, Message, ToolCall
-from console.attachments import Tray
+from agents.models import Message, ToolCall
+from console.alternatives import needs
+from console.attachments import Tray, in_words
 from console.call_display import CallDrawing, call_status, draw_call, question_of, result_of
 from console.call_images import images_of
 from console.components import component
-from console.conversation_state import ConversationState, agent_name
+from console.conversation_state import ConversationState
 from console.file_diffs import diff_of
+from console.finish_blocks import finish_blocks
 from console.markdown import render
-from console.thread import visible_calls
+from console.shipped import agent_name
+from console.thread import TurnGroup, visible_calls
 from console.typed_text import typed
 from console.workspace_images import files_base
+from plans.alternatives import why_it_stays
 
 # What a message of each kind looks like; any other is a text.
 MESSAGE_TEMPLATES = {
@@ -36,9 +40,11 @@ register = template.Library()
 register.filter("call_status", call_status)
 register.filter("calls", visible_calls)
 register.filter("images", images_of)
+register.filter("bytes_in_words", in_words)
 register.filter("diff", diff_of)
 register.filter("result", result_of)
 register.filter("question", question_of)
+register.filter("finishes", finish_blocks)
 
 
 @dataclass(frozen=True)
@@ -60,10 +66,12 @@ def message_template(message: Message) -> str:
 
 
 @register.filter
-def is_answered(message: Message) -> bool:
-    """Whether a reply answers it: then it can be edited and sent again."""
-    turn = message.turn
-    return turn is not None and turn.lane == Lane.CHAT and message.meta.get("command") != "replan"
+def can_be_edited(message: Message) -> bool:
+    """Unless that is refused now (`data-at`), or always."""
+    return not why_it_stays(message)
+
+
+register.filter(needs)
 
 
 @register.filter
@@ -146,3 +154,11 @@ def undecided(calls: list[ToolCall]) -> list[ToolCall]:
 @register.filter
 def decided(calls: list[ToolCall]) -> list[ToolCall]:
     return [call for call in calls if not waits(call)]
+
+
+@register.filter
+def is_told_elsewhere(group: TurnGroup, now: ConversationState) -> bool:
+    """Whether another live region says why it ended: the alarm of a failure, the status of what is
+    no longer true, the first of attempts that failed alike."""
+    fails = now.plan is not None and now.plan["attention"] == "failed"
+    return bool(group.before) or group.shape == "regressed" or (fails and not group.is_inside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,8 +18,9 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.actors import actor_of
 from agents.models import Conversation, Message
+from agents.sentences import commas, first_line
 from console.endings import Ending, calls_of, ending_of
-from console.language import cached, commas
+from console.language import cached
 from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
@@ -28,22 +30,36 @@ from console.status_labels import (
     label_of_plan,
     name_for,
     name_of_shape,
-    parts_of,
     shape_of_subtask,
     why_left_out,
 )
+from console.templatetags.changes import link_words
 from console.templatetags.formats import tokens_used
 from plans.comments import digest_of
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
+from plans.progress import progress_parts, progress_words
+from plans.schemas import why_too_few, why_too_many
+from plans.standing import of_document
 
 MOST_ROWS, LONG_ROW = 2_000, 2_000  # rows that are remembered; none with more characters of text
 # Of a row that rests: its template gets these and no others.
 AT_REST = (
     *("key", "state", *SUBTASK_TEXT, "reason", "outcome", "comment"),
+    *("verified", "looked_by", "looked_at"),
     *("started_at", "counts_from", "seconds", "tokens", "tokens_cached", "usage_estimated"),
 )
 
+LINES_OF_OUTCOME, CHARACTERS_OF_LINE = 3, 45  # in the drawer, as narrow as it is beside a chat
+
+SHAPES_OF_COUNTS = {
+    "done": "checked",
+    "by_word": "by_word",
+    "regressed": "regressed",
+    "abandoned": "abandoned",
+}
+
 register = template.Library()
+register.filter(first_line)
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,15 @@ SUBTASK_BUTTONS = {
         gettext_lazy("Retry"),
         gettext_lazy("Retry subtask {number}"),
         kind="go",
+    ),
+    "retry-changed": SubtaskButton(
+        "subtask-retry",
+        "retry",
+        gettext_lazy("Retry"),
+        gettext_lazy("Retry subtask {number}"),
+        kind="go",
+        dialog="retry-dialog",
+        asks=gettext_lazy("Retry subtask {number}?"),
     ),
     "retry-now": SubtaskButton(
         "subtask-retry",
@@ -123,19 +148,21 @@ def settled(plan: Snapshot) -> int:
 
 
 @register.filter
-def progress_words(plan: Snapshot) -> str:
-    """2 of 3 settled, 67 %: 1 done, 1 abandoned."""
-    counts = plan["progress"]
-    words = gettext("{settled} of {total} settled, {percent} %")
-    if settled(plan):
-        words = gettext("{settled} of {total} settled, {percent} %: {parts}")
-    return words.format(settled=settled(plan), parts=settled_parts(plan), **counts)
+def settled_words(plan: Snapshot) -> str:
+    """7 of 7 · 4 checked, 2 by word, 1 abandoned; nothing for a document."""
+    return progress_words(plan["progress"]) if plan["progress"]["total"] else ""
 
 
 @register.filter
 def takes_edits(plan: Snapshot) -> bool:
     """By hand, while nothing runs."""
     return plan["state"] in ("todo", "in_progress") and plan["run"] in ("idle", "paused")
+
+
+@register.filter
+def why_full(plan: Snapshot) -> str:
+    """Why no subtask is added; empty where one may be."""
+    return why_too_many(len(plan["subtasks"]) + 1)
 
 
 class RestingRow(NamedTuple):
@@ -148,6 +175,14 @@ class RestingRow(NamedTuple):
     editable: bool
     commentable: bool
     skippable: bool
+    why_it_stays: str  # in the list; empty where it may be removed
+    is_proposed: bool
+    is_finished: bool
+    is_checking: bool
+    viewer: str
+    checks: str  # as JSON
+    changed: str  # how much, in words
+    asks: frozenset[str]  # tools that wait for a word before each call
     texts: tuple[object, ...]  # of AT_REST, in its order
 
 
@@ -165,17 +200,33 @@ def subtask(context: template.Context, row: Snapshot, number: int) -> SafeString
         editable=is_editable(row, plan),
         commentable=row["state"] == "todo" and is_proposed(plan),
         skippable=is_next and may_be_skipped(row, plan),
+        why_it_stays=why_too_few(len(plan["subtasks"]) - 1),
+        is_proposed=is_proposed(plan),
+        is_finished=plan["state"] == "done",
+        is_checking=bool(plan["checking"]),
+        viewer=now.conversation.owner.username,
+        checks=json.dumps(row["checks"]),
+        asks=now.asking_tools,
+        changed=link_words(row["changes"]),
         texts=texts,
     )
-    if row["state"] == "in_progress" or row["plan"] or row["failed"]:
+    is_regressed = row["state"] == "done" and row["verified"] is False
+    if row["state"] == "in_progress" or row["plan"] or row["failed"] or is_regressed:
         whole = {"now": now, "conversation": now.conversation, "plan": plan, "row": row}
+        whole["is_working"] = works(plan)
         return render_to_string("plans/_subtask.html", resting._asdict() | whole)
-    is_long = sum(len(text) for text in texts if isinstance(text, str)) > LONG_ROW
+    words = [text for text in (*texts, resting.checks) if isinstance(text, str)]
+    is_long = sum(map(len, words)) > LONG_ROW
     return draw_resting(resting) if is_long else drawn_resting(resting)
 
 
 def draw_resting(resting: RestingRow) -> SafeString:
-    row = dict(zip(AT_REST, resting.texts, strict=True)) | {"plan": None, "failed": False}
+    row = dict(zip(AT_REST, resting.texts, strict=True)) | {
+        "plan": None,
+        "failed": False,
+        "failure": "",
+    }
+    row["checks"] = json.loads(resting.checks)
     values = {"conversation": {"pk": resting.conversation}, "plan": {"id": resting.plan}}
     return render_to_string("plans/_subtask.html", resting._asdict() | values | {"row": row})
 
@@ -232,24 +283,31 @@ def calls_made(plan: Snapshot) -> str:
 
 
 @register.filter
-def settled_words(plan: Snapshot) -> str:
-    """7 of 7 · 6 done, 1 abandoned; nothing for a document."""
-    if not plan["subtasks"]:
-        return ""
-    counts = plan["progress"]
-    words = gettext("{settled} of {total}").format(settled=settled(plan), total=counts["total"])
-    return " · ".join(filter(None, [words, settled_parts(plan)]))
+def settled_parts(plan: Snapshot) -> str:
+    """4 checked, 2 by word, 1 abandoned; what is zero is left out."""
+    return commas(progress_parts(plan["progress"]))
 
 
 @register.filter
-def settled_parts(plan: Snapshot) -> str:
-    """6 done, 1 abandoned; what is zero is left out."""
-    return commas(parts_of(plan["progress"]))
+def runs_of_shapes(plan: Snapshot) -> list[tuple[str, int, int]]:
+    """What is settled, sorted by how: a mark's name, where it begins, and how many are so."""
+    counts, runs, start = plan["progress"], [], 0
+    for shape, name in SHAPES_OF_COUNTS.items():
+        if counts[name]:
+            runs.append((shape, start, counts[name]))
+            start += counts[name]
+    return runs
 
 
 @register.filter
 def left_out(plan: Snapshot) -> list[Snapshot]:
     return [row for row in plan["subtasks"] if row["state"] == "abandoned"]
+
+
+@register.filter
+def works(plan: Snapshot) -> bool:
+    """Whether something goes on now: not while it rests, waits for a person or for its next try."""
+    return of_document(plan).shape == "in_progress"
 
 
 @register.filter
@@ -266,6 +324,13 @@ def is_proposed(plan: Snapshot) -> bool:
 @register.filter
 def state_name(row: Snapshot) -> str:
     return name_of_shape(shape_of_subtask(row), str(row["reason"]))
+
+
+@register.filter
+def is_long(outcome: str) -> bool:
+    """Whether it takes more than the three lines that the drawer shows while the plan runs."""
+    lines = outcome.splitlines()
+    return sum(1 + len(line) // CHARACTERS_OF_LINE for line in lines) > LINES_OF_OUTCOME
 
 
 @register.filter

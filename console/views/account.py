@@ -49,7 +49,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
     """Every other browser is signed out; this one goes on, with another session key."""
     user, new = person(request), request.POST.get("password", "")
     if new != request.POST.get("again", ""):
-        raise Invalid(gettext("The two passwords are not the same."))
+        raise Invalid(gettext("The two passwords are not the same."), field="again")
     demand_password(request, user)
     people.set_password(user, new, keep=request.session.session_key or "")
     update_session_auth_hash(request, user)

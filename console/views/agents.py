@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from urllib.parse import urlencode
@@ -17,12 +17,10 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 from pydantic import JsonValue
 
-from agents.actions import delete_agent
 from agents.chains.store import problems_of
 from agents.config import ownership
 from agents.config.store import (
     AgentRecord,
-    Faulty,
     change_agent,
     copy_agent,
     create_agent,
@@ -30,22 +28,25 @@ from agents.config.store import (
     replace_agent_text,
 )
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale
+from agents.leaving import delete_agent
 from agents.llm.catalog import is_fresh, model_problem, window_for
 from agents.llm.providers import provider_names
 from agents.llm.request import CHARACTERS_PER_TOKEN
 from agents.normalization import slug
 from agents.tools.base import BETWEEN
 from agents.tools.integrations.actions import source_named
-from console.agent_form import fields_of, save_field
+from console.agent_form import fields_of, in_form, save_field
 from console.agent_settings import slug_of
 from console.agent_tools import (
+    CHOICES,
     DEFAULT_GRANTS,
     grant_rows,
     note_on_large_offers,
     operations_of,
 )
 from console.components import alert, remove, replace, replace_content
-from console.htmx import refusal_response
+from console.htmx import headers_of, refusal_response
+from console.line_faults import draw_faults, of_agent
 from console.views.conversations import person
 
 MOST_COPIES = 100
@@ -84,8 +85,7 @@ def file(request: HttpRequest, agent_id: str) -> HttpResponse:
     agent = own_agent(request, agent_id)
     is_edited, since = "edit" in request.GET, request.GET.get("since")
     if since is None:
-        template = "agents/_edit.html" if is_edited else "agents/_file.html"
-        html = replace("file", render_to_string(template, file_context(agent)))
+        html = draw_editor(agent) if is_edited else draw_file(agent)
         if "card" in request.GET:
             settings = render_to_string("agents/_settings.html", card_context(agent))
             html += replace_content(f"agent-{agent.id}-settings", settings)
@@ -110,13 +110,16 @@ def changing(do: Callable[[HttpRequest, str], str]) -> Callable[..., HttpRespons
         before = own_agent(request, agent_id)
         try:
             sentence, refused, status = do(request, agent_id), "", 200
+            headers: Mapping[str, str] = {}
         except NotFound:
             raise
         except Refused as refusal:
-            sentence, refused, status = "", str(refusal), refusal.status
+            sentence, refused, status = "", in_form(refusal), refusal.status
+            headers = headers_of(refusal)
         after = read_agent(agent_id)
         html = draw_card(after) + alert(f"agent-{agent_id}-alert", refused)
-        return HttpResponse(html + draw_file(after, before, sentence), status=status)
+        html += draw_file(after, before, sentence)
+        return HttpResponse(html, status=status, headers=headers)
 
     return view
 
@@ -147,8 +150,7 @@ def field(request: HttpRequest, agent_id: str) -> HttpResponse:
     except NotFound:
         raise
     except Refused as refusal:
-        why = str(refusal)
-        html = draw_card(before) + alert(place, why[:1].upper() + why[1:])
+        html = draw_card(before) + alert(place, in_form(refusal))
         return HttpResponse(html, status=refusal.status)
     after = read_agent(agent_id)
     html = draw_card(after) + alert(place, "")
@@ -175,7 +177,8 @@ def model(request: HttpRequest, agent_id: str) -> str:
     if provider is None:
         provider, _, name = name.partition("/")
     if provider not in provider_names():
-        raise Invalid(gettext("There is no provider “{provider}”.").format(provider=provider))
+        why = gettext("There is no provider “{provider}”.").format(provider=provider)
+        raise Invalid(why, field="provider")
     change_agent(agent_id, {"provider": provider, "model": name})
     return gettext("The model is {provider}/{name}.").format(provider=provider, name=name)
 
@@ -191,7 +194,7 @@ def grant(request: HttpRequest, agent_id: str) -> str:
     if value is None:
         service = name.partition(BETWEEN)[0]
         return gettext("{tool} follows {service}.").format(tool=name, service=service)
-    return gettext("{name} is set to {wanted}.").format(name=name, wanted=wanted)
+    return gettext("{name} is set to {wanted}.").format(name=name, wanted=dict(CHOICES)[wanted])
 
 
 @require_GET
@@ -208,20 +211,28 @@ def operations(request: HttpRequest, agent_id: str, source: str) -> HttpResponse
 
 
 @require_POST
+def check(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """What is wrong with the text as typed, while it is typed."""
+    agent = own_agent(request, agent_id)
+    return HttpResponse(draw_faults(of_agent(request.POST.get("text", ""), agent)))
+
+
+@require_POST
 def save_file(request: HttpRequest, agent_id: str) -> HttpResponse:
     """The whole text as typed. A refusal keeps it in the editor and says why."""
     before = own_agent(request, agent_id)
     digest = None if "keep" in request.POST else request.POST.get("digest", "")
+    text = request.POST.get("text", "")
     try:
-        after = replace_agent_text(agent_id, request.POST.get("text", ""), digest)
+        after = replace_agent_text(agent_id, text, digest)
     except Stale:
         html = render_to_string("agents/_clash.html", {"agent": before})
         return HttpResponse(replace_content("file-alert", html), status=Stale.status)
-    except Faulty as fault:
-        html = render_to_string("agents/_fault.html", {"problem": fault, "line": fault.line})
-        return HttpResponse(replace_content("file-alert", html), status=fault.status)
     except Refused as refusal:
-        return refusal_response("file-alert", refusal)
+        faults = of_agent(text, before)
+        why = gettext("Not saved: the last good version stays in use.")
+        said = alert("file-alert", why if faults else str(refusal))
+        return HttpResponse(draw_faults(faults) + said, status=refusal.status)
     return HttpResponse(draw_card(after) + draw_file(after, before, gettext("As you typed it.")))
 
 
@@ -233,10 +244,12 @@ def new(request: HttpRequest) -> HttpResponse:
         values["plan"] = {"enabled": True}
     try:
         if not name:
-            raise Invalid(gettext("Give the agent a name."))
-        return make(request, slug(name) or "agent", lambda id: create_agent(id, values))
+            raise Invalid(gettext("Give the agent a name."), field="name")
+        return make(
+            request, slug(name)[:60].strip("-") or "agent", lambda id: create_agent(id, values)
+        )
     except Refused as refusal:
-        return refusal_response("new-agent-alert", refusal)
+        return refusal_response("new-agent-alert", refusal, in_form(refusal))
 
 
 @require_POST
@@ -295,6 +308,11 @@ def card_context(agent: AgentRecord) -> dict[str, object]:
         "form": fields_of(agent),
         "tokens": len(agent.file.instructions) // CHARACTERS_PER_TOKEN,
     }
+
+
+def draw_editor(agent: AgentRecord) -> str:
+    context = {"agent": agent, "faults": of_agent(agent.text, agent)}
+    return replace("file", render_to_string("agents/_edit.html", context))
 
 
 def draw_file(agent: AgentRecord, before: AgentRecord | None = None, saved: str = "") -> str:

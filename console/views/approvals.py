@@ -15,6 +15,7 @@ from agents.tools.integrations.tools import source_tools
 from console.agent_tools import always_allowed, without
 from console.components import replace
 from console.htmx import refusal_response
+from console.shipped import shown_name
 from console.views.agents import own_agent
 from console.views.conversations import person
 
@@ -43,7 +44,8 @@ def revoke(request: HttpRequest, agent_id: str) -> HttpResponse:
         return refusal_response("approvals-alert", refusal)
     return HttpResponse(
         draw_rules(
-            request, gettext("Revoked. It asks again for {name}.").format(name=agent.file.name)
+            request,
+            gettext("Revoked. It asks again for {name}.").format(name=shown_name(agent.file)),
         )
     )
 

@@ -15,13 +15,12 @@ from django_htmx.http import HttpResponseClientRedirect
 from agents import run_once
 from agents.chains.store import copy_chain, delete_chain, is_shipped, save_chain
 from agents.config.ownership import agent_of, agents_of
-from agents.errors import Conflict, Invalid, NotFound, Stale
+from agents.errors import Conflict, Invalid, NotFound, Stale, about
 from agents.models import Turn
 from console.auth.admins import for_admins
 from console.chain_pages import (
     ChainFile,
     cards,
-    faults_in,
     file_of,
     place_of,
     run_of,
@@ -29,6 +28,7 @@ from console.chain_pages import (
 )
 from console.components import alert, replace, replace_content
 from console.htmx import posted
+from console.line_faults import draw_faults, of_chain
 from console.throttling import count_message
 from console.views.conversations import person
 
@@ -65,7 +65,7 @@ def file(request: HttpRequest, name: str) -> HttpResponse:
 @posted("file-alert")
 def check(request: HttpRequest, name: str) -> HttpResponse:
     """What is wrong with the text as typed, while it is typed."""
-    return HttpResponse(draw_faults(name, request.POST.get("text", "")))
+    return HttpResponse(draw_faults(of_chain(request.POST.get("text", ""), name)))
 
 
 @for_admins("file-alert")
@@ -80,7 +80,7 @@ def save(request: HttpRequest, by: str, name: str) -> HttpResponse:
         return HttpResponse(replace_content("file-alert", clash), status=stale.status)
     except Invalid as refusal:
         why = alert("file-alert", gettext("Not saved: the last good version stays in use."))
-        return HttpResponse(draw_faults(name, text) + why, status=refusal.status)
+        return HttpResponse(draw_faults(of_chain(text, name)) + why, status=refusal.status)
     after = file_of(name)
     return HttpResponse(draw_card(request, name) + draw_file(request, after, saved=True))
 
@@ -89,7 +89,7 @@ def save(request: HttpRequest, by: str, name: str) -> HttpResponse:
 def new(request: HttpRequest, by: str) -> HttpResponse:
     name = "-".join(request.POST.get("name", "").split())
     if not name:
-        raise Invalid(gettext("Give the chain a name."))
+        raise Invalid(gettext("Give the chain a name."), field="name")
     copy_chain(request.POST.get("from", ""), name)
     return open_card(name)
 
@@ -120,10 +120,11 @@ def run(request: HttpRequest, name: str) -> HttpResponse:
     by = person(request)
     text = request.POST.get("input", "")
     if not text.strip():
-        raise Invalid(gettext("Say what to run it with."))
+        raise Invalid(gettext("Say what to run it with."), field="input")
     own_file(name)
     count_message(by.pk)
-    agent = agent_of(by, request.POST.get("agent", ""))
+    with about("agent"):
+        agent = agent_of(by, request.POST.get("agent", ""))
     return HttpResponse(draw_run(run_once.queue_chain(by, name, text, agent.id)))
 
 
@@ -168,11 +169,6 @@ def draw_file(
 ) -> str:
     context = {"chain": chain, "saved": saved, **rights(request)}
     return replace("file", render_to_string(template or "chains/_file.html", context))
-
-
-def draw_faults(id: str, text: str) -> str:
-    context = {"faults": faults_in(text, id)}
-    return replace("chain-faults", render_to_string("chains/_faults.html", context))
 
 
 def draw_run(turn: Turn) -> str:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agents.actions import (
     LONGEST_MESSAGE,
-    create_conversation,
+    fresh_conversation,
     rename_conversation,
     save_draft,
 )
@@ -24,7 +24,7 @@ from agents.config.ownership import agent_of, agents_of
 from agents.conversations import deleted_of
 from agents.errors import Refused
 from agents.llm.catalog import is_fresh
-from agents.models import Conversation, Message
+from agents.models import Conversation, Message, Undo
 from agents.statements import prepared
 from console import fragments
 from console.call_progress import progress_tag
@@ -50,7 +50,7 @@ def home(request: HttpRequest) -> HttpResponse:
         agents = agents_of(person(request))
         if not agents:
             return redirect("agents")
-        newest = create_conversation(person(request), agents[0].id)
+        newest = fresh_conversation(person(request), agents[0].id)
     deleted = number(request.GET.get("deleted"), EVENT)
     address = reverse("conversation", args=[newest.pk])
     return redirect(f"{address}?deleted={deleted}" if deleted else address)
@@ -73,11 +73,18 @@ def conversation(request: HttpRequest, pk: int) -> HttpResponse:
         "thread": fragments.thread(now, found),
         "cleared": fragments.cleared(now) if with_cleared else "",
         "gone": deleted_of(person(request)).filter(pk=deleted).first() if deleted else None,
+        "undone": undone_here(now.conversation, number(request.GET.get("undone"), EVENT)),
         "excerpt": fragments.excerpt(now, found, request.GET.get("words", "")) if found else "",
         "asks_for_models": now.agent is not None and not is_fresh(now.model_in_use[0]),
         **sidebar_context(request, pk),
     }
     return render(request, "conversation/page.html", context)
+
+
+def undone_here(conversation: Conversation, pk: int | None) -> Undo | None:
+    """What was undone just now, as long as that can be taken back."""
+    undos = Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
+    return undos.filter(pk=pk, reversed_by=None).first() if pk is not None else None
 
 
 def found_message(conversation: Conversation, pk: int | None) -> Message | None:
@@ -227,11 +234,11 @@ def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> Htt
 
 @require_POST
 def new(request: HttpRequest) -> HttpResponse:
-    """A new conversation with an agent of one's own; without one named, the first."""
+    """An empty conversation with an agent of one's own; without one named, the first."""
     user = person(request)
     wanted = request.POST.get("agent") or next((a.id for a in agents_of(user)), "")
     try:
-        made = create_conversation(user, agent_of(user, wanted).id)
+        made = fresh_conversation(user, agent_of(user, wanted).id)
         save_draft(made, request.POST.get("text", "")[:LONGEST_MESSAGE])
     except Refused as refusal:
         raise Http404(str(refusal)) from refusal

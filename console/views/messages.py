@@ -100,6 +100,14 @@ def reply_text(request: HttpRequest, pk: int, turn: int) -> HttpResponse:
 
 
 @require_GET
+def closing_text(request: HttpRequest, pk: int, message: int) -> HttpResponse:
+    """What the agent said when its plan ended, as it wrote it."""
+    closing = own_conversation(request, pk).messages.filter(meta__has_key="closing", hidden=False)
+    text = get_object_or_404(closing, pk=message).text
+    return HttpResponse(text, content_type="text/plain; charset=utf-8")
+
+
+@require_GET
 def call_diff(request: HttpRequest, pk: int) -> HttpResponse:
     """All lines of what a call did to a file; the page has the first ones."""
     call = own_call(request, pk)
@@ -133,7 +141,7 @@ def part_of_call(name: str, target: str, **values: object) -> HttpResponse:
 @verb(alert="say-alert")
 def discard(request: HttpRequest, conversation: Conversation, by: str, message: int) -> None:
     row = get_object_or_404(conversation.messages, pk=message, role=Message.Role.USER)
-    actions.discard_queued(row, by)
+    actions.discard_queued(row, by, keeps_files="to_box" in request.POST)
 
 
 @verb(alert="say-alert")

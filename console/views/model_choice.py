@@ -11,6 +11,7 @@ from agents.db import in_db
 from agents.errors import RateLimited
 from agents.llm import discovery
 from agents.models import Conversation
+from console.attachments import has_pictures
 from console.components import replace
 from console.conversation_state import read_state
 from console.htmx import own_conversation, refusal_response, verb
@@ -62,9 +63,13 @@ def draw_of_agent(request: HttpRequest, agent_id: str) -> str:
 
 @require_GET
 def recent(request: HttpRequest, pk: int) -> HttpResponse:
-    """The models that a reply may be asked for again with, without a search."""
+    """The models that a reply may be asked for again with, without a search; those that would get
+    the names of pictures alone."""
     now = read_state(own_conversation(request, pk).pk)
-    context = {"now": now, "recent": recent_choices(now)}
+    recent = recent_choices(now)
+    shows_pictures = has_pictures(now.conversation)
+    blind = [each.value for each in recent if shows_pictures and each.is_blind]
+    context = {"now": now, "recent": recent, "blind": blind}
     return HttpResponse(
         replace("again-models", render_to_string("conversation/_again_models.html", context))
     )

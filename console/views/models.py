@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from agents.config.ownership import agents_of
 from agents.config.store import AgentRecord, list_agents
 from agents.db import in_db
-from agents.errors import Invalid, RateLimited
+from agents.errors import Invalid, RateLimited, about
 from agents.llm import catalog, lessons, providers
 from agents.llm.known_providers import PROTOCOLS
 from agents.llm.providers import ProviderEdit, default_model
@@ -104,7 +104,9 @@ def forget_lesson(request: HttpRequest, by: str, name: str, lesson: int) -> Http
 def edit_of(form: QueryDict, speaks: str) -> ProviderEdit:
     """An empty secret stays as it is, unless it is to be forgotten; so does what it `speaks`."""
     forget = form.getlist("forget")
-    key, headers = form.get("key", "").strip(), pairs(form.get("headers", ""), ":", str(OF_HEADERS))
+    key = form.get("key", "").strip()
+    with about("headers"):
+        headers = pairs(form.get("headers", ""), ":", str(OF_HEADERS))
     return ProviderEdit(
         base_url=form.get("base_url", ""),
         key=key or ("" if "key" in forget else None),

@@ -17,12 +17,14 @@ from agents.engine.pending_changes import FileChanged
 from agents.errors import Invalid
 from agents.events import lock_conversation
 from agents.models import Conversation, ToolCall
-from console import chat_commands, components
+from console import chat_commands, chat_results, components
 from console.form_parsing import expected, plan_in_form
 from console.htmx import verb
-from console.needs import MOST_CARDS, Waiting, cards_of, running_plans, settled, waiting_now
+from console.need_cards import MOST_CARDS, cards_of
+from console.needs import Waiting, running_plans, waiting_now
 from console.notices import notices_of
 from console.preferences import preferences
+from console.settled_needs import settled
 from console.throttling import count_message
 from console.views.conversations import person, sidebar_context, unless_known
 from console.views.plans import raise_limits
@@ -162,7 +164,7 @@ def answer(request: HttpRequest, conversation: Conversation, by: str, need: Need
     count_message(conversation.owner_id)
     asking = get_object_or_404(Plan, subtasks__attempts__turn__tool_calls=need.call)
     lock_conversation(conversation.pk)
-    chat_commands.typed(conversation, text, by, "answer", stays=True)
+    chat_results.typed(conversation, text, by, "answer", stays=True)
     actions.answer_question(asking, text, by)
 
 
@@ -204,7 +206,8 @@ def cancel(request: HttpRequest, conversation: Conversation, by: str, need: Need
 
 def retry(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     plan, version = plan_shown(request, conversation, by)
-    actions.retry_subtask(plan, key_of(request, plan), by, version)
+    again = actions.retry_clean if request.POST.get("clean") else actions.retry_subtask
+    again(plan, key_of(request, plan), by, version)
 
 
 def skip(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
@@ -232,6 +235,17 @@ def go_on(request: HttpRequest, conversation: Conversation, by: str, need: Need)
     actions.run_plan(plan, by, version=version)
 
 
+def look(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    plan, seen = plan_in_form(request, conversation), expected(request)
+    check = request.POST.get("check", "")
+    actions.look_at(plan, key_of(request, plan), by, seen.version if seen else 0, check)
+
+
+def check(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
+    plan = plan_in_form(request, conversation)
+    actions.check_plan(plan, by, key_of(request, plan))
+
+
 def raise_budget(request: HttpRequest, conversation: Conversation, by: str, need: Need) -> None:
     raise_limits(request, *plan_shown(request, conversation, by), by)
 
@@ -249,4 +263,6 @@ ACTIONS: dict[str, Action] = {
     "replan": replan,
     "raise": raise_budget,
     "go-on": go_on,
+    "look": look,
+    "check": check,
 }

@@ -1,4 +1,5 @@
-"""Settings > Notifications: what a hidden page tells, and whether titles count what waits."""
+"""Settings > Notifications: what a hidden page tells, whether titles count what waits, and what
+empty conversations offer."""
 
 from __future__ import annotations
 
@@ -51,6 +52,11 @@ IN_TITLE = Kind(
     gettext_lazy("(4) stands before the title while 4 things need you."),
 )
 SOUND = Kind("sounds", gettext_lazy("A short sound"), gettext_lazy("Only for what needs you."))
+OFFERS = Kind(
+    "offers_models",
+    gettext_lazy("Offer models that were found"),
+    gettext_lazy("In the empty conversation of an agent that the demo answers."),
+)
 
 
 @require_GET
@@ -61,6 +67,7 @@ def notifications(request: HttpRequest) -> HttpResponse:
         "kinds": [as_set(each, now) for each in KINDS],
         "in_title": as_set(IN_TITLE, now),
         "sound": as_set(SOUND, now),
+        "offers": as_set(OFFERS, now),
     }
     return render(request, "settings/notifications.html", context)
 
@@ -72,7 +79,7 @@ def as_set(kind: Kind, now: Preferences) -> Kind:
 @posted("notifications-alert")
 def choose(request: HttpRequest) -> HttpResponse:
     """The whole form, as its page shows it; the title follows at once."""
-    names = [each.name for each in (*KINDS, IN_TITLE, SOUND)]
+    names = [each.name for each in (*KINDS, IN_TITLE, SOUND, OFFERS)]
     now = set_preferences(person(request), **{name: name in request.POST for name in names})
     context = {"waiting": waiting_for(person(request).pk, now)}
     count = replace("needs-count", render_to_string("needs/_count.html", context))

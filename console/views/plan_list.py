@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from hashlib import sha256
 from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -12,29 +13,28 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET
 
 from agents.config.ownership import agents_of
 from agents.models import Conversation, Message
 from console.call_images import plan_markdown
-from console.components import replace, replace_content
+from console.components import partial, replace, replace_content
 from console.form_parsing import EVENT, number
 from console.htmx import is_htmx
 from console.plan_page import (
-    SubtaskTiming,
-    attempt_name,
-    attempt_words,
+    attempts_in,
     draw,
     key_of,
-    shape_of,
     span_of,
     subtask_timings,
 )
 from console.plan_timeline import ACTORS, KINDS, page_of_lines, wanted_lines
 from console.plan_versions import versions
+from console.shipped import shown_name
 from console.status_labels import label_of_standing
-from console.views.conversations import person, sidebar_context
+from console.views.conversations import person, sidebar_context, unless_known
 from plans import search
 from plans.attempts import attempts_of, times_of_plan
 from plans.models import Attempt, Plan
@@ -82,7 +82,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         "seen": seq,
         "chosen": chosen,
         "plan": snapshot(chosen),
-        "times": times_of_plan(chosen, attempts_of(chosen)),
+        "parts": span.parts(times_of_plan(chosen, attempts_of(chosen))),
         "works": works,
         "attempts": [(work, attempts_in(work)) for work in works if work.attempts],
         # By subtask: how far the plan of the agent that works for it is.
@@ -104,30 +104,26 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, context)
 
 
-def attempts_in(work: SubtaskTiming) -> list[tuple[Attempt, str, str, str]]:
-    """Each with its mark, its name and what it says of itself."""
-    return [(a, shape_of(a), attempt_name(a), attempt_words(a)) for a in work.attempts]
-
-
 def page(request: HttpRequest, context: dict[str, object]) -> HttpResponse:
     context |= list_context(request)
     if not is_htmx(request):
         return render(request, "plans/list.html", context | sidebar_context(request, None))
     # The table alone, and the numbers beside the filters.
-    pieces = [
-        replace_content("plans-found", render_to_string("plans/_table.html", context, request))
-    ]
+    table = mark_safe(render_to_string("plans/_table.html", context, request))
+    pieces = [partial("plans-found", "innerMorph", table)]
     tabs = context["tabs"]
     assert isinstance(tabs, list)
     pieces += [replace_content(f"count-{tab.value or 'all'}", str(tab.count)) for tab in tabs]
     pieces.append(replace_content("count-needs-me", str(context["needs_me"])))
-    return HttpResponse("".join(pieces))
+    html = "".join(pieces)
+    tag = sha256(html.encode()).hexdigest()[:16]
+    return unless_known(request, f'"{tag}"', lambda: html)
 
 
 def list_context(request: HttpRequest) -> dict[str, object]:
     """Six queries for the list, however many plans there are."""
     wanted = read(request.GET)
-    names = {agent.id: agent.file.name for agent in agents_of(person(request))}
+    names = {agent.id: shown_name(agent.file) for agent in agents_of(person(request))}
     rows = search.search_plans(person(request).pk, wanted.wanted())
     counts = search.counts(rows)
     standings = {state: read({"state": state}).standings or search.STANDINGS for state in STATES}

@@ -13,13 +13,14 @@ from django.views.decorators.http import require_GET
 from agents.engine.usage import NAMES
 from agents.errors import Invalid
 from agents.models import Conversation
-from console import chat_commands, components
+from console import components, plan_requests
 from console.components import replace, replace_content
 from console.form_parsing import UNNAMED, number, plan_in_form, plan_on_page
 from console.htmx import own_conversation, verb
 from console.plan_versions import versions as versions_of
 from console.status_labels import label_of_standing
 from console.views.conversations import person
+from console.views.plan_checks import save_open
 from console.views.plan_comments import keep_open, seen_on_page
 from plans import actions, search
 from plans.attempts import why_over
@@ -48,10 +49,13 @@ def approve(request: HttpRequest, conversation: Conversation, by: str) -> None:
         for text in editors:
             key, draft = text.pop("key"), SubtaskDraft.model_validate(text)
             if key:
-                edited = actions.update_subtask(edited, key, draft.model_dump(), by, version)
+                text = draft.model_dump(exclude_unset=True)
+                edited = actions.update_subtask(edited, key, text, by, version)
             else:
                 edited = actions.add_subtask(edited, draft, by, version)
             version = edited.version
+        edited = save_open(request, edited, by, version)
+        version = edited.version if "open_check" in request.POST else version
         if "plan_title" in request.POST:
             version = actions.edit_plan(edited, edit_of(request, "plan_"), by, version).version
         actions.approve_plan(plan, version, by, without_comments=seen_on_page(request))
@@ -71,14 +75,14 @@ def cancel(request: HttpRequest, conversation: Conversation, by: str) -> None:
 @verb(alert="beside-alert")
 def beside(request: HttpRequest, conversation: Conversation, by: str) -> None:
     """Ask for another plan; the one that is shown stays open."""
-    chat_commands.ask_beside(conversation, request.POST.get("goal", ""), by)
+    plan_requests.ask_beside(conversation, request.POST.get("goal", ""), by)
 
 
 @verb(alert="say-alert")
 def cancel_asking(request: HttpRequest, conversation: Conversation, by: str) -> None:
     asking = number(request.POST.get("asking"))
     if asking is None:
-        raise Invalid(UNNAMED)
+        raise Invalid(str(UNNAMED))
     actions.cancel_request(conversation, by, asking)
 
 
@@ -130,7 +134,7 @@ def draft_from_form(request: HttpRequest) -> SubtaskDraft:
 
 @verb(alert="plan-alert")
 def update(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
-    changes: dict[str, object] = draft_from_form(request).model_dump()
+    changes: dict[str, object] = draft_from_form(request).model_dump(exclude_unset=True)
     plan, version = plan_on_page(request, conversation)
     actions.update_subtask(plan, key, changes, by, version)
 
@@ -158,8 +162,10 @@ def remove(request: HttpRequest, conversation: Conversation, by: str, key: str) 
 
 @verb(alert="plan-alert")
 def retry(request: HttpRequest, conversation: Conversation, by: str, key: str) -> None:
+    """From here, or with `clean` from how its files were before it began."""
     plan, version = plan_on_page(request, conversation)
-    actions.retry_subtask(plan, key, by, version)
+    again = actions.retry_clean if request.POST.get("clean") else actions.retry_subtask
+    again(plan, key, by, version)
 
 
 @verb(alert="skip-alert")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from agents.errors import Invalid, NotFound, Refused
+from agents.errors import Invalid, NotFound, Refused, about
 from agents.models import ToolSource
 from agents.tools.integrations import actions, sign_in
 from agents.tools.integrations.changes import SourceEdit, change_source
@@ -63,7 +63,7 @@ def source_from(request: HttpRequest) -> ToolSource:
     form, by = request.POST, demand_admin(request.user)
     kind, where = form.get("kind", ""), form.get("where", "").strip()
     if kind not in KINDS:
-        raise Invalid(gettext("A service is an OpenAPI service or an MCP server."))
+        raise Invalid(gettext("A service is an OpenAPI service or an MCP server."), field="kind")
     is_command = kind == "mcp" and not where.startswith(WEB)
     return actions.add_source(
         form.get("name", "").strip(),
@@ -71,8 +71,8 @@ def source_from(request: HttpRequest) -> ToolSource:
         url="" if is_command else where,
         command=where if is_command else "",
         spec=(form.get("spec", "").strip() or None) if kind == "openapi" else None,
-        headers=pairs(form.get("headers", ""), ":=" if is_command else ":", str(OF_HEADERS)),
-        inject=pairs(form.get("inject", ""), "=:", str(OF_ARGUMENTS)),
+        headers=headers_in(form, is_command=is_command),
+        inject=arguments_in(form),
         timeout_s=seconds_in(form),
         trusts_hints="trusts_hints" in form,
         client_id=form.get("client_id", "").strip(),
@@ -100,8 +100,7 @@ def edit_of(source: ToolSource, form: QueryDict) -> SourceEdit:
     forget = form.getlist("forget")
     where = form.get("where", "").strip()
     is_command = source.kind == ToolSource.Kind.MCP and not where.startswith(WEB)
-    headers = pairs(form.get("headers", ""), ":=" if is_command else ":", str(OF_HEADERS))
-    inject = pairs(form.get("inject", ""), "=:", str(OF_ARGUMENTS))
+    headers, inject = headers_in(form, is_command=is_command), arguments_in(form)
     secret = form.get("client_secret", "").strip()
     return SourceEdit(
         where=where or None,
@@ -115,6 +114,18 @@ def edit_of(source: ToolSource, form: QueryDict) -> SourceEdit:
     )
 
 
+@about("headers")
+def headers_in(form: QueryDict, *, is_command: bool) -> dict[str, str]:
+    """Those of an address, or the environment of a command."""
+    return pairs(form.get("headers", ""), ":=" if is_command else ":", str(OF_HEADERS))
+
+
+@about("inject")
+def arguments_in(form: QueryDict) -> dict[str, str]:
+    return pairs(form.get("inject", ""), "=:", str(OF_ARGUMENTS))
+
+
+@about("timeout_s")
 def seconds_in(form: QueryDict) -> int:
     seconds = form.get("timeout_s", "").strip() or "60"
     if not seconds.isdecimal():
@@ -159,7 +170,7 @@ async def signed_in(request: HttpRequest) -> HttpResponse:
         user = await request.auser()
         demand_admin(user)
         if not answer:
-            raise Invalid(sign_in.GONE)
+            raise Invalid(str(sign_in.GONE))
         state = request.GET.get("state", "")
         source = await sign_in.bring_answer(state, answer, int(user.pk or 0))
     except Refused as refusal:

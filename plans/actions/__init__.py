@@ -15,6 +15,8 @@ from plans.actions.attempts import (
     settle_closing,
     settle_subtask,
 )
+from plans.actions.checking import check_folder, check_plan, look_at
+from plans.actions.checks import remove_check, save_check
 from plans.actions.close import (
     cancel_plan,
     cancel_request,
@@ -34,15 +36,24 @@ from plans.actions.edit import (
     restore_version,
     update_subtask,
 )
+from plans.actions.retry import retry_subtask
 from plans.actions.revise import replace_rest, replan_rest, revise_plan
 from plans.actions.run import (
     pause_plan,
     raise_budget,
     resume_plan,
-    retry_subtask,
     run_plan,
     skip_subtask,
     stop_plan,
+)
+from plans.actions.undo import (
+    preview_changes,
+    preview_turn,
+    preview_undo,
+    retry_clean,
+    reverse_undo,
+    undo_changes,
+    undo_turn,
 )
 
 __all__ = [
@@ -54,6 +65,8 @@ __all__ = [
     "begin_attempt",
     "cancel_plan",
     "cancel_request",
+    "check_folder",
+    "check_plan",
     "clear",
     "create_plan",
     "delete_plan",
@@ -63,9 +76,14 @@ __all__ = [
     "interrupt_attempt",
     "keep_comment",
     "leave_alternative",
+    "look_at",
     "move_subtask",
     "pause_plan",
+    "preview_changes",
+    "preview_turn",
+    "preview_undo",
     "raise_budget",
+    "remove_check",
     "remove_comment",
     "remove_subtask",
     "replace_rest",
@@ -75,9 +93,12 @@ __all__ = [
     "restore_subtask",
     "restore_version",
     "resume_plan",
+    "retry_clean",
     "retry_subtask",
+    "reverse_undo",
     "revise_plan",
     "run_plan",
+    "save_check",
     "send_comments",
     "settle_closing",
     "settle_subtask",
@@ -85,6 +106,8 @@ __all__ = [
     "skip_subtask",
     "stop_plan",
     "throw_away",
+    "undo_changes",
+    "undo_turn",
     "update_subtask",
     "use_again",
 ]

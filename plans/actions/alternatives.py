@@ -6,8 +6,6 @@ it leaves the drawer with the alternative it was made in, open, and is back when
 
 from __future__ import annotations
 
-from itertools import chain
-
 from django.db import transaction
 from django.utils.translation import gettext_lazy
 
@@ -18,7 +16,7 @@ from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
 from agents.statements import by_key
-from plans.expected_version import versions_by
+from plans.alternatives import fixed_in
 from plans.models import OPEN, Plan
 from plans.queries import (
     active_plan,
@@ -73,12 +71,9 @@ def locked(conversation: Conversation, turn: Turn) -> tuple[Conversation, Turn]:
 def demand_no_approved(conversation: Conversation, turn: Turn) -> None:
     """Neither what a plan was made in nor what it was changed in leaves the view once that text,
     or one that was made of it, was approved."""
-    left = alternatives.shown_from(turn)
-    cards = set(alternatives.messages_with(conversation.pk, left).values_list("pk", flat=True))
-    for plan in Plan.objects.filter(conversation=conversation, approved_version__isnull=False):
-        made = chain.from_iterable(versions_by(left, plan.pk))
-        if plan.card_id in cards or any(each <= (plan.approved_version or 0) for each in made):
-            raise Conflict(APPROVED.format(title=plan.title))
+    fixed = fixed_in(conversation.pk)
+    if fixed.turn and alternatives.shown_from(turn).filter(pk__lte=fixed.turn).exists():
+        raise Conflict(APPROVED.format(title=fixed.title))
 
 
 def follow(conversation: Conversation, by: Actor, asking: Message | None) -> None:

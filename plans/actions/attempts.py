@@ -5,11 +5,13 @@ The end of a turn decides whether the run goes on, tries again, or rests.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from agents.actors import Actor
 from agents.attachments import Files
@@ -23,6 +25,14 @@ from agents.models import Message, ToolCall, Turn, TurnState
 from plans.actions.close import finish_plan
 from plans.actions.endings import FAILED, STOPPED, tell_end
 from plans.actions.run import queue_next
+from plans.check_results import (
+    approved_checks,
+    failed_words,
+    has_passed,
+    judge,
+    last_refused,
+    refusals,
+)
 from plans.indexing import index_plan
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
@@ -169,30 +179,49 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
     output = ""
     if report is None and is_done and turn.checkpoint.get("by_output"):
         output = plain(result_of(turn))[:LONGEST_TEXT]
-    if plan.is_open and is_done and report is not None and report.tool == "finish_subtask":
-        subtask.result = report.arguments.get("result")
+    checks = approved_checks(attempt)
+    finished = report if report is not None and report.tool == "finish_subtask" else None
+    holds = not checks or has_passed(attempt, checks, finished)
+    if plan.is_open and is_done and finished is not None and holds:
+        subtask.result = finished.arguments.get("result")
         subtask.save(update_fields=["result"])
-        close_subtask(subtask, State.DONE, outcome=str(report.arguments.get("outcome") or ""))
-    elif plan.is_open and output:
+        close_subtask(subtask, State.DONE, outcome=str(finished.arguments.get("outcome") or ""))
+    elif plan.is_open and output and holds:
         close_subtask(subtask, State.DONE, outcome=output)
     else:
-        if turn.state == TurnState.STOPPED:
-            attempt.failure_class = Attempt.FailureClass.INTERRUPTED
-        elif report is not None:  # by it the model gave up
-            attempt.failure_class = Attempt.FailureClass.LOGIC
-            attempt.error = str(
-                report.arguments.get("error") or gettext("The agent gave up on it.")
-            )
-        else:
-            attempt.failure_class = turn.error_class or Attempt.FailureClass.LOGIC
-            attempt.error = turn.error or gettext("It ended without a result.")
+        attempt.failure_class, attempt.error = failure_of(turn, attempt, report)
         attempt.save(update_fields=["failure_class", "error"])
         put_back(subtask)
     if subtask.state == State.DONE:
+        if checks:
+            judge(subtask)
         index_plan(plan)
     by = AGENT if report is not None and is_done else SYSTEM
-    moved = {"state": subtask.state, "error": attempt.error}
+    moved: dict[str, Any] = {"state": subtask.state, "error": attempt.error}
+    if subtask.state == State.DONE:
+        moved["verified"] = subtask.verified
     record_event(plan, "plan.updated", by, subtask=subtask.key, **moved)
+
+
+def failure_of(turn: Turn, attempt: Attempt, report: ToolCall | None) -> tuple[str, str]:
+    """Why an attempt has come to nothing: its class and, unless it was stopped, in words."""
+    classes = Attempt.FailureClass
+    if turn.state == TurnState.STOPPED:
+        return classes.INTERRUPTED, ""
+    if turn.state == TurnState.DONE and report is None and (refused := last_refused(attempt)):
+        count = refusals(attempt)
+        sentence = ngettext(
+            "{n} finish was refused by its checks:\n{failed}",
+            "{n} finishes were refused by its checks:\n{failed}",
+            count,
+        )
+        return classes.CHECK, sentence.format(n=count, failed=failed_words(refused))
+    if report is not None and report.tool == "finish_subtask" and approved_checks(attempt):
+        return classes.CHECK, gettext("Its checks were not run.")
+    if report is not None:  # by it the model gave up
+        error = str(report.arguments.get("error") or gettext("The agent gave up on it."))
+        return classes.LOGIC, error
+    return turn.error_class or classes.LOGIC, turn.error or gettext("It ended without a result.")
 
 
 def put_back(subtask: Subtask) -> None:

@@ -12,11 +12,14 @@ from agents.actors import Actor
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict
 from agents.events import lock_conversation
-from agents.models import Conversation, Lane, Message, TurnState
+from agents.models import Conversation, Lane, Message, Turn, TurnState
+from agents.sentences import commas
 from plans.actions.run import stop_plan
 from plans.indexing import index_plan
-from plans.models import OPEN, ActivePlan, Plan, Run, State
+from plans.models import OPEN, ActivePlan, Plan, Run, State, Subtask
+from plans.progress import progress
 from plans.queries import (
+    check_turns_of,
     checklist,
     close_subtask,
     demand_open,
@@ -68,14 +71,14 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     if plan.state == State.DONE:
         return plan
     demand_open(plan)
-    left = list(checklist(plan).filter(state__in=OPEN).values_list("key", flat=True))
+    rows = list(checklist(plan))
+    left = [each.key for each in rows if not each.is_settled]
     if left:
         raise Conflict(
-            gettext("The plan is not done: {left} still open.").format(left=", ".join(left[:10])),
+            gettext("The plan is not done: {left} still open.").format(left=commas(left[:10])),
             plan.version,
         )
-    every = checklist(plan)
-    if every.filter(state=State.DONE).exists() or not every.exists():
+    if not rows or any(each.state == State.DONE for each in rows):
         plan.state = State.DONE
     else:
         plan.state, plan.reason = State.ABANDONED, NOTHING_DONE
@@ -85,8 +88,20 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     save_run(plan, Run.IDLE)
     record_event(plan, "plan.finished", by, state=plan.state)
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
-    add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
+    if rows and plan.state == State.DONE:  # the system's own word of now, beside the model's
+        places = {"by_word_at": places_of(rows, None), "regressed_at": places_of(rows, False)}
+        meta["checked"] = {**progress(plan, rows), **places}
+    message = add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
+    # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
+    plan.run_options = {**plan.run_options, "ended": message.pk}
+    plan.save(update_fields=["run_options"])
     return plan
+
+
+def places_of(rows: list[Subtask], verified: bool | None) -> list[int]:
+    """The numbers of those that are done so: None by the agent's word, False no longer true."""
+    done = (each.state == State.DONE and each.verified is verified for each in rows)
+    return [number for number, is_so in enumerate(done, 1) if is_so]
 
 
 @operation("delete_plan")
@@ -96,7 +111,8 @@ def delete_plan(plan: Plan, by: Actor) -> None:
     plan = lock_plan(plan)
     if plan.is_live:
         raise Conflict(gettext("The plan is running: stop it first."), plan.version)
-    for turn in run_turns_of(plan):  # paused: what waits ends with it
+    looking = check_turns_of(plan).filter(state__in=Turn.OPEN_STATES)
+    for turn in (*run_turns_of(plan), *looking):  # paused: what waits ends with it
         request_stop(turn, by)
     record_event(plan, "plan.deleted", by, title=plan.title)
     if plan.card is not None:

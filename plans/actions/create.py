@@ -19,8 +19,9 @@ from agents.models import Conversation, Message, Turn
 from plans.actions.close import cancel_plan, stop_planning
 from plans.actions.run import set_aside
 from plans.actions.versions import new_subtasks
+from plans.check_permission import demand_runnable
 from plans.indexing import index_plan
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, Plan, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_FIELDS, ActivePlan, Plan, State, Subtask
 from plans.queries import (
     AGENT,
     checklist,
@@ -31,6 +32,7 @@ from plans.queries import (
     record_event,
     redraw_card,
     save_version,
+    snapshot_text,
 )
 from plans.schemas import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
 from plans.tracing import operation
@@ -110,6 +112,8 @@ def create_plan(
     goal = pointer.asked_goal if asked else over.goal if over else goal
     before = pointer.plan
     plan = insert_plan(conversation, draft, goal, over or make_room(before, by, beside))
+    if any(each.checks for each in draft.subtasks):
+        demand_runnable(plan, {"subtasks": []}, snapshot_text(plan))
     save_version(plan, by, "")
     index_plan(plan)
     if not (beside and before is not None and before.is_live):
@@ -238,9 +242,9 @@ def activate_plan(plan: Plan, by: Actor) -> Plan:
 def use_again(plan: Plan, by: Actor) -> Plan:
     """A new plan with the same text, waiting for a new yes. All others stay as they are."""
     plan = lock_plan(plan)
-    rows = checklist(plan).values(*SUBTASK_TEXT)
+    rows = checklist(plan).values(*SUBTASK_FIELDS)
     draft = PlanDraft.model_construct(
         **{field: getattr(plan, field) for field in PLAN_TEXT},
-        subtasks=[SubtaskDraft.model_construct(**row) for row in rows],
+        subtasks=[SubtaskDraft.model_validate(row) for row in rows],
     )
     return create_plan(plan.conversation, draft, by, goal=plan.goal, beside=True)

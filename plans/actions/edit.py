@@ -22,7 +22,7 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.diff import words_of
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, Plan, PlanText, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Plan, PlanText, State, Subtask
 from plans.queries import checklist, record_event
 from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit
 from plans.tracing import operation
@@ -144,7 +144,7 @@ def restore_subtask(plan: Plan, key: str, by: Actor, version: int | None = None)
             raise Invalid(
                 gettext("There is no removed subtask {key} in this plan.").format(key=key[:20])
             )
-        text = {field: getattr(gone, field) for field in SUBTASK_TEXT}
+        text = {field: getattr(gone, field) for field in SUBTASK_FIELDS}
         order = unstarted(plan)
         place = place_behind(order, position_before(plan, key))
         [back] = new_subtasks(plan, [SubtaskDraft.model_validate(text)])
@@ -200,7 +200,7 @@ def subtasks_as_in(plan: Plan, text: PlanText) -> list[tuple[Subtask, str]]:
     wanted = [each for each in text["subtasks"] if each["key"] in todo or each["key"] not in here]
     keys = {each["key"] for each in wanted}
     spare = {
-        tuple(getattr(subtask, field) for field in SUBTASK_TEXT): subtask
+        words_of({field: getattr(subtask, field) for field in SUBTASK_FIELDS}): subtask
         for key, subtask in todo.items()
         if key not in keys
     }

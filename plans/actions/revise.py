@@ -12,6 +12,7 @@ from agents.actions import open_turns, start_turn
 from agents.actors import Actor
 from agents.errors import Conflict, Invalid
 from agents.models import Lane, Turn
+from agents.sentences import sentences
 from plans.actions.comments import note_answers
 from plans.actions.run import stop_plan
 from plans.actions.versions import (
@@ -23,7 +24,7 @@ from plans.actions.versions import (
     unstarted,
 )
 from plans.expected_version import demand_active, demand_version
-from plans.models import OPEN, SUBTASK_TEXT, Plan, State, Subtask
+from plans.models import OPEN, SUBTASK_FIELDS, Plan, State, Subtask
 from plans.queries import (
     checklist,
     demand_no_child,
@@ -104,7 +105,7 @@ def give_up_attempt(subtask: Subtask) -> None:
 def draft_from_revision(change: SubtaskRevision) -> SubtaskDraft:
     if not change.name:
         raise Invalid(gettext("Give each new subtask a name."))
-    text = change.model_dump(include=set(SUBTASK_TEXT), exclude_none=True)
+    text = change.model_dump(include=set(SUBTASK_FIELDS), exclude_none=True)
     return SubtaskDraft.model_validate(text)
 
 
@@ -132,7 +133,7 @@ def replan_rest(
     if plan.is_live:
         plan = stop_plan(plan, by)
     asked = gettext("Replan the rest, from subtask {number} on.").format(number=start.position)
-    text = f"{asked} {hint}".strip()
+    text = sentences(asked, hint)
     meta: dict[str, object] = {"command": "replan", "from": start.key}
     _, turn = start_turn(plan.conversation, text, by, "plan", meta=meta)
     turn.checkpoint = {"gated": True, "replan": start.key, "replans": plan.pk}

@@ -28,6 +28,7 @@ from plans.expected_version import NOT_STARTED, VersionConflict, demand_active, 
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     assign_subtasks,
+    check_turns_of,
     close_subtask,
     demand_open,
     has_work_left,
@@ -252,6 +253,8 @@ def resume_plan(plan: Plan, by: Actor, version: int | None = None) -> Plan:
 def stop_plan(plan: Plan, by: Actor) -> Plan:
     """End the run: the subtask is todo again, its attempt does not count."""
     plan = lock_plan(plan)
+    for turn in check_turns_of(plan).filter(state__in=Turn.OPEN_STATES):
+        request_stop(turn, by)
     turns = run_turns_of(plan)
     if turns:
         stop_turns(plan, turns, by, Run.STOPPING)
@@ -280,26 +283,6 @@ def stop_turns(plan: Plan, turns: list[Turn], by: Actor, run: str, reason: str =
     for turn in turns:
         request_stop(turn, by)
     wake_after_commit()
-
-
-@operation("retry_subtask")
-@transaction.atomic
-def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
-    """Try a failed subtask again, now; also one that is held back until its next try."""
-    plan = lock_plan(plan)
-    demand_open(plan)
-    demand_version(plan, version, NOT_STARTED)
-    demand_confirmed(plan)
-    subtask = find_todo(plan, key)
-    next_ones = ready(plan)
-    if subtask not in next_ones:
-        sentence = gettext("{key} comes later: the next one is {next}.")
-        raise Conflict(sentence.format(key=key, next=next_ones[0].key))
-    if plan.run not in (Run.QUEUED, Run.RUNNING):
-        start_run(plan, by, options={})
-    else:
-        end_backoff(plan, subtask, by)
-    return plan
 
 
 def end_backoff(plan: Plan, subtask: Subtask, by: Actor) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, cast
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -17,9 +18,11 @@ from agents.engine import persistence
 from agents.engine.lifecycle import request_stop
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import Turn
+from plans.check_permission import demand_runnable, tool_of
+from plans.check_text import CheckJson, weakens, with_keys, wording
 from plans.expected_version import demand_version
 from plans.indexing import index_plan
-from plans.models import PLAN_TEXT, SUBTASK_TEXT, Attempt, Plan, Run, State, Subtask
+from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Attempt, Plan, Run, State, Subtask
 from plans.queries import (
     AGENT,
     SYSTEM,
@@ -35,8 +38,16 @@ from plans.queries import (
     save_version,
     snapshot_text,
 )
-from plans.schemas import MOST_SUBTASKS, NOTHING, PlanEdit, Revision, SubtaskDraft
+from plans.schemas import (
+    NOTHING,
+    PlanEdit,
+    Revision,
+    SubtaskDraft,
+    why_too_few,
+    why_too_many,
+)
 
+Text = dict[str, Any]  # as snapshot_text has it
 ASKING = (Plan.PauseReason.QUESTION, Plan.PauseReason.APPROVAL)
 
 
@@ -76,7 +87,9 @@ def changed_text(
         if not after["content"] and not after["subtasks"]:
             raise Invalid(str(NOTHING))
         if after != before:
-            save_next_version(plan, by, change.explanation)
+            demand_runnable(plan, before, after)
+            checks_ask = takes_checks_away(before, after) or adds_what_acts(before, after)
+            save_next_version(plan, by, change.explanation, checks_ask=checks_ask)
             note_version(plan, turn)
         stop_given_up(plan, by)
 
@@ -107,17 +120,40 @@ def stop_given_up(plan: Plan, by: Actor) -> None:
     plan.refresh_from_db()
 
 
-def save_next_version(plan: Plan, by: Actor, explanation: str) -> None:
+def takes_checks_away(before: Text, after: Text) -> bool:
+    """Whether a check is gone, alone or with its subtask, or gave way to another one."""
+    now = {each["key"]: each.get("checks") or [] for each in after["subtasks"]}
+    return any(
+        weakens(each.get("checks") or [], now.get(each["key"], [])) for each in before["subtasks"]
+    )
+
+
+def adds_what_acts(before: Text, after: Text) -> bool:
+    """Whether a subtask has a check that runs, fetches or calls something and was not its own."""
+    known = {
+        each["key"]: {wording(check) for check in each.get("checks") or []}
+        for each in before["subtasks"]
+    }
+    return any(
+        tool_of(check) and wording(check) not in known.get(each["key"], ())
+        for each in after["subtasks"]
+        for check in each.get("checks") or []
+    )
+
+
+def save_next_version(plan: Plan, by: Actor, explanation: str, *, checks_ask: bool = False) -> None:
     """The approval moves on to it where plan.confirm of agent.json lets it, and there was one.
 
-    `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's.
+    `create` trusts the agent's revisions of a plan that was approved once, `never` everybody's;
+    neither an agent that takes a check away, by which its own work is judged, or adds one that the
+    system would carry out for it: those are its `checks_ask`.
     """
     try:
         confirm = read_agent(plan.conversation.agent_id).file.plan.confirm
     except NotFound:
         confirm = "always"
     is_trusted = confirm == "never" or (confirm == "create" and by is AGENT)
-    keeps_approval = plan.is_confirmed and is_trusted
+    keeps_approval = plan.is_confirmed and is_trusted and not (checks_ask and by is AGENT)
     plan.version += 1
     if keeps_approval:
         plan.approved_version = plan.version
@@ -157,23 +193,28 @@ def unstarted(plan: Plan) -> list[Subtask]:
 
 def new_subtasks(plan: Plan, drafts: Sequence[SubtaskDraft]) -> list[Subtask]:
     """Rows with fresh keys, not saved yet: order_subtasks gives them their place."""
-    return [
-        Subtask(plan=plan, key=key, **draft.model_dump(include=set(SUBTASK_TEXT)))
-        for key, draft in zip(new_keys(plan, len(drafts)), drafts, strict=True)
-    ]
+    subtasks: list[Subtask] = []
+    for key, draft in zip(new_keys(plan, len(drafts)), drafts, strict=True):
+        text = draft.model_dump(include=set(SUBTASK_FIELDS))
+        text["checks"], made = with_keys(text["checks"], 0)
+        subtasks.append(Subtask(plan=plan, key=key, checks_made=made, **text))
+    return subtasks
 
 
 def rewrite(subtask: Subtask, changes: dict[str, object]) -> bool:
-    """Set the text fields that are given; True if anything is different now."""
-    before = [getattr(subtask, field) for field in SUBTASK_TEXT]
-    for field in SUBTASK_TEXT:
+    """Set the fields of its text that are given; True if anything is different now."""
+    before = [getattr(subtask, field) for field in SUBTASK_FIELDS]
+    for field in SUBTASK_FIELDS:
         if (value := changes.get(field)) is not None:
+            if field == "checks":
+                wanted = cast("list[CheckJson]", value)
+                value, subtask.checks_made = with_keys(wanted, subtask.checks_made)
             setattr(subtask, field, value)
     if not subtask.name:
         raise Invalid(gettext("Give the subtask a name."))
-    changed = before != [getattr(subtask, field) for field in SUBTASK_TEXT]
+    changed = before != [getattr(subtask, field) for field in SUBTASK_FIELDS]
     if changed and subtask.pk:
-        subtask.save(update_fields=SUBTASK_TEXT)
+        subtask.save(update_fields=[*SUBTASK_FIELDS, "checks_made"])
     return changed
 
 
@@ -192,14 +233,10 @@ def order_subtasks(plan: Plan, order: Sequence[Subtask], reason: str = "removed"
         elif (following := next(todo, None)) is not None:
             after.append(following)
     after.extend(todo)
-    if not after and before:  # a plan may be made without subtasks; one that has some keeps one
-        raise Invalid(gettext("A plan needs at least one subtask."))
-    if len(after) > MOST_SUBTASKS:
-        raise Invalid(
-            gettext("A plan has at most {most} subtasks; this one would have {count:,}.").format(
-                most=MOST_SUBTASKS, count=len(after)
-            )
-        )
+    if before and (why := why_too_few(len(after))):
+        raise Invalid(why)
+    if why := why_too_many(len(after)):
+        raise Invalid(why)
     kept = {subtask.pk for subtask in after if subtask.pk}
     for subtask in before:
         if subtask.pk not in kept:

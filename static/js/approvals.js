@@ -1,5 +1,5 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
-import { always, byId, moveInto, on } from "./dom.js";
+import { always, byId, moveInto, on, unfoldAround } from "./dom.js";
 import { close } from "./drawer.js";
 import { gettext } from "./texts.js";
 
@@ -135,8 +135,7 @@ on("click", "[data-to-approval]", (link, event) => {
   const card = byId(link.hash.slice(1));
   if (!card) return;
   if (matchMedia("(max-width: 820px)").matches) close({ focus: false });
-  const group = card.closest("details.turn-group");
-  if (group) group.open = true;
+  unfoldAround(card);
   card.scrollIntoView({ block: "nearest" });
   card.focus({ preventScroll: true });
 });

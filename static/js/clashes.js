@@ -1,7 +1,7 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
 import { byId, moveInto, on } from "./dom.js";
-import { HELD, complain, editors, formOf, isComment, isOwnNews, missed } from "./editor.js";
+import { HELD, complain, editors, formOf, isCheck, isComment, isOwnNews, missed } from "./editor.js";
 import { gettext } from "./texts.js";
 import { compare } from "./versions.js";
 
@@ -11,6 +11,7 @@ const REMOVED = gettext("This was removed elsewhere. Your text is kept.");
 const REMOVED_BY_AGENT = gettext("The agent removed this while you were editing. Your text is kept.");
 const OF_ANOTHER_PLAN = gettext("This belongs to another plan than the one shown now. Your text is kept.");
 const TAKES_NO_COMMENT = gettext("This subtask takes no comment any more. Your text is kept.");
+const TAKES_NO_CHECK = gettext("This check cannot be changed any more. Your text is kept.");
 const changedTo = (version) =>
   gettext("The plan was changed elsewhere: it is v{version} now. Your text is kept.", { version });
 
@@ -25,6 +26,7 @@ function protect(root) {
     if (fresh) missed.set(place, fresh.outerHTML);
     if (root.dataset.planId !== place.dataset.ofPlan) keepApart(place, root);
     else if (isComment(place)) keepComment(place, root, fresh);
+    else if (isCheck(place) && !fresh) "goes" in place.dataset || keepCheck(place, root);
     else if (!fresh) keepLost(place, root, agent);
     else if (isNews && agent) warn(place, root, CHANGED_BY_AGENT);
     else if (isChanged(place, fresh)) warn(place, root, CHANGED);
@@ -51,9 +53,16 @@ function keepComment(place, root, fresh) {
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
+/** It is gone, or its subtask has started. */
+function keepCheck(place, root) {
+  const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
+  complain(formOf(kept), TAKES_NO_CHECK);
+  root.querySelector("#plan-scroll").append(kept.cloneNode(false));
+}
+
 /** To words that stand neither in the row as it was opened nor in the editor. */
 function isChanged(place, fresh) {
-  if (place.id === "add-slot") return false;
+  if (place.id === "add-slot" || place.id.endsWith("-new")) return false;
   const before = Object.entries(JSON.parse(place.dataset.editing));
   const typed = formOf(place).elements;
   return before.some(([name, value]) => ![value, typed[name].value].includes(fresh.dataset[name]));

@@ -4,6 +4,7 @@ import { lastNews } from "./swaps.js";
 import { gettext, locale } from "./texts.js";
 
 const SILENCE = 30; // seconds without news before that is said
+const LATE = 10; // seconds that a clock of work may wait for the server's
 const DAY = 86_400_000;
 
 /** How far the server's clock is ahead of this one (ms), measured when the page was told. */
@@ -95,7 +96,7 @@ function dayAndTime(day, moment) {
 function tick() {
   if ("stale" in (byId("app")?.dataset ?? {})) return; // nobody knows whether it still goes on
   for (const element of document.querySelectorAll("[data-since]")) {
-    element.textContent = elapsed(seconds(element.dataset.since), element.dataset.form);
+    element.textContent = elapsed(aged(element), element.dataset.form);
   }
   for (const element of document.querySelectorAll("[data-until]")) {
     const left = -seconds(element.dataset.until);
@@ -104,9 +105,26 @@ function tick() {
   document.querySelectorAll("[data-silence]").forEach(saySilence);
 }
 
-/** Seconds since a moment; never below zero for something that has begun. */
+/** Seconds since a moment; negative before it. */
 function seconds(moment) {
-  return Math.round((now() - Date.parse(moment)) / 1000);
+  return Math.round(age(moment));
+}
+
+const age = (moment) => (now() - Date.parse(moment)) / 1000;
+
+/** What each clock shows. */
+const shown = new WeakMap();
+
+/** How old what an element tells of is. A clock of work counts whole seconds, as the server does, and
+ * waits rather than goes back when the server tells the time anew, a little late: after a restart. */
+function aged(element) {
+  const { since, form } = element.dataset;
+  if (form !== "clock") return seconds(since);
+  const total = Math.floor(age(since));
+  const before = shown.get(element) ?? 0;
+  const isLate = total < before && before - total < LATE;
+  shown.set(element, isLate ? before : total);
+  return shown.get(element);
 }
 
 function elapsed(total, form) {

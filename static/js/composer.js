@@ -1,5 +1,5 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
-import { dismissAll, takeFiles } from "./attachments.js";
+import { dismissAll, takeFiles } from "./files.js";
 import { always, atStart, byId, on } from "./dom.js";
 import { isSending, post, textsOnTheirWay, textsThatWait, useOutbox } from "./outbox.js";
 import { inTurn } from "./queue.js";

@@ -1,5 +1,5 @@
 // Copying to the clipboard: every button that does it, in one way, and "Copied" only when it is so.
-import { byId, on } from "./dom.js";
+import { byId, on, setIcon } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const SHOWN = 2000; // ms
@@ -63,9 +63,9 @@ function viaSelection(text) {
 }
 
 function showCopied(button) {
-  const [icon, words] = [button.querySelector("use").getAttribute("href"), button.querySelector("span")?.textContent];
+  const words = button.querySelector("span")?.textContent;
+  const icon = draw(button, { icon: "check", words: gettext("Copied") });
   if (!before.has(button)) before.set(button, { icon, words });
-  draw(button, { icon: "#i-check", words: gettext("Copied") });
   say(gettext("Copied"));
   setTimeout(() => {
     if (before.has(button)) draw(button, before.get(button));
@@ -74,9 +74,9 @@ function showCopied(button) {
 }
 
 function draw(button, { icon, words }) {
-  button.querySelector("use").setAttribute("href", icon);
   const span = button.querySelector("span");
   if (span) span.textContent = words;
+  return setIcon(button, icon);
 }
 
 let ending = 0;

@@ -1,8 +1,8 @@
 // Words used everywhere.
 //
-// Every file here is a module script of its own, so that one which fails leaves the others alone.
-// While a file is read it only declares and registers; what it does at the start is given to
-// `atStart`, and runs when all files have been read, each by itself.
+// A module that fails leaves the others alone. While a file is read it only declares and registers;
+// what it does at the start is given to `atStart`, and runs when all files have been read, each by
+// itself.
 export const byId = (id) => document.getElementById(id);
 
 /** Call `act(element, event)` for events of this type on, or inside, elements that match. */
@@ -13,9 +13,14 @@ export function on(type, selector, act) {
   });
 }
 
-/** Call `act` once, when all modules have been read: listeners do not stop each other. */
+let hasStarted = false;
+document.addEventListener("DOMContentLoaded", () => (hasStarted = true), { once: true });
+
+/** Call `act` once, when all modules have been read: listeners do not stop each other. In a part that
+ * comes later (parts.js) that is when this part has been read. */
 export function atStart(act) {
-  document.addEventListener("DOMContentLoaded", () => act(), { once: true });
+  if (hasStarted) queueMicrotask(() => act());
+  else document.addEventListener("DOMContentLoaded", () => act(), { once: true });
 }
 
 /** Call `act` at the start and after each time the server has changed something on the page. */
@@ -32,8 +37,27 @@ export function moveInto(place, element) {
   if (element.contains(held)) held.focus();
 }
 
+/** Open what is folded around an element. */
+export function unfoldAround(element) {
+  const folded = element.parentElement.closest("details");
+  if (!folded) return;
+  folded.open = true;
+  unfoldAround(folded);
+}
+
+/** Draw another icon of the sprite (static/icons.svg) in the place of the one that is there. */
+export function setIcon(element, name) {
+  const use = element.querySelector("use");
+  const [sprite, now] = use.getAttribute("href").split("#i-");
+  if (name !== now) use.setAttribute("href", `${sprite}#i-${name}`);
+  return now;
+}
+
+/** Whether the agent's files are in view, in place of the drawer. */
+export const areFilesOpen = () => byId("app")?.dataset.files === "open";
+
 /** Whether the drawer is in view. */
-export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open";
+export const isDrawerOpen = () => byId("app")?.dataset.drawer === "open" && !areFilesOpen();
 
 export const offCanvas = matchMedia("(max-width: 1180px)");
 

@@ -1,6 +1,6 @@
 // The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
 // business, so it is kept here and not by the server.
-import { always, atStart, byId, isDrawerOpen, isSidebarOver, on } from "./dom.js";
+import { always, areFilesOpen, atStart, byId, isDrawerOpen, isSidebarOver, on } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const app = byId("app");
@@ -60,11 +60,13 @@ function newNotices() {
  * conversations, can be neither focused nor pressed. */
 function sync() {
   document.querySelector("[data-toggle-drawer]")?.setAttribute("aria-expanded", String(isDrawerOpen()));
-  const top = isSidebarOver() ? "sidebar" : isDrawerOpen() && narrow.matches ? "drawer" : "";
+  const side = areFilesOpen() ? ".files-panel" : isDrawerOpen() ? ".drawer:not(.files-panel)" : "";
+  const top = isSidebarOver() ? ".sidebar" : narrow.matches ? side : "";
   for (const part of app?.querySelectorAll(":scope > :is(.main, .sidebar, .drawer)") ?? []) {
-    part.inert = Boolean(top) && !part.classList.contains(top);
+    part.inert = Boolean(top) && !part.matches(top);
   }
 }
+document.addEventListener("planside:files", sync);
 
 /** One thing lies over the page at a time. */
 document.addEventListener("planside:sidebar", () => {
@@ -73,13 +75,20 @@ document.addEventListener("planside:sidebar", () => {
 });
 
 atStart(start);
+/** It takes nothing away from who is busy in the files: it stands there once these are closed. */
+function openForNews() {
+  if (!byId("files-panel")?.contains(document.activeElement)) return open();
+  app.dataset.drawer = "open";
+  remember("");
+}
+
 always(() => {
   const plan = byId("plan");
   if (plan && plan.dataset.planId !== shownPlan) {
     shownPlan = plan.dataset.planId;
-    if (shownPlan) open();
+    if (shownPlan) openForNews();
   }
-  if (newNotices().length) open();
+  if (newNotices().length) openForNews();
   sync();
 });
 
@@ -111,15 +120,21 @@ on("click", ".backdrop", (_backdrop, event) => {
   event.preventDefault();
   close();
 });
+/** From the drawer beside changed files, where the conversation is another page. */
+function toConversation(hash) {
+  location.assign(`/c/${app.dataset.conversation}/${hash}`);
+}
 on("click", "[data-ask-changes]", () => {
   if (narrow.matches) close({ focus: false });
   const box = byId("say");
+  if (!box) return toConversation("#say");
   box.placeholder = gettext("Ask for changes to the plan");
   box.focus();
 });
 on("click", "#plan a[href^='#turn-']", (link, event) => {
   event.preventDefault();
   if (narrow.matches) close({ focus: false });
+  if (!byId("log")) return toConversation(link.hash);
   const group = byId(link.hash.slice(1));
   if (!group) return;
   group.open = true;
@@ -135,4 +150,12 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" && narrow.matches && !isSidebarOver() && !event.defaultPrevented) {
     if (!document.querySelector("dialog[open]")) close();
   }
+});
+
+// Ctrl+Enter anywhere in it is its main button.
+on("keydown", "#plan", (_drawer, event) => {
+  const isTyping = event.target.closest("form.editor, dialog, textarea, input, select");
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
+  event.preventDefault();
+  byId("plan-actions").querySelector("form:has([data-kind=go]:not([hidden]))")?.requestSubmit();
 });

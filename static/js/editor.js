@@ -14,7 +14,7 @@ const isClash = (form) => form.querySelector("[data-see]")?.hidden === false;
 export const missed = new WeakMap();
 /** What an editor remembers: the text, the plan and version it was opened for, and the newest version
  * that the person was warned of. */
-export const HELD = ["editing", "ofPlan", "ofSubtask", "fromVersion", "knows"];
+export const HELD = ["editing", "ofPlan", "ofSubtask", "checkOf", "fromVersion", "knows"];
 const plan = () => byId("plan");
 const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
@@ -22,6 +22,10 @@ export const editors = () => [...document.querySelectorAll("#plan [data-editing]
 export const formOf = (place) => place.querySelector(":scope > form.editor");
 /** It holds a comment on a subtask (comments.js), not the plan's text. */
 export const isComment = (place) => "ofSubtask" in place.dataset;
+/** It holds a check of a subtask (checks.js). */
+export const isCheck = (place) => place.matches(".check-place") || "checkOf" in place.dataset;
+/** It has to say something: kept as it was opened, it would say nothing. */
+const isNewCheck = (place) => isCheck(place) && !place.dataset.check;
 const isCommentPlace = (place) => place?.matches(".subtask-comment-place");
 
 // Opening and closing
@@ -31,10 +35,8 @@ export function openEditor(place, template, label) {
   if (formOf(place)) return formOf(place).querySelector("textarea").focus();
   for (const other of editors()) if (!isDirty(other)) closeEditor(other);
   const form = byId(template).content.firstElementChild.cloneNode(true);
-  const values = {};
-  for (const name of Object.keys(valuesOf(form))) {
-    values[name] = form.elements[name].value = place.dataset[name] ?? "";
-  }
+  for (const name of Object.keys(valuesOf(form))) form.elements[name].value = place.dataset[name] ?? "";
+  const values = valuesOf(form);
   form.setAttribute("aria-label", label);
   place.dataset.editing = JSON.stringify(values);
   place.dataset.ofPlan = plan().dataset.planId;
@@ -45,6 +47,7 @@ export function openEditor(place, template, label) {
   first.focus();
   first.setSelectionRange(first.value.length, first.value.length);
   form.scrollIntoView({ block: "nearest" }); // its buttons too, where they fit
+  document.dispatchEvent(new CustomEvent("planside:opened"));
 }
 
 export function closeEditor(place) {
@@ -64,6 +67,8 @@ function editSubtask(row) {
   const number = rows().indexOf(row) + 1;
   openEditor(row, "subtask-editor", gettext("Edit subtask {number}", { number }));
   nameTools(formOf(row), number);
+  const refusal = row.querySelector(".tools [data-refusal]");
+  if (refusal) formOf(row).querySelector("[data-remove]").replaceWith(refusal.cloneNode(true));
 }
 
 function nameTools(form, number) {
@@ -98,8 +103,8 @@ async function save(place) {
   const form = formOf(place);
   const typed = valuesOf(form);
   const needed = form.querySelector("[name=name], [name=title], [name=comment]");
-  if (!needed.value.trim()) return complainAt(needed, missing(place));
-  if (!isDirty(place)) return cancel(place);
+  if (needed && !needed.value.trim()) return complainAt(needed, missing(place));
+  if (!isDirty(place) && !isNewCheck(place)) return cancel(place);
   await inTurn("plan", () => store(place, form, typed));
 }
 
@@ -146,6 +151,7 @@ async function bring(answer) {
 
 function addressOf(place) {
   if (isComment(place)) return `subtasks/${place.dataset.ofSubtask}/comment`;
+  if (isCheck(place)) return `subtasks/${place.dataset.checkOf}/checks`;
   if (place.id === "plan-title") return "edit";
   return place.dataset.key ? `subtasks/${place.dataset.key}/edit` : "subtasks";
 }
@@ -191,7 +197,34 @@ function focusRow(place) {
   if (!isAdrift() && !place.contains(document.activeElement)) return;
   const row = place.id && byId(place.id);
   if (isCommentPlace(row)) return rowOf(row)?.querySelector(".tools [data-comments]")?.focus();
+  if (isCheck(place)) return lineOf(place)?.focus();
   (row?.querySelector(".step-row[tabindex], [data-edit-plan], .add") ?? byId("add-subtask"))?.focus();
+}
+
+/** A check that was added is the last one, and after one that was removed its subtask is next. */
+function lineOf(place) {
+  const row = document.querySelector(`#subtasks > li[data-key="${CSS.escape(place.dataset.of)}"]`);
+  const lines = row?.querySelectorAll(".check-list [data-edit-check]") ?? [];
+  const own = byId(place.id)?.querySelector("[data-edit-check]");
+  const added = place.id.endsWith("-new") && [...lines].at(-1);
+  return added || (own ?? row?.querySelector(".step-row[tabindex]") ?? row);
+}
+
+export async function removeCheck(place) {
+  const form = formOf(place);
+  place.dataset.goes = ""; // that it is gone is no news, however it comes
+  await inTurn("plan", async () => {
+    const seen = aboutOf(place);
+    const address = `${base()}subtasks/${place.dataset.checkOf}/checks/remove`;
+    const answer = await ask(address, { check: form.elements.check.value, ...seen });
+    if (answer.ok) closeEditor(place);
+    await bring(answer);
+    if (answer.ok) follow(seen);
+    if (answer.ok) return focusRow(place);
+    delete place.dataset.goes;
+    complain(form, answer.error || byId("plan-alert").textContent);
+    byId("plan-alert").textContent = "";
+  });
 }
 
 /** The plan is asked one thing at a time, each with the version that the last answer brought. */
@@ -243,10 +276,16 @@ document.addEventListener("htmx:config:request", (event) => {
 });
 
 function carry(place, body) {
+  if (isCheck(place)) return carryCheck(place, body);
   const owner = place.id === "plan-title" ? "plan" : "subtask";
   if (owner === "subtask") body.append("subtask_key", place.dataset.key ?? "");
   const values = valuesOf(formOf(place));
   for (const [name, value] of Object.entries(values)) body.append(`${owner}_${name}`, value);
+}
+
+function carryCheck(place, body) {
+  const typed = { ...valuesOf(formOf(place)), subtask: place.dataset.checkOf };
+  body.append("open_check", JSON.stringify(typed));
 }
 
 /** Text of another plan, still open here, is never saved or started with this one. */
@@ -296,11 +335,4 @@ on("keydown", "#subtasks .step-row[tabindex]", (cell, event) => {
   else if (own && event.key === "Delete") remove(row);
   else return;
   event.preventDefault();
-});
-
-on("keydown", "#plan", (_drawer, event) => {
-  const isTyping = event.target.closest("form.editor, dialog, textarea, input, select");
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
-  event.preventDefault();
-  byId("plan-actions").querySelector("form:has([data-kind=go]:not([hidden]))")?.requestSubmit();
 });

@@ -7,7 +7,7 @@ const ENTER_SAVES = "input, textarea[data-one-line]";
 on("keydown", "form", (form, event) => {
   if (event.key !== "Enter" || event.isComposing || event.defaultPrevented || form.id === "composer") return;
   const isOneLine = event.target.matches(ENTER_SAVES);
-  if (!isOneLine && !event.target.matches("textarea")) return;
+  if (!isOneLine && !event.target.matches("textarea, [role=textbox]")) return;
   if (!isOneLine && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   const button = form.querySelector("button:not([type=button])");

@@ -8,10 +8,14 @@ const KEEP = "planside-focus";
 /** From the id of something around what had the focus to what gets it. */
 const PLACES = [
   [/^subtask-/, (row) => row.querySelector(".step-row[tabindex]") ?? row],
+  [/^undone-toast$/, () => messageBox()],
   [/^toast$/, (_toast, { number }) => rowAt(number) ?? titleOfPlan()],
   [/^(approval|call)-/, (card) => card.querySelector("summary") ?? card],
-  [/^(actions|composer|welcome)$/, () => (narrow.matches ? byId("log") : byId("say"))],
+  [/^(actions|composer|welcome)$/, () => messageBox()],
+  [/^what-was-checked$/, (place) => place.querySelector("button")],
   [/^need-/, (card) => nextNeed(card)],
+  // An attempt that is folded away, as the next one has failed in the same way
+  [/^turn-\d+$/, (attempt) => !attempt.checkVisibility() && attempt.closest(".thread > *")?.querySelector("summary")],
   [/^log$/, (log) => log],
   [/^menu$/, (menu) => menu.querySelector("summary")],
   [/^plan$/, () => titleOfPlan()],
@@ -76,8 +80,8 @@ function placeOf({ ids, number }) {
   for (const id of ids) {
     const there = byId(id);
     const [, find] = PLACES.find(([pattern]) => pattern.test(id)) ?? [];
-    const place = find && (there || id === "toast") ? find(there, { number }) : focusable(there);
-    if (place?.checkVisibility()) return made(place);
+    const place = find && (there || id.endsWith("toast")) ? find(there, { number }) : focusable(there);
+    if (place && place.checkVisibility()) return made(place); // false where there is none
   }
   return null;
 }
@@ -96,11 +100,19 @@ const nextNeed = (settled) => {
   const isBehind = (title) => settled.compareDocumentPosition(title) & Node.DOCUMENT_POSITION_FOLLOWING;
   return titles.find(isBehind) ?? titles[0] ?? byId("main");
 };
+/** On a phone it would bring up the keys over what has just come. */
+const messageBox = () => (narrow.matches ? byId("log") : byId("say"));
 const titleOfPlan = () => byId("plan-title")?.querySelector("h2") ?? byId("plan-scroll");
 const rowAt = (number) => {
   const row = document.querySelectorAll("#subtasks > li")[Number(number) - 1];
   return row?.querySelector(".step-row[tabindex]") ?? row;
 };
+
+// A subtask that was taken back may come after its toast has gone: until then another row stands there.
+document.addEventListener("planside:shown", ({ detail: { element, ok } }) => {
+  const row = ok && rowAt(element.elements?.restores && element.elements.to.value);
+  if (row && isAdrift()) made(row).focus({ preventScroll: true });
+});
 
 // What is shown once is at hand: its button has the focus when it comes
 

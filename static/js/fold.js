@@ -1,6 +1,6 @@
 // What a plan tells its agent, folded and unfolded. Before a yes all of it is shown; who folds it
 // finds it folded again, until there is another version. After the yes each name opens its own.
-import { always, atStart, byId, on } from "./dom.js";
+import { always, atStart, byId, on, setIcon } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const app = byId("app");
@@ -18,7 +18,9 @@ function applyList() {
   label(plan().querySelector("[data-fold-list]"), isFolded);
   for (const row of list().children) {
     const isOpen = "unfolded" in row.dataset;
-    row.querySelector("[data-shows-details]")?.setAttribute("aria-expanded", String(isOpen));
+    for (const button of row.querySelectorAll("[data-shows-details], [data-shows-outcome]")) {
+      button.setAttribute("aria-expanded", String(isOpen));
+    }
   }
 }
 
@@ -57,11 +59,18 @@ on("click", "[data-fold-card]", (button) => {
   applyCards();
 });
 
+// How a plan has ended: one line beside the drawer, which says the rest
+
+on("click", "[data-unfold-closing]", (button) => {
+  button.closest("article").dataset.unfolded = "";
+  button.closest("article").querySelector(".card a, .card button")?.focus();
+});
+
 function label(button, isFolded) {
   if (!button) return;
   const [span, words] = [button.querySelector("span"), isFolded ? gettext("Unfold") : gettext("Fold")];
   if (span.textContent !== words) span.textContent = words;
-  button.querySelector("use").setAttribute("href", isFolded ? "#i-unfold" : "#i-fold");
+  setIcon(button, isFolded ? "unfold" : "fold");
 }
 
 always(() => {

@@ -1,5 +1,5 @@
 // At the message that was found: its words are in view and marked, until something else is done.
-import { atStart, byId, on } from "./dom.js";
+import { atStart, byId, on, unfoldAround } from "./dom.js";
 
 const TINTED = 2000; // ms
 const NEAR = 130; // signs in which found words belong together, as in a snippet (console/snippets.py)
@@ -25,18 +25,12 @@ on("click", "a[data-goes-to]", ({ dataset }, event) => {
   call.scrollIntoView({ block: "nearest" });
 });
 
-/** What was found in an alternative that is not shown: opened again once it is. */
-document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
-  if (ok && element.dataset.then) location.assign(element.dataset.then);
-});
-
 /** Whether it is on this page; then it has the focus and is tinted for a while, and the found words
  * are in view, else its beginning. */
 export function goTo(message, words) {
   const element = byId(`message-${message}`);
   if (!element) return false;
-  const folded = element.closest("details.turn-group");
-  if (folded) folded.open = true;
+  unfoldAround(element);
   element.tabIndex = -1;
   element.focus({ preventScroll: true });
   const [first, ...others] = rangesOf(element, words);

@@ -1,7 +1,7 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
-import { always, atStart, byId, cursor, isDrawerOpen } from "./dom.js";
-import { headers, poll, reached, signedOut, swap } from "./requests.js";
-import { gettext } from "./texts.js";
+import { always, atStart, byId, cursor, isDrawerOpen, setIcon } from "./dom.js";
+import { headers, poll, reached, sayUntilReached, send, signedOut, swap } from "./requests.js";
+import { behind, gettext } from "./texts.js";
 import { leave } from "./unsent.js";
 
 const EVERY = 5000; // ms between two polls
@@ -21,13 +21,14 @@ const NOTES = {
   live: "",
   polling: [
     gettext("Live updates dropped. Checking every 5 seconds until they are back."),
-    gettext("Reconnect"),
+    [gettext("Reconnect"), reconnect],
   ],
-  restarting: [gettext("This page comes back by itself. What you type stays here."), gettext("Try now")],
-  offline: [gettext("What you send waits here. What is shown is as it was."), gettext("Try now")],
+  restarting: [gettext("This page comes back by itself. What you type stays here."), [gettext("Try now"), reconnect]],
+  offline: [gettext("What you send waits here. What is shown is as it was."), [gettext("Try now"), reconnect]],
   gone: [
     gettext("This conversation was deleted. What is shown is all that is left of it."),
-    gettext("Leave"),
+    [gettext("Undo"), takeBack],
+    [gettext("Leave"), () => location.assign("/")],
   ],
 };
 
@@ -41,6 +42,7 @@ let since = 0; // when the socket was opened
 let isUp = false; // the socket has brought something, and nothing was missed since
 let isOnline = true;
 let isGone = false;
+let wasListed = false;
 let restartedAt = -Infinity;
 let shown = "live";
 let heardAt = Date.now(); // when the server was within reach for the last time
@@ -56,7 +58,7 @@ document.addEventListener("htmx:ws:close", onClose);
 document.addEventListener("planside:silence", onSilence);
 always(setNextUrl);
 atStart(() => {
-  if (!status) return;
+  if (!hasSocket()) return addEventListener("offline", () => looked(false));
   document.addEventListener("visibilitychange", () => document.hidden || check());
   document.addEventListener("planside:drawer-opened", () => ask(status.dataset.drawerUrl));
   addEventListener("online", () => reconnect());
@@ -67,6 +69,17 @@ atStart(() => {
   setInterval(() => document.hidden || look(), EVERY);
   setInterval(() => document.hidden || isOnline || check(), AWAY);
 });
+
+const hasSocket = () => Boolean(status && byId("live"));
+
+/** A page without a socket looks for what is new by itself (needs.js, plan_list.js): it had an answer,
+ * or none. */
+export function looked(isAnswered) {
+  if (!status || hasSocket()) return;
+  isUp = isOnline = isAnswered;
+  if (isAnswered) heardAt = Date.now();
+  say();
+}
 
 function onConnecting(event) {
   socket = event.detail.connection;
@@ -114,11 +127,31 @@ function goOffline() {
 }
 
 function reconnect() {
-  if (isGone) return location.assign("/");
+  if (isGone) return;
   say(); // a short gap has not closed the socket
   connect();
   check();
 }
+
+/** The conversation was deleted, and here, too, that can be taken back. */
+async function takeBack() {
+  const answer = await send(`/c/${byId("app").dataset.conversation}/restore`, {});
+  if (!answer.ok) return sayUntilReached(byId("say-alert"), answer.error);
+  comeBack();
+  byId("say").focus();
+}
+
+function comeBack() {
+  isGone = false;
+  reconnect();
+}
+
+/** Where it was deleted it may be taken back too: then it comes into the list again. */
+always(() => {
+  const isListed = Boolean(byId(`conversation-${byId("app")?.dataset.conversation}`));
+  if (isGone && isListed && !wasListed) comeBack();
+  wasListed = isListed;
+});
 
 /** A new element makes a new connection at once, however long the pause between tries has grown. */
 function connect() {
@@ -139,7 +172,7 @@ function say() {
   shown = state;
   const [words, icon, title] = STATES[state];
   status.querySelector(".wide-text").textContent = words;
-  status.querySelector("use").setAttribute("href", `#i-${icon}`);
+  setIcon(status, icon);
   status.title = title;
   status.dataset.status = TONES[state];
   status.toggleAttribute("data-quiet", state === "live");
@@ -163,6 +196,7 @@ function stateNow() {
  * again. */
 function blankStatus(isAway) {
   const line = byId("status");
+  if (!line) return;
   if (isAway) {
     hiddenStatus ??= { seq: line.dataset.seq, text: line.textContent };
     line.textContent = "";
@@ -174,16 +208,22 @@ function blankStatus(isAway) {
 
 function note(state) {
   const place = byId("connection-note");
+  if (!place) return;
   place.replaceChildren();
   if (!NOTES[state]) return;
-  const [words, action] = NOTES[state];
+  const [words, ...actions] = NOTES[state];
   const line = byId("connection-note-form").content.firstElementChild.cloneNode(true);
   line.dataset.kind = state === "offline" ? "error" : "";
-  line.querySelector("use").setAttribute("href", `#i-${STATES[state][1]}`);
-  line.querySelector("b").textContent = `${lead(state)} `;
+  setIcon(line, STATES[state][1]);
+  line.querySelector("b").textContent = behind(lead(state));
   line.querySelector("span span").textContent = words;
-  line.querySelector("button").textContent = action;
-  line.querySelector("button").addEventListener("click", reconnect);
+  const button = line.querySelector("button");
+  for (const [textContent, act] of actions) {
+    const each = Object.assign(button.cloneNode(), { textContent });
+    each.addEventListener("click", () => act());
+    line.append(each);
+  }
+  button.remove();
   place.append(line);
 }
 
@@ -226,6 +266,10 @@ async function ask(url, key = url) {
   if (signedOut(response)) return;
   // Read to its end always: what nobody reads the browser aborts.
   const text = await response.text().catch(() => "");
+  if (response.status === 404 && byId("connection-note") && !isGone) {
+    isGone = true;
+    say();
+  }
   if (response.status === 304 || !response.ok || !text) return;
   tags.set(key, response.headers.get("ETag"));
   await swap(text);

@@ -1,7 +1,8 @@
-// Menus that are <details>: arrow keys walk through them, and they close when the attention goes
-// elsewhere.
-import { byId, on } from "./dom.js";
+// Menus: arrow keys walk through them. Those that are <details> close when the attention goes
+// elsewhere, as the browser closes the others.
+import { always, byId, on } from "./dom.js";
 import { openSidebar } from "./sidebar.js";
+import { gettext } from "./texts.js";
 
 /** What had the focus when a key opened a menu: Esc gives it back. */
 const cameFrom = new WeakMap();
@@ -12,8 +13,10 @@ document.addEventListener("click", (event) => {
   }
 });
 
-on("keydown", "details.popover[open]", (menu, event) => {
-  if (event.key === "Escape") {
+on("keydown", "details.popover[open], .popover-menu", (menu, event) => {
+  const isDetails = menu.matches("details");
+  if (event.key === "Tab" && !isDetails) menu.hidePopover();
+  if (event.key === "Escape" && isDetails) {
     event.preventDefault();
     menu.open = false;
     (cameFrom.get(menu) ?? menu.querySelector("summary")).focus();
@@ -27,8 +30,7 @@ on("keydown", "details.popover[open]", (menu, event) => {
   all.at(to % all.length).focus();
 });
 
-const entriesOf = (menu) =>
-  [...menu.querySelectorAll(":scope > :not(summary) :is(a, button)")].filter((entry) => entry.checkVisibility());
+export const entriesOf = (menu) => [...menu.querySelectorAll("a, button")].filter((entry) => entry.checkVisibility());
 
 // With several agents it asks with which one, in the list of conversations: that is shown first.
 document.addEventListener("keydown", (event) => {
@@ -44,3 +46,10 @@ document.addEventListener("keydown", (event) => {
   entriesOf(menu)[0]?.focus();
 });
 on("click", "details.popover > summary", (summary) => cameFrom.delete(summary.parentElement));
+
+// The narrow head has no tags: the menu names the model
+
+always(() => {
+  const name = byId("model")?.querySelector(".truncate").textContent;
+  if (name) byId("menu-model").querySelector("span").textContent = gettext("Model: {name}", { name });
+});

@@ -2,6 +2,7 @@
 import { always, atStart, byId, on } from "./dom.js";
 import { fetched, send, show } from "./requests.js";
 import { isAdrift } from "./focus.js";
+import { entriesOf } from "./menus.js";
 import { openerOf } from "./popovers.js";
 import { gettext, ngettext } from "./texts.js";
 
@@ -12,9 +13,11 @@ const NOT_SHOWN = gettext("The message you were editing is not shown any more. Y
 // What cannot be done now keeps its place, and says why
 
 always(() => {
-  const { busy, fixed } = byId("actions")?.dataset ?? {};
+  const { busy, fixed, noPlan, noWord } = byId("actions")?.dataset ?? {};
+  const missing = { plan: noPlan, word: noWord };
   for (const button of document.querySelectorAll("[data-at]")) {
-    const why = busy !== undefined ? BUSY : Number(button.dataset.at) <= Number(fixed) ? FIXED : "";
+    const isFixed = Number(button.dataset.at) <= Number(fixed);
+    const why = busy !== undefined ? BUSY : isFixed ? FIXED : (missing[button.dataset.needs] ?? "");
     if ((button.dataset.refusal ?? "") === why) continue;
     if (why) {
       button.dataset.refusal = why;
@@ -37,7 +40,7 @@ document.addEventListener(
     if (!button) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    byId("say-alert").textContent = button.dataset.refusal;
+    byId(button.closest("#plan") ? "plan-alert" : "say-alert").textContent = button.dataset.refusal;
   },
   true,
 );
@@ -56,8 +59,9 @@ on("click", "[data-edits]", (button) => {
   field.value = texts.get(id) ?? textOf(id);
   put();
   setNote();
-  field.focus();
+  field.focus({ preventScroll: true });
   field.setSelectionRange(field.value.length, field.value.length);
+  editing.form.scrollIntoView({ block: editing.form.offsetHeight > byId("log").clientHeight ? "start" : "nearest" });
 });
 
 const textOf = (id) => byId(`${id}-text`).textContent;
@@ -145,7 +149,7 @@ on("submit", "#message-editor", async (sent, event) => {
 
 on("click", "[data-takes-back]", async (button) => {
   const text = textOf(button.closest("article").id).trim();
-  const answer = await send(button.dataset.takesBack, {});
+  const answer = await send(button.dataset.takesBack, { to_box: "yes" });
   await show(answer);
   if (answer.ok) document.dispatchEvent(new CustomEvent("planside:hand-over", { detail: text }));
   else if (answer.error) byId("say-alert").textContent = answer.error;
@@ -171,22 +175,10 @@ atStart(() => {
   });
   menu?.addEventListener("toggle", async ({ newState }) => {
     if (newState !== "open") return;
-    items()[0].focus();
+    entriesOf(menu)[0].focus();
     await show(await fetched(menu.dataset.url));
   });
   byId("log")?.addEventListener("scroll", () => menu.matches(":popover-open") && menu.hidePopover());
-});
-
-const items = () => [...menu.querySelectorAll("[role=menuitem]")];
-
-on("keydown", "#again-menu", (_menu, event) => {
-  const all = items();
-  const now = all.indexOf(document.activeElement);
-  const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: -1 }[event.key];
-  if (event.key === "Tab") menu.hidePopover();
-  if (to === undefined) return;
-  event.preventDefault();
-  all.at(to % all.length).focus();
 });
 
 on("click", "#again-menu [data-ask]", ({ dataset }) => {
@@ -215,6 +207,23 @@ function goToNewest() {
 }
 
 // Walking
+
+/** The button that was pressed and where it stood, until its alternative is drawn. */
+let walked;
+
+const standing = ({ id }) => byId(id)?.closest(".walker")?.getAttribute("aria-label");
+
+on("click", ".walker button:not([aria-disabled])", (button) => {
+  walked = { id: button.id, top: button.getBoundingClientRect().top, label: standing(button) };
+});
+
+/** It stays under the pointer: the log, which else keeps to its end, is scrolled for that. */
+always(() => {
+  const label = walked && standing(walked);
+  if (!label || label === walked.label) return;
+  byId("log").scrollTop += byId(walked.id).getBoundingClientRect().top - walked.top;
+  walked = undefined;
+});
 
 on("keydown", ".walker", (walker, event) => {
   const way = { ArrowLeft: "earlier", ArrowRight: "later" }[event.key];

@@ -1,5 +1,5 @@
 // The model of the conversation, or of one reply that is asked for again: found by name and chosen.
-import { always, atStart, byId, on } from "./dom.js";
+import { atStart, byId, on } from "./dom.js";
 import { askAgain } from "./messages.js";
 import { openAt, openerOf } from "./popovers.js";
 import { headers, send, show, swap } from "./requests.js";
@@ -9,7 +9,7 @@ const PAUSE = 120; // ms after the last key
 const picker = byId("model-picker");
 const field = byId("find-model");
 /** Where its models come from and the choice goes: in Settings the button says it. */
-let place = {};
+let place = { ...picker?.dataset };
 let again = ""; // the reply's address that the choice is for; empty for the conversation
 let asked = 0; // only the answer to the last question is drawn
 let typing = 0;
@@ -80,6 +80,7 @@ on("keydown", "#find-model", (_field, event) => {
 });
 
 on("click", "#model-picker [role=option]", (row) => choose(row.dataset));
+on("click", "[data-use-model]", ({ dataset }) => choose({ model: dataset.useModel, name: dataset.name }));
 on("click", "#model-picker [data-own-model]", (button) => choose({ model: "", name: button.dataset.name }));
 on("click", "#model-picker [data-look-again]", () => {
   field.focus();
@@ -98,10 +99,3 @@ export async function choose({ model, name }) {
 }
 
 const alertHere = () => byId("say-alert") ?? byId(`${openerOf(picker).closest("article").id}-alert`);
-
-// The narrow head has no tags: the menu names the model
-
-always(() => {
-  const name = byId("model")?.querySelector(".truncate").textContent;
-  if (name) byId("menu-model").querySelector("span").textContent = gettext("Model: {name}", { name });
-});

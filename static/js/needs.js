@@ -1,6 +1,7 @@
 // What needs the person: its number in the tab's title, the icon and the list beside, in every tab,
 // and the page that lists it. One tab of a browser asks the server; the others hear of it.
 import { always, atStart, byId, on, person } from "./dom.js";
+import { looked } from "./live.js";
 import { headers, signedOut, swap } from "./requests.js";
 import { gettext } from "./texts.js";
 
@@ -39,6 +40,7 @@ function lookIfLate() {
 function hear({ whose, tag }) {
   if (whose !== person()) return;
   heard = Date.now();
+  looked(true);
   if (tag !== count().dataset.tag) look();
 }
 
@@ -51,13 +53,14 @@ async function look() {
     const response = await fetch(address(), { headers: { ...headers(), "If-None-Match": `"${count().dataset.tag}"` } });
     if (signedOut(response)) return;
     const text = await response.text();
+    looked(true);
     if (posts !== before) return void (heard = 0);
     if (response.status === 200) await show(text);
     if (response.status === 200 || response.status === 304) {
       channel.postMessage({ whose: person(), tag: count().dataset.tag });
     }
   } catch {
-    // live.js says how the connection is
+    looked(false);
   } finally {
     isAsking = false;
   }

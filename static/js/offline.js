@@ -12,7 +12,7 @@ const DECISIONS = [
   "[data-opens]",
   "form[hx-post] button:not([type=button])",
 ]
-  .map((each) => `:is(#plan, #dock, #log) ${each}`)
+  .map((each) => `:is(#plan, #dock, #log, #needs-list) ${each}`)
   .join();
 
 let heardAt = 0;
@@ -31,7 +31,8 @@ const isAway = () => byId("app")?.hasAttribute("data-stale");
 function away() {
   for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(heardAt);
   for (const button of document.querySelectorAll(DECISIONS)) block(button);
-  byId("say").placeholder = LATER;
+  const box = byId("say");
+  if (box) box.placeholder = LATER;
 }
 
 function block(button) {
@@ -48,7 +49,8 @@ function back() {
     else button.title = title;
   }
   blocked.clear();
-  byId("say").placeholder = byId("actions").dataset.placeholder;
+  const box = byId("say");
+  if (box) box.placeholder = byId("actions").dataset.placeholder;
 }
 
 // Before htmx and everybody else.
@@ -62,5 +64,5 @@ function keep(event) {
   if (!isBlocked && !(decides && blocked.has(decides))) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  byId("status").textContent = WHY;
+  (byId("status") ?? byId("needs-said")).textContent = WHY;
 }

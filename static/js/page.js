@@ -10,14 +10,16 @@ const asked = new WeakMap();
 on("click", "[data-opens]", (button) => {
   const dialog = byId(button.dataset.opens);
   button.closest("details")?.removeAttribute("open");
+  button.closest("[popover]")?.hidePopover();
   sayWhatStops(dialog);
   const alert = dialog.querySelector("[role=alert]");
   if (alert) alert.textContent = "";
-  if (dialog.id === "rename-dialog") {
-    dialog.querySelector("[name=title]").value = titleNow();
-    dialog.dataset.title = titleNow();
-  }
   pointDialogAt(dialog, button.dataset);
+  if (dialog.id === "rename-dialog") {
+    dialog.dataset.of = button.dataset.of;
+    dialog.dataset.title = titleNow(dialog);
+    dialog.querySelector("[name=title]").value = dialog.dataset.title;
+  }
   // What is answered is this plan at this version, whatever the drawer shows by then.
   const { planId, version } = byId("plan")?.dataset ?? {};
   if (planId) Object.assign(dialog.dataset, { planId, version });
@@ -47,9 +49,10 @@ document.addEventListener("planside:answered", ({ detail: { element, ok } }) => 
 /** Who renames it hears that it is called otherwise by now; what is typed stays. */
 always(() => {
   const dialog = byId("rename-dialog");
-  if (!dialog?.open || dialog.dataset.title === titleNow()) return;
-  dialog.dataset.title = titleNow();
-  const sentence = gettext("It is called “{title}” now. Your text is kept.", { title: titleNow() });
+  const title = dialog?.open && titleNow(dialog);
+  if (!title || dialog.dataset.title === title) return;
+  dialog.dataset.title = title;
+  const sentence = gettext("It is called “{title}” now. Your text is kept.", { title });
   dialog.querySelector("[role=alert]").textContent = sentence;
 });
 
@@ -121,7 +124,7 @@ function pointDialogAt(dialog, { to, about }) {
   const form = dialog.querySelector("form");
   form.reset();
   form.setAttribute("hx-post", to);
-  dialog.querySelector("h2").textContent = about;
+  if (about) dialog.querySelector("h2").textContent = about;
 }
 
 // What can be undone stays until something else is done, or for ten seconds without the reader on it
@@ -175,8 +178,12 @@ on("click", "[data-unfold]", (button, event) => {
   htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });
 });
 
-const titleNow = () => byId("heading")?.querySelector("h1").textContent ?? "";
-
+/** Of the conversation that is renamed: the page's own, or one of the list. */
+function titleNow({ dataset }) {
+  const isHere = dataset.of === byId("app").dataset.conversation;
+  const title = isHere ? "#heading h1" : `#conversation-${dataset.of} > .truncate`;
+  return document.querySelector(title)?.textContent ?? "";
+}
 
 // The list of plans, and the changes of one: the address says what is looked for
 
@@ -186,4 +193,9 @@ document.addEventListener("htmx:after:request", (event) => {
   const wanted = [...new FormData(form)].filter(([, value]) => value);
   const query = String(new URLSearchParams(wanted));
   history.replaceState(null, "", location.pathname + (query && `?${query}`));
+});
+
+/** What was found in an alternative that is not shown: opened again once it is. */
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (ok && element.dataset.then) location.assign(element.dataset.then);
 });

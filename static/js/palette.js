@@ -16,26 +16,11 @@ let isBehind = false; // what is listed is for words that are not those in the f
 let entered = null; // Enter was pressed meanwhile
 let isMoved = false; // somebody has chosen a row with the arrows, and keeps it while it is listed
 
-document.addEventListener("keydown", (event) => {
-  if (!palette || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
-  if (event.key.toLowerCase() !== "k") return;
-  event.preventDefault();
-  if (palette.open) palette.close();
-  else open();
-});
-on("click", "[data-opens-palette]", () => open());
-on("click", "#palette-close", () => palette.close());
-// Beside it is the backdrop, which belongs to the dialog.
-on("click", "#palette", (dialog, event) => event.target === dialog && dialog.close());
-
-function open() {
-  document.querySelector("details.popover[open]")?.removeAttribute("open");
+/** It has just been opened, with an empty field (palette_door.js); something may be typed by now. */
+export function start() {
   only = "";
   entered = null;
   isMoved = false;
-  field.value = "";
-  palette.showModal();
-  field.focus();
   draw();
 }
 

@@ -1,33 +1,28 @@
 // What a page does, in this order. A server joins these into one file when it starts
-// (console/static_files.py); each is edited by itself.
+// (console/static_files.py); each is edited by itself. What comes later, when it is used, is named in
+// parts.js.
 import "./texts.js";
+import "./parts.js";
 import "./swaps.js";
 import "./unsent.js";
 import "./requests.js";
 import "./clock.js";
 import "./fields.js";
 import "./drawer.js";
+import "./workspace_button.js";
 import "./fold.js";
+import "./follow.js";
 import "./arrive.js";
 import "./plans_here.js";
-import "./versions.js";
-import "./editor.js";
-import "./comments.js";
-import "./clashes.js";
-import "./drag.js";
-import "./attachments.js";
+import "./files.js";
 import "./outbox.js";
 import "./composer.js";
 import "./approvals.js";
 import "./whole_text.js";
-import "./models.js";
 import "./messages.js";
 import "./jump.js";
 import "./popovers.js";
-import "./model_picker.js";
-import "./settings.js";
-import "./found.js";
-import "./palette.js";
+import "./palette_door.js";
 import "./page.js";
 import "./menus.js";
 import "./copy.js";
@@ -35,7 +30,9 @@ import "./appearance.js";
 import "./keys.js";
 import "./focus.js";
 import "./sidebar.js";
+import "./row_menu.js";
 import "./needs.js";
+import "./plan_list.js";
 import "./notices.js";
 import "./live.js";
 import "./offline.js";

@@ -49,6 +49,7 @@ document.addEventListener("htmx:config:request", (event) => {
     const response = await fetch(url, request);
     answered(ctx.sourceElement, response);
     await shown(response);
+    tell("planside:shown", ctx.sourceElement, response);
     return response;
   };
   const waits = CHANGES.test(ctx.request.action);
@@ -62,8 +63,10 @@ function acts(element = null) {
 
 /** Said before this answer is shown; htmx's own event comes after that. The socket may be faster,
  * and what was pressed be gone. */
-function answered(element, { ok }) {
-  document.dispatchEvent(new CustomEvent("planside:answered", { detail: { element, ok } }));
+const answered = (element, response) => tell("planside:answered", element, response);
+
+function tell(type, element, { ok }) {
+  document.dispatchEvent(new CustomEvent(type, { detail: { element, ok } }));
 }
 
 /** What was wrong with a form as it was sent before is not said of what is on its way now. */
@@ -130,7 +133,9 @@ document.addEventListener("htmx:ws:before:message:incoming", () => (messages += 
 export async function shown(response) {
   const seq = Number(response.headers.get("Planside-Seq"));
   const isShown = () => Number(cursor()) >= seq;
-  if (isShown() || !byId("cursor")) return; // a page of no conversation has what the answer brings
+  if (isShown() || isOfAnother(response.url)) return;
+  // A page of no conversation has what the answer brings; beside changed files there may be a drawer.
+  if (!byId("cursor")) return bringDrawer();
   const socket = connection?.socket;
   const before = messages;
   const isOpen = socket?.readyState === WebSocket.OPEN;
@@ -141,6 +146,27 @@ export async function shown(response) {
   if (isShown()) return;
   await fetchChanges();
   if (isOpen && messages === before) silence();
+}
+
+let drawerTag = "";
+
+/** The drawer of a page without a socket; when nothing has changed the server says 304. */
+export async function bringDrawer() {
+  const address = byId("drawer-beside")?.dataset.url;
+  if (!address) return;
+  const known = drawerTag && { "If-None-Match": drawerTag };
+  const response = await fetch(address, { headers: { ...headers(), ...known } }).catch(() => null);
+  if (!response || signedOut(response)) return;
+  const text = await response.text().catch(() => "");
+  if (response.status !== 200 || !text) return;
+  drawerTag = response.headers.get("ETag") ?? "";
+  await swap(text);
+}
+
+/** What is done with another conversation of the list has a number in that one's events. */
+function isOfAnother(url) {
+  const [, pk] = /\/c\/(\d+)\//.exec(url) ?? [];
+  return pk && pk !== byId("app").dataset.conversation;
 }
 
 const silence = () => document.dispatchEvent(new CustomEvent("planside:silence"));
@@ -211,7 +237,9 @@ export async function fetched(url) {
   const response = await fetch(url, { headers: headers() }).catch(() => null);
   if (!response) return { error: LOST };
   if (signedOut(response)) return { error: "" };
-  return response.ok ? { text: await response.text() } : { error: errorText(response.status) };
+  const text = await response.text().catch(() => null); // to its end always: what nobody reads is aborted
+  if (text === null) return { error: LOST };
+  return response.ok ? { text } : { error: errorText(response.status) };
 }
 
 export async function show({ response, text }) {
@@ -223,9 +251,11 @@ export function swap(text) {
   return htmx.swap({ sourceElement: byId("app"), target: byId("app"), swap: "none", text });
 }
 
-function failed(element, sentence) {
+/** Whether there was a place to say it. */
+export function failed(element, sentence) {
   const alert = alertOf(element);
   if (alert) sayUntilReached(alert, sentence);
+  return Boolean(alert);
 }
 
 /** What only says that nothing got through is taken away when the way is back. */
@@ -247,7 +277,8 @@ document.addEventListener("htmx:before:response", ({ detail }) => {
 function alertOf(element) {
   const card = element.closest("article.card[id]");
   return (
-    element.closest("form, aside")?.querySelector("[role=alert]") ??
+    byId(element.dataset.alert) ??
+    element.closest("form, aside, [popover]")?.querySelector("[role=alert]") ??
     (card && byId(`${card.id}-alert`)) ??
     byId(element.closest("#composer, .log") ? "say-alert" : "plan-alert") ??
     byId("say-alert")

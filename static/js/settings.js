@@ -1,6 +1,8 @@
 // Settings as a form: each field is saved by itself. What the server draws anew follows in fields that
 // hold nothing unsaved; what is being typed, or was refused, stays as it is.
 import { always, byId, on } from "./dom.js";
+import "./models.js";
+import "./refusals.js";
 
 const FORM = "form[data-setting]";
 const TEXT = "textarea, input:is(:not([type]), [type=text])";
@@ -103,16 +105,4 @@ always(() => {
 
 on("change", `${FORM} [name=own]`, (radio) => {
   if (!radio.value) radio.form.elements.value.focus();
-});
-
-// What is wrong with a chain, at its line
-
-on("click", "[data-goes-to-line]", (button) => {
-  const box = button.form.elements.text;
-  const lines = box.value.split("\n");
-  const line = Math.min(Number(button.dataset.goesToLine), lines.length) - 1;
-  const start = lines.slice(0, line).join("\n").length + (line ? 1 : 0);
-  box.focus();
-  box.setSelectionRange(start, start + lines[line].length);
-  box.scrollTop = (box.scrollHeight / lines.length) * (line - 3);
 });

@@ -5,7 +5,7 @@ import { headers, poll, send, signedOut, swap } from "./requests.js";
 
 const EVERY = 2000; // ms
 let tag = ""; // of the list on the page
-let isAsking = false;
+let asking = null;
 
 atStart(() => {
   if (!byId("grouping")) return;
@@ -47,12 +47,21 @@ on("click", ".close-sidebar, .backdrop", (_way, event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || !isSidebarOver()) return;
-  if (!document.querySelector("dialog[open], #side details[open]")) close();
+  if (!document.querySelector("dialog[open], #side details[open], [popover]:popover-open")) close();
 });
 
-async function refresh() {
-  if (isAsking) return;
-  isAsking = true;
+/** The list as it is after what was just done. */
+export async function relist() {
+  await asking;
+  await refresh();
+}
+
+function refresh() {
+  asking ??= ask().finally(() => (asking = null));
+  return asking;
+}
+
+async function ask() {
   await look();
   const current = byId("app").dataset.conversation ?? "";
   try {
@@ -63,8 +72,6 @@ async function refresh() {
     await swap(text);
   } catch {
     // live.js says how the connection is
-  } finally {
-    isAsking = false;
   }
 }
 
@@ -73,7 +80,9 @@ let looked = ""; // what the page showed when its server was last told that some
 /** That a plan is finished is news in the lists of other pages until this one was in view with it. */
 async function look() {
   const { conversation } = byId("app").dataset;
-  const isNews = byId(`conversation-${conversation}`)?.querySelector('.mark[data-status="done"]');
+  const isNews = byId(`conversation-${conversation}`)?.querySelector(
+    '.mark:is([data-status="done"], [data-status="by_word"])',
+  );
   if (!isNews || looked === cursor()) return;
   const now = cursor();
   const { ok } = await send(`/c/${conversation}/look`, {});

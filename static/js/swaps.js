@@ -100,5 +100,6 @@ function foldSettled(root, target) {
   const group = target.closest("details.turn-group");
   if (!group || !root.id.endsWith("-head") || target.dataset.status !== "in_progress") return;
   const isHeld = group.contains(document.activeElement) || group.querySelector("[data-reason-of]");
-  if (["done", "abandoned"].includes(root.dataset.status) && !isHeld) group.open = false;
+  const isSettled = ["done", "by_word", "abandoned"].includes(root.dataset.status);
+  if (isSettled && !isHeld) group.open = false;
 }

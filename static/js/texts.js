@@ -27,6 +27,9 @@ export function ngettext(one, several, values) {
   return filled(text, values);
 }
 
+/** A sentence with the space that another one behind it wants: none after a full-width sign. */
+export const behind = (sentence) => (/(^|[。！？])$/.test(sentence) ? sentence : `${sentence} `);
+
 function filled(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }

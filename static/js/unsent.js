@@ -3,7 +3,7 @@
 // person is back. A form with autocomplete="off" may hold a key: it is left out. What stands half typed
 // in an editor or below a question is kept in the same way when the page is loaded again for another
 // reason; the message box has a draft of its own (composer.js).
-import { atStart, byId, person } from "./dom.js";
+import { atStart, person } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const KEY = "planside-unsent";
@@ -27,11 +27,12 @@ export function leave() {
 
 addEventListener("pagehide", () => (isLeaving ? keepAll() : keepHalfTyped()));
 document.addEventListener("htmx:after:swap", giveBack);
+document.addEventListener("planside:opened", giveBack); // at once: one that holds nothing new is closed by the next
 atStart(() => {
   for (const text of taken()) {
-    openAgain(text);
     waiting.push(text);
-    giveBack(); // at once: an editor that holds nothing new is closed when another one is opened
+    openAgain(text);
+    giveBack();
   }
 });
 
@@ -97,6 +98,7 @@ function openAgain({ form, editor, dialog, message, address }) {
   if (message) ways = [`#${message} [data-edits]`];
   if (dialog) ways = [`${opens}[data-to="${address}"]`, opens];
   if (editor) ways = [`#${editor} [data-edit]`, `#${editor} [data-edit-plan]`, "#add-subtask"];
+  if (editor.startsWith("check-")) ways = [`#${editor} [data-edit-check]`];
   if (editor.startsWith("comment-")) ways = [`li:has(> #${editor}) .tools [data-comments]`];
   const buttons = ways.map((way) => document.querySelector(way));
   buttons.find(Boolean)?.click();

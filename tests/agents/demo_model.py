@@ -20,7 +20,7 @@ from agents.tools.files import file_tools
 
 SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
 DEMO = Endpoint("demo", DEMO_URL)
-IN_ATTEMPT = ["get_plan", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
+IN_ATTEMPT = ["get_plan", "get_changes", "report_progress", "finish_subtask", "fail_subtask", "ask_user",
               "add_subtask", "update_subtask", "delete_subtask", "revise_current_plan"]  # fmt: skip
 WAITING = ["get_plan", "revise_current_plan", "finish_plan"]
 CHAT = ["create_plan", "list_files", "read_file", "edit_file"]

@@ -191,6 +191,12 @@ async def test_refused_edits_end_in_an_honest_failure(workspace: Path) -> None:
     assert how == "fail_subtask" and "could not be changed" in error
 
 
+async def test_as_a_reviewer_it_says_that_it_cannot_judge() -> None:
+    question = "Question: Is it good?\n\nAnswer this question, yes or no first: Is it good?"
+    reply = await ask([system("You judge the work of somebody else."), user(question)], [])
+    assert reply.text.startswith("The demo model follows a script and cannot judge work.")
+
+
 async def test_tools_that_are_not_granted_are_named(workspace: Path) -> None:
     how, error = await work(workspace, "Fix the broken links", without=("edit_file",))
     assert (how, error) == ("fail_subtask", "This needs edit_file, which this agent may not use.")
@@ -313,7 +319,9 @@ async def test_what_the_check_found_is_named_as_it_is_written(tmp_path: Path) ->
     assert "Broken: Guide.md in README.md." in outcome
 
 
-@pytest.mark.parametrize("words", ["Hi", "Write me a sonnet", "what can you do?"])
+@pytest.mark.parametrize(
+    "words", ["Hi", "Write me a sonnet", "what can you do?", "Hello, what can you do here?"]
+)
 async def test_ordinary_chat_says_that_it_is_a_demo_and_how_to_leave_it(words: str) -> None:
     reply = await ask([user(words)], ["create_plan", "read_file", "write_file"])
     assert not reply.calls
@@ -329,7 +337,14 @@ async def test_ordinary_chat_says_that_it_is_a_demo_and_how_to_leave_it(words: s
 
 async def test_chat_beside_a_run_tells_how_far_it_is() -> None:
     plan = "Plan: Tidy up (v1)\n- [done] s1 Look: seen\n- [in_progress] s2 Fix the links\n- [todo] s3 Check"
-    offered = ["read_file", "get_plan", "revise_current_plan", "add_subtask", "finish_plan"]
+    offered = [
+        "read_file",
+        "get_plan",
+        "get_changes",
+        "revise_current_plan",
+        "add_subtask",
+        "finish_plan",
+    ]
     reply = await ask([system(plan), user("how is it going?")], offered)
     assert not reply.calls and "1 of 3 steps are settled. Now: Fix the links." in reply.text
 
@@ -352,6 +367,26 @@ async def test_a_question_about_what_is_missing_is_answered_from_the_files(works
     assert said.startswith("I read docs/quickstart.md: 1 empty section and 2 broken links.")
     assert "“Undo a run” in docs/quickstart.md" in said and "README.md is empty" not in said
     assert set(used) == {"list_files", "read_file"}
+
+
+async def test_a_question_about_an_attached_file_is_answered_by_what_is_in_it(
+    workspace: Path,
+) -> None:
+    (workspace / "uploads").mkdir()
+    for name, text in {"notes.txt": "Milk and bread\n", "a, b.md": "# A\n"}.items():
+        (workspace / "uploads" / name).write_text(text)
+    attached = "uploads/notes.txt (15 bytes), uploads/a, b.md (1,234 bytes)"
+    words = f"What is in this file?\n\nAttached files, in the workspace: {attached}"
+    said, used = await asked_in_chat(workspace, words)
+    assert used == ["read_file", "read_file"]
+    for part in ("uploads/notes.txt:", "Milk and bread", "uploads/a, b.md:", "# A", "demo model"):
+        assert part in said
+
+
+async def test_a_change_to_the_plan_is_made_although_a_file_is_attached() -> None:
+    words = "drop step 2\n\nAttached files, in the workspace: uploads/a.txt (1 bytes)"
+    reply = await ask([system(PLAN), user(words)], [*WAITING, "list_files", "read_file"])
+    assert [call.name for call in reply.calls] == ["revise_current_plan"]
 
 
 async def test_a_question_is_given_up_when_the_files_do_not_fit_into_the_window() -> None:

@@ -63,7 +63,8 @@ async def test_the_goal_becomes_a_plan_in_chinese() -> None:
     assert plan["title"] == "整理 README 和文档"
     assert [each["name"] for each in plan["subtasks"]] == re.findall(r"s\d (.+)", CHINESE_PLAN)
     texts = [plan["content"], plan["expected_outcome"]]
-    texts += [text for subtask in plan["subtasks"] for text in subtask.values()]
+    for subtask in plan["subtasks"]:
+        texts += [text for name, text in subtask.items() if name != "checks"]
     for text in texts:
         assert is_chinese(text) and text == text.strip() and "  " not in text
 
@@ -299,7 +300,14 @@ async def test_closing_sums_up_the_outcomes() -> None:
 
 async def test_chat_beside_a_run_tells_how_far_it_is() -> None:
     plan = "Plan: 整理 (v1)\n- [done] s1 盘点: 好了\n- [in_progress] s2 修复链接\n- [todo] s3 检查"
-    offered = ["read_file", "get_plan", "revise_current_plan", "add_subtask", "finish_plan"]
+    offered = [
+        "read_file",
+        "get_plan",
+        "get_changes",
+        "revise_current_plan",
+        "add_subtask",
+        "finish_plan",
+    ]
     reply = await ask([system(plan), user("做到哪儿了？")], offered)
     assert not reply.calls and "3 个子任务已处理 1 个。正在进行：修复链接。" in reply.text
 

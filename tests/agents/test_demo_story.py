@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
 import pytest
 
+from agents.demo.pages import broken_links
 from agents.models import Conversation
+from agents.tools.confinement import Workspace
 from plans import actions
+from plans.check_probes import file_finding
 from plans.models import State
+from tests.agents.demo_model import everything, pages, work
 from tests.world import (
     conversation,
     drive,
@@ -28,6 +33,12 @@ SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
 GOAL = (
     "/plan Tidy up the project README and API docs — fill in missing sections and fix broken links"
 )
+
+CHINESE_GOAL = "/plan 整理项目的 README 和 API 文档，补全缺失的章节并修复失效的链接"
+
+
+def holds(check: dict[str, object], files: Path) -> bool | None:
+    return file_finding(check, Workspace(files), {}).passed
 
 
 def docs_writer(**values: object) -> Conversation:
@@ -49,6 +60,45 @@ def test_the_plan_of_the_guide_runs_to_its_end_on_real_files() -> None:
     assert plan.outcome.startswith("5 of 5 subtasks done.")
     assert "TODO" not in (files_of(c) / "README.md").read_text()
     assert shown(c)["subtasks"][4]["outcome"].endswith("0 empty sections and 0 broken links.")
+
+
+@pytest.mark.parametrize("goal", [GOAL, CHINESE_GOAL])
+def test_it_is_checked_by_the_system_that_every_broken_link_is_mended(goal: str) -> None:
+    c = docs_writer()
+    tell(c, goal)
+    mending = shown(c)["subtasks"][3]["checks"]
+    broken = pages(files_of(c))
+    asyncio.run(work(files_of(c), "Fill in the missing sections"))  # which writes links too
+    assert not any(holds(check, files_of(c)) for check in mending)
+
+    tell(c, "go ahead" if goal == GOAL else "开始")
+    assert [each["verified"] for each in shown(c)["subtasks"]] == [None, True, None, True, True]
+    assert len(mending) == len(broken_links(broken, everything(files_of(c)))) == 7
+    assert all(each["result"]["passed"] for each in shown(c)["subtasks"][3]["checks"])
+    for fault in broken_links(broken, everything(files_of(c))):
+        page = files_of(c) / fault["page"]
+        mended = page.read_text()
+        page.write_text(mended.replace(f"({fault['new']})", f"({fault['name']})", 1))
+        assert [holds(check, files_of(c)) for check in mending].count(False) == 1, fault["name"]
+        page.write_text(mended)
+
+
+def test_a_plan_about_the_docs_checks_no_link_of_the_readme() -> None:
+    c = docs_writer()
+    tell(c, "/plan Fix the broken links in our docs")
+    assert {each["path"] for each in shown(c)["subtasks"][1]["checks"]} == {
+        "docs/api.md", "docs/changelog.md", "docs/configuration.md", "docs/quickstart.md"}  # fmt: skip
+
+
+def test_in_another_folder_it_says_whose_pages_the_checks_are_about() -> None:
+    c = conversation(provider="demo", model="docs", plan={"enabled": True, "max_attempts": 1})
+    (files_of(c) / "README.md").write_text("# Frob\n\nSee [the guide](giude.md).\n")
+    (files_of(c) / "guide.md").write_text("# Guide\n\nRead it.\n")
+    tell(c, GOAL)
+    tell(c, "go ahead")
+    fourth = shown(c)["subtasks"][3]
+    assert fourth["failed"] and "those of the sample project's pages" in fourth["error"]
+    assert "(guide.md)" in (files_of(c) / "README.md").read_text()
 
 
 def test_changes_asked_for_in_words_are_made_and_wait_again() -> None:
@@ -128,9 +178,6 @@ def test_a_question_about_the_folder_is_answered_by_its_files(question: str) -> 
     c = docs_writer(plan={"enabled": False})
     tell(c, question)
     assert "README.md" in texts(c)[-1]
-
-
-CHINESE_GOAL = "/plan 整理项目的 README 和 API 文档，补全缺失的章节并修复失效的链接"
 
 
 def test_a_plan_asked_for_in_chinese_runs_to_its_end_in_chinese() -> None:

@@ -17,7 +17,7 @@ from tests.world import conversation, happening, scripted
 
 
 async def told(layer, channel):
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(60):
         return await layer.receive(channel)
 
 

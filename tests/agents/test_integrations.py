@@ -326,5 +326,5 @@ def test_the_refusal_of_an_unknown_tool_names_the_nearest_not_all_of_them():
     scripted(calls("shop__list_orders_3"), say("Well."))
     tell(c, "Which?")
     refusal = calls_of(c)[0].result
-    assert "shop__list_the_orders_3," in refusal and refusal.endswith("and 70 others.")
+    assert "shop__list_the_orders_3," in refusal and refusal.endswith("and 71 others.")
     assert len(refusal) < 1_000

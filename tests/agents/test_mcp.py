@@ -17,6 +17,7 @@ from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
 from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, forget, list_tools
 from agents.tools.shell import marked
+from tests.patience import at_most, until, until_connected
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
@@ -62,6 +63,10 @@ def the_process():
     return pid
 
 
+def written(file):
+    return file.exists() and file.read_text()
+
+
 def of(name):
     """The processes of the server that was given this name as a variable."""
     return [pid for pid in marked(f"MARK={name}".encode()) if alive(pid)]
@@ -98,8 +103,8 @@ async def test_a_call_goes_over_one_process_that_stays(small):
 async def test_calls_run_beside_each_other(small):
     await call_tool(small, "count", {})
     began = time.monotonic()
-    await asyncio.gather(*(call_tool(small, "sleep", {"seconds": 0.5}) for _ in range(5)))
-    assert time.monotonic() - began < 2
+    await asyncio.gather(*(call_tool(small, "sleep", {"seconds": 1}) for _ in range(8)))
+    assert time.monotonic() - began < 6
 
 
 async def test_the_process_sees_no_secret_of_ours_and_what_it_was_given(tmp_path, monkeypatch):
@@ -116,7 +121,7 @@ async def test_a_server_that_dies_in_mid_call_is_one_sentence_at_once_and_is_the
     assert await call_tool(small, "count", {}) == "1"
     began = time.monotonic()
     told = await failing(small, "die")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < small.seconds * 0.8
     assert (
         told
         == "The MCP server small went away during die: it ended with exit code 3: no more power."
@@ -129,7 +134,7 @@ async def test_a_server_killed_in_mid_call_ends_every_call_and_is_started_again(
     calls = [asyncio.ensure_future(call_tool(small, "sleep", {"seconds": 9})) for _ in range(3)]
     await asyncio.sleep(0.3)
     os.kill(pid, signal.SIGKILL)
-    done = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 3)
+    done = await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), 8)
     assert all(
         isinstance(each, ToolFailed) and "went away during sleep" in str(each) for each in done
     )
@@ -159,13 +164,9 @@ async def test_a_cancelled_call_is_cancelled_on_the_wire_and_the_line_stays_open
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 6
     assert await call_tool(small, "count", {}) == "2"
-    for _ in range(50):
-        if (tmp_path / "cancelled").exists():
-            break
-        await asyncio.sleep(0.05)
-    assert (tmp_path / "cancelled").read_text() == "yes"
+    assert await asyncio.to_thread(until, lambda: written(tmp_path / "cancelled")) == "yes"
 
 
 async def test_a_call_cancelled_while_the_server_starts_leaves_the_line_usable(small):
@@ -178,12 +179,12 @@ async def test_a_call_cancelled_while_the_server_starts_leaves_the_line_usable(s
 
 
 async def test_a_call_that_shows_how_far_it_is_may_take_longer_than_its_limit():
-    busy = Server("busy", command=COMMAND, seconds=1)
+    busy = Server("busy", command=COMMAND, seconds=2)
     await call_tool(busy, "echo", {"text": "x"})
-    assert await call_tool(busy, "steps", {"count": 5, "seconds": 0.4}) == "swept"
+    assert await call_tool(busy, "steps", {"count": 5, "seconds": 0.6}) == "swept"
     told = await failing(busy, "steps", count=2, seconds=0.2, then=9)
     assert told == (
-        "steps of busy did not answer within 1 seconds. The last it said was: 2 of 2 · Sweeping."
+        "steps of busy did not answer within 2 seconds. The last it said was: 2 of 2 · Sweeping."
     )
     await aclose_all()
 
@@ -193,8 +194,8 @@ async def test_no_sign_of_life_prolongs_a_call_beyond_ten_times_its_limit():
     with suppress(ToolFailed):  # it may take longer than that to start
         await call_tool(busy, "echo", {"text": "x"})
     began = time.monotonic()
-    assert "did not answer" in await failing(busy, "steps", count=40, seconds=0.1)
-    assert time.monotonic() - began < 3.5
+    assert "did not answer" in await failing(busy, "steps", count=400, seconds=0.1)
+    assert time.monotonic() - began < 20
     await aclose_all()
 
 
@@ -212,10 +213,7 @@ async def test_a_server_that_offers_other_tools_is_asked_again(small):
 
     for name in ("one", "two"):
         assert await mcp.call_tool(small, RemoteTool("grow"), {"name": name}, changed)
-    for _ in range(100):
-        if offers and "two" in offers[-1]:
-            break
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(until, lambda: offers and "two" in offers[-1])
     assert {"one", "two", "echo"} <= offers[-1]
     assert len(offers) <= 2, "what changes at once is asked for once"
 
@@ -383,7 +381,7 @@ async def test_closing_ends_the_process_and_what_it_has_started(tmp_path):
     assert len(of(tmp_path)) >= 3
     began = time.monotonic()
     await aclose_all()
-    assert time.monotonic() - began < 1.6
+    assert time.monotonic() - began < at_most(1.6)
     await asyncio.sleep(0.2)
     assert of(tmp_path) == []
 
@@ -413,11 +411,11 @@ def test_no_server_outlives_a_killed_planside(tmp_path, command):
     )
     try:
         wanted = command.count("sleep")
-        came_true(lambda: len(of(tmp_path)) >= wanted)
+        until(lambda: len(of(tmp_path)) >= wanted)
     finally:
         process.kill()
         process.wait()
-    came_true(lambda: of(tmp_path) == [])
+    until(lambda: of(tmp_path) == [])
 
 
 async def test_a_server_whose_supervisor_is_killed_is_gone_and_is_started_again(tmp_path):
@@ -426,26 +424,15 @@ async def test_a_server_whose_supervisor_is_killed_is_gone_and_is_started_again(
     assert await call_tool(server, "count", {}) == "1"
     (supervisor,) = children() - before
     os.kill(supervisor, signal.SIGKILL)
-    await asyncio.to_thread(came_true, lambda: of(tmp_path) == [])
+    await asyncio.to_thread(until, lambda: of(tmp_path) == [])
     assert await call_tool(server, "count", {}) == "1"
     await aclose_all()
-
-
-def came_true(check, seconds=60):
-    until = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 async def test_a_server_that_is_no_longer_registered_is_closed(small):
     pid = await pid_of(small)
     await asyncio.to_thread(forget, "small")
-    for _ in range(40):
-        if not alive(pid):
-            break
-        await asyncio.sleep(0.05)
-    assert not alive(pid)
+    await asyncio.to_thread(until, lambda: not alive(pid))
 
 
 async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
@@ -454,7 +441,7 @@ async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
     connection = Connection(small, idle=0.3)
     await connection.ask(lambda client: client.call_tool("count", {}))
     pid = the_process()
-    await asyncio.wait_for(connection.task, 5)
+    await asyncio.wait_for(connection.task, 60)
     assert not alive(pid) and not connection.is_open
     assert not connection.was_lost and connection.failure is None
 
@@ -475,12 +462,7 @@ class Remote:
         self.process = subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        for _ in range(200):
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            time.sleep(0.05)
-        raise AssertionError("the server did not start")
+        until_connected(self.port)
 
     def kill(self):
         self.process.kill()
@@ -528,11 +510,7 @@ async def test_a_cancelled_call_over_http_is_cancelled_there(remote):
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    for _ in range(60):
-        if (remote.folder / "cancelled").exists():
-            break
-        await asyncio.sleep(0.05)
-    assert (remote.folder / "cancelled").read_text() == "yes"
+    assert await asyncio.to_thread(until, lambda: written(remote.folder / "cancelled")) == "yes"
     assert await call_tool(remote.server, "count", {}) == "2"
 
 

@@ -4,8 +4,6 @@ import asyncio
 import os
 import socket
 import subprocess
-import time
-from contextlib import suppress
 
 import pytest
 
@@ -15,6 +13,7 @@ from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
 from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
 from tests import peers
+from tests.patience import until_connected
 
 pytestmark = pytest.mark.server("MCP everything")
 
@@ -161,12 +160,7 @@ class Remote:
         self.process = subprocess.Popen(
             self.command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        for _ in range(200):
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            time.sleep(0.05)
-        raise AssertionError("the server did not start")
+        until_connected(self.port)
 
     def kill(self):
         self.process.kill()

@@ -506,7 +506,7 @@ async def test_a_withheld_reply_says_so() -> None:
     assert error.sentence == "The reply was withheld" and not error.transient
 
 
-@pytest.mark.parametrize("reply", [silent(), silent("Half a"), silent(until=2.0)])
+@pytest.mark.parametrize("reply", [silent(), silent("Half a"), silent(until=20.0)])
 async def test_silence_longer_than_the_idle_time_is_an_error(
     settings: Any, reply: dict[str, Any]
 ) -> None:
@@ -516,7 +516,7 @@ async def test_silence_longer_than_the_idle_time_is_an_error(
     assert (error.kind, error.transient) == ("silent", True)
     assert error.detail == "qwen3-max sent nothing for 0.1 s."
     assert (
-        error.began == ("text" in reply and bool(reply["text"])) and time.monotonic() - started < 2
+        error.began == ("text" in reply and bool(reply["text"])) and time.monotonic() - started < 15
     )
 
 

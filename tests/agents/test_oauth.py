@@ -27,6 +27,7 @@ from agents.tools.integrations import mcp, sign_in
 from agents.tools.integrations.actions import add_source, refresh_source, register
 from agents.tools.integrations.tools import server_of, source_tools
 from tests.console.serving import Started
+from tests.patience import at_most, until_connected
 from tests.world import HTMX, person
 
 pytestmark = [
@@ -50,12 +51,7 @@ class Guarded:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        for _ in range(400):
-            with suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            time.sleep(0.05)
-        raise AssertionError("the server did not start")
+        until_connected(port)
 
     async def asked(self, path):
         async with httpx.AsyncClient() as client:
@@ -173,7 +169,7 @@ async def test_a_token_that_is_old_is_renewed_once_for_all_that_ask(guarded):
     servers = [server_of(source) for _ in range(3)]
     began = time.monotonic()
     results = await asyncio.gather(*(mcp.list_tools(server) for server in servers))
-    assert time.monotonic() - began < 10, "who does not renew waits no longer than need be"
+    assert time.monotonic() - began < at_most(10), "who does not renew waits no longer than need be"
     assert [len(tools) for tools in results] == [3, 3, 3]
     assert (await guarded.seen())[seen:] == ["refresh"]
     after = await in_db(OAuthLogin.objects.get)
@@ -192,8 +188,8 @@ async def test_calls_run_beside_each_other_behind_a_sign_in(guarded):
     source = await connected(guarded)
     await call(source)
     began = time.monotonic()
-    await asyncio.gather(*(call(source, seconds=0.6) for _ in range(5)))
-    assert time.monotonic() - began < 2.4
+    await asyncio.gather(*(call(source, seconds=1.5) for _ in range(5)))
+    assert time.monotonic() - began < 6
 
 
 async def test_a_sign_in_that_ended_says_so_and_is_begun_anew(guarded):

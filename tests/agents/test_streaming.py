@@ -41,7 +41,7 @@ async def test_while_no_page_is_open_text_is_announced_less_often():
     channel = await layer.new_channel()
     await layer.group_add(text_group_of(7), channel)
     await live.add("lo")
-    frame = await asyncio.wait_for(layer.receive(channel), 2)
+    frame = await asyncio.wait_for(layer.receive(channel), 60)
     assert frame["blocks"] == [(0, "Hello")]
     assert live.pause == FRAME_SECONDS
     await live.close()
@@ -54,6 +54,6 @@ async def test_parts_that_are_there_already_are_shown_together():
     live = LiveText(8, 1, nothing_saved)
     for part in ("one ", "two ", "three"):
         await live.add(part)
-    frame = await asyncio.wait_for(layer.receive(channel), 2)
+    frame = await asyncio.wait_for(layer.receive(channel), 60)
     assert frame["blocks"] == [(0, "one two three")]
     await live.close()

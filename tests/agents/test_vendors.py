@@ -299,8 +299,8 @@ async def test_a_stopped_reply_closes_the_connection(name: str) -> None:
         began = time.monotonic()
         async with aclosing(stream(asking(name, server))) as parts:
             await anext(parts)
-        assert time.monotonic() - began < 2
-        assert gone.wait(2), "the model is still at work"
+        assert time.monotonic() - began < 30
+        assert gone.wait(30), "the model is still at work"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from agents.config.store import (
     replace_agent_text,
 )
 from agents.config.workspaces import SAMPLE, prepare_home
+from agents.deleted_files import erase
 from agents.errors import Conflict, Invalid, NotFound
 from agents.tools.files import file_tools
 
@@ -149,6 +150,21 @@ def test_a_copy_leaves_pipes_out_and_links_as_they_are(home):
     (files_folder(record) / "link").symlink_to("/etc")
     copied = files_folder(copy_agent("bob", "alice"))
     assert list(copied.iterdir()) == [copied / "link"] and (copied / "link").is_symlink()
+
+
+def test_a_copy_ends_where_folders_lie_in_each_other_without_end(home):
+    record = create_agent("bob", {})
+    inside = os.open(files_folder(record), os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("d", dir_fd=inside)
+        inside, above = os.open("d", os.O_RDONLY, dir_fd=inside), inside
+        os.close(above)
+    os.close(inside)
+    (files_folder(record) / "d" / "a.txt").write_text("a")
+    copied = files_folder(copy_agent("bob", "alice"))
+    assert (copied / "d" / "a.txt").read_text() == "a"
+    assert (copied / "/".join("d" * 50)).is_dir()
+    erase(files_folder(record))  # pytest's own clean-up calls itself for each folder
 
 
 def test_deleting_moves_the_folder_to_the_trash_each_time(home):

@@ -2,7 +2,8 @@
 
 On SQLite, and on PostgreSQL and Redis where TEST_DATABASE_URL and TEST_REDIS_URL say where they
 are (127.0.0.1 where those answer). Client, model and server share the machine. Nothing is
-asserted. `python -m tests.benchmarks live` leaves out the growth, `growth` the live server.
+asserted. `python -m tests.benchmarks live` leaves out the growth, `growth` the live server;
+`recordings` is what recording a folder takes, alone.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ import sys
 from contextlib import ExitStack
 from statistics import median, quantiles
 
-from tests.benchmarks import changes, growth, real_turn, search, turns, weight
+from tests.benchmarks import changes, growth, real_turn, recordings, search, turns, weight
 from tests.benchmarks.console import Console, Model, database_of_its_own, engines
 
 SECONDS = 6  # of load at each step
@@ -90,6 +91,10 @@ async def column(engine, environment):
 
 
 def main():
+    for what, figure in recordings.figures() if "live" not in sys.argv else ():
+        say(what, figure)
+    if "recordings" in sys.argv:
+        return
     if "growth" not in sys.argv:
         table = {engine[0]: asyncio.run(column(*engine)) for engine in engines()}
         say("", *table)

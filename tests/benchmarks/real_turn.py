@@ -223,14 +223,16 @@ def middle(measured: list[Measured]) -> Measured:
 
 
 def ratio(by_name: Compared) -> str:
-    """CPU of new to old, over all rounds together; and between which two the rounds' middle half
+    """CPU of new to old, and how much more it is, over all rounds together; and between which two the rounds' middle half
     lies, which says how much to trust it."""
     if len(by_name) < 2:
         return ""
     new, old = ([each.cpu for each in by_name[name]] for name in ("new", "old"))
     rounds = [after / before for after, before in zip(new, old, strict=True)]
     low, _, high = quantiles(rounds, n=4) if len(rounds) > 1 else rounds * 3
-    return f"   CPU new/old {sum(new) / sum(old):.2f} (rounds {low:.2f} to {high:.2f})"
+    more = (sum(new) - sum(old)) / len(new)
+    words = f"   CPU new/old {sum(new) / sum(old):.2f}, {more:+.1f} ms a turn"
+    return f"{words} (rounds {low:.2f} to {high:.2f})"
 
 
 async def on_engine(

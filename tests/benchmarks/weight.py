@@ -7,13 +7,13 @@ import httpx
 
 from tests.console.serving import Started, first_page
 
-ASKED = re.compile(r'(?:href|src)="(/static/[^"]+)"')
+NAMED = re.compile(r'<(?:link|script|img|use)\b[^>]*?\b(?:href|src)="(/(?:static|texts)/[^"#]+)')
 # The typeface comes beside the page and is not waited for.
-WEIGHED = (".css", ".js")
+FONT = ".woff2"
 
 
 def of_pages(server):
-    """By page: compressed kB of HTML, style sheet and scripts, and how many requests it takes."""
+    """By page: compressed kB of all but the typeface, and how many requests it takes."""
     with httpx.Client(base_url=server.address, headers={"Accept-Encoding": "gzip"}) as browser:
         browser.get(server.link)
         chat = first_page(browser, server)
@@ -22,9 +22,14 @@ def of_pages(server):
 
 
 def of_page(browser, path):
-    asked = set(ASKED.findall(browser.get(path).text))
-    weighed = [path, *(each for each in asked if each.endswith(WEIGHED))]
-    return sum(size(browser, each) for each in weighed) / 1000, 1 + len(asked)
+    named = named_in(browser.get(path).text)
+    sizes = [size(browser, each) for each in (path, *named) if not each.endswith(FONT)]
+    return sum(sizes) / 1000, 1 + len(named)
+
+
+def named_in(page):
+    """Addresses of all that a page has a browser ask for: style sheets, scripts, icons, typefaces."""
+    return sorted(set(NAMED.findall(page)))
 
 
 def size(browser, path):

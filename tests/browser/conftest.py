@@ -23,7 +23,7 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync"),
 )
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-PATIENCE = 30_000  # ms; for what has to come some time, on a machine that may be slow
+PATIENCE = 60_000  # ms; for what has to come some time, on a machine that may be slow
 expect.set_options(timeout=PATIENCE)
 
 

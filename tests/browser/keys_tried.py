@@ -1,6 +1,7 @@
 """Each key of the list, pressed as a person would: from the name of its line to what is tried."""
 
 import re
+import shutil
 
 from playwright.sync_api import expect
 
@@ -56,6 +57,77 @@ def plan(product, tab):
     expect(tab.plan.locator(":focus")).to_have_count(1)
 
 
+def files(product, tab):
+    chat(product, tab).message.focus()
+    tab.page.keyboard.press("Control+Shift+F")
+    tree = tab.page.get_by_role("tree", name="Files")
+    expect(tree).to_be_visible()
+    expect(tab.page.locator("#files-panel :focus")).to_have_count(1)
+    tab.page.keyboard.press("Control+Shift+F")
+    expect(tree).to_be_hidden()
+    expect(tab.message).to_be_focused()
+
+
+def in_files(product, tab):
+    """The files are open, and the focus is on a folder with one file in it; another stands below."""
+    shutil.rmtree(product.file("", "scripted"))
+    product.file("a-folder", "scripted").mkdir(parents=True)
+    product.file("a-folder/inner.txt", "scripted").write_text("within")
+    product.file("last.txt", "scripted").write_text("the last one")
+    chat(product, tab).page.keyboard.press("Control+Shift+F")
+    expect(entry(tab, "a-folder")).to_be_focused()
+    return tab.page.keyboard.press
+
+
+def entry(tab, name):
+    return tab.page.get_by_role("treeitem", name=name, exact=True)
+
+
+def tree_move(product, tab):
+    press = in_files(product, tab)
+    for key, name in (("ArrowDown", "last.txt"), ("ArrowUp", "a-folder")):
+        press(key)
+        expect(entry(tab, name)).to_be_focused()
+    for key, name in (("End", "last.txt"), ("Home", "a-folder")):
+        press(key)
+        expect(entry(tab, name)).to_be_focused()
+
+
+def tree_fold(product, tab):
+    press = in_files(product, tab)
+    press("ArrowRight")
+    expect(entry(tab, "inner.txt")).to_be_visible()
+    press("ArrowLeft")
+    expect(entry(tab, "inner.txt")).to_have_count(0)
+
+
+def tree_open(product, tab):
+    press = in_files(product, tab)
+    press("l")
+    expect(entry(tab, "last.txt")).to_be_focused()
+    press("Enter")
+    expect(tab.page.get_by_role("region", name="last.txt")).to_contain_text("the last one")
+
+
+def tree_rename(product, tab):
+    press = in_files(product, tab)
+    press("F2")
+    expect(tab.page.get_by_role("textbox", name="New name of a-folder")).to_be_focused()
+    press("Escape")
+    expect(entry(tab, "a-folder")).to_be_focused()
+    press("F2")
+    tab.page.keyboard.type("b-folder")
+    press("Enter")
+    expect(entry(tab, "b-folder")).to_be_focused()
+
+
+def tree_delete(product, tab):
+    in_files(product, tab)("Delete")
+    expect(entry(tab, "a-folder")).to_have_count(0)
+    expect(entry(tab, "last.txt")).to_be_focused()
+    expect(tab.button("Undo")).to_be_visible()
+
+
 def close(product, tab):
     tab = chat(product, tab)
     menu = tab.page.get_by_label("Conversation menu")
@@ -107,8 +179,8 @@ def command(product, tab):
 
 
 def unsent(product, tab):
-    chat(product, tab).say("tell me slowly")
-    expect(tab.log).to_contain_text("Paragraph 0")
+    chat(product, tab).say("say half of it")
+    expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
     expect(tab.log).to_contain_text("Waiting to send")
     tab.message.press("ArrowUp")
@@ -167,6 +239,15 @@ def several(product, tab):
     tab.page.keyboard.press("Control+Enter")
     expect(tab.log).to_contain_text("and more")
     expect(tab.message).to_be_focused()
+
+
+def row_menu(product, tab):
+    here = product.conversation("scripted")
+    tab.chat(here).page.locator(f"#conversation-{here}").focus()
+    tab.page.keyboard.press("Shift+F10")
+    expect(tab.button("Rename").first).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.locator(f"#conversation-{here}")).to_be_focused()
 
 
 def list_move(product, tab):
@@ -253,6 +334,7 @@ TRIES = {
     "find": find,
     "new": new,
     "plan": plan,
+    "files": files,
     "close": close,
     "list": list_,
     "send": send,
@@ -262,12 +344,18 @@ TRIES = {
     "unsent": unsent,
     "attached": attached,
     "walk": walk,
+    "row-menu": row_menu,
     "newest": newest,
     "several": several,
     "list-move": list_move,
     "edit": edit,
     "move": move,
     "remove": remove,
+    "tree-move": tree_move,
+    "tree-fold": tree_fold,
+    "tree-open": tree_open,
+    "tree-rename": tree_rename,
+    "tree-delete": tree_delete,
     "start": start,
     "allow": allow,
 }

@@ -2,7 +2,8 @@
 
 from tests.fake_model import call, fails, rule, say, silent
 
-WORDS = ("quick", "hang", "fail", "question", "approve", "stumble", "retry")
+WORDS = ("quick", "hang", "fail", "question", "approve", "stumble", "retry", "spoil")
+AT_LENGTH = "Looked at what is there, and wrote it down. " * 12
 BOLD = rule(say("**Iota** one."), user="say iota")
 GREEK = ("Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta")
 ADDRESS = "https://docs.example.com/" + "aPageWithinAPage" * 14
@@ -42,6 +43,13 @@ def script():
         rule(silent("Half a sentence"), times=1, user=r"s\d+: Then stumble"),
         rule(call("fail_subtask", error=f"No answer: {ADDRESS}"), user=r"s\d+: Then fail at"),
         rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
+        rule(call("finish_subtask", outcome=AT_LENGTH), user=r"s\d+: Then explain"),
+        rule(
+            call("write_file", path="half.md", content="# Half\n"),
+            user=r"s\d+: Then spoil",
+            results=0,
+        ),
+        rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then spoil"),
         rule(call("ask_user", question="Which tone?"), user=r"s\d+: Then question", results=0),
         rule(
             call("write_file", path="new.txt", content="new"), user=r"s\d+: Then approve", results=0

@@ -196,8 +196,70 @@ def several_plans(s):
     yield ""
 
 
+def changed_files(s):
+    """What a failed subtask changed: the retry that asks, the diff, the undo, and what comes of it."""
+    product, tab = s.product, s.tab
+    half = product.file("half.md", "scripted")
+    half.parent.mkdir(parents=True, exist_ok=True)
+    half.write_text(SEVERAL)
+    chat = product.started("spoil")
+    product.wait(chat, lambda plan: plan["attention"] == "failed")
+    tab.chat(chat).button("Retry subtask 2").click()
+    yield "retry"
+    tab.button("Back").click()
+    tab.page.get_by_role("link", name=re.compile("^Changes of subtask 2")).click()
+    expect(tab.page.locator(".whole-line").first).to_be_visible()
+    yield "page"
+    half.write_text(CHANGED)
+    tab.button("Undo changes").click()
+    expect(tab.page.get_by_role("radio", name="Keep mine")).to_be_checked()
+    yield "undo"
+    tab.page.get_by_role("dialog").get_by_text("Restore", exact=True).click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Undo changes").click()
+    expect(tab.page.locator("#undone-toast")).to_be_visible()
+    yield "undone"
+    tab.log.get_by_role("button", name="Undo the undo").click()  # the toast may have gone
+    expect(tab.log).to_contain_text("You undid an undo.")
+    yield "undone_again"
+
+
+def agent_files(s):
+    """The files beside the conversation: what is done with one of them in its row."""
+    folder = s.product.file("", "scripted")
+    (folder / "docs").mkdir(parents=True, exist_ok=True)
+    (folder / "docs" / "a-page-with-a-name-that-is-longer-than-its-column.md").write_text(
+        "# Page\n"
+    )
+    (folder / "a.txt").write_text(SEVERAL)
+    tab = s.chat()
+    tab.expects("409")
+    tab.button("Files").click()
+    row = tab.page.get_by_role("treeitem", name="docs", exact=True)
+    row.click()
+    tab.page.get_by_role("treeitem", name=re.compile("^a-page")).click()
+    expect(tab.page.get_by_role("heading", name="Page", exact=True)).to_be_visible()
+    yield ""
+    sent = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"another"}
+    tab.page.get_by_role("treeitem", name="a.txt", exact=True).focus()
+    tab.page.locator("#files-to-upload").set_input_files([sent])
+    expect(tab.button("Keep both")).to_be_focused()
+    yield "taken"
+    tab.button("Keep both").click()
+    expect(tab.page.get_by_text("Uploaded a.txt")).to_be_visible()
+    row.focus()
+    tab.page.keyboard.press("Delete")
+    expect(tab.page.get_by_text("Deleted docs")).to_be_visible()
+    tab.button("Undo").focus()  # which keeps it
+    yield "deleted"
+    tab.button("Undo").click()
+    expect(row).to_be_focused()
+    tab.page.keyboard.press("F2")
+    expect(tab.page.get_by_role("textbox", name="New name of docs")).to_be_focused()
+    yield "renaming"
+
+
 READER_LOOKS = (
     *(alternatives, models_of_a_conversation, refused_files, files_that_were_sent, file_diffs),
     *(put_away, sidebar_over_the_page, unsent, offline, filtered_changes, every_need, first_run),
-    *(used_link, polling_at_work, several_plans),
+    *(used_link, polling_at_work, several_plans, changed_files, agent_files),
 )

@@ -78,7 +78,7 @@ def test_what_is_not_valid_stays_with_the_reason_under_it_until_it_is_mended(for
     expect(box).to_be_focused()
     box.fill("3")
     box.press("Enter")
-    expect(form.tab.alerts).to_contain_text("Temperature must be less than or equal to 2")
+    expect(form.tab.alerts).to_contain_text("“Temperature” must be less than or equal to 2")
     expect(box).to_have_attribute("aria-invalid", "true")
     expect(box).to_have_value("3")
     assert violations(form.tab) == []

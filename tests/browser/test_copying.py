@@ -1,5 +1,7 @@
 """Copying: "Copied" is said only when it is so, also where the browser gives no clipboard."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -32,7 +34,7 @@ def test_without_a_clipboard_a_selection_is_copied(open_tab, chat, plan, clipboa
     expect(tab.log.locator("strong")).to_have_text("Iota")
     for name in ("Copy reply", "Copy message"):
         tab.button(name).click()
-        expect(tab.button(name).locator("use")).to_have_attribute("href", "#i-check")
+        expect(tab.button(name).locator("use")).to_have_attribute("href", re.compile("#i-check$"))
         expect(tab.button(name)).to_be_focused()
     assert tab.page.evaluate("copied") == ["**Iota** one.", "say iota"]
     tab.open(f"/plans/{plan}/").button("Copy link to subtask 2").click()
@@ -50,5 +52,7 @@ def test_where_nothing_can_be_copied_one_sentence_says_so(open_tab, chat, plan, 
     ):
         tab.open(path).button(name).click()
         expect(tab.page.get_by_text(FAULT)).to_be_in_viewport()
-        expect(tab.button(name).locator("use")).not_to_have_attribute("href", "#i-check")
+        expect(tab.button(name).locator("use")).not_to_have_attribute(
+            "href", re.compile("#i-check$")
+        )
         expect(tab.page.get_by_text("Copied", exact=True)).to_have_count(0)

@@ -122,7 +122,7 @@ def test_a_nested_plan_is_followed_and_asks_where_the_person_is(product, helper,
     expect(question).to_contain_text("Helper asks. It works for Scripted.")
     expect(tab.row(2)).to_contain_text("Waiting for Helper")
     bar = tab.row(2).get_by_role("progressbar", name="Progress of Half of it")
-    expect(bar).to_have_attribute("aria-valuetext", "1 of 3 settled")
+    expect(bar).to_have_attribute("aria-valuetext", "1 of 3 · 1 by word")
     assert violations(tab) == []
     tab.page.set_viewport_size({"width": 1440, "height": 900})
     question.get_by_role("button", name="Allow once").click()

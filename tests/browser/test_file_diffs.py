@@ -69,3 +69,10 @@ def test_a_diff_folds_unfolds_and_comes_whole(tab):
     page.keyboard.press("Enter")
     expect(page.locator("article[data-role=user]")).to_have_count(2)
     expect(diff.locator(".whole-line")).to_have_count(812)
+
+
+def test_what_a_reply_changed_is_set_apart_from_when_it_came(tab):
+    link = tab.page.locator(".message-foot > .change-link")
+    expect(link).to_contain_text("+")
+    beside = link.locator("+ .meta")
+    assert beside.evaluate("""(it) => getComputedStyle(it, "::before").content""") == '"· "'

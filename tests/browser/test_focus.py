@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PHONE
 from tests.browser.tab import A_RUN, LIVE
 
 FOCUSED = """() => {
@@ -61,6 +62,32 @@ def test_a_verb_of_a_failed_subtask_leads_to_its_row(product, open_tab, verb):
     focused(tab, ROW)
 
 
+def test_retrying_what_changed_files_asks_and_gives_the_focus_back(product, open_tab):
+    tab = open_tab().chat(product.started("spoil"))
+    retry = tab.button("Retry subtask 2")
+    expect(retry).to_be_visible(timeout=A_RUN)
+    press(tab, "Retry subtask 2")
+    expect(tab.button("Go on from here")).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(retry).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    press(tab, "Back", dialog(tab))
+    expect(retry).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    press(tab, "From a clean copy", dialog(tab))
+    focused(tab, ROW)
+
+
+def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(product, open_tab):
+    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+    tab.page.locator("#retry-dialog").evaluate("(each) => each.showModal()")
+    buttons = dialog(tab).get_by_role("button").all()
+    boxes = [each.bounding_box() for each in buttons]
+    assert len(boxes) == 3
+    assert len({(box["x"], box["width"]) for box in boxes}) == 1
+    assert len({box["y"] for box in boxes}) == 3
+
+
 def test_undo_leads_to_the_row_that_is_back(product, open_tab):
     tab = open_tab().chat(product.scripted("quick"))
     tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
@@ -68,6 +95,28 @@ def test_undo_leads_to_the_row_that_is_back(product, open_tab):
     expect(tab.rows).to_have_count(2)
     focused(tab, r"^subtask-")
     press(tab, "Undo")
+    expect(tab.rows).to_have_count(3)
+    focused(tab, r"^subtask-\d+-s4")
+
+
+def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(product, open_tab):
+    """The toast goes with the answer. Until the plan is drawn anew another row stands in the place,
+    and whatever else changes on the page finds the focus lost."""
+    tab = open_tab(blocked=True).chat(product.scripted("quick"))
+    tab.expects("WebSocket")
+    tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
+    tab.page.keyboard.press("Delete")
+    expect(tab.rows).to_have_count(2)
+    focused(tab, r"^subtask-")
+    address = re.compile(r"/c/\d+/(changes|drawer)")
+    held = tab.hold(address)
+    press(tab, "Undo")
+    expect(tab.button("Undo")).to_have_count(0)
+    tab.page.evaluate("document.dispatchEvent(new CustomEvent('htmx:after:swap'))")
+    focused(tab, r"^subtask-\d+-s3")
+    for route in held:
+        route.continue_()
+    tab.page.unroute(address)
     expect(tab.rows).to_have_count(3)
     focused(tab, r"^subtask-\d+-s4")
 
@@ -96,8 +145,8 @@ def test_rename_and_delete_of_a_conversation(product, open_tab):
 def test_discarding_and_stopping_a_reply(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.sees_connection(LIVE)
-    tab.say("tell me slowly")
-    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("say half of it")
+    expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
     press(tab, "Discard")
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
@@ -187,8 +236,8 @@ def test_adding_and_deactivating_a_person(product, open_tab):
 def test_a_message_that_waits_goes_back_into_the_box(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.sees_connection(LIVE)
-    tab.say("tell me slowly")
-    expect(tab.log).to_contain_text("Paragraph 0")
+    tab.say("say half of it")
+    expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
     press(tab, "Edit")
     expect(tab.message).to_have_value("and then this")

@@ -3,7 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.conftest import DESK, PHONE
 from tests.browser.keys_tried import TRIES
+
+BELOW_ITS_BUTTONS = """(it) => it.getBoundingClientRect().bottom -
+  it.querySelector(".buttons").getBoundingClientRect().bottom"""
 
 
 @pytest.mark.parametrize("name", TRIES)
@@ -34,3 +38,18 @@ def test_it_is_shown_to_who_has_no_such_key(open_tab):
     expect(tab.page.get_by_role("dialog", name="Keys")).to_be_visible()
     tab.page.keyboard.press("Escape")
     expect(tab.button("Show the list")).to_be_focused()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_the_list_opens_at_its_beginning_with_close_in_view(open_tab, size):
+    tab = open_tab("/settings/appearance/", viewport=size)
+    tab.page.get_by_role("heading", name="Appearance").click()
+    tab.page.keyboard.press("?")
+    dialog = tab.page.get_by_role("dialog", name="Keys")
+    close = dialog.get_by_role("button", name="Close")
+    expect(close).to_be_focused()
+    expect(close).to_be_in_viewport(ratio=1)
+    expect(dialog.get_by_role("heading", name="Keys")).to_be_in_viewport(ratio=1)
+    assert dialog.evaluate("(it) => it.scrollHeight > it.clientHeight"), "it is longer than that"
+    below = dialog.evaluate(BELOW_ITS_BUTTONS)
+    assert below <= 2, "lines of the list are seen below its buttons"

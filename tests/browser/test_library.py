@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN, LIVE
+from tests.browser.tab import A_RUN, LIVE, OFFLINE
 from tests.browser.test_pages import violations
 
 
@@ -42,6 +42,23 @@ def test_a_plan_is_found_again_by_a_word_of_its_subtasks(product, open_tab):
     expect(tab.page.get_by_role("heading", name="Water plants")).to_be_visible()
     tab.page.get_by_role("link", name="Close, back to all plans").click()
     expect(tab.page.get_by_role("searchbox", name="Search plans")).to_have_value("fetch CAN")
+
+
+def test_the_list_follows_what_is_new_and_says_when_it_cannot(product, open_tab):
+    tab = open_tab("/plans/")
+    tab.expects("ERR_INTERNET_DISCONNECTED")
+    tab.sees_connection(LIVE)
+    made(product, "Sweep the yard")
+    expect(table(tab)).to_contain_text("Sweep the yard")
+    row = rows(tab).get_by_role("link", name=re.compile("^Sweep the yard"))
+    row.focus()
+    tab.page.context.set_offline(True)
+    tab.sees_connection(OFFLINE)
+    tab.page.context.set_offline(False)
+    tab.sees_connection(LIVE)
+    made(product, "Clean the gutter")
+    expect(table(tab)).to_contain_text("Clean the gutter")
+    expect(row).to_be_focused()
 
 
 def test_filters_swap_the_table_and_count(product, open_tab, finished):
@@ -105,6 +122,7 @@ def test_a_link_to_a_subtask_is_copied_and_leads_there(open_tab, finished):
     tab = open_tab(f"/plans/{finished['id']}/")
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.button("Copy link to subtask 2").click()
+    expect(tab.page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
     address = tab.page.evaluate("navigator.clipboard.readText()")
     assert address.endswith(f"/plans/{finished['id']}/#s2")
     tab.page.goto("about:blank")

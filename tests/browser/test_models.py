@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE, Product
 from tests.browser.test_pages import violations
+from tests.images import PETROL, RED, png
 
 GOOD_KEY = "good-0123456789-4f2a"
 
@@ -175,3 +176,19 @@ def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, un
     note.get_by_role("link", name="Open the agent’s settings").click()
     expect(tab.page.get_by_role("article", name="Docs writer")).to_contain_text(sentence)
     assert violations(tab) == []
+
+
+def test_a_model_that_sees_is_taken_beside_a_picture_before_the_list_was_ever_open(
+    product, open_tab
+):
+    product.post("/agents", id="blind", name="Blind")
+    product.change_agent("blind", provider="demo", model="docs")
+    tab = open_tab("/settings/models/?provider=vendor")
+    expect(tab.page.get_by_role("article", name="vendor", exact=True)).to_contain_text("30 models")
+    tab.open(f"/c/{product.conversation('blind')}/")
+    picture = {"name": "shot.png", "mimeType": "image/png", "buffer": png(90, 70, (RED, PETROL))}
+    tab.page.locator("#files").set_input_files([picture])
+    tab.button("Use model-eyes").click()
+    expect(tab.page.get_by_role("status").filter(has_text="model-eyes answers")).to_be_visible()
+    expect(tab.button("Model: model-eyes")).to_be_visible()
+    expect(tab.page.get_by_text("does not see images")).to_have_count(0)

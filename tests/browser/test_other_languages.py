@@ -19,7 +19,7 @@ CATALOG = """
   window.django = { gettext: bracketed, ngettext: (one, several, n) => bracketed(n === 1 ? one : several) };
   const written = (window.written = []);
   const scripts = () => new Error().stack.split("\\n").slice(1).filter((line) => !line.includes("<anonymous>"));
-  const isOurs = () => scripts()[0]?.includes("/js/planside.js");
+  const isOurs = () => scripts()[0]?.includes("/js/");
   const note = (place, value) => { if (typeof value === "string" && isOurs()) written.push([place, value]); };
   const watch = (type, name) => {
     const { get, set } = Object.getOwnPropertyDescriptor(type.prototype, name);

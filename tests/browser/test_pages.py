@@ -8,7 +8,12 @@ from tests.browser.conftest import DESK, PHONE
 from tests.browser.tab import A_RUN
 
 THEMES = ("light", "dark")
-OPTIONS = {"resultTypes": ["violations"]}
+# That rule takes a label further down in a pane that scrolls for a hidden one; `label` asks for names.
+RULES = {"label-title-only": False, "label-content-name-mismatch": True}
+OPTIONS = {
+    "resultTypes": ["violations"],
+    "rules": {name: {"enabled": is_on} for name, is_on in RULES.items()},
+}
 
 
 def violations(tab):
@@ -156,3 +161,34 @@ def test_what_is_shown_once_and_the_list_of_keys(product, open_tab):
     assert violations(tab) == []
     tab.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(tab.button("Revoke Nightly build")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "opener"),
+    [("/settings/tools/", "Add service"), ("/settings/models/", "Add provider")],
+)
+def test_a_form_in_a_dialog_is_as_wide_as_a_phone_lets_it_be(open_tab, path, opener):
+    tab = open_tab(path, viewport=PHONE)
+    tab.button(opener).click()
+    dialog = tab.page.get_by_role("dialog", name=opener)
+    expect(dialog).to_be_visible()
+    over = dialog.evaluate("(it) => it.scrollWidth - it.clientWidth")
+    assert over == 0, f"it scrolls sideways by {over} px"
+
+
+def test_the_commands_say_what_they_do_on_a_phone(product, open_tab):
+    tab = open_tab(f"/c/{product.conversation('scripted')}/", viewport=PHONE)
+    tab.message.press_sequentially("/")
+    options = tab.page.get_by_role("listbox", name="Commands").get_by_role("option")
+    expect(options.first).to_be_visible()
+    cut = "(all) => all.filter((each) => each.scrollWidth > each.clientWidth).map((it) => it.innerText)"
+    assert options.locator("span").evaluate_all(cut) == []
+
+
+def test_the_demo_model_says_whole_that_it_is_scripted(product, open_tab):
+    tab = open_tab(f"/c/{product.conversation()}/", viewport=DESK)
+    said = tab.page.get_by_role("button", name="Model: Demo model").get_by_text(
+        "(scripted, offline)"
+    )
+    expect(said).to_be_visible()
+    assert said.evaluate("(it) => it.scrollWidth - it.clientWidth") <= 0

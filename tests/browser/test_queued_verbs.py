@@ -29,7 +29,8 @@ def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(product
     held = tab.hold("**/plan/subtasks/**")
     cell(tab, 3).focus()
     tab.page.keyboard.press("Alt+ArrowUp")
-    tab.button("Remove subtask 1").dispatch_event("click")
+    # Not `dispatch_event`, at which Firefox's page crashes under Playwright.
+    tab.button("Remove subtask 1").evaluate("button => button.click()")
     tab.button("Start plan").click()
     wait_for(tab, lambda: len(held) == 1)
     held[0].continue_()

@@ -188,7 +188,7 @@ def test_a_name_leaves_room_for_the_reason_in_its_heading(product, open_tab, siz
     tab = open_tab()
     tab.page.set_viewport_size(size)
     tab.chat(plan["conversation"])
-    head = tab.log.locator(".turn-group > summary").last
+    head = tab.log.locator(".turn-group > summary").first
     reason = head.get_by_text("No answer").bounding_box()
     assert reason["width"] > 120
     time = head.locator(".meta").bounding_box()
@@ -253,3 +253,25 @@ def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(product, open_
     tab.chat(plan["conversation"])
     expect(tab.page.locator("#app")).to_have_attribute("data-drawer", "open")
     assert tab.page.evaluate("new Promise((ready) => setTimeout(() => ready(moved), 500))") < 0.01
+
+
+def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(product, open_tab):
+    subtasks = [{"name": "Then explain"}, {"name": "Then hang"}]
+    made = product.post("/plans", agent="scripted", title="At length", subtasks=subtasks)
+    product.post(f"/plans/{made['id']}/approve", version=1)
+    tab = open_tab(f"/c/{made['conversation']}/")
+    expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
+    outcome, fold = tab.row(1).locator(".step-outcome"), tab.row(1).locator("[data-shows-outcome]")
+    is_whole = "each => each.scrollHeight <= each.clientHeight + 1"
+    expect(fold).to_have_accessible_name("Show all of subtask 1")
+    assert not outcome.evaluate(is_whole)
+    fold.press("Enter")
+    expect(fold).to_have_accessible_name("Show less of subtask 1")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    assert outcome.evaluate(is_whole)
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    assert not outcome.evaluate(is_whole)
+    product.post(f"/plans/{made['id']}/stop")
+    expect(fold).to_be_hidden()
+    assert outcome.evaluate(is_whole), "there is nothing left that could be shown"

@@ -5,17 +5,23 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from console import static_files
 from tests.browser.tab import LIVE
 from tests.browser.test_tabs import wait_for
 from tests.test_layers import ROOT
 
 FOLDER = ROOT / "static" / "js"
 FILES = sorted(path.name for path in FOLDER.glob("*.js"))
-MODULES = [
-    path.stem
-    for path in FOLDER.glob("*.js")
-    if path.stem not in ("early", "signin", "away", "planside")
-]
+SCRIPTS = {name: modules for name, (_, modules) in static_files.scripts(FOLDER).items()}
+MODULES = {name.removesuffix(".js") for name in SCRIPTS["planside.js"]} - {"planside"}
+# What comes when it is used, and what uses it.
+PARTS = {
+    "palette": lambda tab: tab.page.keyboard.press("Control+k"),
+    "model_picker": lambda tab: tab.page.locator("#model").click(),
+    "attachments": lambda tab: tab.page.locator("#files").set_input_files(A_FILE),
+    "editing": lambda tab: tab.page.locator("#subtasks [data-edit]").first.click(),
+}
+A_FILE = {"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}
 BROKEN = "throw new Error('broken on purpose');"
 FAULT = "Part of this page does not work"
 # What a module may do while it is read: declare, and register what will be called later.
@@ -27,7 +33,7 @@ AT_TOP = re.compile(
 
 def test_a_module_only_declares_and_registers_while_it_is_read():
     for name in FILES:
-        if name in ("early.js", "planside.js"):  # a classic script in one function; a list
+        if name in ("early.js", "planside.js"):  # one function; a list
             continue
         lines = (FOLDER / name).read_text().splitlines()
         loose = [line for line in lines if not AT_TOP.match(line)]
@@ -57,7 +63,7 @@ def test_a_module_that_fails_is_said_and_the_page_still_sends(product, open_tab,
         expect(tab.log).to_contain_text("Understood.")
     tab.page.wait_for_load_state()
     tab.page.keyboard.press("Control+k")
-    if name not in needed_by("palette"):
+    if name not in needed_by("palette_door"):
         expect(tab.page.get_by_role("combobox", name="Search everything")).to_be_focused()
 
 
@@ -67,11 +73,90 @@ def needed_by(name):
     return {name}.union(*map(needed_by, imported))
 
 
+def test_a_part_is_asked_for_when_it_is_used_and_not_before(product, open_tab):
+    tab = open_tab()
+    asked = []
+    tab.page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    tab.chat(product.proposed())
+    tab.sees_connection(LIVE)
+    tab.page.wait_for_load_state("networkidle")
+    assert [name for name in asked if name.removesuffix(".js") in PARTS] == []
+    for part in ("model_picker", "palette"):
+        PARTS[part](tab)
+        wait_for(tab, lambda part=part: f"{part}.js" in asked)
+        tab.page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_what_uses_a_part_that_is_not_there_yet_is_done_once_it_is(product, open_tab, part):
+    tab = open_tab()
+    held = tab.hold(f"**/js/{part}.js")
+    tab.chat(product.proposed())
+    tab.sees_connection(LIVE)
+    PARTS[part](tab)
+    wait_for(tab, lambda: held)
+    expect(done_by(tab, part)).to_be_hidden()
+    held[0].continue_()
+    expect(done_by(tab, part)).to_be_visible()
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_a_part_that_did_not_get_through_comes_the_next_time(product, open_tab, part):
+    tab = open_tab()
+    tab.expects(f"{part}.js", "ERR_FAILED")
+    tab.page.route(f"**/js/{part}.js", lambda route: route.abort())
+    tab.chat(product.proposed())
+    tab.sees_connection(LIVE)
+    PARTS[part](tab)
+    expect(tab.page.get_by_text(LOST).first).to_be_visible()
+    tab.page.unroute(f"**/js/{part}.js")
+    if part == "palette":
+        tab.page.keyboard.press("Escape")
+    PARTS[part](tab)
+    expect(done_by(tab, part)).to_be_visible()
+
+
+def test_a_file_that_is_pasted_goes_with_the_message_that_is_sent_at_once(product, open_tab):
+    tab = open_tab()
+    held = tab.hold("**/js/attachments.js")
+    tab.chat(product.conversation("scripted"))
+    tab.sees_connection(LIVE)
+    PARTS["attachments"](tab)
+    tab.message.press_sequentially("look at it")
+    tab.page.keyboard.press("Enter")
+    expect(tab.message).to_have_value("look at it")
+    wait_for(tab, lambda: held)
+    held[0].continue_()
+    sent = tab.log.locator("section.turn", has_text="look at it")
+    expect(sent).to_contain_text("a.txt")
+
+
+LOST = re.compile("did not get through")
+
+
+def done_by(tab, part):
+    return {
+        "palette": tab.page.get_by_role("option").first,
+        "model_picker": tab.page.locator("#find-model"),
+        "attachments": tab.page.locator(".attachment").first,
+        "editing": tab.page.locator("form.editor").first,
+    }[part]
+
+
+# The first thing that the first script does.
+FIRST_BROKEN = """{
+  const real = window.addEventListener;
+  window.addEventListener = () => {
+    window.addEventListener = real;
+    throw new Error("broken on purpose");
+  };
+}"""
+
+
 def test_without_the_script_that_comes_first_the_page_works(product, open_tab):
     tab = open_tab()
     tab.expects("broken on purpose")
-    broken = {"content_type": "text/javascript", "body": BROKEN}
-    tab.page.route("**/js/early.js", lambda route: route.fulfill(**broken))
+    tab.page.add_init_script(FIRST_BROKEN)
     chat = product.conversation("scripted")
     tab.chat(chat).say("hello")
     expect(tab.log).to_contain_text("Understood.")

@@ -1,12 +1,13 @@
 """Models, tools and grants in Settings, and the questions they lead to, as a person meets them."""
 
 import json
+import re
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK, PHONE
+from tests.browser.conftest import DESK, FIREFOX, PHONE
 from tests.browser.tab import A_POLL, A_RUN
 from tests.browser.test_pages import violations
 from tests.browser.test_tabs import wait_for
@@ -48,8 +49,11 @@ def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
     dialog.get_by_label("Key").fill("sk-typed-once")
     assert violations(tab) == []
     dialog.get_by_role("button", name="Add provider").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("small letters")
-    dialog.get_by_label("Name", exact=True).fill("mine")
+    name = dialog.get_by_label("Name", exact=True)
+    expect(name).to_have_attribute("aria-invalid", "true")
+    expect(dialog).to_contain_text("A provider's name is 1 to 32 small letters")
+    expect(name).to_be_focused()
+    name.fill("mine")
     dialog.get_by_role("button", name="Add provider").click()
     card = tab.page.get_by_role("article", name="mine", exact=True)
     expect(card.get_by_role("table")).to_contain_text("fake-model")
@@ -65,7 +69,7 @@ def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
 def test_what_does_not_answer_is_said_with_what_to_do(open_tab):
     tab = open_tab("/settings/models/")
     card = tab.page.get_by_role("article", name="LM Studio")
-    tab.button("Try LM Studio again").click()
+    tab.button("Try again: LM Studio").click()
     tab.button("LM Studio settings").click()
     expect(card).to_contain_text("Start LM Studio's server")
     assert violations(tab) == []
@@ -80,7 +84,8 @@ def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     dialog.get_by_role("textbox", name="Address", exact=True).fill("http://127.0.0.1:1")
     assert violations(tab) == []
     dialog.get_by_role("button", name="Add service").click()
-    expect(dialog.get_by_role("alert")).to_contain_text("127.0.0.1:1")
+    address = dialog.get_by_role("textbox", name="Address", exact=True)
+    expect(address).to_have_accessible_description(re.compile(r"127\.0\.0\.1:1"))
     expect(dialog.get_by_role("textbox", name="Name", exact=True)).to_have_value("pets")
 
     held = tab.hold("**/settings/tools/add")
@@ -124,7 +129,7 @@ def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(product, open_tab
     expect(fold).to_be_focused()
     assert violations(tab) == []
     tab.page.set_viewport_size(DESK)
-    field.fill("another")
+    field.press_sequentially("another")  # what is filled in is no change to Firefox
     fold.click()
     expect(tab.page.get_by_text("The description is changed.")).to_be_visible()
     expect(field).to_be_hidden()
@@ -218,6 +223,7 @@ def test_what_another_tab_decides_ends_the_question_here(asking, open_tab):
     expect(here.log.get_by_text("allowed once")).to_be_attached()
     expect(here.page.get_by_role("group", name="Let it use write_file?")).to_have_count(0)
     expect(here.alerts).to_have_text("Settled elsewhere. Your text is kept.")
+    here.page.bring_to_front()  # only there Firefox has a focus
     expect(reason).to_be_focused()
     here.page.keyboard.type("thought")
     here.sees_plan(within=A_RUN, state="done")
@@ -314,11 +320,11 @@ def test_a_file_changed_by_hand_is_shown_on_the_open_page(product, open_tab):
     expect(pane).to_contain_text("Changed by hand")
     pane.get_by_role("button", name="Edit").click()
     box = pane.get_by_role("textbox", name="agent.json")
-    typed = box.input_value().replace("Changed by hand", "Typed here")
+    typed = box.inner_text().replace("Changed by hand", "Typed here")
     box.fill(typed)
     product.change_agent("by-hand", description="Changed again")
     expect(tab.alerts).to_contain_text("agent.json changed on disk", timeout=A_POLL)
-    expect(box).to_have_value(typed)
+    expect(box).to_contain_text("Typed here")
 
 
 def test_a_file_changed_by_hand_is_told_where_only_the_card_is_seen(product, open_tab):
@@ -365,6 +371,7 @@ def test_a_plans_page_can_be_closed_on_a_narrow_phone(product, open_tab, width):
     assert box["x"] + box["width"] <= width
 
 
+@pytest.mark.skipif(bool(FIREFOX), reason="Playwright forces no colours on Firefox")
 def test_with_forced_colours_what_is_chosen_and_done_can_be_told(product, open_tab):
     tab = open_tab(forced_colors="active", viewport={"width": 1440, "height": 900})
     chat = product.started("hang")

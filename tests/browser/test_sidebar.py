@@ -80,3 +80,122 @@ def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(product, open_ta
     with tab.page.expect_navigation():
         tab.page.keyboard.press("Enter")
     expect(tab.page.locator("#heading")).to_contain_text("Docs writer")
+
+
+# The menu of a row
+
+
+def named(product, title):
+    chat = product.conversation("scripted")
+    product.script.patch(product.server, f"/conversations/{chat}", {"title": title})
+    return chat
+
+
+def menu_of(tab, chat):
+    row = tab.page.locator(f"#conversation-{chat}")
+    row.hover()
+    tab.page.locator(f"#row-{chat}").click()
+    menu = tab.page.locator("#row-menu")
+    expect(menu).to_be_visible()
+    expect(menu.get_by_role("button", name="Rename")).to_be_focused()
+    return menu
+
+
+def test_a_row_is_renamed_pinned_and_archived_where_it_stands(product, open_tab):
+    here, chat = product.conversation("scripted"), named(product, "Moss")
+    tab = open_tab().chat(here)
+    row = tab.page.locator(f"#conversation-{chat}")
+    before = row.bounding_box()
+    menu = menu_of(tab, chat)
+    assert row.bounding_box() == before, "nothing moves"
+    tab.page.keyboard.press("Enter")
+    title = tab.page.get_by_role("dialog").get_by_label("Title")
+    expect(title).to_have_value("Moss")
+    title.fill("Fern")
+    title.press("Enter")
+    expect(row).to_contain_text("Fern")
+    expect(tab.page.locator(f"#row-{chat}")).to_be_focused()
+    expect(tab.page.get_by_role("heading", level=1)).not_to_have_text("Fern")
+    menu_of(tab, chat).get_by_role("button", name="Pin").click()
+    expect(tab.page.get_by_role("heading", name="Pinned")).to_be_visible()
+    menu_of(tab, chat).get_by_role("button", name="Unpin").click()
+    expect(tab.page.get_by_role("heading", name="Pinned")).to_have_count(0)
+    with tab.page.expect_download() as download:
+        menu_of(tab, chat).get_by_role("link", name="Export as Markdown").click()
+    assert download.value.suggested_filename.endswith(".md")
+    expect(menu).to_be_hidden()
+    menu_of(tab, chat).get_by_role("button", name="Archive").click()
+    expect(row).to_have_count(0)
+    expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()
+    tab.button("Undo").click()
+    expect(row).to_be_focused()
+    assert tab.page.url.endswith(f"/c/{here}/")
+    menu_of(tab, chat)
+    assert not violations(tab)
+
+
+@pytest.mark.parametrize("key", ["Shift+F10", "ContextMenu"])
+def test_a_row_is_deleted_and_taken_back_by_keyboard(product, open_tab, key):
+    chats = [named(product, title) for title in ("Fern", "Moss", "Lichen")]
+    here = product.conversation("scripted")
+    tab = open_tab().chat(here)
+    rows = [tab.page.locator(f"#conversation-{chat}") for chat in chats]
+    rows[1].focus()
+    tab.page.keyboard.press(key)
+    expect(tab.button("Rename").first).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(rows[1]).to_be_focused()
+    tab.page.keyboard.press(key)
+    expect(tab.button("Rename").first).to_be_focused()
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
+    expect(rows[1]).to_have_count(0)
+    expect(rows[0]).to_be_focused()  # the one below
+    press_undo = tab.button("Undo")
+    press_undo.focus()
+    tab.page.keyboard.press("Enter")
+    expect(rows[1]).to_be_focused()
+    expect(press_undo).to_have_count(0)
+
+
+def test_the_pages_own_row_is_deleted_like_the_page(product, open_tab):
+    named(product, "Fern")
+    here = named(product, "Moss")
+    tab = open_tab().chat(here)
+    with tab.page.expect_navigation():
+        menu_of(tab, here).get_by_role("button", name="Delete conversation").click()
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
+
+
+def test_with_a_finger_the_button_is_there_and_the_menu_is_a_sheet(product, open_tab):
+    chat = named(product, "Moss")
+    tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    tab.chat(product.conversation("scripted"))
+    tab.page.get_by_role("link", name="Open conversations").tap()
+    button = tab.page.locator(f"#row-{chat}")
+    expect(button).to_be_visible()
+    assert button.evaluate("e => getComputedStyle(e).opacity") == "1"
+    box = button.bounding_box()
+    assert round(min(box["width"], box["height"]), 2) >= 40
+    button.tap()
+    menu = tab.page.locator("#row-menu")
+    expect(menu).to_be_visible()
+    assert round(menu.bounding_box()["y"] + menu.bounding_box()["height"]) == PHONE["height"]
+    assert not violations(tab)
+    tab.page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_visible()  # the list stays
+    button.tap()
+    menu.get_by_role("button", name="Delete conversation").tap()
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_in_viewport()
+
+
+def test_a_menu_that_cannot_be_fetched_says_so(product, open_tab):
+    chat = named(product, "Moss")
+    tab = open_tab("/plans/")
+    tab.expects("ERR_FAILED", "Failed to fetch", "request")
+    tab.page.route("**/menu?*", lambda route: route.abort())
+    tab.page.locator(f"#row-{chat}").focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.alerts).to_contain_text("That did not get through.")

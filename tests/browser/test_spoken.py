@@ -5,6 +5,7 @@ it is seen. A region within a region decides for what is in it: times, counters,
 plan's card are read when somebody goes there, and are not spoken.
 """
 
+import re
 from pathlib import Path
 
 from playwright.sync_api import expect
@@ -28,6 +29,7 @@ MOST = 110  # characters of a line in the recording
 RECORDING = Path(__file__).with_name("spoken_plan.txt")
 # Read while the plan's creation and the end of its turn fell between two queries; gone at once.
 TORN = "Waits for your answer"
+CHECKING = "Checking subtask"  # as long as it takes, which may be too short to be heard
 NOW = "activity-line-"  # what the agent does at this moment: one line, which is replaced
 
 
@@ -44,9 +46,38 @@ def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
     spoken = [(where, " ".join(text.split())) for where, text in tab.page.evaluate("spoken")]
 
     said = [text for where, text in spoken if where == "status" and text != TORN]
+    said = without_checks(said)
     assert said == [text for text in STATUS if text in said], "in this order, none twice"
     assert {STATUS[0], STATUS[1], STATUS[-1]} <= set(said)
 
     others = [text for where, text in spoken if where != "status" and not where.startswith(NOW)]
-    recorded = RECORDING.read_text().splitlines()
-    assert sorted(line[:MOST] for line in others) == sorted(recorded)
+    others = [re.sub(rf"{CHECKING} \d", "", text) for text in others]
+    assert compared(RECORDING.read_text().splitlines(), others) == ([], [])
+
+
+def without_checks(said):
+    """What a line about checks has stood in the place of is said again after it."""
+    rest, was_checking = [], False
+    for text in said:
+        is_checking = CHECKING.lower() in text
+        if not is_checking and not (was_checking and text == rest[-1]):
+            rest.append(text)
+        was_checking = is_checking
+    return rest
+
+
+def compared(recorded, spoken):
+    """What was not spoken, and what was spoken besides. On a slow machine several lines come to the
+    page at once, and are spoken in one."""
+    unspoken, shortened, rest = [], set(), list(spoken)
+    for line in sorted(recorded, key=len, reverse=True):
+        begins = [n for n, text in enumerate(rest) if text[:MOST] == line]
+        has = begins or [n for n, text in enumerate(rest) if line in text]
+        if not has:
+            unspoken.append(line)
+            continue
+        rest[has[0]] = rest[has[0]].replace(line, "\n", 1)
+        if len(line) == MOST:
+            shortened.add(has[0])
+    besides = [text for n, text in enumerate(rest) if text.strip() and n not in shortened]
+    return unspoken, besides

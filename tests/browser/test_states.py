@@ -266,7 +266,7 @@ def test_a_state_is_the_same_live_and_after_a_reload(product, open_tab, bring):
 def settled(tab, expected=None):
     """What there is to read, once it does not change any more, and is as expected."""
     before = None
-    for _ in range(40):
+    for _ in range(A_RUN // 250):
         now = tab.page.evaluate(READ)
         if now == before and expected in (None, now):
             return now

@@ -31,6 +31,78 @@ def test_what_is_pressed_in_a_conversation_is_large_enough(product, open_tab):
     tab.drawer_toggle.click()
     expect(tab.button("Start plan")).to_be_visible()
     assert tab.page.evaluate(SMALL, 24) == []
+    tab.button("Add a check to subtask 1").tap()
+    form = tab.editor("Add a check to subtask 1")
+    for kind in ("File", "Command", "HTTP", "Tool", "Review"):
+        form.locator("fieldset").get_by_text(kind, exact=True).tap()
+        assert tab.page.evaluate(SMALL, 24) == [], kind
+
+
+def test_a_second_check_is_added_by_finger(product, open_tab):
+    chat = product.scripted("quick")
+    subtask = f"/plans/{product.plan(chat)['id']}/subtasks/s1"
+    check = {"kind": "file", "path": "notes.md", "exists": True}
+    product.script.patch(product.server, subtask, {"checks": [check]})
+    tab = open_tab(**FINGER).chat(chat)
+    tab.sees_connection(LIVE)
+    tab.drawer_toggle.click()
+    tab.button("Add a check to subtask 1").tap()
+    form = tab.editor("Add a check to subtask 1")
+    path = form.get_by_role("textbox", name="Path")
+    assert path.bounding_box()["width"] > 250
+    path.fill("more.md")
+    form.get_by_role("button", name="Save").tap()
+    expect(tab.button("Edit check 2 of subtask 1: file more.md exists")).to_be_focused()
+    assert [each["path"] for each in product.plan(chat)["subtasks"][0]["checks"]] == [
+        "notes.md",
+        "more.md",
+    ]
+
+
+def test_what_is_pressed_among_the_files_is_large_enough(product, open_tab):
+    file = product.file("a.md", "scripted")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# A page\n")
+    tab = open_tab(**FINGER).chat(product.conversation("scripted"))
+    tab.page.get_by_label("Conversation menu").tap()
+    tab.page.locator("#menu-files").tap()
+    row = tab.page.get_by_role("treeitem", name="a.md", exact=True)
+    expect(row).to_be_visible()
+    assert tab.page.evaluate(SMALL, 24) == []
+    assert row.bounding_box()["height"] >= 40
+    row.tap()
+    expect(tab.page.get_by_role("heading", name="A page")).to_be_visible()
+    assert tab.page.evaluate(SMALL, 24) == []
+    tab.button("Delete a.md").tap()
+    expect(tab.button("Undo")).to_be_visible()
+    assert tab.page.evaluate(SMALL, 24) == []
+    tab.button("Undo").tap()
+    expect(row).to_be_visible()
+
+
+def test_a_folder_is_renamed_and_deleted_by_finger(product, open_tab):
+    folder = product.file("notes", "scripted")
+    folder.mkdir(parents=True, exist_ok=True)
+    tab = open_tab(**FINGER).chat(product.conversation("scripted"))
+    tab.page.get_by_label("Conversation menu").tap()
+    tab.page.locator("#menu-files").tap()
+    row = tab.page.get_by_role("treeitem", name="notes", exact=True)
+    row.tap()
+    tab.button("Rename notes").tap()
+    assert tab.page.evaluate(SMALL, 24) == []
+    field = tab.page.get_by_role("textbox", name="New name of notes")
+    assert field.bounding_box()["width"] > 200
+    field.fill("papers")
+    tab.page.keyboard.press("Enter")
+    renamed = tab.page.get_by_role("treeitem", name="papers", exact=True)
+    expect(renamed).to_be_visible()
+    expect(tab.button("Rename notes")).to_be_hidden()
+    renamed.tap()
+    tab.button("Delete papers").tap()
+    expect(renamed).to_have_count(0)
+    tab.button("Undo").tap()
+    expect(renamed).to_be_visible()
+    folder.with_name("papers").rmdir()
 
 
 def touch(client, type, x=None, y=None):

@@ -15,7 +15,10 @@ MOVES = """
     SELECT subject, type, created_at FROM agents_event
     WHERE type IN ('turn.queued', 'turn.started', 'turn.waiting', 'turn.ended') ORDER BY id
 """
-KINDS = ("lost", "repeated", "gaps", "order", "attempts", "unsettled", "shown")
+KINDS = (
+    *("lost", "half-written", "invented", "repeated", "gaps"),
+    *("order", "attempts", "unsettled", "shown"),
+)
 
 
 def table(place: Place, kills: Kills, found: Findings, odd: dict[str, int]) -> str:

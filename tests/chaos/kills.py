@@ -21,10 +21,18 @@ OPEN_TURNS = """
       (SELECT count(*) FROM agents_toolcall c WHERE c.turn_id = t.id AND c.state = 'running') busy,
       (SELECT count(*) FROM agents_toolcall c WHERE c.turn_id = t.id AND c.state = '') unrun,
       (SELECT count(*) FROM agents_toolcall c WHERE c.turn_id = t.id AND c.state = 'done') done,
+      (SELECT count(*) FROM agents_toolcall c WHERE c.turn_id = t.id AND c.state = 'running'
+         AND c.tool = 'finish_subtask') checking,
+      (SELECT count(*) FROM agents_recording r WHERE r.turn_id = t.id) recorded,
       (SELECT count(*) FROM agents_message m WHERE m.turn_id = t.id
          AND m.role = 'assistant' AND m.streaming) streaming
     FROM agents_turn t WHERE t.state IN ('queued', 'running', 'waiting')
 """
+ENDED_UNRECORDED = """
+    SELECT t.id FROM agents_turn t JOIN agents_recording r ON r.turn_id = t.id
+    WHERE r.ended_at IS NULL AND t.state = 'done'
+"""
+UNFINISHED_UNDOS = "SELECT id FROM agents_undo WHERE finished_at IS NULL"
 
 
 @dataclass
@@ -32,7 +40,7 @@ class Kill:
     how: str
     process: str
     at: datetime
-    hit: dict[int, str] = field(default_factory=dict)  # turn → the moment it was in
+    hit: dict[int, str] = field(default_factory=dict)  # turn, or undo below zero → its moment
 
 
 @dataclass
@@ -84,8 +92,8 @@ async def strike(place: Place, victim: Process, kills: Kills, die: float) -> Non
 
 
 def is_up(process: Process) -> bool:
-    """A process that is still starting has no handler for SIGTERM yet; a worker says no word."""
-    return process.has_said_ready and (process.is_server or process.age > 3)
+    """A process that is still starting, which takes long on a busy machine, has no handler yet."""
+    return process.has_said_ready and process.handles_sigterm
 
 
 async def terminate(victim: Process, kills: Kills, now: datetime) -> None:
@@ -103,13 +111,23 @@ def hit(place: Place) -> dict[int, str]:
         if "agents_turn" in str(error):  # killed before the tables were made
             return {}
         raise
-    return {row["id"]: moment(row) for row in rows if row["state"] != "waiting"}
+    found = {row["id"]: moment(row) for row in rows if row["state"] != "waiting"}
+    ended = dict.fromkeys((row["id"] for row in place.query(ENDED_UNRECORDED)), AFTERWARDS)
+    undos = {-row["id"]: "while an undo writes" for row in place.query(UNFINISHED_UNDOS)}
+    return {**found, **ended, **undos}
+
+
+AFTERWARDS = "while what it changed is recorded"
 
 
 def moment(row: dict[str, Any]) -> str:
     checkpoint = as_json(row["checkpoint"])
     if row["state"] == "queued":
         return "before the claim"
+    if row["checking"] or row["kind"] == "checks":
+        return "while checks run"
+    if row["kind"] == "subtask" and not row["recorded"]:
+        return "while its folder is recorded"
     if row["busy"]:
         return "in a tool call"
     if row["streaming"]:

@@ -18,6 +18,8 @@ from tests.fake_script import call, calls, think
 THOUGHT = "First the file, then two lines in the log; what is there already stays as it is. "
 UNKNOWN = "Interrupted before it reported back."
 LINES = ("a", "b")
+UNDONE = 997  # the number of the goal whose plan is undone, and brought back, again and again
+BULK = 40  # files of each of its subtasks, so that putting them back takes a while
 PACE: dict[str, Any] = {"chunk": 12, "delay": 0.02}
 
 numbers = count(1)
@@ -47,11 +49,23 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {**work(subtask[1], messages[last_user + 1 :]), **PACE}
     token = re.findall(r"c\d{3}", json.dumps(messages))[-1]
     if tools == {"create_plan"}:
-        names = [{"name": f"{token}-{n}"} for n in range(1, size_of(token) + 1)]
+        names = [drafted(f"{token}-{n}") for n in range(1, size_of(token) + 1)]
         return call("create_plan", title=f"Plan {token}", subtasks=names)
     if tools == {"finish_plan"}:
         return call("finish_plan", state="done", outcome=f"end of {token} #{next(numbers)}")
     return think("It waits for the person now.", "Here is the plan.", **PACE)
+
+
+def drafted(name: str) -> dict[str, Any]:
+    """What it has to have written is checked; by a command as well where none has to be allowed.
+
+    Each run of the command leaves a line outside of what is recorded.
+    """
+    checks = [{"kind": "file", "path": f"{name}.txt", "contains": name}]
+    if int(name[1:4]) % 3:
+        ran = f"test -f {name}.txt && sleep 0.2 && echo {name} >> ../ran.log"
+        checks.append({"kind": "command", "command": ran})
+    return {"name": name, "checks": checks}
 
 
 def work(name: str, own: list[dict[str, Any]]) -> dict[str, Any]:
@@ -75,7 +89,11 @@ def told(*each: dict[str, Any]) -> dict[str, Any]:
 def append(name: str, line: str) -> dict[str, Any]:
     """Slow enough to be hit before and after the line is written."""
     text = f"{name}.{line} #{next(numbers)}"
-    return call("shell", command=f"sleep 0.05; echo '{text}' >> {log_name(name)}; sleep 0.1")
+    command = f"sleep 0.05; echo '{text}' >> {log_name(name)}; sleep 0.1"
+    if name.startswith(f"c{UNDONE}-"):
+        bulk = f"for n in $(seq {BULK}); do printf {name} > bulk/{name}.$n; done"
+        command = f"mkdir -p bulk; {bulk}; {command}"
+    return call("shell", command=command)
 
 
 def log_name(name: str) -> str:

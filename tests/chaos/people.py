@@ -9,10 +9,16 @@ from typing import Any
 
 import httpx
 
-from tests.chaos.model import goal
+from tests.chaos.homes import Place
+from tests.chaos.model import UNDONE, goal
 
 LOOK = 0.12  # seconds between two looks at a plan
-AGENTS = {"free": "allow", "asking": "ask"}  # what shell is granted
+AGENTS = {"free": "allow", "asking": "ask", "undone": "allow"}  # what shell is granted
+STOCK = 1000  # files that are there already, so that recording them takes a while
+
+LAST_UNDO = """
+    SELECT u.id, u.reverses_id, u.finished_at FROM agents_undo u ORDER BY u.id DESC LIMIT 1
+"""
 
 
 class Gone(Exception):
@@ -58,12 +64,12 @@ class Witness:
 class People:
     """So many conversations at once, one after the other until told that it is enough."""
 
-    def __init__(self, address: str, token: str, at_once: int) -> None:
+    def __init__(self, place: Place, token: str, at_once: int) -> None:
         headers = {"Authorization": f"Bearer {token}"}
-        self.http = httpx.AsyncClient(base_url=f"{address}/api", headers=headers, timeout=10)
-        self.at_once = at_once
+        self.http = httpx.AsyncClient(base_url=f"{place.address}/api", headers=headers, timeout=10)
+        self.place, self.at_once = place, at_once
         self.numbers = count(1)
-        self.enough = asyncio.Event()
+        self.enough, self.undoes = asyncio.Event(), asyncio.Event()
         self.witness = Witness()
         self.plans: dict[int, str] = {}  # id → the token of what was asked
         self.odd_answers: dict[str, int] = {}
@@ -74,19 +80,38 @@ class People:
         async with asyncio.TaskGroup() as people:
             for _ in range(self.at_once):
                 people.create_task(self.one_after_the_other())
+            people.create_task(self.undo_again_and_again())
         await self.http.aclose()
 
     async def one_after_the_other(self) -> None:
         while not self.enough.is_set():
-            await self.one_plan(next(self.numbers))
+            number = next(self.numbers)
+            await self.one_plan(number, "asking" if number % 3 == 0 else "free")
+
+    async def undo_again_and_again(self) -> None:
+        """One plan in a folder of its own; in the end all that it did is there."""
+        plan = await self.one_plan(UNDONE, "undone")
+        self.undoes.set()
+        while True:
+            last = next(iter(self.place.query(LAST_UNDO)), None)
+            is_there = last is None or bool(last["finished_at"] and last["reverses_id"])
+            if last and is_there and self.enough.is_set():
+                return
+            if last is None or last["finished_at"]:
+                about = f"/plans/{plan}" if is_there or not last else f"/undos/{last['id']}"
+                await self.attempt("POST", f"{about}/undo", {"force": True}, accept={409})
+            await asyncio.sleep(LOOK)
 
     async def make_agent(self, name: str, grant: str) -> None:
         tools = {"write_file": "allow", "read_file": "allow", "shell": grant}
         body = {"id": name, "tools": tools, "plan": {"enabled": True}}
         await self.insist("POST", "/agents", body, accept={409})
+        stock = self.place.files / name / "files" / "stock"
+        stock.mkdir(parents=True, exist_ok=True)
+        for number in range(STOCK):
+            (stock / f"{number}.dat").write_text(f"{number}\n")
 
-    async def one_plan(self, number: int) -> None:
-        agent = list(AGENTS)[number % 3 == 0]
+    async def one_plan(self, number: int, agent: str) -> int:
         c = (await self.insist("POST", "/conversations", {"agent": agent}))["id"]
         while not (await self.insist("GET", f"/conversations/{c}/messages"))["items"]:
             await self.attempt("POST", f"/conversations/{c}/messages", {"text": goal(number)})
@@ -96,7 +121,7 @@ class People:
                 self.plans[plan["id"]] = f"c{number:03}"
                 self.witness.note(plan)
                 if plan["state"] == "done" and plan["run"] == "idle":
-                    return
+                    return int(plan["id"])
                 await self.see_to(plan)
             await asyncio.sleep(LOOK)
 

@@ -65,8 +65,9 @@ async def story(place: Place, wanted: int, seed: int, at_once: int) -> Account:
         process.start()
         await process.until_ready()
     token = token_for(place.home, **place.server.environment)
-    people = People(place.address, token, at_once)
+    people = People(place, token, at_once)
     working = asyncio.create_task(people.work())
+    await people.undoes.wait()  # from here on there is an undo to be hit
     kills = await kill_at_random(place, wanted, random.Random(seed))
     people.enough.set()
     try:
@@ -81,9 +82,14 @@ async def story(place: Place, wanted: int, seed: int, at_once: int) -> Account:
     return Account(kills, found, table(place, kills, found, people.odd_answers))
 
 
+OPEN = (
+    "SELECT 1 FROM agents_turn WHERE state IN ('queued', 'running', 'waiting') LIMIT 1",
+    "SELECT 1 FROM agents_recording WHERE ended_at IS NULL LIMIT 1",
+    "SELECT 1 FROM agents_undo WHERE finished_at IS NULL LIMIT 1",
+)
+
+
 async def all_turns_ended(place: Place) -> None:
     """A plan is done before the call that ended it is recorded and its turn is over."""
-    while place.query(
-        "SELECT 1 FROM agents_turn WHERE state IN ('queued', 'running', 'waiting') LIMIT 1"
-    ):
+    while any(map(place.query, OPEN)):
         await asyncio.sleep(0.05)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.chaos.homes import Place, as_json
-from tests.chaos.model import size_of, steps_of
-from tests.chaos.people import Witness
+from tests.chaos.model import BULK, UNDONE, size_of, steps_of
+from tests.chaos.people import STOCK, Witness
 
 Row = dict[str, Any]
 
 SUBTASKS = """
-    SELECT s.id, s.plan_id, s.key, s.name, s.state, s.outcome, s.position, s.started_at,
+    SELECT s.id, s.plan_id, s.key, s.checks, s.verified, s.name, s.state, s.outcome, s.position, s.started_at,
       s.finished_at, p.title, p.state plan_state, p.run, p.conversation_id
     FROM plans_subtask s JOIN plans_plan p ON p.id = s.plan_id ORDER BY s.plan_id, s.position
 """
@@ -24,6 +24,10 @@ CALLS = """
     SELECT c.id, c.turn_id, c.tool, c.state, c.arguments, c.result, c.finished_at,
       t.conversation_id, t.kind
     FROM agents_toolcall c JOIN agents_turn t ON t.id = c.turn_id ORDER BY c.id
+"""
+RESULTS = """
+    SELECT r.subtask_id, r.call_id, r.passed, r.asked, s.name
+    FROM plans_checkresult r JOIN plans_subtask s ON s.id = r.subtask_id
 """
 LINE = re.compile(r"echo '([^']+)'")
 
@@ -66,16 +70,26 @@ def verify(place: Place, plans: dict[int, str], witness: Witness) -> Findings:
     found.add("order", out_of_order(rows))
     found.add("attempts", miscounted(rows))
     found.add("gaps", gaps(place))
+    found.add("lost", unfinished_evidence(place))
+    found.add("half-written", half_written(place))
+    found.add("invented", invented(place, rows))
     found.add("shown", iter(witness.complaints))
     found.figures = {
         "plans": len(plans),
         "subtasks": len(rows.subtasks),
         "tool calls": len(rows.calls),
         "interrupted": sum(call["state"] == "interrupted" for call in rows.calls),
+        "results of checks": count_of(place, "plans_checkresult"),
+        "recordings": count_of(place, "agents_recording"),
+        "undos, each brought back": count_of(place, "agents_undo"),
         "snapshots seen": witness.snapshots,
-        "events": place.query("SELECT count(*) n FROM agents_event")[0]["n"],
+        "events": count_of(place, "agents_event"),
     }
     return found
+
+
+def count_of(place: Place, table: str) -> int:
+    return int(place.query(f"SELECT count(*) n FROM {table}")[0]["n"])
 
 
 def read(place: Place) -> Rows:
@@ -186,6 +200,53 @@ def miscounted(rows: Rows) -> Iterator[str]:
         attempts = rows.attempts[subtask["id"]]
         if len(attempts) != 1 or attempts[0]["failure_class"]:
             yield f"{subtask['name']} took {[a['failure_class'] for a in attempts]}"
+
+
+def unfinished_evidence(place: Place) -> Iterator[str]:
+    """Every recording ended, every undo was carried out whole."""
+    for row in place.query("SELECT turn_id, ended_at, stopped FROM agents_recording"):
+        if not row["ended_at"] or row["stopped"]:
+            yield f"the recording of turn {row['turn_id']} {row['stopped'] or 'did not end'}"
+    for row in place.query("SELECT id, finished_at, kept FROM agents_undo"):
+        if not row["finished_at"] or as_json(row["kept"]):
+            yield f"undo {row['id']} is not finished, or left {row['kept']}"
+
+
+def half_written(place: Place) -> Iterator[str]:
+    """In the end every file that was put back holds what was written, all of it, and is there."""
+    files = place.files / "undone" / "files"
+    found = Counter()
+    for path in (files / "bulk").iterdir():
+        name = path.name.rpartition(".")[0]
+        found[name] += 1
+        if path.read_text() != name:
+            yield f"{path.name} holds {path.read_text()!r}"
+    names = [f"c{UNDONE}-{n}" for n in range(1, size_of(f"c{UNDONE}") + 1)]
+    if found != Counter(dict.fromkeys(names, BULK)):
+        yield f"of the files that were put back there are {dict(found)}"
+    stock = [path.read_text() == f"{path.stem}\n" for path in (files / "stock").iterdir()]
+    if stock != [True] * STOCK:
+        yield f"of the {STOCK} files that nobody touched there are {len(stock)}"
+
+
+def invented(place: Place, rows: Rows) -> Iterator[str]:
+    """What is done has a result of each of its checks, and a command ran for each of its own."""
+    results = place.query(RESULTS)
+    of_finish = Counter(row["subtask_id"] for row in results if row["call_id"])
+    for subtask in rows.subtasks:
+        checks = len(as_json(subtask["checks"]))
+        if of_finish[subtask["id"]] != checks or not subtask["verified"]:
+            yield f"{subtask['name']}: {of_finish[subtask['id']]} results, {subtask['verified']}"
+    logs = place.files.glob("*/ran.log")
+    ran = Counter(name for log in logs for name in log.read_text().split())
+    said = Counter(
+        row["name"]
+        for row in results
+        if row["passed"] and as_json(row["asked"])["kind"] == "command"
+    )
+    for name, times in said.items():
+        if times > ran[name]:
+            yield f"{name}: its command passed {times} times and ran {ran[name]} times"
 
 
 def gaps(place: Place) -> Iterator[str]:

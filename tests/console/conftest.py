@@ -25,3 +25,19 @@ def start(tmp_path):
         if server.process.poll() is None:
             server.process.kill()
         server.process.communicate()
+
+
+@pytest.fixture
+def admin(client):
+    """Alice, signed in, who may change what all share."""
+    who = person("alice")
+    who.is_superuser = True
+    who.save()
+    client.force_login(who)
+    return client
+
+
+@pytest.fixture
+def bob(client):
+    client.force_login(person("bob"))
+    return client

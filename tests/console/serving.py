@@ -1,16 +1,18 @@
 """Starting the real commands, beside servers of others, and talking to them from outside."""
 
+import hashlib
 import os
 import re
 import secrets
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -21,6 +23,10 @@ import psycopg
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
 DEADLINE = 60  # seconds until a start counts as failed
+ADD_TOKEN = """
+    INSERT INTO agents_apitoken (name, digest, created_at, user_id)
+    SELECT 'script', ?, datetime('now'), id FROM auth_user WHERE username = 'owner'
+"""
 
 
 class Started:
@@ -127,6 +133,10 @@ class Script:
         assert answer.is_success, answer.text
         return answer.json()
 
+    def delete(self, server, path):
+        address = f"{server.address}/api{path}"
+        assert httpx.delete(address, headers=self.headers, timeout=DEADLINE).is_success
+
     def talk(self, server, text):
         """A conversation with this message; where its messages are."""
         c = self.post(server, "/conversations", {"agent": "docs-writer"})["id"]
@@ -142,8 +152,19 @@ class Script:
 
 
 def token_for(home, **environment):
-    """A new token of the owner's."""
-    return run(home, "token", "create", "script", **environment)
+    """A new token of the owner's.
+
+    In a home with a database of its own its row is written here, as the command writes it:
+    starting the command takes as long as starting a server.
+    """
+    if "DATABASE_URL" in environment:
+        return run(home, "token", "create", "script", **environment)
+    secret = f"planside_{secrets.token_urlsafe(32)}"
+    with closing(sqlite3.connect(Path(home, "planside.sqlite3"), timeout=DEADLINE)) as database:
+        written = database.execute(ADD_TOKEN, (hashlib.sha256(secret.encode()).hexdigest(),))
+        assert written.rowcount == 1, "the home has no owner yet: start a server on it first"
+        database.commit()
+    return secret
 
 
 def run(home, *words, **environment):

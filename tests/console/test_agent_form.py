@@ -15,12 +15,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def alice(client):
-    who = person("alice")
-    who.is_superuser = True
-    who.save()
-    client.force_login(who)
-    return client
+def alice(admin):
+    return admin
 
 
 @pytest.fixture
@@ -116,17 +112,22 @@ def test_what_a_field_shows_is_read_as_the_same_value(alice):
 @pytest.mark.parametrize(
     ("key", "typed", "why"),
     [
-        ("temperature", "3", "Temperature must be less than or equal to 2"),
+        ("temperature", "3", "“Temperature” must be less than or equal to 2, not 3."),
         ("temperature", "0,3", "This has to be a number"),
         ("temperature", "warm", "This has to be a number"),
-        ("name", "  ", "Name must not be empty"),
+        ("name", "  ", "“Name” must not be empty."),
         ("plan.max_attempts", "", "This has to be a number."),
-        ("plan.max_attempts", "2.5", "whole number"),
-        ("plan.confirm", "sometimes", "Plan.confirm must be"),
-        ("plan.context_template", "{{.nobody}}", "cannot say"),
-        ("budget.tokens", "-1", "greater than 0"),
+        ("plan.max_attempts", "2.5", "“Attempts” must be a whole number"),
+        ("plan.attempt_timeout_s", "-2", "“Minutes an attempt” must be greater than 0, not -2."),
+        ("plan.confirm", "sometimes", "“Ask for your yes” must be"),
+        ("plan.context_template", "{{.nobody}}", "“As written” cannot say"),
+        ("budget.tokens", "-1", "“Tokens” must be greater than 0, not -1."),
         ("vars", "no sign", "Line 1 of this field is not written as"),
-        ("workspace", "/nowhere/at/all", "is not a folder"),
+        (
+            "workspace",
+            "/nowhere/at/all",
+            "“Folder of this server that it works in”: /nowhere/at/all is",
+        ),
         ("id", "other", "There is no such field."),
     ],
 )
@@ -241,3 +242,30 @@ def test_the_models_to_choose_from_begin_with_the_agents_own(alice):
     assert "The model is" in html(alice.post(address, {"model": "demo/docs2"}, headers=HTMX))
     assert in_file(id)["model"] == "docs2"
     assert alice.post(address, {"model": "nobody/x"}, headers=HTMX).status_code == 422
+
+
+def check(client, id, text):
+    return html(client.post(f"/settings/agents/{id}/check", {"text": text}, headers=HTMX))
+
+
+def test_the_file_is_judged_as_it_is_typed_and_each_fault_names_its_line(alice, writer):
+    good = json.dumps(in_file(writer), indent=2)
+    assert "Nothing is wrong with it." in check(alice, writer, good)
+    line = next(n for n, row in enumerate(good.split("\n"), 1) if "temperature" in row)
+    wrong = check(alice, writer, good.replace('"temperature": 0.5', '"temperature": 5'))
+    assert f'data-line="{line}"' in wrong
+    assert "temperature must be less than or equal to 2, not 5." in wrong
+    assert "A comma is missing." in check(alice, writer, good.replace(",", "", 1))
+    tools = good.replace('"read_file": "allow"', '"create_plan": "off"')
+    assert "create_plan cannot be" in check(alice, writer, tools)
+    assert json.dumps(in_file(writer), indent=2) == good
+
+
+def test_a_text_that_is_refused_stays_in_the_editor_with_its_faults(alice, writer):
+    before = read_agent(writer)
+    values = {"text": before.text.replace("0.5", "5"), "digest": before.digest}
+    response = alice.post(f"/settings/agents/{writer}/save", values, headers=HTMX)
+    assert response.status_code == 422
+    assert "Not saved: the last good version stays in use." in html(response)
+    assert "temperature must be" in html(response)
+    assert read_agent(writer).text == before.text

@@ -136,6 +136,41 @@ def test_a_model_that_sees_nothing_is_named_with_one_that_does(chat):
     assert "does not see images" not in news(client, chat)
 
 
+def test_pictures_above_are_named_too_when_the_model_sees_none(chat):
+    client = signed_in()
+    models = (ModelInfo("scripted", sees_images=False), ModelInfo("seer", sees_images=True))
+    catalog.store(resolve("openai"), Listing("openai", models=models), 0.1)
+    client.post(f"/c/{chat.pk}/models/choose", {"model": "openai/seer"}, headers=HTMX)
+    made = attach(caller(), chat, "shot.png", PICTURE)
+    scripted(say("A shot."))
+    send(client, chat, "look", made)
+    said = "does not see the images above"
+    assert said not in page(client, chat)
+    client.post(f"/c/{chat.pk}/models/choose", {"model": "openai/scripted"}, headers=HTMX)
+    shown = page(client, chat)
+    assert "scripted does not see the images above and gets their names only." in shown
+    assert 'data-use-model="openai/seer"' in shown
+    assert said in news(client, chat)
+    client.post(f"/c/{chat.pk}/say", {"text": "/clear"}, headers=HTMX)
+    assert said not in page(client, chat), "what was cleared no model reads"
+
+
+def test_who_is_asked_again_is_said_to_see_no_images(chat):
+    client = signed_in()
+    models = (ModelInfo("scripted", sees_images=True), ModelInfo("blind", sees_images=False))
+    catalog.store(resolve("openai"), Listing("openai", models=models), 0.1)
+    client.post(f"/c/{chat.pk}/models/choose", {"model": "openai/blind"}, headers=HTMX)
+    client.post(f"/c/{chat.pk}/models/choose", {"model": "openai/scripted"}, headers=HTMX)
+    other = conversation()
+    client.post(f"/c/{other.pk}/models/choose", {"model": "openai/blind"}, headers=HTMX)
+    menu = f"/c/{chat.pk}/models/recent"
+    assert "sees no images" not in html(client.get(menu)), "there is nothing to see"
+    made = attach(caller(), chat, "shot.png", PICTURE)
+    scripted(say("A shot."))
+    send(client, chat, "look", made)
+    assert html(client.get(menu)).count("sees no images") == 1
+
+
 def test_more_pictures_than_a_model_is_shown_are_counted(chat):
     client = signed_in()
     for number in range(10):
@@ -343,3 +378,18 @@ def test_a_message_that_waits_shows_its_files(chat):
     client.post(f"/c/{chat.pk}/say", {"text": "this", "attachments": key}, headers=HTMX)
     shown = page(client, chat)
     assert "Waiting to send" in shown and 'download="notes.txt"' in shown
+
+
+def test_a_message_that_waits_goes_back_into_the_box_with_its_files_or_is_discarded_with_them(chat):
+    client = signed_in()
+    scripted(silent("I am at it"))
+    client.post(f"/c/{chat.pk}/say", {"text": "go on"}, headers=HTMX)
+    key = upload(client, chat, "notes.txt").headers["Planside-Attachment"]
+    for values in ({"to_box": "yes"}, {}):
+        client.post(f"/c/{chat.pk}/say", {"text": "this", "attachments": key}, headers=HTMX)
+        assert f'id="attachment-{key}"' not in page(client, chat)
+        assert "data-takes-back" in page(client, chat)
+        waiting = chat.messages.get(text="this")
+        client.post(f"/c/{chat.pk}/messages/{waiting.pk}/discard", values, headers=HTMX)
+        assert (f'id="attachment-{key}"' in page(client, chat)) == bool(values)
+    assert not Attachment.objects.filter(pk=key).exists()

@@ -37,7 +37,7 @@ class Held:
 
     async def run(self, arguments):
         listener()(WORDS)
-        for _ in range(200):
+        for _ in range(3_000):
             if await in_db(ToolCall.objects.filter(progress__isnull=False).exists):
                 break
             await asyncio.sleep(0.02)
@@ -133,7 +133,7 @@ async def test_open_pages_and_streams_hear_it_without_an_event():
     alice = await in_db(person)
     ours = socket(c.pk, alice)
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     stream = tail(c.pk, 0, Credential(alice.pk, alice.password), LiveTexts(c.pk))
     plain = tail(c.pk, 0, Credential(alice.pk, alice.password))
     assert await anext(stream) == await anext(plain) == ": listening\n\n"
@@ -146,7 +146,7 @@ async def test_open_pages_and_streams_hear_it_without_an_event():
     await asyncio.sleep(0.1)
     live = LiveProgress(c.pk, 41, save)
     live.hear("1 of 2 · \u202egnp.exe<b>")
-    html = await ours.receive_from(timeout=10)
+    html = await ours.receive_from()
     assert 'id="progress-41"' in html and 'id="activity-progress-41"' in html
     assert "1 of 2" in html and "\u202e" not in html and "<b>" not in html
     frame = await asyncio.wait_for(hears, 10)

@@ -61,7 +61,7 @@ def test_a_chain_that_runs_is_left_alone_by_whatever_starts_beside_it(home, answ
     process = home.start("chain", "run", "slow question", asks=1)
     beside(home)
     answered.set()
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (0, "Slow answer.\n", "")
     asked = [str(request["messages"]) for request in home.model.requests]
     assert sum("slow question" in each for each in asked) == 1, "asked once, by one process"
@@ -84,7 +84,7 @@ def test_a_chain_that_waits_for_a_busy_model_is_not_taken_by_the_server(home):
     server = Started(home.path, **home.named)
     try:
         process = home.start("chain", "run", "busy question", asks=1)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
     finally:
         server.end()
     assert (process.returncode, out, err) == (0, "Busy answer.\n", "")

@@ -8,7 +8,7 @@ from agents.chains.store import read_text
 from agents.config.ownership import set_owner
 from agents.models import Turn
 from agents.run_once import queue_chain
-from console.chain_pages import faults_in
+from console.line_faults import of_chain
 from tests.fake_model import say
 from tests.markup import html
 from tests.world import HTMX, agent, conversation, drive, person, scripted
@@ -29,21 +29,6 @@ GOOD = written("only", "chat_completion")
 def own_home(tmp_path, settings):
     settings.PLANSIDE_HOME = tmp_path
     return tmp_path
-
-
-@pytest.fixture
-def admin(client):
-    who = person("alice")
-    who.is_superuser = True
-    who.save()
-    client.force_login(who)
-    return client
-
-
-@pytest.fixture
-def bob(client):
-    client.force_login(person("bob"))
-    return client
 
 
 @pytest.fixture
@@ -70,14 +55,14 @@ def test_the_list_has_every_chain_and_the_opened_one_whole(admin, chain):
 
 
 def test_what_is_wrong_stands_under_its_line(admin, chain):
-    named = next(iter(faults_in(GOOD.replace("only", "end"), chain)))
-    assert (named.line, named.text) == (6, '"id": "end",')
+    named = next(iter(of_chain(GOOD.replace("only", "end"), chain)))
+    assert named.line == 6
     assert named.sentence == "A task cannot be called end."
     broken = GOOD.replace(",", "", 1)
-    [fault] = faults_in(broken, chain)
+    [fault] = of_chain(broken, chain)
     assert fault.sentence == "A comma is missing."
     page = html(post(admin, f"{chain}/check", text=broken))
-    assert f'data-goes-to-line="{fault.line}"' in page
+    assert f'data-line="{fault.line}"' in page
     assert "A comma is missing." in page
     assert "Nothing is wrong with it." in html(post(admin, f"{chain}/check", text=GOOD))
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from agents.db import in_db
-from agents.models import Message, Turn
+from agents.models import Conversation, Message, Turn
 from console import thread
 from console.chat_commands import handle_message
 from console.fragments import changes
@@ -263,3 +263,15 @@ def test_new_leaves_what_waits_to_be_sent_in_the_message_box_of_the_old_conversa
     handle_message(c, "/new", "alice")
     c.refresh_from_db()
     assert c.unsent == "not gone out yet"
+
+
+def test_new_that_is_sent_again_leads_to_the_conversation_that_it_began():
+    c = conversation()
+    first = handle_message(c, "/new", "alice", sent_as="once")
+    again = handle_message(c, "/new", "alice", sent_as="once")
+    assert again.conversation.pk == first.conversation.pk != c.pk
+    assert Conversation.objects.count() == 2
+    other = handle_message(c, "/new", "alice", sent_as="another")
+    assert other.conversation.pk not in (c.pk, first.conversation.pk)
+    theirs = conversation(owner="bob")
+    assert handle_message(theirs, "/new", "bob", sent_as="once").conversation.owner == theirs.owner

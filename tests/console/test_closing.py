@@ -1,5 +1,7 @@
 """When a plan ends, the conversation says so once, with what came of it."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -7,9 +9,11 @@ from agents.models import Conversation, Message, ToolCall
 from console.conversation_state import read_state
 from plans import actions
 from plans.documents import create_plan
+from plans.schemas import SubtaskDraft
+from tests.checked import begun
 from tests.fake_model import call, fails, say
 from tests.markup import flat
-from tests.world import approved, conversation, drive, plan_of, proposed, scripted
+from tests.world import approved, conversation, drive, files_of, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,9 +42,16 @@ def test_the_outcome_a_tool_gave_stands_in_the_chat_with_its_lines_and_the_facts
     card = closing(page(c))
     assert "<strong>done</strong>" in card
     assert "the links</li>" in card
-    assert "2 of 2 · 1 done, 1 abandoned" in card
+    assert "2 of 2 · 1 by word, 1 abandoned" in card
     assert "Finished at" in card
     assert "Skipped by you: not needed" in card
+    assert re.search(r"tokens\s+in this plan", card), "what it took stands there folded too"
+    assert "I have looked at subtask 1" in card
+    assert "View changes" not in card and "Undo changes" not in card, "nothing was changed"
+    client = Client()
+    client.force_login(c.owner)
+    copied = client.get(re.search(r'data-copy-from="([^"]+)"', card)[1])
+    assert copied.content.decode() == OUTCOME, "it is copied as the agent wrote it"
 
 
 def test_what_the_agent_has_said_itself_is_not_said_twice():
@@ -49,7 +60,7 @@ def test_what_the_agent_has_said_itself_is_not_said_twice():
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
     html = page(c)
-    assert "It is all read." not in closing(html)
+    assert "It is all read." not in closing(html) and "data-copy-from" not in closing(html)
     assert "It is all read." in html
 
 
@@ -127,7 +138,7 @@ def test_a_failure_is_told_once_with_its_reason_its_files_and_a_retry():
     c = failing("One", "Two")
     card = closing(page(c))
     assert "Failed at subtask 2 of 2 at" in card and "No figures." in card
-    assert "1 of 2 · 1 done" in card
+    assert "1 of 2 · 1 by word" in card
     assert "a.txt" in card
     assert f'hx-post="/c/{c.pk}/plan/subtasks/s2/retry"' in card
     assert f'data-plan-id="{plan_of(c).pk}"' in card and 'data-version="1"' in card
@@ -213,6 +224,69 @@ def test_the_card_of_a_finished_plan_makes_a_new_one_of_it(alice):
     actions.run_plan(plan_of(c), "alice")
     drive()
     assert f'hx-post="/c/{c.pk}/plans/{plan_of(c).pk}/use-again"' in closing(page(c))
+
+
+EXISTS = {"kind": "file", "path": "a.txt", "exists": True}
+
+
+def finished_and_checked():
+    """Its first subtask is checked, its second done by word."""
+    c = begun(EXISTS)
+    actions.add_subtask(plan_of(c), SubtaskDraft(name="Tell"), "alice")
+    said = call("finish_plan", outcome="2 of 2, all of it checked.")
+    ok = call("finish_subtask", outcome="ok")
+    scripted(call("write_file", path="a.txt", content="x"), ok, ok, said)
+    actions.approve_plan(plan_of(c), 2, "alice")
+    drive()
+    return c
+
+
+def test_what_the_system_said_at_the_end_stays_and_what_came_later_is_a_line_of_its_own():
+    c = finished_and_checked()
+    before = closing(page(c))
+    assert "1 of 2 checked at" in before and "Subtask 2 is done by the agent’s word." in before
+    message = c.messages.get(meta__closing=plan_of(c).pk)
+
+    (files_of(c) / "a.txt").unlink()
+    actions.check_plan(plan_of(c), "alice")
+    drive()
+    first, later = re.findall(r'<p class="system-line".*?</p>', closing(page(c)), re.DOTALL)
+    assert "1 of 2 checked at" in first and "no longer true" not in first
+    assert "0 of 2 checked at" in later and "Subtask 1 is no longer true." in later
+    drawn = message.changed_seq
+    message.refresh_from_db()
+    assert message.changed_seq > drawn, "an open page reads it again"
+
+    (files_of(c) / "a.txt").write_text("x")
+    actions.check_plan(plan_of(c), "alice")
+    drive()
+    assert closing(page(c)).count('class="system-line"') == 1
+
+
+def test_what_was_told_of_an_end_is_a_line_once_a_subtask_is_done_again():
+    c = finished_and_checked()
+    (files_of(c) / "a.txt").unlink()
+    actions.check_plan(plan_of(c), "alice")
+    drive()
+    ok = call("finish_subtask", outcome="ok")
+    scripted(call("write_file", path="a.txt", content="x"), ok, say("All is done."))
+    actions.retry_subtask(plan_of(c), "s1", "alice")
+    going_on = closing(page(c))
+    assert "Finished at" in going_on and "1 of 2 checked" in going_on
+    assert 'class="card"' not in going_on and "Running" not in going_on
+    drive()
+    cards = page(c).split('data-kind="closing"')[1:]
+    assert ['class="card"' in each for each in cards] == [False, True]
+
+
+@pytest.mark.parametrize("left_out", ["checked", "by_word_at"])
+def test_an_end_that_was_told_before_so_much_was_kept_of_it_can_be_read(left_out):
+    c = finished_and_checked()
+    message = c.messages.get(meta__closing=plan_of(c).pk)
+    message.meta.pop(left_out, None)
+    message.meta.get("checked", {}).pop(left_out, None)
+    message.save()
+    assert "1 of 2 checked at" in closing(page(c))
 
 
 def test_a_failure_after_another_model_error_is_not_told_twice():

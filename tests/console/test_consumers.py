@@ -61,9 +61,9 @@ async def test_who_is_let_go_is_told_nothing_more():
     c = await in_db(proposed, "Read")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     await in_db(Conversation.objects.filter(pk=c.pk).update, owner=await in_db(person, "bob"))
-    assert (await ours.receive_output(timeout=10))["code"] == NOT_YOURS
+    assert (await ours.receive_output())["code"] == NOT_YOURS
     await ours.send_to(str(10**17))
     await in_db(add_message, c, "notice", "For bob alone.")
     assert await ours.receive_nothing(0.5)
@@ -84,7 +84,7 @@ async def test_it_first_says_how_things_are():
     c = await in_db(proposed, "Read", "Write")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    html = await ours.receive_from(timeout=10)
+    html = await ours.receive_from()
     assert 'id="plan"' in html
     assert "Write" in html
     await ours.disconnect()
@@ -95,10 +95,10 @@ async def test_it_brings_what_happens_and_nothing_twice():
     seq = (await in_db(Conversation.objects.get, pk=c.pk)).seq
     ours = socket(c.pk, await in_db(person), after=seq)
     await ours.connect()
-    first = await ours.receive_from(timeout=10)
+    first = await ours.receive_from()
     assert 'data-kind="text"' not in first
     await in_db(add_message, c, "notice", "It has happened.")
-    html = await ours.receive_from(timeout=10)
+    html = await ours.receive_from()
     assert html.count("It has happened.") == 1
     assert await ours.receive_nothing(0.2)
     await ours.disconnect()
@@ -108,7 +108,7 @@ async def test_a_burst_of_events_is_read_together(monkeypatch):
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     is_read, goes_on = threading.Event(), threading.Event()
     read = fragments.changes
 
@@ -123,7 +123,7 @@ async def test_a_burst_of_events_is_read_together(monkeypatch):
     assert await asyncio.to_thread(is_read.wait, 10)
     await in_db(say_much, c)
     goes_on.set()
-    frames = [await ours.receive_from(timeout=10) for _ in range(2)]
+    frames = [await ours.receive_from() for _ in range(2)]
     assert [frame.count('data-kind="notice"') for frame in frames] == [1, 20]
     await ours.disconnect()
 
@@ -138,12 +138,12 @@ async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch)
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     get_channel_layer().groups.clear()  # as a Redis that has forgotten who listens
     await in_db(add_message, c, "notice", "It has happened.")
     assert await ours.receive_nothing(0.2)
     await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
-    assert "It has happened." in await ours.receive_from(timeout=10)
+    assert "It has happened." in await ours.receive_from()
     await ours.disconnect()
 
 
@@ -151,10 +151,10 @@ async def test_what_nobody_announced_is_shown_soon_all_the_same():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     get_channel_layer().groups.clear()
     await in_db(add_message, c, "notice", "It has happened.")
-    assert "It has happened." in await ours.receive_from(timeout=10)
+    assert "It has happened." in await ours.receive_from()
     await ours.disconnect()
 
 
@@ -166,7 +166,7 @@ async def test_what_the_page_waits_for_does_not_wait_for_a_burst_to_end(monkeypa
     await in_db(say_much, c)  # one more is announced while one is read
     await in_db(add_message, c, "notice", "And mine.")
     await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
-    while "And mine." not in await ours.receive_from(timeout=10):
+    while "And mine." not in await ours.receive_from():
         pass
     await ours.disconnect()
 
@@ -177,7 +177,7 @@ async def test_a_page_that_names_nothing_new_is_sent_nothing(named):
     await in_db(add_message, c, "notice", "It has happened.")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     await ours.send_to(named)
     assert await ours.receive_nothing(0.2)
     await ours.disconnect()
@@ -187,10 +187,10 @@ async def test_streamed_text_goes_through_as_it_comes():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Nine of **fourteen**"]]}
     await get_channel_layer().group_send(text_group_of(c.pk), frame)
-    assert "<strong>fourteen</strong>" in await ours.receive_from(timeout=10)
+    assert "<strong>fourteen</strong>" in await ours.receive_from()
     await ours.disconnect()
 
 
@@ -201,7 +201,7 @@ async def test_text_saved_between_the_page_and_its_socket_is_not_lost():
     drawn = (await in_db(Conversation.objects.get, pk=c.pk)).seq
     page = socket(c.pk, await in_db(person, "alice"), after=drawn)
     await page.connect()
-    assert "Half of it" in await page.receive_from(timeout=10)
+    assert "Half of it" in await page.receive_from()
     await page.disconnect()
 
 
@@ -209,7 +209,7 @@ async def test_a_deleted_conversation_closes_its_sockets():
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
-    await ours.receive_from(timeout=10)
+    await ours.receive_from()
     await in_db(Conversation.objects.filter(pk=c.pk).delete)
     event = {"type": "conversation.event", "seq": 99, "event": "message.added"}
     await get_channel_layer().group_send(group_of(c.pk), event)
@@ -224,11 +224,11 @@ async def test_a_change_is_drawn_once_for_all_pages_that_show_it(monkeypatch):
     pages = [socket(c.pk, await in_db(person)) for _ in range(3)]
     for page in pages:
         await page.connect()
-        await page.receive_from(timeout=5)
+        await page.receive_from()
     plan = await in_db(plan_of, c)
     await in_db(update_subtask, plan, "s1", {"name": "Read it all"}, "alice")
     for page in pages:
-        assert "Read it all" in await page.receive_from(timeout=5)
+        assert "Read it all" in await page.receive_from()
         await page.disconnect()
     assert drawn == [c.pk]
 
@@ -249,8 +249,8 @@ async def test_a_drawing_that_fails_is_tried_anew_by_the_next(monkeypatch):
 async def opened(name="alice"):
     c = await in_db(conversation)
     page = socket(c.pk, await in_db(person, name))
-    await page.connect(timeout=10)
-    await page.receive_from(timeout=10)
+    await page.connect()
+    await page.receive_from()
     return c, page
 
 
@@ -270,7 +270,7 @@ async def test_streamed_text_is_drawn_beside_the_event_loop(monkeypatch):
 
     monkeypatch.setattr(fragments, "streamed", watched)
     await stream(c, (0, "hello"))
-    assert "hello" in await page.receive_from(timeout=10)
+    assert "hello" in await page.receive_from()
     assert threading.main_thread() not in threads
     await page.disconnect()
 
@@ -294,6 +294,6 @@ async def test_frames_that_come_while_one_is_drawn_become_one(monkeypatch):
     await asyncio.sleep(0.05)
     go_on.set()
     for _ in range(2):
-        await page.receive_from(timeout=10)
+        await page.receive_from()
     assert drawn == [((0, "one"),), ((0, "one."), (1, "two"))]
     await page.disconnect()

@@ -4,10 +4,12 @@ import re
 
 import pytest
 
+from console import fragments
 from console.fragments import changes, read_state
 from plans import actions
+from tests.checked import begun, worked
 from tests.fake_model import call, fails, say
-from tests.world import drive, plan_of, proposed, scripted
+from tests.world import drive, files_of, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,6 +33,25 @@ def test_a_subtask_the_agent_gave_up_on_is_said_as_an_alert():
     c = failed(call("fail_subtask", error="The file is locked."))
     assert read_state(c.pk).alarm == "Failed: subtask 1: The file is locked."
     assert alerts(c) == ["Failed: subtask 1: The file is locked."]
+    silent = '<span class="muted truncate" aria-live="off">The file is locked.</span>'
+    assert silent in fragments.thread(read_state(c.pk)), "the log does not say it too"
+
+
+def test_finishes_that_checks_refused_are_counted_in_the_alert():
+    c = begun({"kind": "file", "path": "a.txt", "exists": True})
+    worked(c, *[call("finish_subtask", outcome="x")] * 3)
+    assert alerts(c) == ["Failed: subtask 1: 3 finishes were refused by its checks"]
+
+
+def test_what_is_no_longer_true_is_said_by_the_status_alone():
+    c = begun({"kind": "file", "path": "a.txt", "exists": True}, files={"a.txt": "a"})
+    worked(c, call("finish_subtask", outcome="x"), say("Done."))
+    (files_of(c) / "a.txt").unlink()
+    actions.check_plan(plan_of(c), "alice")
+    drive()
+    now = read_state(c.pk)
+    assert (now.status, now.alarm) == ("Needs you: 1 no longer true", "")
+    assert 'aria-live="off">No longer true</span>' in fragments.thread(now)
 
 
 def test_an_error_that_has_a_card_is_not_said_twice():

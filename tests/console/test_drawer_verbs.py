@@ -13,11 +13,13 @@ from plans.models import Plan, Run, State
 from tests.console.test_pages import HTMX, html
 from tests.fake_model import call, calls, fails, say
 from tests.world import (
+    ALL_FILE_TOOLS,
     agent,
     calls_of,
     conversation,
     done,
     drive,
+    files_of,
     news,
     on_page,
     plan_of,
@@ -58,6 +60,24 @@ def test_a_failed_subtask_can_be_retried_skipped_or_planned_anew_from_there(alic
     assert "Replan from here" in page
     assert page.count(REPLAN) == 2
     assert page.count(SKIP) == 1
+
+
+def test_where_files_were_changed_a_retry_goes_on_from_there_or_from_a_clean_copy(alice, own_home):
+    c = proposed("Write", "Check", tools=ALL_FILE_TOOLS)
+    scripted(call("write_file", path="a.txt", content="half"), call("fail_subtask", error="No."))
+    tell(c, "go")
+    page = drawer(alice, c)
+    assert page.count('data-opens="retry-dialog"') == 1
+    assert alice.get("/needs/").content.decode().count("From a clean copy") == 1
+    scripted(done(), done(), say("ok"))
+    verb(alice, c, "subtasks/s1/retry")
+    assert (files_of(c) / "a.txt").exists()
+    c = proposed("Write", "Check", tools=ALL_FILE_TOOLS)
+    scripted(call("write_file", path="b.txt", content="half"), call("fail_subtask", error="No."))
+    tell(c, "go")
+    verb(alice, c, "subtasks/s1/retry", clean="1")
+    assert not (files_of(c) / "b.txt").exists()
+    assert Plan.objects.get(conversation=c).run == Run.QUEUED
 
 
 @pytest.mark.parametrize("run", [Run.QUEUED, Run.RUNNING, Run.PAUSING, Run.STOPPING])
@@ -323,7 +343,7 @@ def test_a_nested_plan_is_shown_below_its_subtask_while_it_is_waited_for(alice):
     page = drawer(alice, c)
     child = Plan.objects.get(conversation__parent_call__isnull=False)
     assert f'<a class="link" href="/plans/{child.pk}/">The helper&#x27;s half</a>, 1 of 2' in page
-    assert 'aria-valuetext="1 of 2 settled"' in page
+    assert 'aria-valuetext="1 of 2 · 1 by word"' in page
     assert "Waiting for Helper" in page
     assert html(alice.get(f"/plans/{child.pk}/")).count("The helper&#x27;s half")
 
@@ -332,7 +352,7 @@ def test_a_settled_subtask_still_shows_its_nested_plan(alice):
     c = delegated(done(), done(), say("ok"))
     page = drawer(alice, c)
     assert plan_of(c).state == State.DONE
-    assert 'aria-valuetext="2 of 2 settled"' in page
+    assert 'aria-valuetext="2 of 2 · 2 by word"' in page
     assert "Waiting for" not in page
 
 

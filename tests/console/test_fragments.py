@@ -8,6 +8,7 @@ from agents.actions import add_message, discard_queued
 from agents.engine import persistence
 from agents.events import MOST_READ, record
 from agents.models import Conversation, Message, Turn
+from console import fragments
 from console.chat_commands import handle_message as person_says
 from console.conversation_state import read_state
 from console.fragments import changes, drawer, earlier, streamed
@@ -65,6 +66,19 @@ def test_a_new_exchange_is_appended_once_and_what_was_there_stays():
     assert ("thread", "beforeend") in pieces(html)
     assert "Two." in html
     assert "One." not in html
+
+
+def test_what_a_page_opens_at_is_laid_out_at_once_and_what_is_far_above_later(monkeypatch):
+    """By a guess of its height first, it would push down what follows it."""
+    monkeypatch.setattr(fragments, "NEAR_END", 2)
+    c = conversation()
+    for n in range(3):
+        add_message(c, "notice", f"{n} is said")
+    page = fragments.thread(read_state(c.pk))
+    sections = [part for part in page.split("<section")[1:] if "is said" in part]
+    assert ["data-far" in part.partition(">")[0] for part in sections] == [True, False, False]
+    above = earlier(read_state(c.pk), Message.objects.latest("seq").seq)
+    assert above.count("data-far") == 2
 
 
 def test_a_late_message_joins_its_turn():
@@ -239,3 +253,13 @@ def test_a_long_block_is_sent_as_typed_until_it_closes():
     text = "**a** " * LONG_OPEN_BLOCK
     assert "<strong>" not in streamed(1, [(0, text)])
     assert "<strong>" in streamed(1, [(0, text[:LONG_OPEN_BLOCK] + "\n\n"), (1, "b")])
+
+
+def test_the_line_over_the_message_box_names_the_plan_that_waits_to_be_started():
+    """Its first subtask is not what waits."""
+    c = proposed("Read")
+    html = changes(c.pk, seq_of(c))[1]
+    dock = html.partition('hx-target="#dock"')[2].partition("</hx-partial>")[0]
+    assert "Waiting for you to start it" in dock
+    assert plan_of(c).title in dock
+    assert "Read" not in flat(dock).replace(plan_of(c).title, "")

@@ -33,7 +33,20 @@ async def waiting(request):
         ended.release()
 
 
-urlpatterns = [path("hanging", hanging), path("thread", thread), path("waiting", waiting)]
+def reading(request):
+    hung.release()
+    go.wait(10)
+    read.append(request.read())
+    return thread(request)
+
+
+read = []
+urlpatterns = [
+    path("hanging", hanging),
+    path("reading", reading),
+    path("thread", thread),
+    path("waiting", waiting),
+]
 
 
 @pytest.fixture
@@ -57,7 +70,7 @@ async def hang(pages, count):
     """Requests that have reached their threads and wait there for `go`."""
     browsers = [await begin(pages, "/hanging") for _ in range(count)]
     for _ in browsers:
-        assert await asyncio.to_thread(hung.acquire, timeout=5)
+        assert await asyncio.to_thread(hung.acquire, timeout=60)
     return browsers
 
 
@@ -78,7 +91,7 @@ async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
     (gone,) = await hang(pages, 1)
     await gone.send_input({"type": "http.disconnect"})
     await gone.wait()
-    other = await asyncio.wait_for(get(pages, "/thread"), 2)
+    other = await asyncio.wait_for(get(pages, "/thread"), 8)
     waiting = await hang(pages, 2)
     go.set()
     threads = {await answer_of(browser) for browser in waiting}
@@ -93,10 +106,24 @@ async def test_a_request_whose_reader_has_gone_holds_up_nobody(pages):
 
 async def test_what_an_async_view_waits_for_ends_when_its_client_leaves(pages):
     browser = await begin(pages, "/waiting")
-    assert await asyncio.to_thread(hung.acquire, timeout=5)
+    assert await asyncio.to_thread(hung.acquire, timeout=60)
     await browser.send_input({"type": "http.disconnect"})
-    assert await asyncio.to_thread(ended.acquire, timeout=5)
+    assert await asyncio.to_thread(ended.acquire, timeout=60)
     await browser.wait()
+
+
+async def test_what_was_sent_whole_is_read_to_its_end_when_its_client_leaves(pages):
+    scope = AsyncRequestFactory().post("/reading").scope
+    browser = ApplicationCommunicator(pages, scope)
+    await browser.send_input({"type": "http.request", "body": b"all of it"})
+    assert await asyncio.to_thread(hung.acquire, timeout=60)
+    await browser.send_input({"type": "http.disconnect"})
+    await browser.wait()
+    go.set()
+    until = time.monotonic() + 60
+    while not read and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    assert read == [b"all of it"]
 
 
 async def test_a_request_goes_to_the_thread_that_was_used_last(pages):
@@ -109,7 +136,7 @@ async def test_whoever_waits_too_long_gets_a_thread_of_their_own(pages):
     go.set()
     used = {extra, *[await answer_of(browser) for browser in slow]}
     assert len(used) == THREADS + 1
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while used <= {each.ident for each in threading.enumerate()}:
         assert time.monotonic() < until, "what is more than enough is let go"
         await asyncio.sleep(0.01)

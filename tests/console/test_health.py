@@ -19,6 +19,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from console.ops import health
 from console.ops.health import OneThread
 from tests.console.serving import DEADLINE, new_database
+from tests.patience import at_most
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")
 
@@ -140,7 +141,7 @@ def test_a_redis_that_hangs_is_named_within_two_seconds(start, redis):
     redis.send_signal(signal.SIGSTOP)
     status, away, seconds = ready(server)
     assert (status, away) == (503, ["live updates"])
-    assert seconds < 2.5
+    assert seconds < at_most(2.5)
     assert httpx.get(f"{server.address}/healthz").status_code == 200
     redis.send_signal(signal.SIGCONT)
     until(server, [])
@@ -160,8 +161,8 @@ def test_a_database_that_hangs_is_named_within_two_seconds_and_the_process_lives
             for _ in range(3):  # each waits for the one check that hangs
                 status, away, seconds = ready(server)
                 assert (status, away) == (503, ["database"])
-                assert seconds < 2.5
-            assert httpx.get(f"{server.address}/healthz", timeout=1).status_code == 200
+                assert seconds < at_most(2.5)
+            assert httpx.get(f"{server.address}/healthz", timeout=at_most(1)).status_code == 200
             cable.passes.set()
             until(server, [])
         finally:

@@ -8,6 +8,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from django.urls import reverse
 from django.utils import translation
+from django.utils.html import strip_tags
 
 from agents.chains.store import lint
 from agents.config import workspaces
@@ -110,7 +111,7 @@ class TestPages:
         address = re.search(r'src="(/texts/[0-9a-f]+/eo.js)"', page)[1]
         assert alice.get(address, headers={"Accept-Encoding": "gzip"})["Content-Encoding"] == "gzip"
         answer = alice.get(address)
-        assert "django.gettext" in html(answer) and "max-age=31536000" in answer["Cache-Control"]
+        assert "globalThis.django" in html(answer) and "max-age=31536000" in answer["Cache-Control"]
 
     def test_what_was_drawn_in_one_language_is_not_shown_in_another(self, alice):
         c = proposed("Read", "Write")
@@ -228,3 +229,14 @@ def test_everything_that_templates_count_can_be_counted_in_any_language():
     for path in (messages.ROOT / "templates").rglob("*.html"):
         counted |= set(re.findall(r"""\|plural:["']([^"']+)["']""", path.read_text()))
     assert counted == set(COUNTED), "see console/templatetags/languages.py"
+
+
+PAGES = [f"/settings/{name}/" for name in TITLES] + ["/plans/?q=zebra", "/needs/", "/archive/"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_chinese_sentences_follow_each_other_without_a_space(alice, path):
+    page = html(alice.get(path, headers={"accept-language": "zh-CN"}))
+    paragraphs = re.findall(r"<p\b[^>]*>(.*?)</p>", page, re.DOTALL)
+    texts = [" ".join(strip_tags(each).split()) for each in paragraphs]
+    assert texts and [text for text in texts if re.search(r"[。！？；] \S", text)] == []

@@ -69,6 +69,10 @@ def test_an_image_in_a_link_adds_no_second_link():
         ("**https://e.com/a**", "https://e.com/a"),
         ("see www.e.com/a, too", "https://www.e.com/a"),
         ("(www.e.com)", "https://www.e.com"),
+        ("see https://e.com\u2044.evil.com/", "https://e.com"),
+        ("see https://e.com\u00ad.evil.com/", "https://e.com"),
+        ("see https://e.com\ufeff.evil.com/", "https://e.com"),
+        ("see https://e.com\u061c.evil.com/", "https://e.com"),
     ],
 )
 def test_a_bare_address_is_a_link_without_what_ends_the_sentence(text, address):

@@ -95,7 +95,7 @@ def test_another_persons_choices_are_not_among_them():
     assert recent(c) == []
 
 
-def test_who_is_silent_is_named_if_it_had_models_or_could_run_here():
+def test_who_is_silent_is_named_only_if_it_had_models():
     c = conversation()
     lists("ollama", ModelInfo("qwen3:8b"))
     ProviderListing.objects.filter(provider="ollama").update(kind="unreachable")
@@ -103,7 +103,7 @@ def test_who_is_silent_is_named_if_it_had_models_or_could_run_here():
     ProviderListing.objects.filter(provider="lmstudio").update(kind="unreachable")
     lists("openai", ModelInfo("scripted"))
     ProviderListing.objects.filter(provider="openai").update(kind="unreachable")
-    assert choices_of(read_state(c.pk)).silent == ["Ollama", "LM Studio", "OpenAI"]
+    assert choices_of(read_state(c.pk)).silent == ["Ollama", "OpenAI"]
 
 
 def test_the_head_and_the_page_follow_the_choice(client):

@@ -212,7 +212,7 @@ def test_nobody_answers_for_another(alice):
 
 
 def test_many_cards_are_drawn_in_part(alice, monkeypatch):
-    monkeypatch.setattr("console.needs.MOST_CARDS", 2)
+    monkeypatch.setattr("console.need_cards.MOST_CARDS", 2)
     monkeypatch.setattr("console.views.needs.MOST_CARDS", 2)
     for _ in range(3):
         proposed("One")

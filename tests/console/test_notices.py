@@ -3,10 +3,10 @@
 import pytest
 
 from agents.models import Preferences, ToolCall
-from console.conversation_state import agent_name
 from console.needs import waiting_for
 from console.notices import notices_of
 from console.preferences import preferences_of, set_preferences
+from console.shipped import agent_name
 from plans import actions
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
@@ -81,7 +81,7 @@ def finished():
 def test_a_finished_plan_is_told_with_what_was_left_out():
     finished()
     [(title, body)] = told()
-    assert title == "Tidy the docs is finished" and body.startswith("2 done, 0:0")
+    assert title == "Tidy the docs is finished" and body.startswith("2 by word, 0:0")
 
 
 def test_a_document_that_one_approved_oneself_is_not_told():
@@ -128,7 +128,7 @@ def test_hidden_signs_in_a_question_are_named_and_a_long_one_is_cut():
 
 def test_the_switches_are_kept_and_the_title_follows(alice):
     page = alice.get("/settings/notifications/").content.decode()
-    assert page.count('role="switch"') == 6 and page.count("checked") >= 4
+    assert page.count('role="switch"') == 7 and page.count("checked") >= 4
     answer = alice.post("/settings/notifications/set", {"tells_failed": "on"}, headers=HTMX)
     assert "Saved." in answer.content.decode() and "data-in-title" not in answer.content.decode()
     now = preferences_of(person("alice").pk)

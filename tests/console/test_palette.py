@@ -4,7 +4,7 @@ import pytest
 
 from console import palette
 from tests.fake_model import say
-from tests.world import conversation, person, scripted, tell
+from tests.world import conversation, person, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,6 +23,15 @@ def test_what_matches_comes_first_and_asking_for_a_plan_last(text):
     assert offered[-1].command == f"/plan {text}"
     assert text in "".join(piece.text for piece in offered[0].title).lower()
     assert found.found == len(offered) - 1, "what can be done with the words is no result"
+
+
+def test_needs_you_has_its_mark_and_number_while_anything_waits():
+    def row():
+        return next(row for row in rows("")[0] if row.href == "/needs/")
+
+    assert (row().shape, row().meta) == ("", "")
+    proposed("Read")
+    assert (row().shape, row().meta) == ("waiting", "1")
 
 
 def test_what_a_model_would_read_only_fills_the_message_box():

@@ -62,7 +62,7 @@ class Home:
             text=True,
         )
         self.started.append(process)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while len(self.model.requests) < before + asks:
             assert time.monotonic() < end and process.poll() is None, process.communicate()
             time.sleep(0.02)
@@ -73,7 +73,7 @@ def ended(process, how):
     """(exit code, stdout, stderr, seconds)"""
     began = time.monotonic()
     process.send_signal(how)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=60)
     assert "Traceback" not in err, err
     assert err.count("\n") == 1, err
     return process.returncode, out, err.strip(), time.monotonic() - began
@@ -135,7 +135,7 @@ def test_asking_for_a_plan_ends_when_the_command_does(home):
 def test_a_reader_that_goes_away_ends_the_run_without_a_word(home):
     process = home.approved().start("plan", "run", "1", asks=1)
     process.stdout.close()
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     assert process.returncode == 128 + signal.SIGPIPE
     with process.stderr as said:
         assert "Traceback" not in said.read()
@@ -149,6 +149,6 @@ def test_two_commands_at_once_each_do_their_own_work(home):
     second = home.start("plan", "new", "two other things", asks=0)
     time.sleep(0.5)
     assert ended(first, signal.SIGINT)[0] == 130
-    _, err = second.communicate(timeout=30)
+    _, err = second.communicate(timeout=60)
     assert (second.returncode, err) == (0, "")
     assert len(home.model.requests) == asked + 2

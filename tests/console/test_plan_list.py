@@ -7,7 +7,7 @@ import pytest
 
 from agents.models import Event
 from plans import actions
-from plans.models import Attempt, Plan
+from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from tests.fake_model import call, say
 from tests.markup import flat
@@ -155,6 +155,22 @@ def test_a_form_swaps_the_table_alone(alice):
 # One plan
 
 
+def test_the_list_that_a_page_shows_already_is_not_sent_again(alice):
+    proposed("Read")
+    shown = alice.get("/plans/", headers=HTMX)
+    known = HTMX | {"If-None-Match": shown.headers["ETag"]}
+    assert alice.get("/plans/", headers=known).status_code == 304
+    proposed("Write")
+    assert alice.get("/plans/", headers=known).status_code == 200
+
+
+@pytest.mark.parametrize("address", ["/plans/", "/needs/"])
+def test_pages_that_follow_say_how_they_hear_of_what_is_new(alice, address):
+    page = text(alice.get(address))
+    assert re.search(r'<span class="status-label" id="connection" role="status" [^>]*>', page)
+    assert '<span class="wide-text">Live</span>' in page
+
+
 def test_someone_elses_plan_is_not_there(client, alice):
     plan = failed()
     tried = Attempt.objects.get()
@@ -285,6 +301,18 @@ def worked(*seconds):
         turn.worked = timedelta(seconds=each)
         turn.save(update_fields=["worked"])
     return plan_of(c), turns
+
+
+@pytest.mark.parametrize(
+    ("verified", "mark"), [(None, "by_word"), (True, "done"), (False, "regressed")]
+)
+def test_an_attempt_wears_the_tick_of_what_it_came_to(alice, verified, mark):
+    plan, _ = worked(30, 90)
+    Subtask.objects.filter(plan=plan).update(verified=verified)
+    tried = text(alice.get(f"/plans/{plan.pk}/")).partition('id="attempts-heading"')[2]
+    tried = tried.partition("</section>")[0]
+    marks = re.findall(r'class="mark[^"]*"[^>]*data-status="(\w+)"', tried)
+    assert marks == [mark, mark]
 
 
 @pytest.mark.parametrize("rest", ["paused", "waited"])

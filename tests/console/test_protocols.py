@@ -192,6 +192,21 @@ def test_a_file_without_a_length_is_counted_as_it_comes(connect):
     assert status(connection) == b"413" and connect.whole == []
 
 
+@pytest.mark.parametrize(
+    ("method", "sent", "hangs_up"),
+    [(b"GET", b"one", True), (b"GET", b"one two", False), (b"HEAD", b"", False)],
+)
+def test_an_answer_shorter_than_its_head_said_ends_the_connection(connect, method, sent, hangs_up):
+    """As that of a file that shrank while it went out: the reader would wait for the rest."""
+    connection = connect()
+    connection.dataReceived(method + b" /file HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    (request,) = connect.whole
+    request.responseHeaders.setRawHeaders(b"Content-Length", [b"7"])
+    request.write(sent)
+    request.finish()
+    assert connection.wire.disconnecting is hangs_up
+
+
 def test_only_some_files_come_at_once(connect, monkeypatch):
     monkeypatch.setattr(protocols, "MOST_UPLOADS", 2)
     begun = [connect() for _ in range(3)]

@@ -169,9 +169,51 @@ def test_an_export_has_everything_that_was_said_and_done(alice):
     )
     assert document["plans"][0]["subtasks"][0]["name"] == "Read the guide"
     named = alice.get(f"/c/{c.pk}/export.json").headers["Content-Disposition"]
-    assert named == f'attachment; filename="conversation-{c.pk}.json"'
+    assert named == 'attachment; filename="tidy up.json"'
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ('Moss: a/b\n"c"', 'filename="Moss a b c.md"'),
+        ("整理文档", "filename*=utf-8''%E6%95%B4%E7%90%86%E6%96%87%E6%A1%A3.md"),
+        ("../..", 'filename="conversation-{pk}.md"'),
+    ],
+)
+def test_an_exports_file_is_called_as_its_conversation_is(alice, title, name):
+    c = titled(title)
+    named = alice.get(f"/c/{c.pk}/export.md").headers["Content-Disposition"]
+    assert named == f"attachment; {name}".replace("{pk}", str(c.pk))
 
 
 def test_an_empty_archive_says_so(alice):
     titled("Moss")
     assert "Nothing is archived." in alice.get("/archive/").content.decode()
+
+
+def test_the_menu_of_a_row_says_what_can_be_done_with_that_conversation(alice):
+    c, other = titled("Moss"), titled("Fern")
+    conversations.pin_conversation(c, True)
+    menu = flat(alice.get(f"/c/{c.pk}/menu?current={other.pk}").content.decode())
+    assert 'hx-target="#row-menu-entries"' in menu
+    for part in ("Rename", "Unpin", "Archive", "Export as Markdown", "Delete conversation"):
+        assert part in menu, part
+    assert f'hx-post="/c/{c.pk}/delete?place=list"' in menu
+    here = flat(alice.get(f"/c/{c.pk}/menu?current={c.pk}").content.decode())
+    assert 'form="delete-form"' in here, "from the page's own conversation one goes elsewhere"
+    assert alice.get(f"/c/{titled('Secret', 'bob').pk}/menu").status_code == 404
+
+
+def test_what_is_deleted_or_archived_in_the_list_is_taken_back_there(alice):
+    c = titled("Moss")
+    answer = alice.post(f"/c/{c.pk}/delete?place=list", headers=HTMX).content.decode()
+    assert "list-toast" in answer
+    assert "Deleted “Moss”." in flat(answer)
+    assert f'hx-post="/c/{c.pk}/restore?place=list"' in answer
+    assert listed(alice) == []
+    assert alice.post(f"/c/{c.pk}/restore?place=list", headers=HTMX).status_code == 204
+    assert listed(alice) == ["Moss"]
+    archived = {"archived": "true"}
+    answer = alice.post(f"/c/{c.pk}/archive?place=list", archived, headers=HTMX).content.decode()
+    assert "list-toast" in answer
+    assert f'hx-post="/c/{c.pk}/archive?place=list"' in answer

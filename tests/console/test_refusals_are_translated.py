@@ -3,6 +3,7 @@ written outside gettext."""
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
@@ -50,7 +51,9 @@ def name_of(node: ast.expr) -> str:
     return getattr(node, "id", "") or getattr(node, "attr", "")
 
 
-ERRORS = family("Refused", "TurnFailed", "ModelError", "BadFile", "Fault")
+@cache
+def errors() -> set[str]:
+    return family("Refused", "TurnFailed", "ModelError", "BadFile", "Fault")
 
 
 def bare_texts(source: str) -> Iterator[tuple[int, str]]:
@@ -62,7 +65,7 @@ def bare_texts(source: str) -> Iterator[tuple[int, str]]:
     for scope in (tree, *(node for node in ast.walk(tree) if isinstance(node, functions))):
         known = own if scope is tree else own | texts_assigned(ast.walk(scope))
         for call in ast.walk(scope):
-            if isinstance(call, ast.Call) and name_of(call.func) in ERRORS:
+            if isinstance(call, ast.Call) and name_of(call.func) in errors():
                 for given in (*call.args, *(keyword.value for keyword in call.keywords)):
                     text = known.get(given.id, given) if isinstance(given, ast.Name) else given
                     if is_sentence(text):

@@ -22,6 +22,7 @@ from tests.console.serving import (
     refused,
     run,
 )
+from tests.patience import at_most
 
 
 @pytest.fixture
@@ -74,12 +75,12 @@ def test_it_ends_within_two_seconds_and_says_nothing_more(start, how):
     httpx.get(f"{server.address}/healthz")
     seconds, code, out, err = server.end(how)
     assert (code, out, err) == (0, "", "")
-    assert seconds < 2
+    assert seconds < at_most(2)
 
 
 def test_an_open_stream_does_not_delay_the_end(start, home):
     server = start()
-    with httpx.Client(base_url=server.address, timeout=10) as browser:
+    with httpx.Client(base_url=server.address) as browser:
         browser.get(server.link)
         csrf = {"X-CSRFToken": csrf_token(browser)}
         made = browser.post("/api/conversations", json={"agent": "docs-writer"}, headers=csrf)
@@ -89,7 +90,7 @@ def test_an_open_stream_does_not_delay_the_end(start, home):
         ):
             seconds, code, _, err = server.end()
     assert (code, err) == (0, "")
-    assert seconds < 1.5
+    assert seconds < at_most(1.5)
 
 
 def csrf_token(browser):
@@ -178,7 +179,7 @@ def test_an_open_page_does_not_delay_the_end(start):
         assert b"101" in tab.recv(100)
         seconds, code, _, err = server.end()
     assert (code, err) == (0, "")
-    assert seconds < 1.5
+    assert seconds < at_most(1.5)
 
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
@@ -198,7 +199,7 @@ def test_a_run_cut_off_in_its_middle_goes_on_after_the_next_start(start, home, h
 
     seconds, returned, _, err = server.end(how)
     assert (returned, err) == (code, "")
-    assert seconds < 2
+    assert seconds < at_most(2)
 
     # A terminated server hands its turns back; a killed one leaves that to the next.
     left = "queued" if how == signal.SIGTERM else "running"
@@ -254,7 +255,7 @@ def test_several_servers_start_at_once_on_one_empty_database(tmp_path, database)
     for server in servers:
         seconds, code, _, err = server.end()
         assert (code, err) == (0, "")
-        assert seconds < 2
+        assert seconds < at_most(2)
 
 
 @pytest.mark.skipif(not REDIS, reason="TEST_REDIS_URL is not set")
@@ -263,4 +264,4 @@ def test_with_redis_a_server_is_ready_and_ends_as_fast(tmp_path):
     assert httpx.get(f"{server.address}/readyz").status_code == 200
     seconds, code, _, err = server.end()
     assert (code, err) == (0, "")
-    assert seconds < 2
+    assert seconds < at_most(2)

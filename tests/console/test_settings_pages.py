@@ -46,18 +46,8 @@ PETS = {
 
 
 @pytest.fixture
-def owner(client):
-    who = person("alice")
-    who.is_superuser = True
-    who.save()
-    client.force_login(who)
-    return client
-
-
-@pytest.fixture
-def bob(client):
-    client.force_login(person("bob"))
-    return client
+def owner(admin):
+    return admin
 
 
 @pytest.fixture
@@ -192,6 +182,10 @@ def test_who_wants_no_offers_gets_none_from_any_agent_and_others_do(owner, serve
     for id in ids:
         assert "Use it" not in html(owner.get(f"/settings/agents/{id}/offers"))
     assert preferences_of(person("bob").pk).offers_models
+    page = html(owner.get("/settings/notifications/"))
+    assert "checked" not in page.split('name="offers_models"')[1].partition(">")[0]
+    post(owner, "/settings/notifications/set", offers_models="on")
+    assert "Use it for" in html(owner.get(f"/settings/agents/{ids[0]}/offers"))
 
 
 def test_what_was_found_is_not_asked_for_again_at_once(owner, served):

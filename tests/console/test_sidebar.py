@@ -94,13 +94,13 @@ def test_a_finished_plan_is_news_until_it_was_in_view_and_then_on_no_other_page(
     client.force_login(person())
     c, other = finished(), conversation()
     _, tag, _ = sidebar(client, other)
-    assert 'data-status="done"' in row_of(client, c)
-    assert 'data-status="done"' in row_of(client, c, f"/c/{c.pk}/"), "loading it is not looking"
+    assert 'data-status="by_word"' in row_of(client, c)
+    assert 'data-status="by_word"' in row_of(client, c, f"/c/{c.pk}/"), "loading it is not looking"
     assert client.post(f"/c/{c.pk}/look").status_code == 204
     for page in ("/needs/", f"/c/{other.pk}/"):
-        assert 'data-status="done"' not in row_of(client, c, page)
+        assert 'data-status="by_word"' not in row_of(client, c, page)
         assert "<time" in row_of(client, c, page)
-    assert 'data-status="done"' in row_of(client, c, f"/c/{c.pk}/"), "where one is, it stays"
+    assert 'data-status="by_word"' in row_of(client, c, f"/c/{c.pk}/"), "where one is, it stays"
     assert sidebar(client, other, tag)[0] == 200, "other tabs learn of it"
 
 
@@ -109,7 +109,7 @@ def test_a_plan_that_finishes_later_is_news_again(client):
     c = finished()
     client.post(f"/c/{c.pk}/look")
     Plan.objects.filter(conversation=c).update(finished_at=timezone.now())
-    assert 'data-status="done"' in row_of(client, c)
+    assert 'data-status="by_word"' in row_of(client, c)
 
 
 def test_nobody_looks_for_another(client):

@@ -43,3 +43,20 @@ def test_the_snippet_is_where_most_words_stand_together():
 def test_a_text_without_spaces_is_cut_near_the_word():
     line = shown(snippet("的" * 500 + "数据库", question_of("数据库")))
     assert line == f"… {'的' * BEFORE}[数据库]"
+
+
+@pytest.mark.parametrize(
+    "text, wanted, as_shown",
+    [
+        ("```python\nrun()\n```", "run", "python [run]() "),
+        ("## Notes\n- **bold** word\n  * `code` here", "bold", "Notes [bold] word code here"),
+        ("> said __loud__", "said", "[said] loud"),
+        (
+            "f(**values) and 2**3 - 1, snake__case",
+            "values",
+            "f([values]) and 2**3 - 1, snake__case",
+        ),
+    ],
+)
+def test_a_snippet_has_no_marks_of_markdown(text, wanted, as_shown):
+    assert shown(snippet(text, question_of(wanted))) == as_shown

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from console.api.plan_shapes import NewSubtask, SubtaskPatch, SubtaskShape, SubtaskWanted
+from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
+from console.api.plan_shapes import SubtaskShape
 from console.api.versions import RowShape
 from console.fragments import changes
 from plans import actions, prompts
@@ -83,4 +84,5 @@ def test_the_api_takes_and_gives_it_and_says_so(field):
 def test_a_version_that_was_stored_without_it_reads_as_if_it_were_empty(plan):
     bare = {"key": "s1", "name": "Read"}
     PlanVersion.objects.update(snapshot={"title": "T", "content": "", "subtasks": [bare]})
-    assert plan.versions.get().text["subtasks"] == [{**dict.fromkeys(SUBTASK_TEXT, ""), **bare}]
+    empty = {**dict.fromkeys(SUBTASK_TEXT, ""), "checks": []}
+    assert plan.versions.get().text["subtasks"] == [{**empty, **bare}]

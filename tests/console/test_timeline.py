@@ -1,14 +1,16 @@
 """The timeline: each thing that happened is one line, by whoever did it."""
 
 import pytest
+from django.contrib.auth.models import User
 
 from agents.actions import decide_call
 from agents.models import Event
-from console.plan_timeline import Timeline
+from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from plans import actions
 from plans.models import Plan
 from tests.fake_model import call, fails, say
-from tests.world import calls_of, drive, plan_of, proposed, scripted, tell
+from tests.markup import flat
+from tests.world import approved, calls_of, drive, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -134,3 +136,47 @@ def test_a_person_who_is_named_like_the_product_is_drawn_as_a_person():
     told(c, STARTED, by="Planside")
     [line] = [x for x in Timeline(plan_of(c), "alice").lines() if x.words == "Plan started"]
     assert line.actor_icon == "user"
+
+
+def shown_lines(plan, **query):
+    """Oldest first, as the plan's page has them."""
+    return page_of_lines(plan, "alice", wanted_lines(query)).shown[::-1]
+
+
+def test_attempts_that_failed_alike_are_one_line_with_the_single_ones_inside():
+    no_file, no_disk = (call("fail_subtask", error=text) for text in ("No file.", "No disk."))
+    c = proposed("Read", plan={"enabled": True, "max_attempts": 4})
+    scripted(no_disk, no_file, no_file, no_file)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    every = shown_lines(plan_of(c))
+    failures = [(line.words, line.failures) for line in every if line.error]
+    assert failures == [("failed: No disk.", 1), ("failed: No file.", 3)]
+    [folded] = [line for line in every if line.parts]
+    said = [line.words for line in reversed(folded.parts)]
+    assert said == ["failed: No file.", *["started", "failed: No file."] * 2]
+    by_agent = shown_lines(plan_of(c), actor="agent")
+    assert [line.failures for line in by_agent if line.error] == [1, 3]
+    page = page_of_lines(plan_of(c), "alice", wanted_lines({}))
+    assert page.last == page.count == len(lines(plan_of(c))), "each change counts"
+
+
+def test_a_person_between_two_attempts_keeps_them_apart():
+    c = approved("Read")
+    for _ in range(2):
+        scripted(call("fail_subtask", error="No file."))
+        actions.run_plan(plan_of(c), "alice")
+        drive()
+    assert [line.failures for line in shown_lines(plan_of(c)) if line.error] == [1, 1]
+
+
+def test_the_pages_list_of_attempts_folds_those_that_failed_alike(client):
+    client.force_login(User.objects.get_or_create(username="alice")[0])
+    c = proposed("Read", plan={"enabled": True, "max_attempts": 2})
+    scripted(*[call("fail_subtask", error="No file.")] * 2)
+    actions.approve_plan(plan_of(c), 1, "alice")
+    drive()
+    page = flat(client.get(f"/plans/{plan_of(c).pk}/").content.decode())
+    listed = page[page.index('id="attempts-heading"') :]
+    assert listed.count("<span>2 attempts, the same error each time</span>") == 1
+    assert listed.count('id="try-') == 2

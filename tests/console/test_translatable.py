@@ -40,7 +40,8 @@ class Texts(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.hidden += tag in ("script", "style", "svg")
         for name, value in attributes:
-            is_sentence = name.startswith("data-") and " " in (value or "").strip()
+            is_list = name == "data-for"  # of the kinds that a field is for
+            is_sentence = name.startswith("data-") and not is_list and " " in (value or "").strip()
             if value and (name in SPOKEN or is_sentence):
                 self.found.append(value)
 

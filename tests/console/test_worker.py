@@ -33,7 +33,7 @@ def test_a_worker_beside_a_server_answers_and_leaves_when_told(tmp_path):
             lambda found: any(m["text"] == "From the worker." for m in found["items"]),
         )
         worker.send_signal(signal.SIGTERM)
-        _, complaints = worker.communicate(timeout=5)
+        _, complaints = worker.communicate(timeout=60)
         server.end()
     assert len(found["items"]) == 2
     assert (worker.returncode, complaints) == (0, "")

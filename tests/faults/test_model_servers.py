@@ -23,6 +23,7 @@ from agents.llm.errors import ModelError
 from agents.llm.request import Endpoint, ModelRequest
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
+from tests.patience import at_most
 
 Write = Callable[[asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\n"
@@ -174,7 +175,7 @@ async def test_a_head_that_drips_in_byte_by_byte_counts_as_silence(settings: Any
 
     began = time.monotonic()
     assert (await error_from(write)).kind == "silent"
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
 
 
 RULES = [
@@ -200,7 +201,7 @@ def test_while_one_model_call_stalls_all_else_goes_on_and_a_stop_works(tmp_path:
         began = time.monotonic()
         alice.post(started, stalled.replace("messages", "stop"), {})
         found = alice.wait_until(started, stalled, lambda f: not f["items"][-1]["streaming"])
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < at_most(2)
         assert found["items"][-1]["text"] == "Half a sen"
         assert not model.answering, "the model's server was hung up on"
         assert started.end()[1] == 0
@@ -309,7 +310,7 @@ async def test_one_reply_after_another_comes_by_the_same_connection() -> None:
 
 async def test_a_body_that_does_not_end_behind_its_last_line_holds_nobody_up() -> None:
     async with chunked_server(b"") as (endpoint, connections):
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             for _ in range(2):
                 await answers(endpoint)
         assert connections == [1, 1]

@@ -32,7 +32,10 @@ class TestMaking:
         plan = create_plan(c, title="Move house", content=TEXT, by="alice")
         assert (plan.version, plan.content, plan.approved_version) == (1, TEXT, None)
         assert plan_of(c) == get_plan(plan.pk) == plan
-        assert shown(c)["progress"] == {"done": 0, "abandoned": 0, "total": 0, "percent": 0}
+        assert (
+            shown(c)["progress"].items()
+            >= {"done": 0, "abandoned": 0, "total": 0, "percent": 0}.items()
+        )
 
     def test_it_may_be_a_list_of_subtasks_alone(self):
         subtasks = ["Pack", {"name": "Drive", "expected_outcome": "There"}]

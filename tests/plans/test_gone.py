@@ -13,11 +13,12 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.actions import decide_call, delete_agent, stop_work_of
+from agents.actions import decide_call
 from agents.config.store import read_agent
 from agents.conversations import delete_conversation
 from agents.db import in_db
 from agents.errors import Conflict, Refused
+from agents.leaving import delete_agent, stop_work_of
 from agents.models import Conversation, Message, Provider, ToolCall, Turn
 from agents.queue.leases import put_back_orphans
 from plans import actions

@@ -65,7 +65,10 @@ class TestRetries:
             ["abandoned", "done"],
             "Wrote, did not read.",
         )
-        assert plan["progress"] == {"done": 1, "abandoned": 1, "total": 2, "percent": 100}
+        assert (
+            plan["progress"].items()
+            >= {"done": 1, "abandoned": 1, "total": 2, "percent": 100}.items()
+        )
         assert plan["subtasks"][0]["reason"] == "skipped: not needed"
 
     def test_a_person_who_starts_again_begins_the_count_anew(self):

@@ -265,6 +265,7 @@ def test_what_is_said_during_a_run_is_answered_beside_it_with_reading_tools_only
         "read_file",
         "search_files",
         "get_plan",
+        "get_changes",
         "revise_current_plan",
         "add_subtask",
         "finish_plan",
@@ -406,7 +407,9 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     plan = shown(c)
     assert states(c) == ["done", "abandoned", "abandoned"]
     assert (plan["state"], plan["reason"]) == ("abandoned", "cancelled")
-    assert plan["progress"] == {"done": 1, "abandoned": 2, "total": 3, "percent": 100}
+    assert (
+        plan["progress"].items() >= {"done": 1, "abandoned": 2, "total": 3, "percent": 100}.items()
+    )
 
 
 def test_a_tool_set_to_ask_waits_for_a_decision_and_runs_once():

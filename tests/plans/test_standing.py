@@ -32,6 +32,8 @@ GROUPS = {
     "Waiting for you": "waiting",
     "Waiting for your answer": "waiting",
     "Budget used up": "waiting",
+    "A check could not be run": "waiting",
+    "No longer true": "waiting",
     "Waiting for you to start it": "waiting",
     "Running": "running",
     "Pausing": "running",

@@ -7,7 +7,7 @@ from agents import actions as talk
 from agents.actors import AGENT, SYSTEM
 from agents.errors import Conflict
 from agents.models import Message, ToolCall, Turn
-from console import chat_commands
+from console import plan_requests
 from plans import actions
 from plans.models import Plan, Run, State
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
@@ -17,6 +17,7 @@ from tests.world import (
     agent,
     done,
     drive,
+    files_of,
     plan_of,
     proposal,
     proposed,
@@ -172,7 +173,7 @@ SENTENCES = {
     "a cancelling": lambda child: tell(child, "cancel"),
     "a new conversation": lambda child: tell(child, "/new"),
     "a clearing": lambda child: tell(child, "/clear"),
-    "a plan beside": lambda child: chat_commands.ask_beside(child, "Delete all", "alice"),
+    "a plan beside": lambda child: plan_requests.ask_beside(child, "Delete all", "alice"),
     "a turn": lambda child: talk.start_turn(child, "Delete all.", "alice", "plan"),
 }
 
@@ -232,3 +233,48 @@ def test_words_of_another_author_are_not_approved_by_the_system():
     Plan.objects.filter(pk=plan.pk).update(approved_version=None)
     start_for_parent(plan_of(child))
     assert plan_of(child).approved_version is None
+
+
+def checked_by(check):
+    """The helper's plan, whose one subtask it has given this check."""
+    subtasks = [{"name": "Half one", "checks": [check]}]
+    return [call("create_plan", title="The helper's half", subtasks=subtasks), say("I will.")]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"kind": "command", "command": "touch ran"},
+        {"kind": "http", "url": "http://127.0.0.1:9/"},
+    ],
+    ids=lambda check: check["kind"],
+)
+def test_what_an_agent_wants_run_to_check_itself_asks_a_person_first(check):
+    """No person has read that plan, whatever the agent may do by itself."""
+    tools = {"shell": "allow", "fetch_url": "allow"}
+    c, _ = story([*checked_by(check), done(), say("ok")], END, tools=tools)
+    type(c.owner).objects.update(is_superuser=True)
+    tell(c, "go")
+    asked = ToolCall.objects.get(state=ToolCall.State.ASKED)
+    assert asked.turn.conversation.parent_call_id is not None
+    assert asked.arguments.items() <= check.items() | {("timeout_s", 60)}
+    assert not (files_of(asked.turn.conversation) / "ran").exists()
+    assert shown(c)["attention"] == "approval"
+    talk.decide_call(asked, "allow_once", "alice", "")
+    drive()
+    ran = (files_of(asked.turn.conversation) / "ran").exists()
+    assert ran == (check["kind"] == "command")
+    assert plan_of(c).state == State.DONE or check["kind"] == "http"
+
+
+def test_a_check_that_a_person_denies_is_told_to_the_agent_that_called():
+    check = {"kind": "command", "command": "touch ran"}
+    c, _ = story([*checked_by(check), done()], END, tools={"shell": "allow"})
+    type(c.owner).objects.update(is_superuser=True)
+    tell(c, "go")
+    talk.decide_call(ToolCall.objects.get(state="asked"), "deny", "alice", "Not that.")
+    drive()
+    made = ToolCall.objects.get(tool="run_agent")
+    assert (made.state, "Not that." in made.result) == ("failed", True)
+    assert plan_of(c).state == State.DONE, "the parent goes on with what it was told"
+    assert not Turn.objects.filter(state__in=["queued", "running", "waiting"]).exists()

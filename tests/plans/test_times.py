@@ -1,5 +1,6 @@
 """Working, waiting and being paused are told apart, and everywhere by the same function."""
 
+import re
 from datetime import datetime, timedelta
 from io import StringIO
 
@@ -197,7 +198,9 @@ def running():
 def test_the_time_in_which_a_killed_worker_was_dead_is_nobodys():
     c, turn = running()
     an_hour_passes()
-    Turn.objects.filter(pk=turn.pk).update(lease_until=F("counted_at") + lease_length())
+    Turn.objects.filter(pk=turn.pk).update(
+        started_at=F("counted_at"), lease_until=F("counted_at") + lease_length()
+    )
     bound = lease_length().total_seconds() + 5
     assert seconds(c)["worked"] < bound, "while nobody has noticed"
     put_back_orphans(all_of_them=True)
@@ -205,6 +208,10 @@ def test_the_time_in_which_a_killed_worker_was_dead_is_nobodys():
     drive()
     assert plan_of(c).state == "done"
     assert seconds(c)["worked"] < bound
+    reader = Client()
+    reader.force_login(plan_of(c).conversation.owner)
+    page = flat(reader.get(f"/plans/{plan_of(c).pk}/").content.decode())
+    assert re.search(r"finish: 0:\d\d working, (59|1:00):\d\d with nothing running\.", page)
 
 
 def test_a_restart_while_it_is_paused_changes_nothing():

@@ -20,6 +20,7 @@ FOREIGN = {
     "delete_subtask": {"key": "s2", "force": True},
     "revise_current_plan": {"title": "Other", "approved": True},
     "get_plan": {"key": "s2"},
+    "get_changes": {"key": "s2"},
 }
 
 

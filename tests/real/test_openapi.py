@@ -145,7 +145,9 @@ def test_generated_clients_leave_nothing_out_and_compile(packages, python, tmp_p
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    made = run(python / "openapi-python-client", "generate", "--path", "own.json", "--output-path", "own", "--meta", "none")  # fmt: skip
+    # It knows no ZIP of its own accord, and has a setting for what it does not know.
+    (tmp_path / "settings.json").write_text(json.dumps({"content_type_overrides": {"application/zip": "application/octet-stream"}}))  # fmt: skip
+    made = run(python / "openapi-python-client", "generate", "--path", "own.json", "--output-path", "own", "--meta", "none", "--config", "settings.json")  # fmt: skip
     assert "WARNING" not in made and "removal" not in made
     run(python / "python", "-m", "compileall", "-q", "own")
     endpoints = [

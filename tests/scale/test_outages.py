@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.console.serving import is_done, new_database
+from tests.patience import at_most
 from tests.scale.servers import OwnPostgres, OwnRedis
 from tests.scale.story import HALF, SLOWLY
 from tests.scale.team import Team
@@ -45,7 +46,7 @@ def start(team, plan):
 
 
 def readiness(team):
-    return httpx.get(f"{team.webs[0].address}/readyz", timeout=20).status_code
+    return httpx.get(f"{team.webs[0].address}/readyz", timeout=60).status_code
 
 
 def test_a_run_goes_on_without_redis_and_open_pages_hear_again_when_it_is_back(small_team, redis):
@@ -59,7 +60,7 @@ def test_a_run_goes_on_without_redis_and_open_pages_hear_again_when_it_is_back(s
         plan = team.plan(c, is_done)
         began = time.monotonic()
         team.say(c, "are you there")
-        assert time.monotonic() - began < 5, "a message is taken in without it"
+        assert time.monotonic() - began < at_most(5), "a message is taken in without it"
         redis.start()
         until(lambda: readiness(team) == 200)
         team.messages(c, lambda items: items[-1]["text"] == "Here I am.")
@@ -75,7 +76,7 @@ def talked(team, c, page):
     return any(word in text for _, text in list(page.frames))
 
 
-def until(is_so, seconds=20):
+def until(is_so, seconds=60):
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end
@@ -102,11 +103,11 @@ def test_postgres_restarted_in_mid_run_costs_a_503_and_no_work(small_team, postg
 
 def assert_says_so(team):
     address = team.webs[0].address
-    page = httpx.get(address + "/", cookies=team.pages[0].cookies, timeout=20)
+    page = httpx.get(address + "/", cookies=team.pages[0].cookies, timeout=60)
     assert page.status_code == 503
     assert SENTENCE in page.text
     assert "Traceback" not in page.text
-    api = httpx.get(f"{address}/api/conversations", headers=team.person.headers, timeout=20)
+    api = httpx.get(f"{address}/api/conversations", headers=team.person.headers, timeout=60)
     assert api.status_code == 503
     assert api.json()["detail"].startswith(SENTENCE)
     assert readiness(team) == 503

@@ -6,6 +6,7 @@ import time
 import httpx
 
 from tests.console.serving import is_done
+from tests.patience import at_most
 from tests.scale.story import HALF, SLOWLY
 from tests.scale.team import Tail
 
@@ -79,7 +80,7 @@ def test_stop_through_the_other_server_settles_while_the_model_hangs(team):
     began = time.monotonic()
     team.person.post(team.webs[1], f"/plans/{plan['id']}/stop", {})
     plan = team.plan(c, lambda plan: plan["run"] == "idle")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < at_most(2)
     assert [s["state"] for s in plan["subtasks"]] == ["todo", "todo"]
     ended = "SELECT state FROM agents_turn WHERE conversation_id = %s AND lane = 'run'"
     assert team.rows(ended, c) == [("stopped",)]

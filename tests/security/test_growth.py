@@ -15,7 +15,8 @@ from agents.chains.schema import MOST_BRANCHES
 from agents.config import json_text
 from agents.config.json_text import BadFile, Lines, parse
 from agents.config.schema import parse_agent_file
-from console.chain_pages import MOST_FAULTS, ChainFile, faults_in
+from console.chain_pages import ChainFile
+from console.line_faults import MOST_FAULTS, of_chain
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_home")]
 
@@ -105,7 +106,7 @@ def demand_linear(work, text_of):
 
 @pytest.mark.parametrize("text_of", CHAINS)
 def test_a_chain_with_many_faults_is_checked_in_proportion_to_its_length(text_of):
-    demand_linear(lambda text: faults_in(text, "x"), text_of)
+    demand_linear(lambda text: of_chain(text, "x"), text_of)
 
 
 @pytest.mark.parametrize("text_of", AGENTS)
@@ -132,17 +133,17 @@ def test_labels_are_compared_with_few_others():
     ways = [
         {"operator": "equals", "when": f"w{i}", "goto": "end"} for i in range(MOST_BRANCHES + 1)
     ]
-    [fault] = faults_in(chain([task(0, handler="route", transition={"branches": ways})]), "x")
+    [fault] = of_chain(chain([task(0, handler="route", transition={"branches": ways})]), "x")
     assert str(MOST_BRANCHES) in fault.sentence
 
 
 def test_a_chain_has_a_length():
-    [fault] = faults_in(chain([task(0, description="x" * LONGEST_TEXT)]), "x")
+    [fault] = of_chain(chain([task(0, description="x" * LONGEST_TEXT)]), "x")
     assert "at most 500,000 characters" in fault.sentence
 
 
 def test_of_many_faults_the_first_are_shown_and_the_others_counted():
-    faults = faults_in(lost_ways(2_000), "x")
+    faults = of_chain(lost_ways(2_000), "x")
     assert len(faults) == MOST_FAULTS
     assert re.fullmatch(r"And [\d,]+ more from here on\.", faults[-1].sentence)
     assert faults[-1].line == max(fault.line for fault in faults)
@@ -158,4 +159,4 @@ def test_long_numbers_are_looked_for_once_each():
 
 
 def test_a_key_that_looks_like_a_place_breaks_nothing():
-    assert faults_in(chain([task(0, **{"[" + "9" * 5_000 + "]": 1})]), "x")
+    assert of_chain(chain([task(0, **{"[" + "9" * 5_000 + "]": 1})]), "x")

@@ -12,7 +12,9 @@ from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import Client
+from django.utils.timezone import now
 
+from agents import deleted_files
 from agents.attachments import take_in
 from agents.config import ownership
 from agents.config.store import change_agent, read_agent
@@ -28,7 +30,11 @@ from agents.models import (
     Provider,
     ToolCall,
     ToolSource,
+    Undo,
 )
+from agents.recordings.store import Store
+from agents.tools import permissions
+from agents.workspace_files import place_of
 from console import asgi
 from console.auth.tokens import create_token
 from console.live.consumers import NOT_YOURS, SIGN_IN
@@ -64,7 +70,7 @@ CHAIN = "settings/chains/<str:name>/"
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
 NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
-ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment"}
+ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment", "undo"}
 NAMES = {"key", "n", "source", "path", "need", "action"}
 FOR_EVERYBODY = {"settings/models/<slug:name>/test", "settings/models/<slug:name>/list"}
 # A chain is read and run by everybody, with an agent of their own: tests/console/test_chains_page.py.
@@ -72,6 +78,7 @@ FOR_EVERYBODY |= {CHAIN + each for each in ("file", "check", "run", "runs/<int:t
 API_OWNED = {"/api/conversations/{id}": "conversation", "/api/plans/{id}": "plan"}
 API_OWNED |= {"/api/tool-calls/{id}": "call", "/api/agents/{agent_id}": "agent"}
 API_OWNED |= {"/api/messages/{id}": "message", "/api/attachments/{id}": "attachment"}
+API_OWNED |= {"/api/turns/{id}": "turn", "/api/undos/{id}": "undo"}
 API_SHARED = ("/api/chains/{id}", "/api/tools/{name}", "/api/providers/{name}")
 API_FOR_EVERYBODY = {"POST /api/providers/{name}/test"}
 
@@ -98,6 +105,7 @@ def things_of(name, secret):
     made.save()
     said = Message.objects.filter(conversation=own, role="user").first()
     attached = take_in(own, f"{secret}.png", [png(3, 2)], name)
+    undone = undo_of(own, secret)
     create_token(user, secret)
     signed_in(user).get("/plans/")
     return SimpleNamespace(
@@ -110,6 +118,7 @@ def things_of(name, secret):
         agent=own.agent_id,
         message=said.pk,
         turn=said.turn_id,
+        undo=undone.pk,
         call=made.pk,
         attachment=attached["attachment"],
         path=attached["path"],
@@ -126,6 +135,18 @@ def things_of(name, secret):
         need=f"start-{plan.pk}-1",
         action="start",
         lesson=1,
+    )
+
+
+def undo_of(own, secret):
+    """An undo that is kept, of no file."""
+    root = permissions.of_conversation(own).folder.resolve()
+    with Store.of(root) as store, store.locked(root):
+        steps = store.add_blob(b"[]").hex()
+        store.flush()
+    named = {"subject": secret, "words": secret}
+    return Undo.objects.create(
+        conversation=own, root=str(root), steps=steps, finished_at=now(), **named
     )
 
 
@@ -230,7 +251,17 @@ NEVER_THERE = {
     "settings/people/<int:who>/deactivate",
     "settings/people/<int:who>/activate",
     "calls/<int:pk>/diff",  # of a call that wrote a file
+    "c/<int:pk>/messages/<int:message>/text",  # of the end of a plan
     "c/<int:pk>/restore",  # of what was deleted
+    # They want a plan or a turn.
+    *(
+        f"c/<int:pk>/changed{each}"
+        for each in ("", "/file", "/blob", "/patch", "/preview", "/undo")
+    ),
+    "c/<int:pk>/undos/<int:undo>/undo",  # while it is kept
+    # They want a path, or what was deleted.
+    *(f"c/<int:pk>/workspace/{verb}" for verb in ("file", "content", "pdf")),
+    *(f"c/<int:pk>/workspace/{verb}" for verb in ("rename", "delete", "restore")),
 }
 
 
@@ -297,10 +328,12 @@ def api_path(operation, things):
         (start, word) for start, word in API_OWNED.items() if operation.path.startswith(start)
     )
     path = operation.path.replace(start, start.partition("{")[0] + str(getattr(things, word)))
+    path = path.replace("{check}", "c1")
     for name in ("key", "n", "number"):
         path = path.replace(f"{{{name}}}", str(getattr(things, name)))
     assert "{" not in path, f"say in this test what the parameters of {operation} are"
-    return path
+    is_of_one_file = path.endswith("/files/content") or operation.method == "DELETE"
+    return f"{path}?path={things.path}" if is_of_one_file else path
 
 
 def ask(client, operation, path, body=None, **headers):
@@ -313,9 +346,9 @@ def ask(client, operation, path, body=None, **headers):
 @pytest.mark.parametrize("name", ["bob", "charlie"])
 def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
     stranger = script(person(name))
-    tables = ("conversation", "plan", "call", "message", "attachment")
+    tables = ("conversation", "plan", "call", "message", "attachment", "turn", "undo")
     rows = dict.fromkeys(tables, 10**9)
-    none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1)
+    none = SimpleNamespace(**rows, agent="none", key="s1", n=1, number=1, path="none")
     for operation in owned_operations():
         answer = ask(stranger, operation, api_path(operation, alice))
         assert answer.status_code == 404, (str(operation), answer.content)
@@ -331,11 +364,29 @@ def test_every_operation_on_what_is_someone_elses_finds_nothing(alice, name):
 
 def test_the_same_operations_are_there_for_their_owner(alice):
     mine = script(alice.user)
-    for operation in sorted(owned_operations(), key=lambda each: each.method == "DELETE"):
+    # What an agent's folder holds is no row: nothing brings it back.
+    last = ["/api/agents/{agent_id}/files", "/api/agents/{agent_id}"]
+    ordered = sorted(
+        owned_operations(),
+        key=lambda each: (
+            each.method == "DELETE" and 1 + (each.path in last) + (each.path == last[1])
+        ),
+    )
+    for operation in ordered:
         with transaction.atomic():
-            if operation.path.endswith("/restore"):
+            body = None
+            if operation.path.endswith("{id}/restore"):
                 delete_conversation(Conversation.objects.get(pk=alice.conversation))
-            answer = ask(mine, operation, api_path(operation, alice), if_match='"1"')
+            elif operation.path.endswith("files/rename"):
+                body = json.dumps({"path": alice.path, "to": "other.png"})
+            elif operation.path.endswith("files/restore"):
+                here = place_of(alice.agent, alice.person)
+                body = json.dumps({"deleted": deleted_files.delete(here, "other.png").key})
+            path = api_path(operation, alice)
+            if operation.path == last[0] and operation.method == "DELETE":
+                path = path.replace(alice.path, "other.png")  # renamed above
+            answer = ask(mine, operation, path, body, if_match='"1"')
+            answer.close()  # a file may be going out
             assert answer.status_code not in (401, 403, 404, 405), (str(operation), answer.content)
             transaction.set_rollback(True)
 

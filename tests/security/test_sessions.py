@@ -150,7 +150,7 @@ async def test_an_open_socket_is_closed_soon_after(alice, chat, end):
     await socket.receive_from()
     assert await socket.receive_nothing(0.3), "it stays open until then"
     await in_db(end, alice)
-    assert (await socket.receive_output(timeout=5))["code"] == SIGN_IN
+    assert (await socket.receive_output())["code"] == SIGN_IN
 
 
 @pytest.mark.usefixtures("_swept_often")
@@ -183,7 +183,7 @@ async def test_the_socket_of_a_deleted_conversation_is_closed_soon_after(alice, 
     await socket.connect()
     await socket.receive_from()
     await in_db(Conversation.objects.filter(pk=chat).delete)
-    assert (await socket.receive_output(timeout=5))["code"] == NOT_YOURS
+    assert (await socket.receive_output())["code"] == NOT_YOURS
 
 
 @pytest.mark.usefixtures("_swept_often")

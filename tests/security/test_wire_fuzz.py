@@ -250,8 +250,8 @@ def test_any_cursor_is_a_number_that_fits(query):
 async def test_any_cursor_opens_a_socket(mine, after, caplog):
     socket = WebsocketCommunicator(live, f"/ws/conversations/{mine}/?after={after}")
     socket.scope["user"] = await person_of()
-    assert (await socket.connect(timeout=10))[0]
-    await socket.receive_from(timeout=10)
+    assert (await socket.connect())[0]
+    await socket.receive_from()
     await socket.disconnect()
     assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
 
@@ -266,15 +266,15 @@ async def person_of():
 async def test_an_id_that_nobody_has_is_not_there(mine, pk):
     socket = WebsocketCommunicator(live, f"/ws/conversations/{pk}/")
     socket.scope["user"] = await person_of()
-    await socket.connect(timeout=10)
-    assert (await socket.receive_output(timeout=10))["code"] == NOT_YOURS
+    await socket.connect()
+    assert (await socket.receive_output())["code"] == NOT_YOURS
 
 
 @pytest.mark.parametrize("path", ["/", "/ws/", "/ws/conversations/x/", "/ws/conversations/1"])
 async def test_a_wrong_address_is_refused_without_a_word_in_the_log(path):
     headers = [(b"origin", b"http://localhost"), (b"host", b"localhost")]
     socket = WebsocketCommunicator(application, path, headers=headers)
-    assert not (await socket.connect(timeout=10))[0]
+    assert not (await socket.connect())[0]
 
 
 @quickly
@@ -282,12 +282,12 @@ async def test_a_wrong_address_is_refused_without_a_word_in_the_log(path):
 def test_what_a_page_says_is_not_heard(mine, said):
     async def story():
         socket = WebsocketCommunicator(live, f"/ws/conversations/{mine}/")
-        await socket.connect(timeout=10)
-        assert (await socket.receive_output(timeout=10))["code"] == SIGN_IN
+        await socket.connect()
+        assert (await socket.receive_output())["code"] == SIGN_IN
         socket = WebsocketCommunicator(live, f"/ws/conversations/{mine}/")
         socket.scope["user"] = await person_of()
-        await socket.connect(timeout=10)
-        await socket.receive_from(timeout=10)
+        await socket.connect()
+        await socket.receive_from()
         for each in said:
             kind = "text" if isinstance(each, str) else "bytes"
             await socket.send_input({"type": "websocket.receive", kind: each})

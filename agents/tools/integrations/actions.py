@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext
 
 from agents.db import in_db
-from agents.errors import Conflict, Invalid, NotFound, Refused
+from agents.errors import Conflict, Invalid, NotFound, Refused, about
 from agents.models import ToolSource
 from agents.telemetry.redaction import redact
 from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
@@ -92,7 +92,8 @@ def add_source(
         raise Conflict(
             gettext("A service is already registered as {name!r}; remove it first.").format(
                 name=name
-            )
+            ),
+            field="name",
         ) from None
     log.debug("service %s (%s) added by %s", name, kind, by)
     return source
@@ -103,7 +104,20 @@ def check(source: ToolSource) -> None:
 
     No message names a header's value.
     """
-    name, url, command = source.name, source.url, source.command
+    check_name(source.name)
+    check_place(source)
+    check_headers(source)
+    check_spec(source)
+    if not 1 <= source.timeout_s <= LONGEST_WAIT:
+        raise Invalid(
+            gettext("A call may take between 1 and {most} seconds.").format(most=LONGEST_WAIT),
+            field="timeout_s",
+        )
+    check_client(source)
+
+
+@about("name")
+def check_name(name: str) -> None:
     if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
         raise Invalid(
             gettext(
@@ -117,8 +131,13 @@ def check(source: ToolSource) -> None:
                 name=name
             )
         )
+
+
+@about("where")
+def check_place(source: ToolSource) -> None:
+    url, command = source.url, source.command
     if source.kind not in ToolSource.Kind.values:
-        raise Invalid(gettext("A service is of kind openapi or mcp."))
+        raise Invalid(gettext("A service is of kind openapi or mcp."), field="kind")
     is_openapi = source.kind == ToolSource.Kind.OPENAPI
     if bool(url) == bool(command) or (command and is_openapi):
         raise Invalid(gettext("Name a URL, or for an MCP server a command instead."))
@@ -126,20 +145,20 @@ def check(source: ToolSource) -> None:
         check_address(url)
     if len(url) > 2000 or not url.isprintable() or "\0" in command:
         raise Invalid(gettext("The URL or command contains what cannot be in one."))
-    check_headers(source)
+
+
+@about("spec")
+def check_spec(source: ToolSource) -> None:
+    is_openapi = source.kind == ToolSource.Kind.OPENAPI
     if source.spec is not None and not (is_openapi and isinstance(source.spec, dict)):
         if not is_openapi or not isinstance(source.spec, str):
             raise Invalid(
                 gettext("A spec is the URL of an OpenAPI document, or the document itself.")
             )
         check_address(source.spec)
-    if not 1 <= source.timeout_s <= LONGEST_WAIT:
-        raise Invalid(
-            gettext("A call may take between 1 and {most} seconds.").format(most=LONGEST_WAIT)
-        )
-    check_client(source)
 
 
+@about("headers")
 def check_headers(source: ToolSource) -> None:
     """Those of an address, or the environment of a command."""
     command = source.command
@@ -157,18 +176,20 @@ def check_headers(source: ToolSource) -> None:
             )
 
 
+@about("client_id")
 def check_client(source: ToolSource) -> None:
     id, secret = source.client_id, source.client_secret
     if (id or secret) and not (source.kind == ToolSource.Kind.MCP and source.url):
         raise Invalid(gettext("A client ID is for MCP servers at an address."))
     if secret and not id:
         raise Invalid(gettext("A client secret goes with a client ID."))
-    for text in (id, secret):
+    for name, text in (("client_id", id), ("client_secret", secret)):
         if len(text) > LONGEST_CLIENT or not (text.isascii() and text.isprintable()):
             raise Invalid(
                 gettext("Client ID and secret are up to {most} printable characters.").format(
                     most=LONGEST_CLIENT
-                )
+                ),
+                field=name,
             )
 
 
@@ -198,7 +219,7 @@ async def register(source: ToolSource, by: str) -> ToolSource:
         raise
     if source.error and not source.sign_in:
         await in_db(remove_source, source.name, by)
-        raise Conflict(source.error)
+        raise Conflict(source.error, field="where")
     return source
 
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from agents.db import in_db
-from agents.errors import Conflict, Invalid
+from agents.errors import Conflict, Invalid, about
 from agents.models import OAuthLogin, ToolSource
 from agents.normalization import split_url
 from agents.telemetry.redaction import redacted_url
@@ -59,7 +59,7 @@ async def change_source(name: str, edit: SourceEdit, by: str) -> ToolSource:
     if any(getattr(before, each) != getattr(after, each) for each in CONNECTING):
         answer = await answer_of(after)
         if answer["error"] and "sign_in" not in answer:
-            raise Conflict(str(answer["error"]))
+            raise Conflict(str(answer["error"]), field="where")
     tools = answer.get("tools", after.tools)
     assert isinstance(tools, list)
     if tools:
@@ -100,7 +100,8 @@ def changed(before: ToolSource, edit: SourceEdit) -> ToolSource:
         raise Invalid(
             gettext("Up to {most_patterns:,} operations can be named.").format(
                 most_patterns=MOST_PATTERNS
-            )
+            ),
+            field="allowed",
         )
     check_fits(after, edit)
     check(after)
@@ -117,18 +118,21 @@ def check_fits(after: ToolSource, edit: SourceEdit) -> None:
     is_mcp = after.kind == ToolSource.Kind.MCP
     if after.command and not is_mcp:
         raise Conflict(
-            gettext("{name} is an OpenAPI service, which has an address.").format(name=after.name)
+            gettext("{name} is an OpenAPI service, which has an address.").format(name=after.name),
+            field="where",
         )
     if edit.spec is not None and is_mcp:
         raise Conflict(
-            gettext("{name} is an MCP server, which has no document.").format(name=after.name)
+            gettext("{name} is an MCP server, which has no document.").format(name=after.name),
+            field="spec",
         )
     if (after.client_id or after.client_secret) and not (is_mcp and after.url):
-        raise Conflict(gettext("A client ID is for MCP servers at an address."))
+        raise Conflict(gettext("A client ID is for MCP servers at an address."), field="client_id")
     if after.client_secret and not after.client_id:
-        raise Conflict(gettext("A client secret goes with a client ID."))
+        raise Conflict(gettext("A client secret goes with a client ID."), field="client_id")
 
 
+@about("where")
 def check_secrets_stay(before: ToolSource, after: ToolSource, edit: SourceEdit) -> None:
     """What was entered for one server goes to no other. Raises Conflict, and names no value."""
     if place_of(before) == place_of(after):
@@ -166,14 +170,15 @@ def check_tools(source: ToolSource, tools: list[dict[str, object]]) -> None:
     try:
         check_inject(source, tools)
     except Invalid as refusal:
-        raise Conflict(str(refusal)) from None
+        raise Conflict(str(refusal), field="inject") from None
     names = [str(tool["name"]) for tool in tools]
     for pattern in source.allowed or ():
         if not any(fnmatchcase(name, pattern) for name in names):
             raise Conflict(
                 gettext("No operation of {name} is called {pattern!r}.").format(
                     name=source.name, pattern=pattern[:100]
-                )
+                ),
+                field="allowed",
             )
 
 

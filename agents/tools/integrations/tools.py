@@ -216,7 +216,8 @@ def check_inject(source: ToolSource, tools: Offer) -> None:
         raise Invalid(
             gettext("No operation of {name} takes {unknown}.").format(
                 name=source.name, unknown=", ".join(sorted(unknown))
-            )
+            ),
+            field="inject",
         )
 
 

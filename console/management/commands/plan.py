@@ -14,17 +14,24 @@ from agents.actions import create_conversation
 from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
+from agents.engine.undo import Wanted, told
 from agents.errors import Conflict, NotFound
-from agents.models import Turn
-from console import chat_commands
+from agents.models import Turn, TurnState
+from console import plan_requests
 from console.auth.users import local_owner
 from console.call_images import plan_markdown
 from console.home import public_address
 from console.management.base import Ended, PlainCommand
+from console.management.plan_options import BY_ID, FLAGS, STOPS
+from console.management.plan_undo import undo_by_command
 from console.management.wait import Interrupted, follow, has_no_worker
 from plans import actions
 from plans.attempts import attempts_of, times_of_plan
-from plans.models import LIVE, OPEN, SETTLED, ActivePlan, Plan
+from plans.changes import changes_named, changes_text
+from plans.check_text import looks_at
+from plans.documents import DONE
+from plans.models import LIVE, OPEN, SETTLED, ActivePlan, CheckResult, Plan
+from plans.progress import progress_words
 from plans.queries import checklist, reload
 from plans.search import rows_of
 from plans.snapshot import snapshot
@@ -57,6 +64,8 @@ class Command(PlainCommand):
                 by_id.add_argument("text", help="what to change; empty takes the comment away")
             one_number = None if verb in ("activate", "delete") else "?"
             by_id.add_argument("id", nargs=one_number, type=int)
+            if verb == "check":
+                by_id.add_argument("key", nargs="?", default="", help="a subtask, such as s2")
             by_id.add_argument("--json", action="store_true")
             for flag, options in FLAGS.get(verb, {}).items():
                 by_id.add_argument(flag, **options)  # type: ignore[arg-type]
@@ -77,7 +86,7 @@ class Command(PlainCommand):
             if chosen is None:
                 raise NotFound("There is no agent yet.")
             conversation = create_conversation(owner, chosen.id)
-        turn = chat_commands.plan_command(
+        turn = plan_requests.plan_command(
             conversation, f"/plan {goal}", goal, by(), planner, beside=True
         ).turn
         if turn is None:
@@ -106,8 +115,9 @@ class Command(PlainCommand):
         for plan in plans:
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
-                line = f"{row.id}  {row.standing.word:28}  {settled:>7}  {mark} {row.title}"
-                self.stdout.write(line)
+                checked = f"{row.checked} checked" if row.checked else ""
+                line = f"{row.id}  {row.standing.word:28}  {settled:>7}  {checked:11}  {mark} "
+                self.say(f"{line}{row.title}")
 
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
         self.show(plan_named(id, to_read=True), json)
@@ -129,7 +139,7 @@ class Command(PlainCommand):
         wanted = plan.version if version is None else version
         if id is None or version is None:
             if not json:
-                self.stdout.write(plan_markdown(plan, public_address()))
+                self.say(plan_markdown(plan, public_address()))
             question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
             if sys.stdin.isatty() and input(question).strip().casefold() not in ("y", "yes"):
                 raise Conflict("Nothing was approved.")
@@ -183,7 +193,7 @@ class Command(PlainCommand):
         """Prints what was settled since the last call; gives the keys of all that are settled."""
         for subtask in checklist(plan).filter(state__in=SETTLED):
             if subtask.key not in printed and not quiet:
-                self.stdout.write(f"{MARKS[subtask.state]} {subtask.key}  {subtask.name}")
+                self.say(f"{MARKS[subtask.state]} {subtask.key}  {subtask.name}")
                 self.stdout.flush()
             printed.add(subtask.key)
         return printed
@@ -200,6 +210,25 @@ class Command(PlainCommand):
             self.see_through(plan, json)
         else:
             self.show(plan, json)
+
+    def check_plan(self, *, id: int | None, key: str, json: bool, **_: object) -> None:
+        """Until all have been run; one that says no, or that was not come to, is exit code 1."""
+        plan = plan_named(id, to_read=True)
+        turn = actions.check_plan(plan, by(), key)
+        with left_to_server("It goes on with it there.", "Nothing else was checked."):
+            follow(is_through(turn), plan.conversation_id, lambda: request_stop(turn, by()))
+        rows = list(CheckResult.objects.filter(turn=turn).select_related("subtask"))
+        for row in () if json else rows:
+            word = {True: "yes", False: "no", None: "not run"}[row.passed]
+            asked = f"{row.asked['kind']}: {looks_at(row.asked)}"
+            self.say(f"{row.subtask.key} {row.key}  {word:8}{asked}  {row.said}".rstrip())
+        if json:
+            self.print_json(snapshot(reload(plan)))
+        if failed := sum(not row.passed for row in rows):
+            raise Conflict(f"{failed} of {len(rows)} checks did not say yes.")
+        turn.refresh_from_db()
+        if turn.state != TurnState.DONE:
+            raise Conflict(turn.error or "The checks did not run to their end.")
 
     def replan_plan(
         self, *, id: int | None, start: str | None, hint: str, json: bool, **_: object
@@ -253,10 +282,37 @@ class Command(PlainCommand):
         if json:
             self.print_json({"deleted": id})
         else:
-            self.stdout.write(f"{id}  {plan.title}  (deleted)")
+            self.say(f"{id}  {plan.title}  (deleted)")
+
+    def changes_plan(
+        self, *, id: int | None, key: str, path: str | None, diff: bool, json: bool, **_: object
+    ) -> None:
+        """The files, or with a path or --diff what changed in them."""
+        changes = changes_named(plan_named(id, to_read=True), key)
+        if json:
+            self.print_json(changes.document())
+        else:
+            self.hand_out(changes_text(changes, changes.files, path, diff))
+
+    def undo_plan(
+        self,
+        *,
+        id: int | None,
+        key: str,
+        path: list[str],
+        force: list[str],
+        json: bool,
+        **_: object,
+    ) -> None:
+        wanted = Wanted(tuple(path) or None, tuple(force))
+        row = undo_by_command(plan_named(id, to_read=True), key, by(), wanted, ask=not json)
+        if json:
+            self.print_json({"id": row.pk, "files": row.files, "kept": row.kept})
+        else:
+            self.say(told(row))
 
     def export_plan(self, *, id: int | None, **_: object) -> None:
-        self.stdout.write(plan_markdown(plan_named(id, to_read=True), public_address()))
+        self.hand_out(plan_markdown(plan_named(id, to_read=True), public_address()))
 
     def show(self, plan: Plan, json: bool) -> None:
         now = snapshot(plan)
@@ -266,65 +322,20 @@ class Command(PlainCommand):
         if plan.is_live and has_no_worker():
             self.stderr.write(f"Nobody runs it now: `plan run {plan.pk}` goes on.")
         approved = "approved" if plan.is_confirmed else "not approved"
-        self.stdout.write(
-            f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now['standing']})"
-        )
+        self.say(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now['standing']})")
         for subtask in now["subtasks"]:  # type: ignore[attr-defined]
             line = f"  [{MARKS[subtask['state']]}] {subtask['key']}  {subtask['name']}"
+            line += f" ({DONE[subtask['verified']]})" if subtask["state"] == "done" else ""
             more = subtask["error"] or subtask["outcome"] or subtask["reason"]
-            self.stdout.write(f"{line}: {more}" if more else line)
+            self.say(f"{line}: {more}" if more else line)
             if subtask["comment"]:
-                self.stdout.write(f"      Your comment: {subtask['comment']}")
+                self.say(f"      Your comment: {subtask['comment']}")
+        if now["subtasks"]:
+            self.say(f"  {progress_words(now['progress'])}")  # type: ignore[arg-type]
         if (times := times_of_plan(plan, attempts_of(plan))).worked:
-            self.stdout.write(f"  {times.words}")
+            self.say(f"  {times.words}")
         if plan.outcome:
-            self.stdout.write(plan.outcome)
-
-
-BY_ID = {
-    "show": "one plan with its subtasks",
-    "approve": "say yes to its current version (only that)",
-    "run": "run it to its end or a failure, and follow",
-    "next": "run the next subtask only, and follow (as run --next)",
-    "retry": "try a failed subtask again",
-    "skip": "leave a subtask out",
-    "replan": "replan the open subtasks; what is done stays",
-    "comment": "keep a comment on a subtask until you ask for changes",
-    "revise": "send the kept comments to the agent, and wait for the new version",
-    "activate": "put it into its conversation's drawer",
-    "cancel": "give it up; nothing is deleted",
-    "delete": "remove it with its versions and attempts",
-    "export": "as markdown",
-}
-FLAGS: dict[str, dict[str, dict[str, object]]] = {
-    "approve": {
-        "--version": {"type": int, "help": "the version you have read"},
-        "--without-comments": {"action": "store_true", "help": "leave kept comments behind"},
-    },
-    "run": {
-        "--next": {"action": "store_true", "help": "the next subtask only"},
-        "--auto": {"action": "store_true", "help": "to the end (as without it)"},
-        "--executor": {"default": "", "metavar": "CHAIN"},
-        "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
-    },
-    "next": {
-        "--executor": {"default": "", "metavar": "CHAIN"},
-        "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
-    },
-    "skip": {"--reason": {"default": ""}},
-    "revise": {"--text": {"default": "", "help": "about the plan as a whole"}},
-    "replan": {
-        "--from": {"dest": "start", "metavar": "KEY", "help": "the first subtask to replace"},
-        "--hint": {"default": "", "help": "what the planner should do differently"},
-    },
-}
-STOPS = {
-    "failed": "The run has failed: see the subtask marked with its error.",
-    "approval": "A tool call waits for your leave; --allow TOOL gives it beforehand.",
-    "question": "The agent asks: {question}",
-    "budget": "The plan's budget is used up.",
-    "confirm": "v{version} waits for your yes.",
-}
+            self.say(plan.outcome)
 
 
 @contextmanager

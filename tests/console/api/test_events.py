@@ -74,7 +74,7 @@ async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
     coming = asyncio.create_task(anext(stream))
     await asyncio.sleep(0.05)
     await record(live, "turn.ended")
-    assert [row[:2] for row in read(await asyncio.wait_for(coming, 2))] == [(2, "turn.ended")]
+    assert [row[:2] for row in read(await asyncio.wait_for(coming, 60))] == [(2, "turn.ended")]
     await stream.aclose()
 
 
@@ -84,7 +84,7 @@ async def test_nothing_is_missed_or_repeated_in_a_burst(live):
         await record(live, "message.updated")
     seen = []
     while len(seen) < 30:
-        seen += [row[0] for row in read(await asyncio.wait_for(anext(stream), 2))]
+        seen += [row[0] for row in read(await asyncio.wait_for(anext(stream), 60))]
     assert seen == list(range(1, 31))
     await stream.aclose()
 
@@ -97,7 +97,7 @@ async def tell(conversation, seq, *told):
 
 
 async def next_of(stream):
-    return read(await asyncio.wait_for(anext(stream), 2))
+    return read(await asyncio.wait_for(anext(stream), 60))
 
 
 async def test_what_is_announced_in_order_is_told_without_reading_it(live, monkeypatch):
@@ -180,14 +180,14 @@ async def test_a_deleted_conversation_ends_the_tail(live):
     stream = await listening(live)
     await sync_to_async(Conversation.objects.all().delete)()
     with pytest.raises(StopAsyncIteration):
-        await asyncio.wait_for(anext(stream), 10)
+        await asyncio.wait_for(anext(stream), 60)
 
 
 async def test_a_tail_without_news_says_that_it_is_still_there(live, monkeypatch):
     monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
     stream = await listening(live)
     for _ in range(3):
-        assert await asyncio.wait_for(anext(stream), 2) == ": still here\n\n"
+        assert await asyncio.wait_for(anext(stream), 60) == ": still here\n\n"
     await stream.aclose()
 
 
@@ -236,7 +236,7 @@ async def test_of_streams_that_were_let_in_at_once_those_too_many_end(live, sett
     first = await listening(live)
     second = await listening(live)
     with pytest.raises(StopAsyncIteration):
-        await asyncio.wait_for(anext(second), 2)
+        await asyncio.wait_for(anext(second), 60)
     await record(live, "turn.queued")
     assert [row[0] for row in await next_of(first)] == [1]
     await first.aclose()

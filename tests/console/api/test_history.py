@@ -78,6 +78,8 @@ def test_a_plan_is_exported_as_a_document(alice, plan):
     assert text.startswith(
         "# Tidier\n\n> Tidy the docs\n> and the code\n\nFinished. Version 2, approved by alice"
     )
-    assert "- [x] **one**\n\n  first\n  thing\n\n  *Outcome:* Read all." in text
+    assert (
+        "- [x] **one** (by the agent’s word)\n\n  first\n  thing\n\n  *Outcome:* Read all." in text
+    )
     assert "- [-] **two** (abandoned: skipped: no need)" in text
     assert text.endswith("## Outcome\n\nTidy now.\n")

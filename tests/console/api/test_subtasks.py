@@ -83,7 +83,9 @@ def test_a_skipped_subtask_stays_in_the_list_and_counts_as_settled(alice, path):
     answer = alice.post(f"{path}/s2/skip", {"reason": "not needed"}).json()
     skipped = answer["subtasks"][1]
     assert (skipped["state"], skipped["reason"]) == ("abandoned", "skipped: not needed")
-    assert answer["progress"] == {"done": 0, "abandoned": 1, "total": 3, "percent": 33}
+    assert (
+        answer["progress"].items() >= {"done": 0, "abandoned": 1, "total": 3, "percent": 33}.items()
+    )
 
 
 def test_nothing_is_tried_again_without_a_yes(alice, path, said):

@@ -50,6 +50,7 @@ def done(transactional_db, admin):
         "n": [1],
         "number": [1],
         "name": ["far"],
+        "key": ["s1"],
     }
 
 

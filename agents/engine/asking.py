@@ -1,0 +1,83 @@
+"""One question to a model in a turn that is about something else: no tools, no conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+
+from agents.chains.schema import Chain, seconds_of
+from agents.db import in_db
+from agents.engine import persistence
+from agents.engine.completion import answer, count_of_calls, model_of
+from agents.engine.handlers import handler_of
+from agents.engine.steps import Step, Work
+from agents.engine.usage import cost_of
+from agents.llm.catalog import learn_loaded_window, model_info, own_window, window_of
+from agents.llm.lessons import lessons_for
+from agents.llm.providers import resolve
+from agents.llm.reply import Reply
+from agents.llm.request import CHARACTERS_PER_TOKEN, ModelRequest
+from agents.models import Turn
+
+SECONDS = 120.0  # where the chain's task says nothing
+Question = Callable[[int], str]  # with room for so many characters
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What the model said; `count` adds what it used to the turn, in the caller's transaction."""
+
+    text: str
+    cost: Decimal | None
+    count: Callable[[], None]
+
+
+async def ask_model(turn: Turn, chain: Chain, question: Question) -> Answered:
+    """Ask with the instruction, model and time of the chain's first task.
+
+    Raises ModelError and TimeoutError, and what ends or halts a turn.
+    """
+    step = Step(turn, Work(chain, []), chain.tasks[0], "")
+    if not own_window(turn.config):
+        await learn_loaded_window(*await in_db(model_of, step))
+    request = await in_db(request_for, step, question)
+    reply: Reply | None = None
+    async with asyncio.timeout(seconds_of(step.task.timeout) or SECONDS):
+        async with aclosing(answer(turn, request)) as parts:
+            async for part in parts:
+                reply = part if isinstance(part, Reply) else reply
+    assert reply is not None, "a stream ends with its reply or an error"
+    cost = cost_of(request, reply)
+    return Answered(reply.text, cost, partial(persistence.count_reply, turn, reply, cost))
+
+
+def request_for(step: Step, question: Question) -> ModelRequest:
+    """The request from the rows as they are now; counted before it is sent."""
+    turn, config = step.turn, step.task.execute_config
+    with persistence.fenced(turn):
+        persistence.check_stop_requested(turn)
+        handler_of(turn).check(turn)
+        count_of_calls.update(turn=turn.pk)
+    provider, model = model_of(step)
+    endpoint = resolve(provider)
+    info = model_info(endpoint, model)
+    window = own_window(turn.config) or window_of(endpoint, info)
+    system = step.expanded(step.task.system_instruction)
+    room = window * CHARACTERS_PER_TOKEN // 2 - len(system)
+    return ModelRequest(
+        endpoint=endpoint,
+        model=model,
+        messages=[
+            {"role": "system", "content": system},
+            {"role": "user", "content": question(max(room, 2_000))},
+        ],
+        tools=[],
+        temperature=config.temperature,
+        extra={} if config.max_tokens is None else {"max_tokens": config.max_tokens},
+        prices=info.prices if info else {},
+        lessons=lessons_for(endpoint, model),
+    )

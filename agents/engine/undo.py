@@ -1,0 +1,302 @@
+"""Taking back what turns changed: the preview, the row that is written first, and the files.
+
+The row names every step before the first file is touched. Whoever finds it unfinished carries it
+out to its end: each step is done, or its file is left as somebody changed it meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from django.db import connections, transaction
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+
+from agents import events
+from agents.actors import Actor, name_of
+from agents.db import in_db
+from agents.engine import persistence
+from agents.engine.handlers import handlers
+from agents.engine.persistence import put
+from agents.errors import Conflict, NotFound, Refused
+from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
+from agents.recordings.changes import Change
+from agents.recordings.restore import (
+    Fate,
+    FolderMode,
+    Row,
+    Step,
+    carry_out,
+    digest_of,
+    preview,
+    read_steps,
+    steps_for,
+    stored_steps,
+)
+from agents.recordings.store import Store, StoreBroken
+from agents.tools import permissions
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be taken back: `paths` of it, or all; of files that were changed since only those
+    named in `force`. `seen` is the digest of the preview that a person has read."""
+
+    paths: tuple[str, ...] | None = None
+    force: tuple[str, ...] | bool = ()
+    seen: str = ""
+
+    def takes(self, row: Row) -> bool:
+        if self.paths is not None and row.path not in self.paths:
+            return False
+        if row.needs_word:
+            return self.force is True or (self.force is not False and row.path in self.force)
+        return True
+
+
+@dataclass(frozen=True)
+class Preview:
+    rows: list[Row]
+    digest: str
+
+
+class PreviewChanged(Conflict):
+    """The files are not any more as they were when the preview was read."""
+
+
+class NothingToUndo(Conflict):
+    """All files are as they were, or were changed again since."""
+
+
+def undo_preview(conversation: Conversation, root: str, changes: Iterable[Change]) -> Preview:
+    """What taking these changes back would do now. It tells how files are by now, so it is
+    for whoever may still work in the folder."""
+    folder = Path(root)
+    demand_folder(conversation, folder)
+    with while_kept(), Store.of(folder) as store, store.locked(folder):
+        rows = preview(folder, store, changes)
+        store.flush()
+    return Preview(rows, digest_of(rows))
+
+
+def undo(
+    conversation: Conversation,
+    root: str,
+    changes: list[Change],
+    subject: str,
+    words: str,
+    by: Actor,
+    wanted: Wanted,
+    mode_before: Callable[[Store], FolderMode],
+    reverses: Undo | None = None,
+) -> Undo:
+    """Take the changes back, at once. `words` are the sentence that tells of it in the
+    conversation; `mode_before` knows the folders as they were before the changes.
+
+    Raises Conflict where nothing is left to be undone, or a turn writes in the folder.
+    """
+    folder = Path(root)
+    demand_folder(conversation, folder)
+    with while_kept(), Store.of(folder) as store, store.locked(folder):
+        rows = preview(folder, store, changes)
+        if wanted.seen and wanted.seen != digest_of(rows):
+            raise PreviewChanged(gettext("The files have changed since: look once more."))
+        steps = steps_for(folder, rows, wanted.takes, mode_before(store))
+        if not steps:
+            raise NothingToUndo(why_nothing(rows))
+        oid = store.add_blob(stored_steps(steps))
+        store.flush()
+        row = Undo(conversation=conversation, root=root, subject=subject, words=words)
+        row.steps, row.by, row.reverses = oid.hex(), name_of(by), reverses
+        row.whole = all(wanted.takes(each) and each.fate != Fate.LOST for each in rows)
+        begin(row)
+        finish(row, store, steps)
+    return row
+
+
+@contextmanager
+def while_kept() -> Iterator[None]:
+    """Raises NotFound where what was recorded cannot be read any more."""
+    try:
+        yield
+    except StoreBroken:
+        log.exception("what was recorded cannot be read")
+        raise NotFound(gettext("What it changed is not kept any more.")) from None
+
+
+def why_nothing(rows: list[Row]) -> str:
+    if any(row.needs_word for row in rows):
+        return gettext("Nothing to undo: all of it was changed again since.")
+    return gettext("Nothing to undo.")
+
+
+def demand_folder(conversation: Conversation, root: Path) -> None:
+    """The agent's folder may be another one by now, or not open to it any more."""
+    if permissions.of_conversation(conversation).folder.resolve() != root:
+        raise Conflict(gettext("The agent does not work in that folder any more."))
+
+
+def demand_quiet(root: str) -> None:
+    """Raises Conflict while a turn that may write works there."""
+    writing = Recording.objects.filter(root=root, ended_at=None, turn__state=TurnState.RUNNING)
+    if writing.exists():
+        raise Conflict(gettext("An agent is writing in this folder. Pause or stop it first."))
+    checking = Turn.objects.filter(lane=Lane.CHECK, state=TurnState.RUNNING)
+    if checking.filter(checkpoint__commands_in=root).exists():
+        sentence = gettext(
+            "Checks are being run in this folder: wait until they are through, or stop them."
+        )
+        raise Conflict(sentence)
+
+
+async def enter_folder(turn: Turn) -> None:
+    """Before a command of a turn that is not recorded: an undo that has begun is waited for, one
+    that comes later finds the turn's row. Raises Conflict where one was cut off for good."""
+    root = await in_db(note_folder, turn)
+    if not await settled(root):
+        raise Conflict(gettext("Files are being put back in this folder: try again after that."))
+
+
+async def settled(root: Path) -> bool:
+    """Wait for an undo that is writing there, and finish what a process has left of one; false
+    where that cannot be done. Raises Conflict where the wait is over a minute."""
+    await asyncio.to_thread(wait_for_writers, root)
+    cut_off = await in_db(unfinished, str(root))
+    for pk in cut_off:
+        await asyncio.to_thread(in_own_connection, finish_cut_off, pk)
+    return not cut_off or not await in_db(unfinished, str(root))
+
+
+def in_own_connection(work: Callable[[T], None], given: T) -> None:
+    """On a thread that reads files between its queries, so on none that others wait for."""
+    try:
+        work(given)
+    finally:
+        connections.close_all()
+
+
+def note_folder(turn: Turn) -> Path:
+    with persistence.fenced(turn):
+        root = permissions.of_turn(turn).folder.resolve()
+        persistence.checkpoint(turn, commands_in=str(root))
+    return root
+
+
+def wait_for_writers(root: Path) -> None:
+    with Store.of(root) as store, store.locked(root):
+        pass
+
+
+@transaction.atomic
+def begin(row: Undo) -> None:
+    """From here on it is carried out, whatever happens to this process."""
+    events.lock_conversation(row.conversation_id)
+    demand_quiet(row.root)
+    if row.reverses is not None and row.reverses.reversed_by.exists():
+        raise Conflict(gettext("This was undone already."))
+    row.save()
+
+
+def finish(row: Undo, store: Store, steps: list[Step]) -> None:
+    """Carry out what is left of it, and tell; the caller holds the store's lock."""
+    row.kept = carry_out(Path(row.root), store, steps, f"undo {row.pk}")
+    row.files = len(steps) - len(row.kept)
+    row.whole = row.whole and not row.kept
+    settle(row, told(row))
+
+
+def give_up(row: Undo) -> None:
+    """What is left of it is lost, and how far it came is not known. Nobody is to wait for it."""
+    lost = gettext("It was cut off, and what was left to do is lost: look through the files.")
+    row.steps, row.files, row.whole = "", 0, False
+    settle(row, f"{row.words} {lost}")
+
+
+def settle(row: Undo, sentence: str) -> None:
+    """It is over, and the conversation says what came of it."""
+    for handler in handlers().values():
+        handler.restored(row.root)
+    row.finished_at = timezone.now()
+    with transaction.atomic():
+        events.lock_conversation(row.conversation_id)
+        row.save(update_fields=["steps", "kept", "files", "whole", "finished_at"])
+        message = Message(role="system", kind=Message.Kind.NOTICE, text=sentence)
+        message.meta = {"undo": row.pk} if row.steps else {}
+        put(message, row.conversation_id, row.by)
+        seq = events.record(row.conversation_id, "files.undone", f"undo:{row.pk}", row.by)
+        if row.reverses_id is not None:
+            close_notice(row, seq)
+
+
+def close_notice(row: Undo, seq: int) -> None:
+    """What told of the undo that this one reverses offers that no more."""
+    told_of = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.reverses_id)
+    for message in told_of:
+        message.meta, message.changed_seq = {**message.meta, "reversed": True}, seq
+        message.save(update_fields=["meta", "changed_seq"])
+
+
+def told(row: Undo) -> str:
+    restored = ngettext("{n} file restored.", "{n} files restored.", row.files).format(n=row.files)
+    if not row.kept:
+        return f"{row.words} {restored}"
+    kept = ngettext(
+        "{n} file stayed: it was changed meanwhile.",
+        "{n} files stayed: they were changed meanwhile.",
+        len(row.kept),
+    )
+    return f"{row.words} {restored} {kept.format(n=len(row.kept))}"
+
+
+def unfinished(root: str = "") -> list[int]:
+    """Undos that have begun and not ended, in all folders or in one, the oldest first."""
+    rows = Undo.objects.filter(finished_at=None).order_by("pk")
+    return list((rows.filter(root=root) if root else rows).values_list("pk", flat=True))
+
+
+def finish_cut_off(pk: int) -> None:
+    """One that a process began and did not end."""
+    row = Undo.objects.filter(pk=pk, finished_at=None).first()
+    if row is None:
+        return
+    folder = Path(row.root)
+    try:
+        with Store.of(folder) as store, store.locked(folder):
+            row.refresh_from_db()
+            if row.finished_at is None:  # whoever held the lock was at work on it
+                finish_or_give_up(row, store)
+    except (StoreBroken, Refused, OSError):
+        log.exception("undo %s could not be finished", pk)
+
+
+def finish_or_give_up(row: Undo, store: Store) -> None:
+    try:
+        steps = read_steps(store, row.steps)
+    except StoreBroken as broken:
+        if broken.for_now:
+            raise
+        log.exception("what was left of undo %s is lost", row.pk)
+        give_up(row)
+        return
+    finish(row, store, steps)
+
+
+def steps_of(row: Undo) -> list[Step]:
+    """What an undo itself has done. Raises NotFound where that is not kept any more."""
+    if not row.steps:
+        raise NotFound(gettext("What it changed is not kept any more."))
+    try:
+        with Store.of(Path(row.root)) as store:
+            steps = read_steps(store, row.steps)
+    except (StoreBroken, ValueError):
+        raise NotFound(gettext("What it changed is not kept any more.")) from None
+    return [step for step in steps if step.path not in row.kept]

@@ -1,0 +1,105 @@
+"""What a turn found in its folder and what it left there, and what was taken back of it."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from django.db import models
+
+from agents.models import fields
+from agents.models.conversation import Conversation
+from agents.models.turn import Turn
+
+
+class SkippedFile(TypedDict):
+    """A file that was not recorded, and why."""
+
+    path: str  # as agents.recordings.paths writes it
+    reason: str  # too_large, unreadable, hard_link, too_deep
+    size: int  # bytes
+
+
+class Recording(models.Model):
+    """The folder of one turn before its first writing call and after its end.
+
+    `before`, `after` and `changes` name objects in the folder's store: two trees and a list. They
+    are empty until there is one, where the folder holds too much (`stopped` says files or bytes)
+    or could not be read (failed), and again once they are no longer kept; the sums stay.
+    Lines and files are those of the turn alone; `outside` counts the files that others changed
+    meanwhile, `unsure` those of which it cannot be told.
+    """
+
+    class Stopped(models.TextChoices):
+        FILES = "files"
+        BYTES = "bytes"
+        FAILED = "failed"
+
+    turn = models.OneToOneField(Turn, models.CASCADE, primary_key=True, related_name="recording")
+    root = fields.TextField()
+    before = fields.CharField(max_length=40, blank=True)
+    after = fields.CharField(max_length=40, blank=True)
+    changes = fields.CharField(max_length=40, blank=True)
+    stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
+    skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)
+    files = models.PositiveIntegerField(default=0)
+    added = models.PositiveIntegerField(default=0)
+    removed = models.PositiveIntegerField(default=0)
+    outside = models.PositiveIntegerField(default=0)
+    unsure = models.PositiveIntegerField(default=0)
+    began_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["began_at"],
+                condition=models.Q(ended_at__isnull=True),
+                name="open_recordings",
+            ),
+            models.Index(fields=["root", "began_at"], name="recordings_by_root"),
+        ]
+
+    def __str__(self) -> str:
+        return f"recording of turn {self.turn_id}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its changes can be read and taken back."""
+        return bool(self.changes)
+
+
+class Undo(models.Model):
+    """Files put back to what they were: written before the first of them is touched.
+
+    `subject` is what it was of: "turn:7", "plan:3", "subtask:3/4", "undo:5". `steps` names the list
+    of files in the folder's store. Without `finished_at` it was cut off and is finished by the
+    next process. `kept` are files that had changed again when it came to them; `whole` says that
+    none was left as it was.
+    """
+
+    conversation = models.ForeignKey(Conversation, models.CASCADE, related_name="undos")
+    root = fields.TextField()
+    subject = fields.CharField(max_length=64)
+    steps = fields.CharField(max_length=40, blank=True)
+    files = models.PositiveIntegerField(default=0)
+    kept: models.Field[list[str], list[str]] = fields.JSONField(default=list)
+    whole = models.BooleanField(default=False)
+    words = fields.TextField(blank=True)  # that tell of it in the conversation
+    by = fields.CharField(max_length=150, blank=True)
+    reverses = models.ForeignKey(
+        "self", models.SET_NULL, null=True, blank=True, related_name="reversed_by"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(
+                fields=["id"],
+                condition=models.Q(finished_at__isnull=True),
+                name="unfinished_undos",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"undo {self.pk} of {self.subject}"

@@ -1,0 +1,351 @@
+"""What is another between two recordings of a folder, file by file."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from agents.recordings.ignore import NO_RULES, RULES, Rules
+from agents.recordings.paths import path_text
+from agents.recordings.scan import Skipped, Snapshot
+from agents.recordings.store import Entry, Oid, Store, StoreBroken
+from agents.recordings.windows import Origin, Windows
+from agents.text_diff import aligned
+
+Kind = Literal["added", "modified", "deleted", "renamed", "not_recorded"]
+
+MOST_COUNTED = 20_000_000  # bytes of text in which lines are counted, of one recording
+MOST_LINES = 400_000  # of both sides that are counted, of one recording
+MOST_COMPARED = 60  # files on either side that are compared for a rename
+LARGEST_COMPARED = 200_000  # bytes of such a file
+MOST_PAIRED = 200_000_000  # bytes of all pairs that are compared
+LEAST_SHARED = 0.6  # of the lines of a file that was renamed and edited
+NO_END = "\n\\ No newline at end of file"  # behind a line in a diff
+
+
+@dataclass(frozen=True)
+class Version:
+    """One side of a change: mode, object and bytes."""
+
+    mode: int
+    oid: str  # 40 hex digits
+    size: int
+
+    @property
+    def entry(self) -> Entry:
+        return Entry(self.mode, bytes.fromhex(self.oid))
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+
+Side = tuple[str, Version | None, Version | None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one file. `was` is its earlier path, if it was renamed.
+
+    `added` and `removed` are lines, None where it is not text, or too much of it. Of one
+    that is "not_recorded" a side is missing, for the reason `why`. `at` is when it was changed
+    last, as ISO 8601, nothing where it is not known.
+    """
+
+    path: str
+    kind: Kind
+    old: Version | None = None
+    new: Version | None = None
+    origin: str = Origin.OWN
+    was: str = ""
+    why: str = ""
+    added: int | None = None
+    removed: int | None = None
+    at: str = ""
+    is_binary: bool = False
+
+    @property
+    def is_own(self) -> bool:
+        return self.origin == Origin.OWN and self.kind != "not_recorded"
+
+    @property
+    def sides(self) -> list[Side]:
+        """Each path with what it was and what it became; a file that was renamed has two."""
+        if not self.was:
+            return [(self.path, self.old, self.new)]
+        return [(self.was, self.old, None), (self.path, None, self.new)]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Files and lines that a turn changed itself, and how many files others did."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+    outside: int = 0
+    unsure: int = 0
+
+
+def sums_of(changes: Iterable[Change]) -> Sums:
+    changes = list(changes)
+    own = [each for each in changes if each.is_own]
+    origins = Counter(each.origin for each in changes)
+    added, removed = sum(c.added or 0 for c in own), sum(c.removed or 0 for c in own)
+    return Sums(len(own), added, removed, origins[Origin.OUTSIDE], origins[Origin.UNSURE])
+
+
+def changes_between(
+    store: Store, before: Oid, skipped: Iterable[bytes], now: Snapshot, windows: Windows, root: Path
+) -> list[Change]:
+    """From one tree to what a later recording found. `skipped` was not recorded before."""
+    pairs = dict(differing(store, before, now.tree))
+    unknown, told = {*skipped, *now.skipped}, set[bytes]()
+    rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
+    found = []
+    for path, (old, new) in pairs.items():
+        at = changed_at(root, path, new and now.stats(path), store, before, windows.began)
+        if (hidden := within(path, unknown)) is not None:
+            # One side is not there to be shown; whoever has grown a file over the limit.
+            usual = Skipped("too_large" if hidden == path else "unreadable")
+            reason = now.skipped.get(hidden, usual).reason
+            if hidden not in told:
+                found.append(Change(path_text(hidden), "not_recorded", why=reason, at=iso(at)))
+            told.add(hidden)
+        elif old is None and (windows.was_there(at) or (rules and rules(path))):
+            continue  # git left it out before
+        else:
+            kind: Kind = "added" if old is None else "deleted" if new is None else "modified"
+            sides = version(store, old), version(store, new)
+            origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
+            found.append(Change(path_text(path), kind, *sides, origin=origin, at=iso(at)))
+    return sorted(counted(store, with_renames(store, found)), key=lambda each: each.path)
+
+
+def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
+    """The path, or a folder above it, if that was not recorded: what is in there is not known."""
+    while unknown and path:
+        if path in unknown:
+            return path
+        path = path.rpartition(b"/")[0]
+    return None
+
+
+def is_rules(path: bytes) -> bool:
+    return path.rpartition(b"/")[2] == RULES
+
+
+def iso(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1e9, UTC).isoformat() if moment else ""
+
+
+def version(store: Store, entry: Entry | None) -> Version | None:
+    return entry and Version(entry.mode, entry.oid.hex(), store.size_of(entry.oid))
+
+
+def differing(
+    store: Store, old: Oid, new: Oid, inside: bytes = b""
+) -> Iterator[tuple[bytes, tuple[Entry | None, Entry | None]]]:
+    """The files of two trees that are not the same, each with both sides."""
+    if old == new:
+        return
+    before, after = store.tree(old), store.tree(new)
+    for name in sorted(before.keys() | after.keys()):
+        one, other = before.get(name), after.get(name)
+        if one == other:
+            continue
+        path = inside + name
+        folders = [each.oid if each and each.is_folder else b"" for each in (one, other)]
+        if any(folders):
+            yield from differing(store, folders[0], folders[1], path + b"/")
+        files = [None if each is None or each.is_folder else each for each in (one, other)]
+        if any(files):
+            yield path, (files[0], files[1])
+
+
+def changed_at(
+    root: Path, path: bytes, stats: object, store: Store, before: Oid, began: int
+) -> int:
+    """Nanoseconds. A file that has gone was changed when its folder was, or before; and so was one
+    that is older than the recording and came with its folder."""
+    at = int(getattr(stats, "ctime", 0))
+    if stats is not None and at >= began:
+        return at
+    folder = path.rpartition(b"/")[0]
+    while stats is None or (folder and store.find(before, folder) is None):
+        try:
+            status = (root / os.fsdecode(folder)).lstat()
+        except OSError:
+            if not folder:
+                return at
+        else:
+            at = max(at, status.st_mtime_ns if stats is None else status.st_ctime_ns)
+            if stats is None or not folder:
+                return at
+        folder = folder.rpartition(b"/")[0]
+    return at
+
+
+def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:
+    """Whether the `.gitignore` files of a tree leave a path out."""
+
+    def rules_leave_out(path: bytes) -> bool:
+        rules, inside, parts = NO_RULES, tree, tuple(path.split(b"/"))
+        for depth in range(len(parts)):
+            entries = store.tree(inside)
+            rules = with_rules(store, rules, entries.get(RULES), depth)
+            is_folder = depth < len(parts) - 1
+            if rules.leave_out(parts[: depth + 1], is_folder):
+                return True
+            entry = entries.get(parts[depth])
+            inside = entry.oid if entry and entry.is_folder else b""
+        return False
+
+    return rules_leave_out
+
+
+def with_rules(store: Store, rules: Rules, entry: Entry | None, depth: int) -> Rules:
+    is_file = entry is not None and stat.S_ISREG(entry.mode)
+    return rules.with_file(store.read(entry.oid), depth) if entry and is_file else rules
+
+
+# Renames
+
+
+def with_renames(store: Store, changes: list[Change]) -> list[Change]:
+    """A file that went and one that came, by the same hand and with the same lines, are one. Where
+    the hand is not known by which one went, it is that by which all of it came elsewhere."""
+    gone = [each for each in changes if each.kind == "deleted"]
+    came = [each for each in changes if each.kind == "added"]
+    paired: dict[str, Change] = {}
+    by_content: dict[tuple[str, str], list[Change]] = {}
+    for old in reversed(gone):
+        if old.old and old.old.size:
+            by_content.setdefault((old.origin, old.old.oid), []).append(old)
+    for new in came:
+        oid = new.new.oid if new.new else ""
+        if same := by_content.get((new.origin, oid)) or by_content.get((Origin.UNSURE, oid)):
+            paired[same.pop().path] = new
+    few = max(len(gone), len(came)) <= MOST_COMPARED and bytes_of_pairs(gone, came) <= MOST_PAIRED
+    for new in came if few else ():
+        rest = [old for old in gone if old.origin == new.origin and old.path not in paired]
+        if new not in paired.values() and (source := most_alike(store, rest, new)):
+            paired[source.path] = new
+    of_new = {paired[old.path].path: old for old in gone if old.path in paired}
+    return [
+        replace(each, kind="renamed", was=of_new[each.path].path, old=of_new[each.path].old)
+        if each.path in of_new
+        else each
+        for each in changes
+        if each.path not in paired
+    ]
+
+
+def bytes_of_pairs(gone: list[Change], came: list[Change]) -> int:
+    old, new = (
+        [side.size for side in sides if side and side.size <= LARGEST_COMPARED]
+        for sides in ([each.old for each in gone], [each.new for each in came])
+    )
+    return sum(old) * len(new) + sum(new) * len(old)
+
+
+def most_alike(store: Store, gone: list[Change], new: Change) -> Change | None:
+    shares = {old.path: alike(store, old.old, new.new) for old in gone}
+    best = max(gone, key=lambda old: shares[old.path], default=None)
+    return best if best and shares[best.path] >= LEAST_SHARED else None
+
+
+def alike(store: Store, old: Version | None, new: Version | None) -> float:
+    """How much of the larger one is in both, by lines."""
+    if not old or not new or old.is_link or new.is_link:
+        return 0
+    if not 0 < max(old.size, new.size) <= LARGEST_COMPARED:
+        return 0
+    one, other = (Counter(store.read(each.entry.oid).splitlines()) for each in (old, new))
+    lines = max(one.total(), other.total())
+    return (one & other).total() / lines
+
+
+# Lines
+
+
+def counted(store: Store, changes: list[Change]) -> Iterator[Change]:
+    """Each with the lines that were added and removed, as far as that is done at once."""
+    left, lines_left = MOST_COUNTED, MOST_LINES
+    for each in changes:
+        sides = (each.old, each.new)
+        if each.kind == "not_recorded" or any(side and side.is_link for side in sides):
+            yield each
+            continue
+        left -= sum(side.size for side in sides if side)
+        if left < 0:
+            yield each
+            continue
+        before, after = (text_of(store, side) for side in sides)
+        if before is None or after is None:
+            yield replace(each, is_binary=True)
+            continue
+        if before and after:
+            lines_left -= before.count("\n") + after.count("\n")
+        if lines_left < 0:
+            yield each
+        else:
+            added, removed = lines_between(before, after)
+            yield replace(each, added=added, removed=removed)
+
+
+def text_of(store: Store, side: Version | None) -> str | None:
+    """What a side says; None where it is no text. A file that is not there says nothing."""
+    content = store.read(side.entry.oid) if side else b""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def file_lines(text: str) -> list[str]:
+    """Without their ends, as git tells them apart: a last one that has none is marked, since it is
+    another than the same with an end."""
+    *lines, rest = text.split("\n")
+    return [*lines, rest + NO_END] if rest else lines
+
+
+def lines_between(before: str, after: str) -> tuple[int, int]:
+    """How many lines were added and removed."""
+    old, new = file_lines(before), file_lines(after)
+    kept = len(aligned(old, new)) if old and new else 0
+    return len(new) - kept, len(old) - kept
+
+
+# As they are kept
+
+
+def stored_changes(changes: list[Change]) -> bytes:
+    return json.dumps([asdict(each) for each in changes], separators=(",", ":")).encode()
+
+
+def read_changes(store: Store, oid: str) -> list[Change]:
+    """Raises StoreBroken."""
+    try:
+        documents = json.loads(store.read(bytes.fromhex(oid)))
+    except ValueError as error:
+        raise StoreBroken(oid) from error
+    return [as_change(each) for each in documents]
+
+
+def as_change(document: dict[str, object]) -> Change:
+    sides = {side: as_version(document[side]) for side in ("old", "new")}
+    return Change(**{**document, **sides})  # type: ignore[arg-type]
+
+
+def as_version(document: object) -> Version | None:
+    return Version(**document) if isinstance(document, dict) else None

@@ -1,0 +1,124 @@
+"""The changes of several recordings of one folder, one after the other, as one list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from agents.recordings.changes import Change, Version, counted
+from agents.recordings.store import Store, StoreBroken
+from agents.recordings.windows import Origin
+
+Key = tuple[str, bool]  # a path, and whether it was changed by others
+
+
+@dataclass
+class Course:
+    """What became of one path, from the first change of it to the last."""
+
+    old: Version | None
+    new: Version | None
+    origin: str
+    known: set[Version | None]  # what it was before and after each of the changes
+    changes: list[Change] = field(default_factory=list)
+
+    @property
+    def is_known(self) -> bool:
+        return self.changes[-1].kind != "not_recorded"
+
+    @property
+    def came(self) -> bool:
+        return self.is_known and self.old is None and self.new is not None
+
+    @property
+    def went(self) -> bool:
+        return self.is_known and self.old is not None and self.new is None
+
+    def go_on(self, change: Change, old: Version | None, new: Version | None) -> None:
+        """Others wrote in between if it is what none of these left or found."""
+        if change.origin != self.origin or old not in self.known:
+            self.origin = Origin.OUTSIDE if self.origin == Origin.OUTSIDE else Origin.UNSURE
+        self.new, self.known = new, {*self.known, old, new}
+        self.changes.append(change)
+
+
+def composed(store: Store, lists: Iterable[list[Change]]) -> list[Change]:
+    """From before the first to after the last, the turns' own and others' apart.
+
+    A file that is as it was is left out. What others wrote between two of ours is in the lines of
+    the whole, so whose that is cannot be told.
+    """
+    courses: dict[Key, Course] = {}
+    sources: dict[Key, str] = {}  # what a path was, if it was renamed
+    for changes in lists:
+        for each in changes:
+            add(courses, sources, each)
+    renamed = dict(renames(courses, sources))
+    gone = {(was, is_outside) for (_, is_outside), was in renamed.items()}
+    found, again = [], []
+    for key, course in sorted(courses.items(), key=lambda item: item[0]):
+        if key in gone or (course.is_known and course.old == course.new):
+            continue
+        was = renamed.get(key, "")
+        source = courses[was, key[1]] if was else course
+        if [each.path for each in course.changes] == [key[0]] and (
+            source.changes == course.changes and was == course.changes[0].was
+        ):
+            found.append(course.changes[0])
+        else:
+            again.append(len(found))
+            found.append(whole(key[0], course, was, source))
+    try:
+        recounted = list(counted(store, [found[place] for place in again]))
+    except StoreBroken:
+        return found
+    for place, each in zip(again, recounted, strict=True):
+        found[place] = each
+    return found
+
+
+def add(courses: dict[Key, Course], sources: dict[Key, str], change: Change) -> None:
+    is_outside = change.origin == Origin.OUTSIDE
+    key = (change.path, is_outside)
+    if change.kind == "not_recorded":
+        courses[key] = Course(None, None, change.origin, set(), [change])
+        return
+    earliest = sources.pop((change.was, is_outside), change.was)
+    for path, old, new in change.sides:
+        at = (path, is_outside)
+        if new is None:
+            sources.pop(at, None)
+        if at in courses and courses[at].is_known:
+            courses[at].go_on(change, old, new)
+        else:
+            courses[at] = Course(old, new, change.origin, {old, new}, [change])
+    if change.was:
+        sources[key] = earliest
+
+
+def renames(courses: dict[Key, Course], sources: dict[Key, str]) -> Iterator[tuple[Key, str]]:
+    """Where nothing has taken the place of the one, and nothing had been in that of the other."""
+    taken = set()
+    for key, was in sources.items():
+        source = (was, key[1])
+        if source not in taken and courses[source].went and courses[key].came:
+            taken.add(source)
+            yield key, was
+
+
+def whole(path: str, course: Course, was: str, source: Course) -> Change:
+    """One change out of several."""
+    kind = "added" if course.came else "deleted" if course.went else "modified"
+    old = source.old if was else course.old
+    return replace(
+        course.changes[-1],
+        path=path,
+        kind="renamed" if was else kind,  # type: ignore[arg-type]
+        old=old,
+        new=course.new,
+        origin=course.origin if course.origin == source.origin else Origin.UNSURE,
+        was=was,
+        added=None,
+        removed=None,
+        is_binary=False,
+    )

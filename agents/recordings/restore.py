@@ -1,0 +1,295 @@
+"""Putting files back to what they were: what would happen, and doing it so that no kill hurts.
+
+Each step says what it expects to find and what it leaves. Carried out twice it does nothing the
+second time; where something else is found, the file stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from agents.recordings.changes import Change, Side, Version, as_version
+from agents.recordings.paths import path_bytes
+from agents.recordings.scan import LARGEST, read_plain
+from agents.recordings.store import BLOB, Oid, Store, StoreBroken, oid_of
+from agents.recordings.windows import Origin
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import NEW_FILE, Workspace
+
+
+class Fate(StrEnum):
+    """What becomes of a file when it is taken back."""
+
+    BACK = "goes_back"
+    REMOVED = "removed"
+    COMES_BACK = "comes_back"
+    CHANGED = "changed_since"  # restored only if it is named
+    UNSURE = "unsure"  # the same: more than one wrote it
+    LOST = "not_kept"  # what it was, or what it is now, is not kept
+
+
+@dataclass(frozen=True)
+class Row:
+    """One file of a preview: what is there `now`, and what it goes back to."""
+
+    path: str
+    fate: Fate
+    now: Version | None
+    to: Version | None
+    changed_at: int = 0  # nanoseconds, of what was changed since
+
+    @property
+    def needs_word(self) -> bool:
+        return self.fate in (Fate.CHANGED, Fate.UNSURE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """`folders` above the file, each with its mode: those that are not there and have to be made;
+    or, where the file is removed, those that came with it."""
+
+    path: str
+    expect: Version | None
+    to: Version | None
+    folders: list[tuple[str, int]] = field(default_factory=list)
+
+
+def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
+    """What taking these back would do; files that are as they were already are left out.
+
+    The caller holds the lock: what would be overwritten goes into the store.
+    """
+    changes = list(changes)
+    unknown = [each for each in changes if each.kind == "not_recorded"]
+    rows = [Row(each.path, Fate.LOST, None, None) for each in unknown]
+    for path, old, new, origin in sides_of(changes):
+        try:
+            now, at = found(root, path, store)
+        except (OSError, ValueError, ToolFailed):
+            rows.append(Row(path, Fate.LOST, None, old))
+            continue
+        if now == old:
+            continue
+        fate = fate_of(old, new, now, origin)
+        if old and not store.holds(old.entry.oid):
+            fate = Fate.LOST
+        rows.append(Row(path, fate, now, old, at))
+    return rows
+
+
+def fate_of(old: Version | None, new: Version | None, now: Version | None, origin: str) -> Fate:
+    if now != new:
+        return Fate.CHANGED
+    if origin == Origin.UNSURE:
+        return Fate.UNSURE
+    if old is None:
+        return Fate.REMOVED
+    return Fate.COMES_BACK if new is None else Fate.BACK
+
+
+def sides_of(changes: Iterable[Change]) -> Iterator[tuple[*Side, str]]:
+    """Of what is not others', with whose it is."""
+    for each in changes:
+        if each.kind != "not_recorded" and each.origin != Origin.OUTSIDE:
+            for side in each.sides:
+                yield *side, each.origin
+
+
+def found(root: Path, path: str, store: Store | None = None) -> tuple[Version | None, int]:
+    """What file or link is at a path now, and when it was changed; its content goes into the store.
+
+    Raises OSError, ValueError or ToolFailed where that cannot be read, or is a pipe or the like.
+    """
+    *folders, name = path_bytes(path).split(b"/")
+    try:
+        with opened(root, folders) as handle:
+            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                return None, 0
+            if stat.S_ISLNK(status.st_mode):
+                content = os.fsencode(os.readlink(name, dir_fd=handle))
+            else:
+                content = read_plain(name, handle, LARGEST)
+    except FileNotFoundError:
+        return None, 0
+    oid = store.add_blob(content) if store else oid_of(BLOB, content)
+    return Version(status.st_mode, oid.hex(), len(content)), status.st_mtime_ns
+
+
+@contextmanager
+def opened(root: Path, folders: list[bytes], make: bool = False) -> Iterator[int]:
+    """The handle of a folder below the root, through no link. Raises FileNotFoundError where it, or
+    a part of the way, is not there, and ToolFailed for what is no folder."""
+    parts = tuple(os.fsdecode(each) for each in folders)
+    if root.resolve() != root:
+        raise ToolFailed("A link has taken the place of the folder.")
+    if not make:
+        inside = root
+        for part in parts:
+            inside = inside / part
+            if not stat.S_ISDIR(inside.lstat().st_mode):
+                raise FileNotFoundError
+    with Workspace(root).folder(parts, "/".join(parts) or ".", make) as handle:
+        yield handle
+
+
+FolderMode = Callable[[str], int | None]  # None where there is no such folder
+
+
+def steps_for(
+    root: Path, rows: Iterable[Row], wanted: Callable[[Row], bool], mode_before: FolderMode
+) -> list[Step]:
+    """What is to be done, removals first."""
+    chosen = [row for row in rows if row.fate != Fate.LOST and wanted(row)]
+    steps = []
+    for row in sorted(chosen, key=lambda row: (row.to is not None, row.path)):
+        folders = []
+        for folder in (row.path[:i] for i, sign in enumerate(row.path) if sign == "/"):
+            before, now = mode_before(folder), mode_now(root, folder)
+            if row.to is None and before is None and now is not None:
+                folders.append((folder, now))
+            elif row.to is not None and before is not None and now is None:
+                folders.append((folder, before))
+        steps.append(Step(row.path, row.now, row.to, folders))
+    return steps
+
+
+def mode_now(root: Path, folder: str) -> int | None:
+    with suppress(OSError, ToolFailed), opened(root, path_bytes(folder).split(b"/")) as handle:
+        return os.fstat(handle).st_mode
+    return None
+
+
+def modes_in_tree(store: Store, tree: Oid) -> FolderMode:
+    def mode_of(folder: str) -> int | None:
+        entry = store.find(tree, path_bytes(folder)) if tree else None
+        return entry.mode if entry and entry.is_folder else None
+
+    return mode_of
+
+
+def modes_before(steps: Iterable[Step]) -> FolderMode:
+    """Those of folders before the steps were carried out: what they made was not there."""
+    removed = {folder: mode for step in steps if step.to is None for folder, mode in step.folders}
+    made = {folder for step in steps if step.to for folder, _ in step.folders}
+
+    def mode_of(folder: str) -> int | None:
+        return None if folder in made else removed.get(folder, stat.S_IFDIR | 0o755)
+
+    return mode_of
+
+
+def stored_steps(steps: list[Step]) -> bytes:
+    return json.dumps([asdict(step) for step in steps], separators=(",", ":")).encode()
+
+
+def read_steps(store: Store, oid: str) -> list[Step]:
+    """Raises StoreBroken."""
+    return [
+        Step(
+            each["path"],
+            as_version(each["expect"]),
+            as_version(each["to"]),
+            [(folder, mode) for folder, mode in each["folders"]],
+        )
+        for each in json.loads(store.read(bytes.fromhex(oid)))
+    ]
+
+
+def as_changes(steps: Iterable[Step]) -> list[Change]:
+    """What carrying them out has changed, to be taken back in its turn."""
+    kinds = {(False, True): "added", (True, False): "deleted", (True, True): "modified"}
+    return [
+        Change(step.path, kinds[bool(step.expect), bool(step.to)], step.expect, step.to)  # type: ignore[arg-type]
+        for step in steps
+        if step.expect or step.to
+    ]
+
+
+def carry_out(root: Path, store: Store, steps: Iterable[Step], name: str) -> list[str]:
+    """All steps, of which some may have been done before; gives the paths of files that stayed
+    since something else was found there. `name` is one of this undo alone."""
+    kept = []
+    for number, step in enumerate(steps):
+        temporary = f".{hashlib.sha256(f'{name} {number}'.encode()).hexdigest()[:16]}.tmp"
+        try:
+            if not done(root, store, step, temporary.encode()):
+                kept.append(step.path)
+        except (OSError, ValueError, ToolFailed, StoreBroken):
+            kept.append(step.path)
+    return kept
+
+
+def done(root: Path, store: Store, step: Step, temporary: bytes) -> bool:
+    """Whether the file is as it is to be, by this or an earlier try."""
+    *folders, name = path_bytes(step.path).split(b"/")
+    with suppress(OSError, ToolFailed), opened(root, folders) as handle:
+        os.unlink(temporary, dir_fd=handle)  # of a try that was cut off
+    content = store.read(step.to.entry.oid) if step.to else b""
+    now, _ = found(root, step.path)
+    if now == step.to:
+        tidy(root, step)
+        return True
+    if now != step.expect:
+        return False
+    if step.to is None:
+        with opened(root, folders) as handle:
+            os.unlink(name, dir_fd=handle)
+            os.fsync(handle)
+        tidy(root, step)
+        return True
+    made = [folder for folder, _ in step.folders if mode_now(root, folder) is None]
+    with opened(root, folders, make=True) as handle:
+        put(handle, name, temporary, step.to, content)
+    for folder, mode in step.folders:
+        if folder in made:
+            set_mode(root, folder, mode)
+    return True
+
+
+def put(handle: int, name: bytes, temporary: bytes, to: Version, content: bytes) -> None:
+    """A file or link, whole or not at all."""
+    try:
+        if to.is_link:
+            os.symlink(content, temporary, dir_fd=handle)
+        else:
+            file = os.open(temporary, NEW_FILE, 0o600, dir_fd=handle)
+            with os.fdopen(file, "wb") as opened_file:
+                opened_file.write(content)
+                opened_file.flush()
+                os.fchmod(file, stat.S_IMODE(to.mode))
+                os.fsync(file)
+        os.replace(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+    except OSError:  # a folder stands there, the disk is full
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=handle)
+        raise
+    os.fsync(handle)
+
+
+def tidy(root: Path, step: Step) -> None:
+    """Folders that came with a file go with it, if nothing else is in them."""
+    if step.to is None:
+        for folder, _ in reversed(step.folders):
+            *above, name = path_bytes(folder).split(b"/")
+            with suppress(OSError, ToolFailed), opened(root, above) as handle:
+                os.rmdir(name, dir_fd=handle)
+
+
+def set_mode(root: Path, folder: str, mode: int) -> None:
+    with suppress(OSError, ToolFailed), opened(root, path_bytes(folder).split(b"/")) as handle:
+        os.fchmod(handle, stat.S_IMODE(mode))
+
+
+def digest_of(rows: Iterable[Row]) -> str:
+    """Another one as soon as the preview would be."""
+    said = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]

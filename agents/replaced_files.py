@@ -1,0 +1,112 @@
+"""What a person replaces in a workspace is kept as if it had been deleted, and can take its place
+again; then the file that it gives way to is kept in its turn."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from django.utils.translation import gettext
+
+from agents.deleted_files import (
+    ITEM,
+    MOST_COPIED,
+    UNFINISHED_ITEM,
+    Copy,
+    Deleted,
+    TooMuch,
+    erase,
+    found,
+    move_from,
+    new_record,
+    new_shelf,
+    restore,
+    write_record,
+)
+from agents.errors import Conflict
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import FOLDER
+from agents.tools.files import editing
+from agents.workspace_files import Place, refusals, take_in
+
+
+def replace(
+    place: Place, folder: str, name: str, pieces: Iterable[bytes]
+) -> tuple[str, Deleted | None]:
+    """Store a file in place of the one that has the name; its path, and what it replaced."""
+    kept: list[Deleted] = []
+
+    @contextmanager
+    def replacing(parent: int, name: str) -> Iterator[None]:
+        with keeping(place, f"{folder}/{name}".removeprefix("/"), parent, name) as old:
+            yield
+        kept.extend(filter(None, [old]))
+
+    path = take_in(place, folder, name, pieces, "replace", replacing)
+    return path, kept[0] if kept else None
+
+
+def put_back(place: Place, key: str) -> tuple[str, Deleted | None]:
+    """Bring back what was deleted or replaced; its path, and what it replaced now.
+
+    What was replaced takes its place from an ordinary file alone: from anything else it stands
+    beside it, by another name.
+    """
+    shelf, deleted = found(place, key)
+    if not deleted.was_replaced or not may_give_way(place, deleted.path):
+        return restore(place, key), None
+    path = deleted.path
+    with refusals(path), place.files.entry(path) as (folder, name):
+        with keeping(place, path, folder, name) as other:
+            move_from(shelf, folder, name)
+        os.fsync(folder)
+    with suppress(OSError):
+        erase(shelf)
+    return path, other
+
+
+def may_give_way(place: Place, path: str) -> bool:
+    files = place.files
+    with suppress(ToolFailed, OSError), files.entry(path) as (folder, name):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        files.check_plain(status, path)
+        return bool(status.st_mode & stat.S_IWUSR)
+    return False
+
+
+@contextmanager
+def keeping(place: Place, path: str, folder: int, name: str) -> Iterator[Deleted | None]:
+    """A copy of the file lies in the home before another takes its place, and nobody edits it
+    meanwhile; without the other it goes."""
+    with editing(place.files):
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            yield None
+            return
+        parts = place.files.entry_parts(path)
+        deleted = new_record(place, "/".join(parts), was_replaced=True)
+        shelf = new_shelf(deleted)
+        try:
+            write_record(shelf, deleted)
+            into = os.open(shelf, FOLDER)
+            try:
+                Copy(MOST_COPIED).file(folder, name, into, UNFINISHED_ITEM, status)
+                os.rename(UNFINISHED_ITEM, ITEM, src_dir_fd=into, dst_dir_fd=into)
+                os.fsync(into)
+            finally:
+                os.close(into)
+            yield deleted
+        except TooMuch:
+            erase(shelf)
+            raise Conflict(
+                gettext(
+                    "{path} is larger than 1 GB, so it could not be brought back. Delete it first, "
+                    "or keep both."
+                ).format(path=path)
+            ) from None
+        except BaseException:
+            erase(shelf)
+            raise

@@ -1,0 +1,317 @@
+"""The workspace of an agent as its owner handles it: listed, found, taken in and renamed.
+
+It is the folder in which the agent's file tools work, and confined as they are. What the tools may
+only read in a linked folder, nobody changes from here either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from django.utils.translation import gettext
+
+from agents.attachments import FULL, LONGEST_ENDING, NO_LETTERS, bounded
+from agents.config.store import read_agent
+from agents.errors import Conflict, DiskFull, Forbidden, Invalid, NotFound
+from agents.models import Conversation
+from agents.normalization import normalized
+from agents.tools.base import ToolFailed
+from agents.tools.confinement import (
+    UNFINISHED,
+    NameTaken,
+    NoRoom,
+    Replacing,
+    Workspace,
+    display_path,
+    translated_errors,
+)
+from agents.tools.files import editing
+from agents.tools.permissions import Permissions, access
+
+Kind = Literal["folder", "file", "link", "other"]
+IfTaken = Literal["refuse", "replace", "keep_both"]
+
+MOST_LISTED = 500  # of a folder in one answer
+MOST_FOUND = 200
+FIND_SECONDS = 2.0
+LONGEST_NAME = 240  # bytes: a number may have to stand behind it
+
+
+@dataclass(frozen=True)
+class Item:
+    """What lies in a folder. A name that is not UTF-8 can be seen and not be used."""
+
+    path: str
+    kind: Kind
+    size: int
+    modified_at: float
+    is_usable: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Folders first, then by name. `count` is how many there are in all."""
+
+    items: list[Item]
+    count: int
+    is_cut: bool = False
+
+
+class Files(Workspace):
+    """The workspace, entry by entry: a link is an entry of its own here, not what it leads to."""
+
+    def items(self, path: str, start: int = 0, most: int = MOST_LISTED) -> Listing:
+        """A part of a folder; only this part is looked at closely."""
+        parts = self.locate(path)
+        with self.folder(parts, path) as handle, translated_errors(path):
+            with os.scandir(handle) as found:
+                entries = [
+                    (not each.is_dir(follow_symlinks=False), each.name.casefold(), each.name)
+                    for each in found
+                    if not UNFINISHED.fullmatch(each.name)
+                ]
+            entries.sort()
+            names = [name for _, _, name in entries[start : start + most]]
+            items = [self.item_in(handle, parts, name) for name in names]
+        return Listing([item for item in items if item], len(entries), start + most < len(entries))
+
+    def item_in(self, folder: int, parts: tuple[str, ...], name: str) -> Item | None:
+        """Nothing for what has gone meanwhile."""
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return None
+        path = "/".join((*parts, name))
+        shown = path.encode(errors="replace").decode()
+        return Item(shown, kind_of(status), status.st_size, status.st_mtime, shown == path)
+
+    def item(self, path: str) -> Item:
+        with self.entry(path) as (folder, name):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            found = self.item_in(folder, self.entry_parts(path)[:-1], name)
+        if found is None:
+            raise ToolFailed(f"{path} does not exist.")
+        return found
+
+    def find(self, text: str) -> Listing:
+        """Files whose path has each of these words in it, in any letter case."""
+        words, found = text.casefold().split(), []
+        deadline = time.monotonic() + FIND_SECONDS
+        for entry in self.walk(".", deadline):
+            path = "/".join(entry.parts)
+            if all(word in path.casefold() for word in words):
+                shown = path.encode(errors="replace").decode()
+                kind = kind_of_mode(entry.mode)
+                found.append(Item(shown, kind, entry.size, 0, shown == path))
+            if len(found) >= MOST_FOUND:
+                return Listing(found, len(found), is_cut=True)
+        return Listing(found, len(found), is_cut=time.monotonic() > deadline)
+
+    def stamp(self, path: str) -> str:
+        """Another one when the file, or what is in the folder, has changed; empty for none."""
+        try:
+            if not self.locate(path):
+                status = self.root.stat()
+            else:
+                with self.parent_of(path) as (folder, name):
+                    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except (ToolFailed, OSError):
+            return ""
+        size = 0 if stat.S_ISDIR(status.st_mode) else status.st_size
+        return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{size:x}"
+
+    def entry_parts(self, path: str) -> tuple[str, ...]:
+        """As `locate`, without following a link that the path ends in."""
+        above, _, name = path.rstrip("/").rpartition("/")
+        if name in ("", ".", "..") or "\0" in name:
+            raise ToolFailed("Name something in the workspace.")
+        return (*self.locate(above), name)
+
+    @contextmanager
+    def entry(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder that holds the entry, opened, and its name in there."""
+        parts = self.entry_parts(path)
+        with self.folder(parts[:-1], path) as handle, translated_errors(path):
+            yield handle, parts[-1]
+
+    def rename(self, path: str, to: str) -> None:
+        """To a name that is free; nothing is replaced."""
+        with self.entry(path) as (old_folder, old), self.entry(to) as (new_folder, new):
+            if self.entry_parts(path) == self.entry_parts(to):
+                return
+            status = os.stat(old, dir_fd=old_folder, follow_symlinks=False)
+            is_folder = stat.S_ISDIR(status.st_mode)
+            hold_name(new_folder, new, is_folder=is_folder)
+            try:
+                os.rename(old, new, src_dir_fd=old_folder, dst_dir_fd=new_folder)
+            except BaseException:
+                release_name(new_folder, new, is_folder=is_folder)
+                raise
+            os.fsync(new_folder)
+            os.fsync(old_folder)
+
+
+def kind_of(status: os.stat_result) -> Kind:
+    return kind_of_mode(status.st_mode)
+
+
+def kind_of_mode(mode: int) -> Kind:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "other"
+
+
+def moment_of(seconds: float) -> datetime:
+    """A file's time, which may be any number, as near as a date can be."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
+
+
+def hold_name(folder: int, name: str, *, is_folder: bool) -> None:
+    """An empty file or folder stands there until what gets the name takes its place."""
+    try:
+        if is_folder:
+            os.mkdir(name, 0o700, dir_fd=folder)
+        else:
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600, dir_fd=folder))
+    except FileExistsError:
+        raise NameTaken(name) from None
+
+
+def release_name(folder: int, name: str, *, is_folder: bool) -> None:
+    if is_folder:
+        os.rmdir(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)
+
+
+# Whose they are
+
+
+@dataclass(frozen=True)
+class Place:
+    """The workspace of an agent in the hands of the person who may talk with it."""
+
+    agent: str
+    agent_name: str
+    person: int
+    root: Path
+    is_linked: bool
+    is_read_only: bool
+
+    @property
+    def name(self) -> str:
+        return self.root.name if self.is_linked else self.agent_name
+
+    @property
+    def files(self) -> Files:
+        return Files(self.root)
+
+    def check_writable(self) -> None:
+        if self.is_read_only:
+            raise Forbidden(
+                gettext("{agent} may only read in {folder}, so it is not changed here.").format(
+                    agent=self.agent_name, folder=self.root.name
+                )
+            )
+
+
+def place_of(agent_id: str, person: int) -> Place:
+    """Raises NotFound where the agent is not this person's."""
+    reaches_server = access(agent_id, person)
+    permissions = Permissions(read_agent(agent_id), reaches_server)
+    agent = permissions.agent
+    is_linked = agent.file.workspace is not None
+    return Place(
+        agent=agent.id,
+        agent_name=agent.file.name or agent.id,
+        person=person,
+        root=permissions.folder,
+        is_linked=is_linked,
+        is_read_only=is_linked and permissions.grant("write_file") == "off",
+    )
+
+
+def place_in(conversation: Conversation) -> Place:
+    return place_of(conversation.agent_id, conversation.owner_id)
+
+
+@contextmanager
+def refusals(path: str) -> Iterator[None]:
+    """What the workspace refuses about a path, as a person is told it."""
+    try:
+        yield
+    except NoRoom:
+        raise DiskFull(str(FULL)) from None
+    except NameTaken as taken:
+        raise Conflict(gettext("{name} is there already.").format(name=taken.name)) from None
+    except ToolFailed:
+        sentence = gettext("{path} cannot be used: it is gone, or not to be opened here.")
+        raise NotFound(sentence.format(path=display_path(path))) from None
+
+
+# What a person does
+
+
+def take_in(
+    place: Place,
+    folder: str,
+    name: str,
+    pieces: Iterable[bytes],
+    if_taken: IfTaken = "refuse",
+    replacing: Replacing = lambda folder, name: nullcontext(),
+) -> str:
+    """Store a file whole or not at all; its path. Raises Conflict where the name is taken."""
+    place.check_writable()
+    name = clean_name(name) or "file"
+    path = f"{folder}/{name}".removeprefix("/")
+    files = place.files
+    with refusals(path):
+        if if_taken == "refuse" and files.is_there(path):
+            raise NameTaken(name)
+        stored = files.add(folder or ".", name, bounded(pieces), if_taken, replacing)
+    return f"{folder}/{stored}".removeprefix("/")
+
+
+def rename(place: Place, path: str, to: str) -> str:
+    """Give it another name, or another folder that is there; its new path."""
+    place.check_writable()
+    folder, between, wanted = to.rpartition("/")
+    name = clean_name(wanted)
+    with refusals(path), editing(place.files):
+        place.files.item(path)
+        if not name:
+            raise Invalid(gettext("Give it a name."))
+        to = f"{folder}{between}{name}"
+        place.files.rename(path, to)
+    return to
+
+
+def clean_name(wanted: str) -> str:
+    """A name without what nobody sees, and not too long for a disk."""
+    text = normalized(wanted.encode(errors="ignore").decode(), "NFC")
+    name = "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS).strip()
+    if name in (".", ".."):
+        return ""
+    stem, dot, ending = name.rpartition(".")
+    if not stem or len(ending) > LONGEST_ENDING:
+        stem, dot, ending = name, "", ""
+    most = LONGEST_NAME - len(f"{dot}{ending}".encode())
+    return stem.encode()[:most].decode(errors="ignore") + dot + ending

@@ -1,0 +1,244 @@
+"""What attempts, plans and turns changed in their folders: lists, diffs, and taking it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import StrictBool
+
+from agents.engine.recordings import MOST_DIFF
+from agents.engine.undo import Preview, Wanted
+from agents.errors import NotFound
+from agents.models import Turn, Undo
+from console.api.auth import person, plan_of, subtask_of
+from console.api.plan_shapes import ExactShape
+from console.api.shapes import Body, answers
+from plans import actions
+from plans.changes import (
+    Changes,
+    Document,
+    changes_of_plan,
+    changes_of_subtask,
+    changes_of_turn,
+)
+
+router = Router(tags=["plans"])
+turns = Router(tags=["conversations"])
+undos = Router(tags=["conversations"])
+Path = Annotated[
+    str, Query(max_length=20_000, description="One of the paths listed; else all of them")
+]
+
+
+class ChangeShape(ExactShape):
+    """`origin` is the turn's `own`, `outside` for what others did meanwhile, or `unsure`. Lines are
+    null where it is no text; `was` is the earlier path of a file that was renamed. `why` says what
+    kept a file that was `not_recorded` from being so."""
+
+    path: str
+    was: str
+    kind: Literal["added", "modified", "deleted", "renamed", "not_recorded"]
+    origin: Literal["own", "outside", "unsure"]
+    why: str
+    added: int | None
+    removed: int | None
+    binary: bool
+    old_size: int | None
+    new_size: int | None
+    old_mode: str | None
+    new_mode: str | None
+    changed_at: datetime | None
+
+
+class LeftShape(ExactShape):
+    path: str
+    reason: str
+    size: int
+
+
+class ChangesShape(ExactShape):
+    """`files`, `added` and `removed` are the turns' own. `kept` says whether each can still be read
+    line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more than 1 GB,
+    failed). `not_recorded` are files that were left out."""
+
+    files: int
+    added: int
+    removed: int
+    outside: int
+    unsure: int
+    kept: bool
+    stopped: str
+    changes: list[ChangeShape]
+    not_recorded: list[LeftShape]
+
+
+class UnifiedDiffShape(ExactShape):
+    """A unified diff of the turns' own changes, or of one file whoever changed it."""
+
+    diff: str
+
+
+class UndoRow(ExactShape):
+    """`fate` is what becomes of the file: it goes_back, is removed since it was new, or comes_back.
+    What was changed_since, or is unsure (more than one wrote there), stays unless it is named in
+    `force`; of what is not_kept nothing can be restored."""
+
+    path: str
+    fate: Literal["goes_back", "removed", "comes_back", "changed_since", "unsure", "not_kept"]
+    size_now: int | None
+    size_then: int | None
+    changed_at: datetime | None
+
+
+class UndoPreview(ExactShape):
+    """`seen` is another one as soon as a file is."""
+
+    seen: str
+    files: list[UndoRow]
+
+
+class UndoWanted(Body):
+    """Without `paths`, all of it. `force` restores files that were changed since: these, or with
+    true all. With `seen`, of a preview, nothing is done if a file has changed since."""
+
+    paths: list[str] | None = None
+    force: list[str] | StrictBool = False  # "yes" is the name of a file
+    seen: str = ""
+
+    @property
+    def wanted(self) -> Wanted:
+        force = self.force if isinstance(self.force, bool) else tuple(self.force)
+        return Wanted(None if self.paths is None else tuple(self.paths), force, self.seen)
+
+
+class UndoShape(ExactShape):
+    """`files` were restored; `kept` changed at the last moment and stayed. POST /undos/{id}/undo
+    takes it back."""
+
+    id: int
+    files: int
+    kept: list[str]
+    created_at: datetime
+    finished_at: datetime | None
+
+
+@router.get("/{id}/changes", response=answers(ChangesShape, 404))
+def plan_changes(request: HttpRequest, id: int) -> Document:
+    """Of all attempts together; a file that is as it was before them is left out."""
+    return changes_of_plan(plan_of(request, id)).document()
+
+
+@router.get("/{id}/changes/diff", response=answers(UnifiedDiffShape, 404))
+def plan_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
+    return diff_document(changes_of_plan(plan_of(request, id)), path)
+
+
+@router.get("/{id}/subtasks/{key}/changes", response=answers(ChangesShape, 404))
+def subtask_changes(request: HttpRequest, id: int, key: str) -> Document:
+    return changes_of_subtask(subtask_of(plan_of(request, id), key)).document()
+
+
+@router.get("/{id}/subtasks/{key}/diff", response=answers(UnifiedDiffShape, 404))
+def subtask_diff(request: HttpRequest, id: int, key: str, path: Path = "") -> Document:
+    return diff_document(changes_of_subtask(subtask_of(plan_of(request, id), key)), path)
+
+
+@turns.get("/{id}/changes", response=answers(ChangesShape, 404))
+def turn_changes(request: HttpRequest, id: int) -> Document:
+    return changes_of_turn(turn_of(request, id).pk).document()
+
+
+@turns.get("/{id}/diff", response=answers(UnifiedDiffShape, 404))
+def turn_diff(request: HttpRequest, id: int, path: Path = "") -> Document:
+    return diff_document(changes_of_turn(turn_of(request, id).pk), path)
+
+
+def turn_of(request: HttpRequest, id: int) -> Turn:
+    own = Turn.objects.filter(conversation__owner=person(request), conversation__deleted_at=None)
+    turn = own.select_related("conversation").filter(pk=id).first()
+    if turn is None:
+        raise NotFound(f"There is no turn {id}.")
+    return turn
+
+
+def undo_of(request: HttpRequest, id: int) -> Undo:
+    own = Undo.objects.filter(conversation__owner=person(request), conversation__deleted_at=None)
+    row = own.select_related("conversation").filter(pk=id).first()
+    if row is None:
+        raise NotFound(f"There is no undo {id}.")
+    return row
+
+
+def diff_document(changes: Changes, path: str) -> Document:
+    wanted = [changes.change_of(path)] if path else None
+    return {"diff": changes.diff(MOST_DIFF * 10, wanted)}
+
+
+# Taking it back
+
+
+@router.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
+def preview_plan(request: HttpRequest, id: int) -> Document:
+    """What taking the whole plan's changes back would do now."""
+    return preview_document(actions.preview_changes(plan_of(request, id), ""))
+
+
+@router.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+def undo_plan(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
+    """Not while it runs."""
+    plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
+    return actions.undo_changes(plan, "", person(request).username, wanted)
+
+
+@router.get("/{id}/subtasks/{key}/undo", response=answers(UndoPreview, 404, 409))
+def preview_subtask(request: HttpRequest, id: int, key: str) -> Document:
+    plan = plan_of(request, id)
+    return preview_document(actions.preview_changes(plan, subtask_of(plan, key).key))
+
+
+@router.post("/{id}/subtasks/{key}/undo", response=answers(UndoShape, 404, 409))
+def undo_subtask(request: HttpRequest, id: int, key: str, body: UndoWanted | None = None) -> Undo:
+    plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
+    key = subtask_of(plan, key).key
+    return actions.undo_changes(plan, key, person(request).username, wanted)
+
+
+@turns.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
+def preview_turn(request: HttpRequest, id: int) -> Document:
+    return preview_document(actions.preview_turn(turn_of(request, id)))
+
+
+@turns.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+def undo_turn(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
+    """Once the turn has ended."""
+    wanted = (body or UndoWanted()).wanted
+    return actions.undo_turn(turn_of(request, id), person(request).username, wanted)
+
+
+@undos.get("/{id}/undo", response=answers(UndoPreview, 404, 409))
+def preview_undo(request: HttpRequest, id: int) -> Document:
+    return preview_document(actions.preview_undo(undo_of(request, id)))
+
+
+@undos.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+def reverse_undo(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
+    """The files as they were before that undo; once."""
+    wanted = (body or UndoWanted()).wanted
+    return actions.reverse_undo(undo_of(request, id), person(request).username, wanted)
+
+
+def preview_document(preview: Preview) -> Document:
+    files = [
+        {
+            "path": row.path,
+            "fate": row.fate,
+            "size_now": row.now.size if row.now else None,
+            "size_then": row.to.size if row.to else None,
+            "changed_at": datetime.fromtimestamp(row.changed_at / 1e9, UTC) if row.now else None,
+        }
+        for row in preview.rows
+    ]
+    return {"seen": preview.digest, "files": files}

@@ -1,0 +1,108 @@
+"""/api/plans/{id}/check, …/subtasks/{key}/checks: how subtasks are known to be done."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from pydantic import Field
+
+from console.api.auth import person, plan_of, subtask_of
+from console.api.plan_shapes import PlanShape
+from console.api.plans import Version, plan_response, version_seen
+from console.api.shapes import Body, answers
+from plans import actions
+from plans.check_text import Check
+
+router = Router(tags=["plans"])
+
+
+class CheckWanted(Body):
+    """`check` has a `kind` and the fields of that."""
+
+    check: Check
+
+
+class ChecksWanted(Body):
+    """`deterministic` leaves reviews out."""
+
+    deterministic: bool = False
+
+
+class OneCheck(Body):
+    """Without `check` all of the subtask's."""
+
+    check: Annotated[str, Field(max_length=12)] = ""
+
+
+class Looked(Body):
+    """`version` is the one you have seen, `check` the one for which the run rests, if it does."""
+
+    version: int | None = None
+    check: Annotated[str, Field(max_length=12)] = ""
+
+
+@router.post("/{id}/check", response=answers(PlanShape, 404, 409, status=202))
+def check_all(request: HttpRequest, id: int, body: ChecksWanted | None = None) -> HttpResponse:
+    """Run the checks of all that is done again; `checking` of the plan says how far that is."""
+    plan, body = plan_of(request, id), body or ChecksWanted()
+    actions.check_plan(plan, person(request).username, deterministic=body.deterministic)
+    return plan_response(plan, status=202)
+
+
+@router.post("/{id}/subtasks/{key}/check", response=answers(PlanShape, 404, 409, status=202))
+def check_one(
+    request: HttpRequest, id: int, key: str, body: OneCheck | None = None
+) -> HttpResponse:
+    """Run the checks of a subtask that is done again; what does not hold any more is marked."""
+    plan, body = plan_of(request, id), body or OneCheck()
+    subtask_of(plan, key)
+    actions.check_plan(plan, person(request).username, key, body.check)
+    return plan_response(plan, status=202)
+
+
+@router.post("/{id}/subtasks/{key}/look", response=answers(PlanShape, 404, 409))
+def look(request: HttpRequest, id: int, key: str, body: Looked | None = None) -> HttpResponse:
+    """You have looked at it yourself: it counts as checked, with your name."""
+    plan, body = plan_of(request, id), body or Looked()
+    subtask_of(plan, key)
+    actions.look_at(plan, key, person(request).username, body.version, body.check)
+    return plan_response(plan)
+
+
+@router.post("/{id}/subtasks/{key}/checks", response=answers(PlanShape, 404, 409, 412, status=201))
+def add_check(
+    request: HttpRequest, id: int, key: str, body: CheckWanted, if_match: Version = None
+) -> HttpResponse:
+    """A new check; of a subtask that is done too, which is your yes to it as well."""
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version = version_seen(plan, if_match)
+    check = body.check.model_copy(update={"key": None})
+    actions.save_check(plan, key, check, person(request).username, version)
+    return plan_response(plan, status=201)
+
+
+@router.put("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+def change_check(
+    request: HttpRequest, id: int, key: str, check: str, body: CheckWanted, if_match: Version = None
+) -> HttpResponse:
+    """Another check in the place of this one."""
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version = version_seen(plan, if_match)
+    wanted = body.check.model_copy(update={"key": check})
+    actions.save_check(plan, key, wanted, person(request).username, version)
+    return plan_response(plan)
+
+
+@router.delete("/{id}/subtasks/{key}/checks/{check}", response=answers(PlanShape, 404, 409, 412))
+def remove_check(
+    request: HttpRequest, id: int, key: str, check: str, if_match: Version = None
+) -> HttpResponse:
+    plan = plan_of(request, id)
+    subtask_of(plan, key)
+    version = version_seen(plan, if_match)
+    actions.remove_check(plan, key, check, person(request).username, version)
+    return plan_response(plan)

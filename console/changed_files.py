@@ -1,0 +1,362 @@
+"""The page of what a subtask, a plan or a turn changed: its files, their diffs, and the undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from agents.engine.undo import Preview
+from agents.errors import NotFound
+from agents.hidden_characters import count_hidden
+from agents.models import Conversation, Recording, ToolCall, Turn
+from agents.recordings.changes import Change, Version, text_of
+from agents.recordings.restore import Row
+from agents.recordings.store import Store, StoreBroken
+from agents.recordings.unified import mode_of
+from agents.tools.file_changes import lines_of
+from agents.tools.images import NotShown, image_of
+from console.file_diffs import (
+    MOST_HIDDEN,
+    FileDiff,
+    change_signs,
+    drawn_change,
+    readable_size,
+    shortened,
+)
+from console.form_parsing import number
+from plans.changes import Changes, changes_named, changes_of_turn
+from plans.models import Plan
+
+MOST_DRAWN = 20  # files whose diffs are on the page at once
+LONGEST = 1_000_000  # characters of both sides that are compared
+LONGEST_COMMAND = 80  # characters of one that is named
+Side = Literal["old", "new"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the page is about: the subtask with the key, the whole plan, or one turn."""
+
+    conversation: Conversation
+    plan: Plan | None = None
+    key: str = ""
+    turn: Turn | None = None
+
+    @cached_property
+    def changes(self) -> Changes:
+        if self.turn is not None:
+            return changes_of_turn(self.turn.pk)
+        assert self.plan is not None, "it is about one or the other"
+        return changes_named(self.plan, self.key)
+
+    @cached_property
+    def subtask_number(self) -> int | str:
+        assert self.plan is not None
+        return self.plan.subtasks.get(key=self.key).position or self.key
+
+    @property
+    def query(self) -> str:
+        if self.turn is not None:
+            return urlencode({"turn": self.turn.pk})
+        assert self.plan is not None
+        return urlencode({"plan": self.plan.pk, **({"subtask": self.key} if self.key else {})})
+
+    def address(self, name: str, **more: object) -> str:
+        query = f"{self.query}&{urlencode(more)}" if more else self.query
+        return f"{reverse(name, args=[self.conversation.pk])}?{query}"
+
+    @property
+    def title(self) -> str:
+        if self.turn is not None:
+            return gettext("Changes of this reply")
+        if not self.key:
+            return gettext("Changes of the plan")
+        return gettext("Changes of subtask {number}").format(number=self.subtask_number)
+
+    @property
+    def began_at(self) -> datetime | None:
+        return self.changes.kept[0].began_at if self.changes.kept else None
+
+    def commands(self) -> list[str]:
+        """What its turns ran besides, whose doing elsewhere no undo takes back."""
+        turns = [each.turn_id for each in self.changes.recordings]
+        calls = ToolCall.objects.filter(turn__in=turns, tool="shell", state="done").order_by("pk")
+        commands = [str(each.arguments.get("command") or "") for each in calls]
+        return [cut(each) for each in dict.fromkeys(filter(None, commands))]
+
+
+def cut(command: str) -> str:
+    return command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 1]}…"
+
+
+def subject_of(request: HttpRequest, conversation: Conversation) -> Subject:
+    """Raises Http404 for what is not of this conversation."""
+    given = request.GET if "plan" in request.GET or "turn" in request.GET else request.POST
+    if turn := number(given.get("turn")):
+        found = conversation.turns.filter(pk=turn).first()
+        if found is None:
+            raise Http404
+        return Subject(conversation, turn=found)
+    plan = Plan.objects.filter(conversation=conversation, pk=number(given.get("plan")) or 0).first()
+    key = given.get("subtask", "")
+    if plan is None or (key and not plan.subtasks.filter(key=key).exists()):
+        raise Http404
+    return Subject(conversation, plan, key)
+
+
+# The files
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """One file of the page. What is not `is_drawn` is fetched once it is unfolded."""
+
+    id: str
+    change: Change
+    address: str
+    diff: FileDiff | None = None
+    images: dict[Side, str] = field(default_factory=dict)
+    download: str = ""
+    is_drawn: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.change.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        return self.change.path.rpartition("/")[0]
+
+    @property
+    def icon(self) -> str:
+        if self.change.origin != "own":
+            return "people" if self.change.origin == "unsure" else "user"
+        return "cube" if self.change.is_binary else "file"
+
+    @property
+    def signs(self) -> str:
+        return change_signs(self.change.added or 0, self.change.removed or 0)
+
+    @property
+    def kind(self) -> str:
+        """In a word, where no lines are counted."""
+        words = {
+            "added": gettext("new"),
+            "deleted": gettext("removed"),
+            "renamed": gettext("renamed"),
+            "not_recorded": gettext("not recorded"),
+        }
+        return words.get(self.change.kind, gettext("changed"))
+
+    @property
+    def size(self) -> str:
+        old, new = self.change.old, self.change.new
+        if old and new:
+            words = gettext("Binary file, {now}, was {was}")
+            return words.format(now=readable_size(new.size), was=readable_size(old.size))
+        words = (
+            gettext("Binary file, {size}, new") if new else gettext("Binary file, {size}, removed")
+        )
+        side = new or old
+        return words.format(size=readable_size(side.size)) if side else ""
+
+    @property
+    def why(self) -> str:
+        """Why there is nothing to be shown."""
+        reasons = {
+            "too_large": gettext("Over 20 MB, not recorded."),
+            "unreadable": gettext("It could not be read, so it was not recorded."),
+            "hard_link": gettext("A hard link, which may lead elsewhere: not recorded."),
+            "too_deep": gettext("Too many folders deep, not recorded."),
+        }
+        return reasons.get(self.change.why, "")
+
+    @property
+    def mode(self) -> str:
+        """What became of its permissions or kind."""
+        old, new = self.change.old, self.change.new
+        if not old or not new or old.mode == new.mode:
+            return ""
+        if mode_of(old) != mode_of(new) and "120000" in (mode_of(old), mode_of(new)):
+            return gettext("A link now.") if new.is_link else gettext("A file now, it was a link.")
+        sentence = gettext("Permissions {was}, now {now}.")
+        return sentence.format(was=f"{old.mode & 0o7777:o}", now=f"{new.mode & 0o7777:o}")
+
+    @property
+    def changed_at(self) -> datetime | None:
+        return datetime.fromisoformat(self.change.at) if self.change.at else None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files by whose change they are."""
+
+    origin: str
+    files: list[ChangedFile]
+
+
+def groups_of(subject: Subject) -> list[Group]:
+    """The turn's own first. Up to MOST_DRAWN files have their diffs; of more, each one's is fetched
+    when it is unfolded."""
+    listed = in_order(subject)
+    folded = len(listed) > MOST_DRAWN
+    with Store.of(Path(subject.changes.root)) as store:
+        files = [
+            drawn_file(subject, store, change, f"file-{n}", with_diff=not folded)
+            for n, change in enumerate(listed, 1)
+        ]
+    groups = [Group(origin, [f for f in files if f.change.origin == origin]) for origin in ORDER]
+    return [group for group in groups if group.files]
+
+
+ORDER = ("own", "unsure", "outside")
+
+
+def in_order(subject: Subject) -> list[Change]:
+    return sorted(subject.changes.files, key=lambda c: (ORDER.index(c.origin), c.path))
+
+
+def one_file(subject: Subject, path: str, origin: str, id: str) -> ChangedFile:
+    """With all of its diff. Raises NotFound."""
+    change = one_change(subject, path, origin)
+    with Store.of(Path(subject.changes.root)) as store:
+        return drawn_file(subject, store, change, id, with_diff=True, is_whole=True)
+
+
+def one_change(subject: Subject, path: str, origin: str) -> Change:
+    """Raises NotFound."""
+    found = [c for c in subject.changes.files if c.path == path and c.origin == origin]
+    if not found:
+        raise NotFound(gettext("{path} was not changed.").format(path=path[:300]))
+    return found[0]
+
+
+def drawn_file(
+    subject: Subject,
+    store: Store,
+    change: Change,
+    id: str,
+    *,
+    with_diff: bool,
+    is_whole: bool = False,
+) -> ChangedFile:
+    named = {"path": change.path, "origin": change.origin, "id": id}
+    address = subject.address("changed-file", **named)
+    images: dict[Side, str] = {}
+    if change.is_binary and with_diff:
+        if change.old and is_image(store, change.old):
+            images["old"] = subject.address("changed-blob", **named, side="old")
+        if change.new and is_image(store, change.new):
+            images["new"] = subject.address("changed-blob", **named, side="new")
+    diff = None
+    if with_diff and change.kind != "not_recorded" and not change.is_binary:
+        diff = diff_of(store, change, is_whole=is_whole)
+    side = "new" if change.new else "old"
+    download = subject.address("changed-blob", **named, side=side, save=1)
+    return ChangedFile(id, change, address, diff, images, download, is_drawn=with_diff)
+
+
+def is_image(store: Store, version: Version) -> bool:
+    try:
+        image_of(store.read(version.entry.oid))
+    except (NotShown, StoreBroken):
+        return False
+    return True
+
+
+def diff_of(store: Store, change: Change, *, is_whole: bool = False) -> FileDiff:
+    try:
+        texts = [link_or_text(store, side) for side in (change.old, change.new)]
+    except StoreBroken:
+        return FileDiff(note=gettext("What it held is not kept any more."))
+    old, new = (text or "" for text in texts)
+    if len(old) + len(new) > LONGEST:
+        return FileDiff(note=gettext("Too long to be shown line by line here; the patch has it."))
+    if count_hidden(old) + count_hidden(new) > MOST_HIDDEN:
+        return FileDiff(
+            note=gettext("It holds too many hidden characters to be shown line by line.")
+        )
+    before, after = lines_of(old, new)
+    diff = drawn_change("\n".join(before), "\n".join(after), 1)
+    if not diff.blocks:
+        same = (
+            gettext("The same lines.") if change.old and change.new else gettext("An empty file.")
+        )
+        return FileDiff(note=same)
+    return diff if is_whole else shortened(diff)
+
+
+def link_or_text(store: Store, side: Version | None) -> str | None:
+    if side is not None and side.is_link:
+        return store.read(side.entry.oid).decode(errors="replace")
+    return text_of(store, side)
+
+
+# What undoing would do
+
+
+@dataclass(frozen=True)
+class UndoRow:
+    """One row of the preview. `later` is where the change since can be read."""
+
+    row: Row
+    later: str = ""
+
+    @property
+    def words(self) -> str:
+        to = self.row.to
+        if self.row.fate == "removed":
+            return gettext("removed, it was new")
+        if self.row.fate == "comes_back":
+            return gettext("comes back")
+        if self.row.fate == "not_kept":
+            return gettext("stays: what it was is not kept")
+        if to is not None and self.row.now is not None and to.oid == self.row.now.oid:
+            return gettext("permissions go back")
+        return gettext("goes back, {size}").format(size=readable_size(to.size if to else 0))
+
+    @property
+    def icon(self) -> str:
+        icons = {"removed": "skipped", "comes_back": "plus", "not_kept": "off"}
+        return icons.get(str(self.row.fate), "undo")
+
+    @property
+    def changed_at(self) -> datetime | None:
+        return (
+            datetime.fromtimestamp(self.row.changed_at / 1e9).astimezone() if self.row.now else None
+        )
+
+
+def undo_rows(preview: Preview, subject: Subject) -> list[UndoRow]:
+    """What needs a word comes last, as it is the longest."""
+    rows = sorted(preview.rows, key=lambda row: (row.needs_word, row.path))
+    later = later_changes(subject, {row.path for row in rows if row.needs_word})
+    return [UndoRow(row, later.get(row.path, "")) for row in rows]
+
+
+def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:
+    """By path, where this conversation has recorded the next change of it; what a person saved
+    between two turns stands nowhere."""
+    found: dict[str, str] = {}
+    last = subject.changes.recordings[-1].pk if paths else 0
+    rows = Recording.objects.filter(root=subject.changes.root, pk__gt=last).exclude(changes="")
+    rows = rows.filter(turn__conversation=subject.conversation)
+    for each in rows.select_related("turn__attempt__subtask__plan").order_by("pk") if paths else ():
+        if len(found) == len(paths):
+            break
+        attempt = getattr(each.turn, "attempt", None)
+        about = Subject(subject.conversation, turn=each.turn)
+        if attempt is not None:
+            about = Subject(subject.conversation, attempt.subtask.plan, attempt.subtask.key)
+        for place, change in enumerate(in_order(about), 1):
+            if change.path in paths and change.path not in found:
+                found[change.path] = f"{about.address('changed-files')}#file-{place}"
+    return found

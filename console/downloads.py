@@ -1,0 +1,184 @@
+"""Files of a workspace as a browser gets them: to be saved, one or all, and PDFs to be read.
+
+They go out piece by piece, however large they are. Nothing but the pictures that call_images.py
+knows, and PDFs, is ever drawn: a page or an SVG would run here as if it were ours.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from io import RawIOBase
+from threading import Lock
+from typing import Any, BinaryIO
+
+from asgiref.sync import sync_to_async
+from django.http import StreamingHttpResponse
+from django.utils.http import content_disposition_header
+
+from agents.attachments import PLAIN
+from agents.tools.base import ToolFailed
+from agents.workspace_files import Files, Place, moment_of, refusals
+from console.attachments import CHANGING, PRIVATE
+
+PIECE = 64 * 1024
+PDF_SIGN = b"%PDF-"
+# A browser shows no PDF in a sandbox, and shows it by a program that is kept apart from the page.
+# What is no PDF is none for it either: the type is fixed, and the first bytes are looked at.
+PDF_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+FIRST_YEAR, LAST_YEAR = 1980, 2107  # that a zip can name
+
+
+class Pieces(StreamingHttpResponse):
+    """Each piece is made when the one before has gone out, and none of it is kept.
+
+    Django's own reads a sync iterator to its end before it sends anything.
+    """
+
+    file: BinaryIO | None = None  # is closed with it
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.taking, self.left = Lock(), False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces = iter(self.streaming_content)  # type: ignore[arg-type]
+
+        def take() -> bytes | None:
+            with self.taking:
+                piece = None if self.left else next(pieces, None)
+            self.close_when_left()
+            return piece
+
+        while (piece := await sync_to_async(take, thread_sensitive=False)()) is not None:
+            yield piece
+
+    def close(self) -> None:
+        """A client may leave while a thread makes a piece: then that thread closes."""
+        self.left = True
+        self.close_when_left()
+
+    def close_when_left(self) -> None:
+        if self.left and self.taking.acquire(blocking=False):
+            try:
+                if not self.closed:
+                    super().close()
+                if self.file:
+                    self.file.close()
+            finally:
+                self.taking.release()
+
+
+def file_response(place: Place, path: str) -> Pieces:
+    """The file, to be saved, whatever it holds. Raises NotFound."""
+    with refusals(path):
+        file = place.files.open(path)
+    return whole(file, path, PLAIN)
+
+
+def zip_response(place: Place, path: str = "") -> Pieces:
+    """All files below a folder as a zip, made while it goes out."""
+    files = place.files
+    with refusals(path):
+        parts = files.locate(path or ".")
+        files.is_folder(path or ".")
+    name = parts[-1] if parts else place.name
+    return saved(zipped(files, path or "."), f"{name}.zip", "application/zip")
+
+
+def pdf_response(place: Place, path: str) -> Pieces:
+    """A PDF, to be read in a frame of our own page. Raises NotFound."""
+    with refusals(path):
+        file = place.files.open(path)
+        if file.read(len(PDF_SIGN)) != PDF_SIGN:
+            file.close()
+            raise ToolFailed(path)
+        file.seek(0)
+    response = whole(file, path, "application/pdf")
+    disposition = content_disposition_header(False, path.rpartition("/")[2]) or "inline"
+    response.headers["Content-Disposition"] = disposition
+    response.headers["Content-Security-Policy"] = PDF_POLICY
+    response.headers["X-Frame-Options"] = "SAMEORIGIN"
+    return response
+
+
+def whole(file: BinaryIO, path: str, kind: str) -> Pieces:
+    """As many bytes as it has now: more than are announced must not go out."""
+    size = os.fstat(file.fileno()).st_size
+    response = saved(pieces_of(file, size), path.rpartition("/")[2], kind)
+    response.headers["Content-Length"] = str(size)
+    response.file = file
+    return response
+
+
+def saved(pieces: Iterator[bytes], name: str, kind: str) -> Pieces:
+    disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
+    headers = {**CHANGING, "Content-Disposition": disposition, "Vary": PRIVATE}
+    return Pieces(pieces, content_type=kind, headers=headers)
+
+
+def pieces_of(file: BinaryIO, left: int) -> Iterator[bytes]:
+    while left and (piece := file.read(min(PIECE, left))):
+        left -= len(piece)
+        yield piece
+
+
+class Sink(RawIOBase):
+    """Keeps what is written until it is taken."""
+
+    def __init__(self) -> None:
+        self.kept = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data) -> int:  # type: ignore[no-untyped-def]
+        self.kept += data
+        return len(data)
+
+    def take(self) -> bytes:
+        taken, self.kept = bytes(self.kept), bytearray()
+        return taken
+
+
+def zipped(files: Files, path: str) -> Iterator[bytes]:
+    """What cannot be opened, such as a link out of the workspace or a pipe, is left out. Of a file
+    that grows meanwhile it holds what was there: it might grow without end."""
+    sink, above = Sink(), len(files.locate(path))
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in files.walk(path):
+            if not stat.S_ISREG(entry.mode) or entry.is_hard_link:
+                continue
+            try:
+                file = files.open("/".join(entry.parts))
+            except ToolFailed:
+                continue
+            with (
+                file,
+                archive.open(head_of(entry.parts[above:], file), "w", force_zip64=True) as to,
+            ):
+                for piece in pieces_of(file, os.fstat(file.fileno()).st_size):
+                    to.write(piece)
+                    if sink.kept:
+                        yield sink.take()
+            yield sink.take()
+    yield sink.take()
+
+
+def head_of(parts: tuple[str, ...], file: BinaryIO) -> zipfile.ZipInfo:
+    status = os.fstat(file.fileno())
+    changed = moment_of(status.st_mtime)
+    year = min(max(changed.year, FIRST_YEAR), LAST_YEAR)
+    name = "/".join(safe_name(part) for part in parts)
+    head = zipfile.ZipInfo(name, (year, *changed.timetuple()[1:6]))
+    head.compress_type = zipfile.ZIP_DEFLATED
+    head.external_attr = stat.S_IMODE(status.st_mode) << 16
+    return head
+
+
+def safe_name(part: str) -> str:
+    """One that is one name wherever it is unpacked: elsewhere a backslash divides, too."""
+    text = part.encode(errors="replace").decode()
+    return "".join("_" if sign in "\\:" or not sign.isprintable() else sign for sign in text)

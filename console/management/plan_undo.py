@@ -1,0 +1,43 @@
+"""What `plan undo` says before and after it takes changes back."""
+
+from __future__ import annotations
+
+import sys
+
+from agents.engine.undo import Preview, Wanted
+from agents.errors import Conflict
+from agents.models import Undo
+from agents.recordings.restore import Fate
+from console.management.base import at_terminal
+from plans import actions
+from plans.models import Plan
+
+WORDS = {
+    Fate.BACK: "goes back",
+    Fate.REMOVED: "removed, it was new",
+    Fate.COMES_BACK: "comes back",
+    Fate.CHANGED: "changed again since: stays, unless --force names it",
+    Fate.UNSURE: "more than one wrote there: stays, unless --force names it",
+    Fate.LOST: "not kept: stays",
+}
+
+
+def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
+    lines = []
+    for row in preview.rows:
+        forced = row.needs_word and wanted.takes(row)
+        words = "restored, changed again since" if forced else WORDS[row.fate]
+        left = "" if wanted.takes(row) or row.needs_word else " (not named)"
+        lines.append(at_terminal(f"{row.path}: {words}{left}"))
+    return lines
+
+
+def undo_by_command(plan: Plan, key: str, by: str, wanted: Wanted, ask: bool) -> Undo:
+    """At a terminal after a yes to the preview."""
+    preview = actions.preview_changes(plan, key)
+    if ask and sys.stdin.isatty():
+        print(*preview_lines(preview, wanted), sep="\n")  # noqa: T201
+        if input("Undo these changes? [y/N] ").strip().casefold() not in ("y", "yes"):
+            raise Conflict("Nothing was undone.")
+        wanted = Wanted(wanted.paths, wanted.force, preview.digest)
+    return actions.undo_changes(plan, key, by, wanted)

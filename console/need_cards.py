@@ -1,0 +1,229 @@
+"""Cards of what waits for a person: who asks, where, in which words, with what is decided by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
+from agents.models import Message, ToolCall
+from agents.sentences import beside, listed
+from agents.statements import by_key
+from console.call_display import question_of
+from console.check_display import check_not_run
+from console.conversation_state import ConversationState, read_state
+from console.exceeded_limits import ExceededLimit, used_up
+from console.shipped import agent_name
+from console.status_labels import UNANSWERED as WAITS_FOR_ANSWER
+from console.status_labels import Snapshot
+from plans.models import Attempt, Plan, State
+from plans.needs import (
+    APPROVAL,
+    BUDGET,
+    CHECK,
+    FAILED,
+    HALTED,
+    QUESTION,
+    REGRESSED,
+    START,
+    UNANSWERED,
+    Need,
+    last_words,
+)
+from plans.snapshot import snapshot
+
+MOST_CARDS = 30  # drawn at once; the others come as these are answered
+RESTS = {
+    BUDGET: gettext_lazy("Budget used up"),
+    CHECK: gettext_lazy("A check could not be run"),
+    HALTED: gettext_lazy("Waiting for you to go on"),
+    REGRESSED: gettext_lazy("No longer true"),
+}
+
+
+@dataclass
+class NeedCard:
+    """One thing that waits, with all that a person decides by."""
+
+    need: Need
+    now: ConversationState
+
+    @property
+    def id(self) -> str:
+        return f"need-{self.need.key}"
+
+    @cached_property
+    def call(self) -> ToolCall | None:
+        rows = ToolCall.objects.select_related("turn__conversation")
+        return rows.filter(pk=self.need.call).first()
+
+    @cached_property
+    def plan(self) -> Snapshot | None:
+        """The plan that rests, or whose run asks."""
+        shown = self.now.plan
+        key = self.need.plan or self.asking_plan
+        if shown and shown["id"] == key:
+            return shown
+        row = by_key(Plan, key) if key else None
+        return snapshot(row) if row else None
+
+    @property
+    def asking_plan(self) -> int:
+        """The plan for whose subtask the call asks, however deep below it; 0 in a chat."""
+        turn = self.call.turn if self.call else None
+        while turn and (above := turn.conversation.parent_call):
+            turn = above.turn
+        found = Attempt.objects.filter(turn=turn).values_list("subtask__plan", flat=True)
+        return (turn and found.first()) or 0
+
+    @property
+    def title(self) -> str:
+        return str(self.plan["title"]) if self.need.plan and self.plan else self.now.title
+
+    @property
+    def agent(self) -> str:
+        """Who asks: it may be one that works for the conversation's own."""
+        asker = self.call.turn.conversation.agent_id if self.call else ""
+        own = self.now.conversation.agent_id
+        return agent_name(asker) if asker and asker != own else self.now.agent_name
+
+    @property
+    def is_helper(self) -> bool:
+        return self.agent != self.now.agent_name
+
+    @property
+    def shape(self) -> str:
+        marks = {FAILED: "failed", REGRESSED: "regressed", QUESTION: "question"}
+        return marks.get(self.need.kind, "waiting")
+
+    @property
+    def words(self) -> str:
+        """What it is, in the words that stand out."""
+        kind, plan = self.need.kind, self.plan
+        if kind == QUESTION:
+            return beside(gettext("{agent} asks").format(agent=self.agent), self.agent)
+        if kind == APPROVAL:
+            return question_of(self.call) if self.call else ""
+        if kind == UNANSWERED:
+            return str(WAITS_FOR_ANSWER.words)
+        if kind in RESTS:
+            return str(RESTS[kind])
+        total = len(plan["subtasks"]) if plan else 0
+        if kind == FAILED:
+            return gettext("Failed at subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
+        return (
+            gettext("Waiting for you to start it")
+            if total
+            else gettext("Waiting for you to approve it")
+        )
+
+    @property
+    def more(self) -> str:
+        """What follows these words."""
+        plan = self.plan
+        if plan is None:
+            return ""
+        total, kind = len(plan["subtasks"]), self.need.kind
+        if kind == FAILED and self.row:
+            tries = int(self.row["attempts"])
+            return ngettext(", after {n} attempt", ", after {n} attempts", tries).format(n=tries)
+        if kind == HALTED and self.number:
+            return gettext(", next is subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
+        if kind in (QUESTION, CHECK, REGRESSED) and self.number:
+            return gettext(", at subtask {number} of {total}").format(
+                number=self.number, total=total
+            )
+        if kind == START and total:
+            words = ngettext(
+                ", {n} subtask, version {version}", ", {n} subtasks, version {version}", total
+            )
+            return words.format(n=total, version=plan["version"])
+        if kind == START:
+            return gettext(", version {version}").format(version=plan["version"])
+        return ""
+
+    @cached_property
+    def row(self) -> Snapshot | None:
+        """The subtask that it is about."""
+        rows = self.plan["subtasks"] if self.plan else []
+        if self.need.kind == FAILED:
+            return next((row for row in rows if row["failed"]), None)
+        if self.need.kind == HALTED:
+            return next((row for row in rows if row["state"] == State.TODO), None)
+        if self.need.kind == REGRESSED:
+            return next((row for row in rows if row["verified"] is False), None)
+        return next((row for row in rows if row["state"] == State.IN_PROGRESS), None)
+
+    @property
+    def number(self) -> int:
+        return self.plan["subtasks"].index(self.row) + 1 if self.plan and self.row else 0
+
+    @property
+    def kept(self) -> str:
+        """What stays as it is, whatever is decided about the one that failed."""
+        rows = self.plan["subtasks"] if self.plan else []
+        done = [str(i) for i, row in enumerate(rows, 1) if row["state"] == State.DONE]
+        if not done:
+            return ""
+        words = ngettext(
+            "Subtask {numbers} is done and stays so.",
+            "Subtasks {numbers} are done and stay so.",
+            len(done),
+        )
+        return words.format(numbers=listed(done))
+
+    @property
+    def said(self) -> str:
+        """What the check said that stands in the way: the one that could not be run, or one that
+        said no."""
+        row = self.row
+        if row is None:
+            return ""
+        checks = [each for each in row["checks"] if each["result"]]
+        if self.need.kind == CHECK:
+            found = [each for each in checks if each["key"] == check_not_run(row)]
+        else:
+            found = [each for each in checks if each["result"]["passed"] is False]
+        return str(found[0]["result"]["said"]) if found else ""
+
+    @property
+    def question(self) -> str:
+        if self.need.kind == UNANSWERED:
+            return last_words(self.need.conversation)
+        return str((self.call.arguments if self.call else {}).get("question") or "")
+
+    @property
+    def used_up(self) -> list[ExceededLimit]:
+        return used_up(Plan.objects.get(pk=self.need.plan))
+
+    @cached_property
+    def address(self) -> str:
+        """The place in the conversation where it is asked."""
+        page = reverse("conversation", args=[self.need.conversation])
+        if self.need.kind == APPROVAL:
+            return f"{page}#approval-{self.need.call}"
+        asked = Message.objects.filter(conversation=self.need.conversation, hidden=False)
+        if self.need.kind == UNANSWERED:
+            found = asked.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
+        elif self.need.kind == QUESTION:
+            found = asked.filter(kind=Message.Kind.QUESTION).order_by("-seq").first()
+        else:
+            found = asked.filter(kind=Message.Kind.PLAN, meta__plan=self.need.plan).first()
+        return f"{page}#message-{found.pk}" if found else page
+
+
+def cards_of(waiting: list[Need]) -> list[NeedCard]:
+    """The state of each conversation is read once."""
+    states: dict[int, ConversationState] = {}
+    cards = []
+    for need in waiting[:MOST_CARDS]:
+        if need.conversation not in states:
+            states[need.conversation] = read_state(need.conversation)
+        cards.append(NeedCard(need, states[need.conversation]))
+    return cards

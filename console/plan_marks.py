@@ -1,0 +1,166 @@
+"""What the plan in the drawer has changed among the agent's files, as the panel shows it.
+
+A subtask's changes are known when its attempt has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from django.utils.translation import gettext
+
+from agents.engine.recordings import kept_changes
+from agents.engine.undo import steps_of
+from agents.errors import NotFound
+from agents.models import Conversation, Undo
+from agents.recordings.changes import Change, Version
+from agents.recordings.paths import path_bytes
+from agents.recordings.restore import sides_of
+from agents.recordings.store import Store, StoreBroken
+from agents.recordings.unified import sided
+from agents.workspace_files import Place
+from console.file_diffs import FileDiff, drawn_change
+from plans.changes import (
+    Changes,
+    changes_of_plan,
+    changes_of_subtask,
+    recorded_turns,
+    undos_in,
+    undos_of,
+)
+from plans.models import Attempt, Plan, Subtask
+from plans.queries import active_plan
+
+MOST_COMPARED = 200_000  # characters of either side
+SHAPES = {"added": "added", "modified": "edited", "renamed": "edited", "deleted": "removed"}
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """The subtask that changed a file last, and what it changed there."""
+
+    subtask: Subtask
+    change: Change
+
+
+@dataclass
+class Marks:
+    """By path below the workspace; empty without a plan, or where it worked in another folder."""
+
+    plan: Plan | None = None
+    changes: Changes = field(default_factory=lambda: Changes(""))
+    undos: list[Undo] = field(default_factory=list)  # that still stand
+    last_undo: int = 0
+
+    @cached_property
+    def by_path(self) -> dict[str, Change]:
+        """Without what an undo has put back."""
+        own = (each for each in self.changes.files if each.is_own and each.kind in SHAPES)
+        restored = restored_paths(self.undos, self.changes)
+        return {text_path(each.path): each for each in own if each.path not in restored}
+
+    @cached_property
+    def folders(self) -> dict[str, set[str]]:
+        """The shapes of what is in each folder, and below."""
+        found: dict[str, set[str]] = {}
+        for path, change in self.by_path.items():
+            for folder in above(path):
+                found.setdefault(folder, set()).add(SHAPES[change.kind])
+        return found
+
+    @property
+    def tag(self) -> str:
+        """Another one when there are other marks."""
+        tag = f"{self.plan.pk if self.plan else 0}-{len(self.changes.ended)}"
+        return f"{tag}-{self.last_undo}" if self.last_undo else tag
+
+    def shape(self, path: str, *, is_folder: bool) -> str:
+        if not is_folder:
+            change = self.by_path.get(path)
+            # What is there again has been changed.
+            return {"deleted": "edited"}.get(change.kind, SHAPES[change.kind]) if change else ""
+        within = self.folders.get(path, set())
+        return next(iter(within)) if len(within) == 1 else "edited" if within else ""
+
+    def gone_in(self, folder: str) -> list[tuple[str, bool]]:
+        """Files, and folders with files, that the plan removed from here: path, is it a folder."""
+        start = f"{folder}/" if folder else ""
+        gone = {}
+        for path, change in self.by_path.items():
+            if change.kind == "deleted" and path.startswith(start):
+                first, between, _ = path.removeprefix(start).partition("/")
+                gone[f"{start}{first}"] = bool(between)
+        return sorted(gone.items())
+
+    def last_change(self, path: str) -> LastChange | None:
+        if self.plan is None or path not in self.by_path:
+            return None
+        turns = [pk for pk, each in recorded_turns(self.plan).items() if each.files]
+        attempts = Attempt.objects.filter(turn__in=turns).select_related("subtask")
+        for attempt in attempts.order_by("-turn"):
+            for change in changes_of_subtask(attempt.subtask).files:
+                if change.is_own and text_path(change.path) == path:
+                    return LastChange(attempt.subtask, change)
+        return None
+
+    def diff(self, path: str) -> FileDiff:
+        """What the plan changed in the file, line by line."""
+        change = self.by_path[path]
+        try:
+            with Store.of(Path(self.changes.root)) as store:
+                old, new = sided(store, change.old), sided(store, change.new)
+        except StoreBroken:
+            return FileDiff(note=gettext("What it was before is not kept any more."))
+        if old is None or new is None:
+            return FileDiff(note=gettext("A binary file: it cannot be shown line by line."))
+        if max(len(old), len(new)) > MOST_COMPARED:
+            return FileDiff(note=gettext("It is too long to be compared here."))
+        diff = drawn_change(old.removesuffix("\n"), new.removesuffix("\n"), 1)
+        return diff if diff.blocks else FileDiff(note=gettext("No line of it was changed."))
+
+
+def marks_of(conversation: Conversation, place: Place) -> Marks:
+    plan = active_plan(conversation)
+    if plan is None:
+        return Marks()
+    changes = changes_of_plan(plan)
+    is_here = bool(changes.root) and Path(changes.root).resolve() == place.root.resolve()
+    if not is_here:
+        return Marks(plan)
+    last = max((each.pk for each in undos_in.models(conversation=plan.conversation_id)), default=0)
+    standing = [row for rows in undos_of(plan).values() for row in rows] if last else []
+    undos = [row for row in sorted(standing, key=lambda row: row.pk) if row.root == changes.root]
+    return Marks(plan, changes, undos, last)
+
+
+def restored_paths(undos: Sequence[Undo], changes: Changes) -> set[str]:
+    """Where these have put back what was there before all of it, and nothing was recorded since."""
+    if not undos:
+        return set()
+    written = {
+        path: each.began_at
+        for each in changes.kept
+        for change in kept_changes(each)
+        for path in (change.path, change.was)
+    }
+    left: dict[str, Version | None] = {}
+    for row in undos:
+        with suppress(NotFound):
+            steps = [step for step in steps_of(row) if step.path in written]
+            left |= {step.path: step.to for step in steps if row.created_at > written[step.path]}
+    before = {path: old for path, old, _, _ in sides_of(changes.files)}
+    return {path for path, to in left.items() if path in before and to == before[path]}
+
+
+def text_path(path: str) -> str:
+    """As the tree names it."""
+    return path_bytes(path).decode(errors="replace")
+
+
+def above(path: str) -> list[str]:
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: end + 1]) for end in range(len(parts))]

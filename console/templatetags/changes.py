@@ -1,0 +1,100 @@
+"""How much was changed, as words and signs, and where it can be read."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django import template
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+
+from console.changed_files import Group, Subject
+from console.components import component
+from console.file_diffs import change_signs, readable_size
+from console.language import grouped
+from console.templatetags.languages import plural
+
+register = template.Library()
+register.filter(readable_size)
+Summary = dict[str, object]
+
+
+@register.simple_tag
+def subject_url(subject: Subject, name: str) -> str:
+    return subject.address(name)
+
+
+@register.simple_tag
+def change_counts(added: int | None, removed: int | None) -> SafeString:
+    """+41 −7, each in its colour; a side that is zero is left out."""
+    return component("change_counts", added=added or 0, removed=removed or 0)
+
+
+@register.filter
+def changed_words(summary: Summary | None) -> str:
+    """3 files, +41 −7, partly undone; nothing where no file was changed."""
+    if not summary or not summary["files"]:
+        return ""
+    if summary.get("undone_at"):
+        return gettext("No changes left, undone by you")
+    files, added, removed = (int(str(summary[name])) for name in ("files", "added", "removed"))
+    words = plural(files, "file")
+    signs = change_signs(added, removed)
+    all_of_it = gettext("{files}, {lines}").format(files=words, lines=signs) if signs else words
+    if summary.get("partly_undone"):
+        return gettext("{changed}, partly undone by you").format(changed=all_of_it)
+    return all_of_it
+
+
+def link_words(summary: Summary | None) -> str:
+    """How much was changed, or that nobody knows: the page it leads to says why."""
+    unknown = bool(summary and summary["stopped"])
+    return changed_words(summary) or (gettext("Changes are not recorded") if unknown else "")
+
+
+@register.filter
+def has_changes(summary: Summary | None) -> bool:
+    """Whether files were changed, and not taken back since."""
+    return bool(summary and summary["files"] and not summary["undone_at"])
+
+
+@register.simple_tag
+def group_heading(group: Group) -> str:
+    n = len(group.files)
+    if group.origin == "outside":
+        words = ngettext("Outside this step, {n} file", "Outside this step, {n} files", n)
+    elif group.origin == "unsure":
+        words = ngettext("Cannot be told, {n} file", "Cannot be told, {n} files", n)
+    else:
+        words = ngettext("By the agent, {n} file", "By the agent, {n} files", n)
+    return words.format(n=grouped(n))
+
+
+Link = dict[str, object]
+
+
+@register.inclusion_tag("changes/_link.html")
+def subtask_change_link(words: str, conversation: int, plan: int, key: str, number: int) -> Link:
+    """How much a subtask changed, leading to what; nothing where that is nothing."""
+    name = gettext("Changes of subtask {number}: {changed}").format(number=number, changed=words)
+    return link(words, name, conversation, plan=plan, subtask=key)
+
+
+@register.inclusion_tag("changes/_link.html")
+def plan_change_link(summary: Summary | None, conversation: int, plan: int) -> Link:
+    words = link_words(summary)
+    name = gettext("Changes of the plan: {changed}").format(changed=words)
+    return link(words, name, conversation, plan=plan)
+
+
+@register.inclusion_tag("changes/_link.html")
+def turn_change_link(summary: Summary | None, conversation: int, turn: int) -> Link:
+    words = link_words(summary)
+    name = gettext("Changes of this reply: {changed}").format(changed=words)
+    return link(words, name, conversation, turn=turn)
+
+
+def link(words: str, name: str, conversation: int, **about: object) -> Link:
+    address = f"{reverse('changed-files', args=[conversation])}?{urlencode(about)}"
+    return {"words": words, "name": name, "address": address}

@@ -1,0 +1,60 @@
+"""Trying a subtask again: one that has failed, and one that is done but not true any more."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from agents.actors import Actor
+from agents.errors import Conflict
+from plans.actions.run import demand_confirmed, end_backoff, find_todo, start_run
+from plans.actions.versions import find
+from plans.expected_version import NOT_STARTED, demand_version
+from plans.models import Plan, Run, State, Subtask
+from plans.queries import demand_open, lock_plan, ready
+from plans.tracing import operation
+
+
+@operation("retry_subtask")
+@transaction.atomic
+def retry_subtask(plan: Plan, key: str, by: Actor, version: int | None = None) -> Plan:
+    """Try a failed subtask again, now; also one that is held back until its next try, and one that
+    is not true any more."""
+    plan = lock_plan(plan)
+    subtask = demand_retriable(plan, key, version)
+    if subtask.state == State.DONE:
+        reopen(plan, subtask)
+    if plan.run not in (Run.QUEUED, Run.RUNNING):
+        start_run(plan, by, options={})
+    else:
+        end_backoff(plan, subtask, by)
+    return plan
+
+
+def demand_retriable(plan: Plan, key: str, version: int | None) -> Subtask:
+    """The subtask, if it may be tried again now; one that is done only if it is not true any
+    more."""
+    demand_version(plan, version, NOT_STARTED)
+    subtask = find(plan, key)
+    if subtask.state == State.DONE and subtask.verified is False and plan.state != State.ABANDONED:
+        demand_confirmed(plan)
+        if plan.is_live or plan.run == Run.PAUSED:
+            raise Conflict(gettext("The plan is running: stop it first."), plan.version)
+        return subtask
+    demand_open(plan)
+    demand_confirmed(plan)
+    subtask = find_todo(plan, key)
+    next_ones = ready(plan)
+    if subtask not in next_ones:
+        sentence = gettext("{key} comes later: the next one is {next}.")
+        raise Conflict(sentence.format(key=key, next=next_ones[0].key))
+    return subtask
+
+
+def reopen(plan: Plan, subtask: Subtask) -> None:
+    """What is not true any more is to do again, and with it the plan."""
+    subtask.state, subtask.verified, subtask.finished_at = State.TODO, None, None
+    subtask.looked_by, subtask.looked_at = "", None
+    subtask.save()
+    plan.state, plan.finished_at = State.IN_PROGRESS, None
+    plan.save(update_fields=["state", "finished_at", "updated_at"])

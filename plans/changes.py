@@ -1,0 +1,269 @@
+"""What the attempts of a subtask or plan, or one turn, changed: sums, files, diffs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext
+
+from agents.engine.recordings import MOST_DIFF, as_diff
+from agents.errors import NotFound
+from agents.models import Recording, SkippedFile, Undo
+from agents.recordings.changes import Change, Sums, sums_of
+from agents.recordings.unified import in_words
+from agents.statements import prepared
+from agents.tools.confinement import display_path
+from plans.held_changes import composed_changes
+from plans.models import Plan, Subtask
+
+Document = dict[str, object]
+
+
+@dataclass
+class Changes:
+    """The recordings of one folder in their order, and what they come to together."""
+
+    root: str
+    recordings: list[Recording] = field(default_factory=list)
+
+    @property
+    def ended(self) -> list[Recording]:
+        return [each for each in self.recordings if each.ended_at]
+
+    @property
+    def kept(self) -> list[Recording]:
+        return [each for each in self.ended if each.is_kept]
+
+    @property
+    def files(self) -> list[Change]:
+        return list(composed_changes(self.root, tuple(each.changes for each in self.kept)))
+
+    @property
+    def sums(self) -> Sums:
+        """Of what is not kept any more, those of the single recordings together."""
+        writing = [each for each in self.ended if each.files or each.outside or each.unsure]
+        if len(writing) > 1 and all(each.is_kept for each in writing):
+            return sums_of(self.files)
+        return added_up(Sums(**{name: getattr(each, name) for name in NAMES}) for each in writing)
+
+    @property
+    def stopped(self) -> str:
+        """Why nothing, or not all of it, is known: files, bytes or failed."""
+        return next((each.stopped for each in reversed(self.recordings) if each.stopped), "")
+
+    @property
+    def skipped(self) -> list[SkippedFile]:
+        """Files that the last of them did not record."""
+        return self.recordings[-1].skipped if self.recordings else []
+
+    def change_of(self, path: str) -> Change:
+        """Raises NotFound. The turns' own comes first, where others changed the file as well."""
+        found = sorted((c for c in self.files if c.path == path), key=lambda c: not c.is_own)
+        if not found:
+            raise NotFound(gettext("{path} was not changed.").format(path=display_path(path)))
+        return found[0]
+
+    def diff(self, longest: int, changes: list[Change] | None = None) -> str:
+        """As a unified diff of at most so many characters: the turns' own, or these."""
+        own = [each for each in self.files if each.is_own] if changes is None else changes
+        return as_diff(Path(self.root), own, longest) if own else ""
+
+    def document(self) -> Document:
+        return {
+            **sums_document(self.sums),
+            "kept": len(self.kept) == len(self.ended),
+            "stopped": self.stopped,
+            "changes": [change_document(each) for each in self.files],
+            "not_recorded": self.skipped,
+        }
+
+
+NAMES = ("files", "added", "removed", "outside", "unsure")
+NO_SUMS = Sums()
+
+
+def added_up(sums: Iterable[Sums]) -> Sums:
+    rows = [[getattr(each, name) for name in NAMES] for each in sums]
+    return Sums(*map(sum, zip(*rows, strict=True))) if rows else NO_SUMS
+
+
+def changes_of(recordings: Iterable[Recording]) -> Changes:
+    """Those of the folder that the last of them was made of: an agent may have moved since."""
+    recordings = list(recordings)
+    if not recordings:
+        return Changes("")
+    root = recordings[-1].root
+    return Changes(root, [each for each in recordings if each.root == root])
+
+
+@prepared
+def recordings_of(plan: int) -> QuerySet[Recording]:
+    return Recording.objects.filter(turn__attempt__subtask__plan=plan).order_by("turn")
+
+
+def recorded_turns(plan: Plan) -> dict[int, Recording]:
+    """The recordings of a plan's attempts, by turn, in their order."""
+    return {each.turn_id: each for each in recordings_of.models(plan=plan.pk)}
+
+
+def changes_of_plan(plan: Plan) -> Changes:
+    return changes_of(recordings_of.models(plan=plan.pk))
+
+
+def changes_of_subtask(subtask: Subtask) -> Changes:
+    rows = Recording.objects.filter(turn__attempt__subtask=subtask)
+    return changes_of(rows.order_by("turn"))
+
+
+def changes_named(plan: Plan, key: str) -> Changes:
+    """Of the subtask with the key, or without one of the plan. Raises NotFound."""
+    if not key:
+        return changes_of_plan(plan)
+    subtask = plan.subtasks.filter(key=key).first()
+    if subtask is None:
+        raise NotFound(gettext("There is no subtask {key} in this plan.").format(key=key[:20]))
+    return changes_of_subtask(subtask)
+
+
+def changes_of_turn(turn_id: int) -> Changes:
+    return changes_of(Recording.objects.filter(pk=turn_id))
+
+
+def changes_of_conversation(conversation_id: int) -> Changes:
+    """Of all its turns that have ended, those of plans among them."""
+    rows = Recording.objects.filter(turn__conversation=conversation_id, ended_at__isnull=False)
+    return changes_of(rows.order_by("turn"))
+
+
+def sums_document(sums: Sums) -> Document:
+    return {name: getattr(sums, name) for name in NAMES}
+
+
+def summary(
+    recordings: list[Recording], undone: list[Undo], parts: Iterable[Undo] = ()
+) -> Document | None:
+    """For the snapshot: None where no turn of it has recorded anything. `undone` are the undos that
+    took it back, or a part, and `parts` those of a part of it; what was recorded after them counts
+    again."""
+    if not recordings:
+        return None
+    changes, last = changes_of(recordings), recordings[-1].began_at
+    later = [each for each in (*undone, *parts) if each.created_at > last]
+    at = max((each.created_at for each in later if each.whole and each in undone), default=None)
+    sums = {**sums_document(changes.sums), "stopped": changes.stopped}
+    is_part = bool(later) and at is None
+    return {**sums, "undone_at": at.isoformat() if at else None, "partly_undone": is_part}
+
+
+@prepared
+def undos_in(conversation: int) -> QuerySet[Undo]:
+    return Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
+
+
+def undos_of(plan: Plan) -> dict[str, list[Undo]]:
+    """By the key of the subtask, "" for the plan, the undos that left nothing, or took a part back,
+    and still stand."""
+    rows = undos_in.models(conversation=plan.conversation_id)
+    by_id = {each.pk: each for each in rows}
+    reversals = [each for each in rows if each.reverses_id in by_id]
+    of_plan, of_parts = f"plan:{plan.pk}", f"subtask:{plan.pk}/"
+
+    @cache
+    def leaves_nothing(row: Undo) -> bool:
+        """Nor was it, or an undo of a part of it, taken back later."""
+        later = [each for each in reversals if each.pk > row.pk]
+        return row.whole and not any(brings_back(each, row) and stands(each) for each in later)
+
+    def takes_a_part(row: Undo) -> bool:
+        own = [each for each in reversals if each.reverses_id == row.pk]
+        return not row.whole and row.files > 0 and not any(map(stands, own))
+
+    def brings_back(reversal: Undo, row: Undo) -> bool:
+        """It can but bring back what an undo had taken: this one, or one before it, of the same
+        subject or of another part of the plan."""
+        if (reversal.reverses_id or 0) > row.pk:
+            return False
+        (first, steps), (other, _) = origin(reversal), origin(row)
+        subjects = {first.subject, other.subject}
+        in_plan = all(each == of_plan or each.startswith(of_parts) for each in subjects)
+        return bool(steps % 2) and (len(subjects) == 1 or (of_plan in subjects and in_plan))
+
+    def origin(row: Undo) -> tuple[Undo, int]:
+        """With what it began, where one undo reverses another, and how many steps ago."""
+        steps = 0
+        while taken := by_id.get(row.reverses_id or 0):
+            row, steps = taken, steps + 1
+        return row, steps
+
+    def stands(reversal: Undo) -> bool:
+        own = [each for each in reversals if each.reverses_id == reversal.pk]
+        return not any(map(leaves_nothing, own))
+
+    found = defaultdict(list)
+    for row in [each for each in rows if leaves_nothing(each) or takes_a_part(each)]:
+        kind, _, about = row.subject.partition(":")
+        number, _, key = about.partition("/")
+        if kind in ("plan", "subtask") and number == str(plan.pk):
+            found[key].append(row)
+    return found
+
+
+def change_document(change: Change) -> Document:
+    old, new = change.old, change.new
+    return {
+        "path": change.path,
+        "was": change.was,
+        "kind": change.kind,
+        "origin": change.origin,
+        "why": change.why,
+        "added": change.added,
+        "removed": change.removed,
+        "binary": change.is_binary,
+        "old_size": old.size if old else None,
+        "new_size": new.size if new else None,
+        "old_mode": f"{old.mode:o}" if old else None,
+        "new_mode": f"{new.mode:o}" if new else None,
+        "changed_at": change.at or None,
+    }
+
+
+# As models and commands read it
+
+MOST_NAMED = 500  # files
+MOST_PATCH = 20_000_000  # characters
+NOT_KNOWN = {
+    "files": "More than 50,000 files: changes are not recorded in this workspace.",
+    "bytes": "More than 1 GB: changes are not recorded in this workspace.",
+    "failed": "The workspace could not be recorded.",
+}
+ORIGINS = {"outside": "changed outside this step", "unsure": "whose change this is cannot be told"}
+
+
+def changes_text(
+    recorded: Changes, changes: list[Change], path: str | None = None, diff: bool = False
+) -> str:
+    """The files, one a line; with a path, or `diff`, their lines."""
+    if path is not None:
+        if named := [each for each in changes if path in (each.path, each.was)]:
+            return as_diff(Path(recorded.root), named, MOST_DIFF)
+        return f"{display_path(path)} was not changed."
+    lines = [line_of(each) for each in changes[:MOST_NAMED]]
+    if len(changes) > MOST_NAMED:
+        lines.append(f"and {len(changes) - MOST_NAMED:,} more")
+    if why := NOT_KNOWN.get(recorded.stopped):
+        lines.append(why)
+    if len(recorded.kept) < len(recorded.ended) and not recorded.stopped:
+        lines.append("Some of it is not kept any more.")
+    if diff and (own := [each for each in changes if each.is_own]):
+        lines += ["", as_diff(Path(recorded.root), own, MOST_DIFF)]
+    return "\n".join(lines) or "No file was changed."
+
+
+def line_of(change: Change) -> str:
+    note = f" ({ORIGINS[change.origin]})" if change.origin in ORIGINS else ""
+    return f"{change.path}: {in_words(change)}{note}"

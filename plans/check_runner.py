@@ -1,0 +1,301 @@
+"""Running the checks of a subtask in a turn: at a finish, or because somebody asked for it.
+
+Each result is written, with what it cost, in one fenced transaction: a crash repeats only checks
+without a result, and a worker that lost the turn records nothing. A stop ends what is under way, a
+pause rests between two checks.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from agents.actors import PERSON
+from agents.db import in_db
+from agents.engine import persistence
+from agents.engine.available_tools import AvailableTools, available_tools
+from agents.engine.steps import nothing
+from agents.engine.subagents import add_message_at_top
+from agents.engine.undo import enter_folder
+from agents.errors import Conflict, Refused, TurnWaits
+from agents.models import Message, ToolCall, Turn
+from agents.tools import permissions
+from agents.tools.base import Tool
+from agents.tools.confinement import Workspace
+from agents.tools.progress import listener
+from agents.tools.shell import DEFAULT_SECONDS
+from plans import check_probes as probes
+from plans.check_permission import tool_of
+from plans.check_probes import Finding
+from plans.check_results import announce
+from plans.check_text import DETERMINISTIC, CheckJson, looks_at, wording
+from plans.models import Attempt, CheckResult, Plan, Subtask
+from plans.reviews import Material, review
+
+TRIES = 2  # of one that could not be run, before the turn rests
+NOT_RUN = "check: "  # how the reason begins for which it rests
+
+
+@dataclass(frozen=True)
+class Round:
+    """Checks that are run together, once each: for a finish, `call`, or without one.
+
+    `claim` is the outcome that is said to have come of it. It `rests` where one cannot be run;
+    `again` is when somebody wants to know whether what is done still holds.
+    """
+
+    turn: Turn
+    plan: Plan
+    subtask: Subtask
+    attempt: Attempt | None
+    checks: Sequence[CheckJson]
+    claim: str
+    call: ToolCall | None = None
+    rests: bool = True
+    again: bool = False
+
+    def results(self) -> dict[str, CheckResult]:
+        """What is known already, by key."""
+        rows = CheckResult.objects.filter(subtask=self.subtask, passed__isnull=False)
+        if self.call is not None:
+            rows = rows.filter(call=self.call)
+        else:
+            rows = rows.filter(turn=self.turn, call__isnull=True)
+        wanted = {check["key"]: wording(check) for check in self.checks}
+        return {
+            row.key: row for row in rows.order_by("pk") if wanted.get(row.key) == wording(row.asked)
+        }
+
+
+async def run_checks(round: Round) -> list[CheckResult]:
+    """The results in the checks' order. A review is not reached while another check says no.
+
+    Raises TurnWaits where a person has to say something first, or one could not be run.
+    """
+    known = await in_db(round.results)
+    hard = [check for check in round.checks if check["kind"] in DETERMINISTIC]
+    soft = [check for check in round.checks if check["kind"] not in DETERMINISTIC]
+    for group in (hard, soft):
+        if not all(result.passed for result in known.values()):
+            break
+        for check in group:
+            if check["key"] not in known:
+                tell(round, len(known) + 1)
+                known[check["key"]] = await settle(round, check)
+    return [known[check["key"]] for check in round.checks if check["key"] in known]
+
+
+def tell(round: Round, number: int) -> None:
+    if len(round.checks) > 1:
+        words = gettext("check {n} of {count}").format(n=number, count=len(round.checks))
+        listener()(words)
+
+
+async def settle(round: Round, check: CheckJson) -> CheckResult:
+    """Run it until it says yes or no; what cannot be run twice in a row needs a person."""
+    finding, result = Finding(None, ""), CheckResult()
+    for _ in range(TRIES):
+        ready = await in_db(prepare, round, check)
+        began = time.monotonic()
+        write, cost = nothing, None
+        if ready.finding is not None:
+            finding = ready.finding
+        elif check["kind"] == "review":
+            finding, answered = await review(round.turn, check, ready.material)
+            if answered is not None:
+                write, cost = answered.count, answered.cost
+        else:
+            finding = await looked(round, check, ready)
+        result = CheckResult(
+            subtask=round.subtask,
+            attempt=None if round.again else round.attempt,
+            turn=round.turn,
+            call=round.call,
+            key=check["key"],
+            asked=dict(check),
+            passed=finding.passed,
+            said=finding.said,
+            seconds=time.monotonic() - began,
+            cost=cost,
+        )
+        await in_db(record, round, result, write, ready.asked)
+        if finding.passed is not None:
+            return result
+        if finding.by_a_person:
+            break
+    if not round.rests:
+        return result
+    because = f"{NOT_RUN}{check['key']} {looks_at(check)}: {finding.said}"
+    raise TurnWaits(Turn.WaitingFor.PAUSE, because=because[:1_000])
+
+
+async def looked(round: Round, check: CheckJson, ready: Ready) -> Finding:
+    """A command of what is done already writes beside no undo."""
+    if round.again and check["kind"] == "command":
+        try:
+            await enter_folder(round.turn)
+        except Conflict as why:
+            return Finding(None, str(why))
+    return await ready.look()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A check about to be run: how to look, or what is to be said without looking.
+
+    `asked` is the call by which a person was asked, `material` what a reviewer goes by.
+    """
+
+    look: Callable[[], Awaitable[Finding]]
+    material: Material
+    finding: Finding | None = None
+    asked: ToolCall | None = None
+
+
+async def nobody_looks() -> Finding:
+    return Finding(None, "")
+
+
+def prepare(round: Round, check: CheckJson) -> Ready:
+    """Whether it may run at this very moment, from the rows and the agent's file as they are now.
+
+    Raises TurnWaits to ask a person, and what a stop or a pause raises.
+    """
+    turn = round.turn
+    with persistence.fenced(turn):
+        persistence.check_stop_requested(turn)
+    material = Material(
+        round.plan, round.subtask, round.claim, round.attempt.turn if round.attempt else None
+    )
+    if check["kind"] == "review":
+        return Ready(nobody_looks, material)
+    try:
+        now = permissions.of_turn(turn)
+    except Refused as why:
+        return Ready(nobody_looks, material, Finding(None, str(why)))
+    if check["kind"] == "file":
+        before = (round.attempt.before if round.attempt else None) or {}
+        look = partial(probes.look_at_file, check, Workspace(now.folder), before)
+        return Ready(look, material)
+    offered = available_tools(turn, ["*"])
+    name = tool_of(check)
+    tool = offered.tools.get(name)
+    if tool is None or (check["kind"] == "tool" and not tool.read_only):
+        sentence = gettext("{tool} is off for this agent, or is not there any more.")
+        return Ready(nobody_looks, material, Finding(None, sentence.format(tool=name)))
+    asked = ask_person(round, check, tool, offered)
+    if asked is not None and asked.decision == "deny":
+        sentence = gettext("It was not allowed to run: {reason}")
+        reason = asked.reason or gettext("no reason was given")
+        finding = Finding(None, sentence.format(reason=reason), by_a_person=True)
+        return Ready(nobody_looks, material, finding, asked)
+    if check["kind"] == "command":
+        note_command(turn)
+        look = partial(probes.run_command, check, tool)
+    elif check["kind"] == "http":
+        look = partial(probes.look_at_page, check, now.private_hosts)
+    else:
+        look = partial(probes.ask_service, check, tool)
+    return Ready(look, material, asked=asked)
+
+
+def note_command(turn: Turn) -> None:
+    """What changes in the folder while it runs, the turn has changed."""
+    with persistence.fenced(turn):
+        earlier = turn.checkpoint.get("commands", [])
+        persistence.checkpoint(turn, commands=[*earlier, [time.time_ns(), 0]])
+
+
+def note_end(turn: Turn) -> None:
+    commands = [[begin, end or time.time_ns()] for begin, end in turn.checkpoint["commands"]]
+    persistence.checkpoint(turn, commands=commands)
+
+
+def ask_person(
+    round: Round, check: CheckJson, tool: Tool, offered: AvailableTools
+) -> ToolCall | None:
+    """The call by which a person was asked, decided by now; None where nobody has to be.
+
+    A check whose tool is set to ask is an ordinary approval; so is one that no person has read,
+    since the system approved the plan of an agent that works for a subtask. Each round asks anew.
+    """
+    turn = round.turn
+    calls = ToolCall.objects.filter(turn=turn, message__meta__check=check["key"])
+    calls = calls.filter(message__meta__subtask=round.subtask.key)
+    if round.call is not None:
+        calls = calls.filter(message__meta__finish=round.call.pk)
+    asked = calls.exclude(state__in=OVER).order_by("pk").last()
+    if asked is None:
+        asked = ToolCall(turn=turn, tool=tool.name, arguments=probes.arguments_of(check))
+        rules = [asked]
+        # A call that does not say how long it may take has the shell's own time, and no more.
+        if check["kind"] == "command" and check["timeout_s"] <= DEFAULT_SECONDS:
+            alone = {"command": check["command"]}
+            rules.append(ToolCall(turn=turn, tool=tool.name, arguments=alone))
+        was_read = round.plan.approved_kind == PERSON
+        if was_read and not all(offered.must_ask(rule) for rule in rules):
+            return None
+        if any(offered.is_always_allowed(rule) for rule in rules):
+            return None
+        ask(round, check, asked, tool)
+    if asked.decision and asked.asked_as not in ("", tool.identity):
+        close(turn, asked, ToolCall.State.REFUSED, gettext("It is not the tool any more."))
+        return ask_person(round, check, tool, offered)
+    if not asked.decision:
+        raise TurnWaits(Turn.WaitingFor.APPROVAL)
+    return asked
+
+
+OVER = (
+    ToolCall.State.DONE,
+    ToolCall.State.FAILED,
+    ToolCall.State.DENIED,
+    ToolCall.State.REFUSED,
+    ToolCall.State.INTERRUPTED,
+)
+
+
+def ask(round: Round, check: CheckJson, call: ToolCall, tool: Tool) -> None:
+    """The question stands in the conversation; the model neither asked it nor reads it."""
+    turn = round.turn
+    with persistence.fenced(turn):
+        meta: dict[str, object] = {"check": check["key"], "subtask": round.subtask.key}
+        if round.call is not None:
+            meta["finish"] = round.call.pk
+        text = gettext("Run this check?")
+        message = persistence.add_message(turn, "assistant", Message.Kind.APPROVAL, text, meta=meta)
+        call.message, call.call_id = message, f"check_{message.pk}"
+        call.state, call.asked_at = ToolCall.State.ASKED, timezone.now()
+        call.asked_as = tool.identity
+        call.save()
+        message.meta = {**meta, "call": call.pk}
+        message.save(update_fields=["meta"])
+        persistence.touch(message, turn.conversation_id, "tool.asked")
+        add_message_at_top(turn, Message.Kind.APPROVAL, text, call=call.pk)
+
+
+def close(turn: Turn, call: ToolCall, state: str, result: str) -> None:
+    with persistence.fenced(turn):
+        persistence.close_call(call, state, result)
+
+
+def record(
+    round: Round, result: CheckResult, write: Callable[[], None], asked: ToolCall | None
+) -> None:
+    """Write down what a check came to, with what it has used and the call it was asked by."""
+    with persistence.fenced(round.turn):
+        write()
+        result.save()
+        if any(not end for _, end in round.turn.checkpoint.get("commands", [])):
+            note_end(round.turn)
+        if asked is not None:
+            state = ToolCall.State.DENIED if asked.decision == "deny" else ToolCall.State.DONE
+            persistence.close_call(asked, state, result.said)
+        if round.call is not None:
+            persistence.touch(round.call.message_id, round.turn.conversation_id)
+        announce(round.plan, result)

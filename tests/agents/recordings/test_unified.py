@@ -1,0 +1,111 @@
+"""A diff as text is what git takes: applied to the files of before, it makes those of after."""
+
+import subprocess
+from collections import Counter
+
+import pytest
+
+from agents.recordings import changes as changed
+from agents.recordings import unified
+from agents.recordings.changes import changes_between, lines_between
+from agents.recordings.scan import record
+from agents.recordings.store import Store
+from agents.recordings.unified import diff_text, hunks
+from agents.recordings.windows import Windows
+
+TEXTS = [
+    ("", "one\n"),
+    ("one\n", ""),
+    ("one\ntwo\nthree\n", "one\n2\nthree\n"),
+    ("one\ntwo", "one\ntwo\n"),
+    ("one\ntwo\n", "one\ntwo"),
+    ("one", "two"),
+    ("\n\n", "\n"),
+    (
+        "".join(f"{n}\n" for n in range(60)),
+        "".join(f"{n}{'!' * (n % 25 == 9)}\n" for n in range(60)),
+    ),
+    ("a\r\nb\r\n", "a\r\nc\r\n"),
+    ("b\nc\n", "a\nb\nc\nd\n"),
+    ("x\x0cy\n", "x\x0cz\n"),
+    ("a", "a\na\n"),
+    ("a\na\n", "a"),
+    ("a\na", "a\nb\na\n"),
+    ("a\r", "a\r\nb"),
+    ("\n", "a\n\nb"),
+    ("".join(f"{n}\n" for n in range(40)) + "end", "new\n" + "".join(f"{n}\n" for n in range(41))),
+    ("文档\n", "文档二\n"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), TEXTS)
+def test_git_applies_it(own_home, before, after):
+    root = own_home / "root"
+    root.mkdir()
+    for name in ("a b.txt", "docs.md", "übung"):
+        (root / name).write_bytes(before.encode())
+    with Store.of(root) as store, store.locked(root):
+        first = record(root, store)
+        for name in ("a b.txt", "docs.md", "übung"):
+            (root / name).write_bytes(after.encode())
+        (root / "new.txt").write_bytes(after.encode())
+        changes = changes_between(store, first.tree, (), record(root, store), Windows(0), root)
+        text = diff_text(store, changes, 100_000)
+    (root / "new.txt").unlink()
+    for name in ("a b.txt", "docs.md", "übung"):
+        (root / name).write_bytes(before.encode())
+    subprocess.run(
+        ["git", "apply", "--unidiff-zero", "-"], input=text.encode(), cwd=root, check=True
+    )
+    for name in ("a b.txt", "docs.md", "übung", "new.txt"):
+        assert (root / name).read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize(("before", "after"), TEXTS)
+def test_as_many_lines_are_counted_as_the_diff_has(before, after):
+    signs = Counter(line[0] for line in hunks(before, after))
+    assert lines_between(before, after) == (signs["+"], signs["-"])
+
+
+def test_what_is_too_long_is_named(own_home):
+    root = own_home / "root"
+    root.mkdir()
+    with Store.of(root) as store, store.locked(root):
+        first = record(root, store)
+        (root / "long.txt").write_text("x\n" * 50_000)
+        (root / "picture.png").write_bytes(b"\x89PNG\0")
+        changes = changes_between(store, first.tree, (), record(root, store), Windows(0), root)
+        text = diff_text(store, changes, 100_000)
+    assert "long.txt: added, +50000" in text
+    assert "Binary files a/picture.png and b/picture.png differ" in text
+    assert len(text) < 1000
+
+
+def test_what_would_take_long_to_compare_is_named(own_home, monkeypatch):
+    monkeypatch.setattr(unified, "MOST_READ", 30)
+    root = own_home / "root"
+    root.mkdir()
+    with Store.of(root) as store, store.locked(root):
+        first = record(root, store)
+        for name in "abc":
+            (root / name).write_text("twenty bytes of text")
+        changes = changes_between(store, first.tree, (), record(root, store), Windows(0), root)
+        text = diff_text(store, changes, 100_000)
+    assert "+++ b/a" in text
+    assert "+++ b/b" not in text and "\nb: added" in text and "\nc: added" in text
+
+
+def test_lines_are_counted_as_far_as_that_is_done_at_once(own_home, monkeypatch):
+    """A turn ends once they are."""
+    monkeypatch.setattr(changed, "MOST_LINES", 100)
+    root = own_home / "root"
+    root.mkdir()
+    with Store.of(root) as store, store.locked(root):
+        for name in "ab":
+            (root / name).write_text("one\n" * 40)
+        first = record(root, store)
+        for name in "ab":
+            (root / name).write_text("two\n" * 40)
+        (root / "new").write_text("new\n" * 400)
+        found = changes_between(store, first.tree, (), record(root, store), Windows(0), root)
+    assert [(each.path, each.added) for each in found] == [("a", 40), ("b", None), ("new", None)]

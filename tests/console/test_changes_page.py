@@ -1,0 +1,108 @@
+"""The page of what was changed, as the server draws it: what is folded, and what was taken back."""
+
+import re
+
+import pytest
+
+from agents.models import Recording
+from console.changed_files import MOST_DRAWN
+from plans import actions
+from tests.fake_model import call, say
+from tests.images import png
+from tests.markup import flat
+from tests.world import (
+    ALL_FILE_TOOLS,
+    conversation,
+    done,
+    drive,
+    files_of,
+    plan_of,
+    proposed,
+    scripted,
+    signed_in,
+    tell,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+
+
+def worked(*commands, files=()):
+    """The conversation of a plan whose only subtask ran these commands."""
+    chat = proposed("Write", tools={**ALL_FILE_TOOLS, "shell": "allow"})
+    type(chat.owner).objects.update(is_superuser=True)
+    for name, content in files:
+        (files_of(chat) / name).write_bytes(content)
+    calls = [call("shell", command=each) for each in commands]
+    scripted(*calls, done(), say("All done."))
+    actions.approve_plan(plan_of(chat), 1, "alice", run="all")
+    drive()
+    return chat
+
+
+def test_of_many_files_a_picture_comes_when_it_is_unfolded_like_the_others():
+    many = "; ".join(f"echo {n} > {n:02}.txt" for n in range(MOST_DRAWN + 1))
+    chat = worked(f"{many}; cp old.png new.png", files=[("old.png", png(2, 2, [(1, 2, 3)]))])
+    alice = signed_in(chat.owner)
+    page = alice.get(f"/c/{chat.pk}/changed?plan={plan_of(chat).pk}").content.decode()
+    [picture] = [
+        each
+        for each in re.findall(r'<details\s+class="changed".*?</details>', page, re.S)
+        if "new.png" in each
+    ]
+    assert "shown line by line" not in picture
+    address = re.search(r'data-fetches="([^"]+)"', picture)[1].replace("&amp;", "&")
+    assert "<img" in alice.get(address).content.decode()
+
+
+def test_the_thread_says_of_a_subtask_that_its_changes_were_undone():
+    chat = worked("echo 1 > a.txt")
+    alice = signed_in(chat.owner)
+
+    def head():
+        page = flat(alice.get(f"/c/{chat.pk}/").content.decode())
+        return page.split('<details class="turn-group"', 1)[1].split("</summary>", 1)[0]
+
+    assert "1 file, +1" in head()
+    row = actions.undo_changes(plan_of(chat), "s1", "alice")
+    assert "No changes left, undone by you" in head()
+    actions.reverse_undo(row, "alice")
+    assert "1 file, +1" in head() and "undone" not in head()
+
+
+def test_the_thread_says_of_a_reply_that_its_changes_were_undone():
+    chat = conversation(tools=ALL_FILE_TOOLS, plan={"enabled": False})
+    scripted(call("write_file", path="a.txt", content="its\n"), say("ok"))
+    tell(chat, "write")
+    turn = Recording.objects.get().turn
+    alice = signed_in(chat.owner)
+
+    def link():
+        page = flat(alice.get(f"/c/{chat.pk}/").content.decode())
+        return re.search(r'<a class="change-link".*?</a>', page)[0]
+
+    assert "1 file, +1" in link()
+    row = actions.undo_turn(turn, "alice")
+    assert "No changes left, undone by you" in link()
+    again = actions.reverse_undo(row, "alice")
+    assert "1 file, +1" in link() and "undone" not in link()
+    actions.reverse_undo(again, "alice")
+    assert "No changes left, undone by you" in link()
+
+
+def test_an_open_page_hears_of_an_undo_and_that_it_was_undone():
+    chat = worked("echo 1 > a.txt")
+    alice = signed_in(chat.owner)
+    turn = Recording.objects.get(files=1).turn_id
+
+    def head(after):
+        news = flat(alice.get(f"/c/{chat.pk}/changes?after={after}").content.decode())
+        return news.split(f'<summary id="turn-{turn}-head"', 1)[1].split("</summary>", 1)[0]
+
+    chat.refresh_from_db()
+    before = chat.seq
+    row = actions.undo_changes(plan_of(chat), "s1", "alice")
+    assert "No changes left, undone by you" in head(before)
+    chat.refresh_from_db()
+    before = chat.seq
+    actions.reverse_undo(row, "alice")
+    assert "1 file, +1" in head(before)

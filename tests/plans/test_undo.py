@@ -1,0 +1,994 @@
+"""Taking back what was changed: whole, never over a later change, and through every kill."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import time
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.management import call_command
+
+from agents.actions import create_conversation
+from agents.config.store import change_agent
+from agents.conversations import delete_conversation
+from agents.db import in_db
+from agents.engine import undo as engine
+from agents.engine.undo import PreviewChanged, Wanted, finish_cut_off, unfinished
+from agents.errors import Conflict, NotFound
+from agents.models import Message, Recording, Turn, Undo
+from agents.recordings import restore
+from agents.recordings.store import Store, StoreBroken
+from console.chat_commands import handle_message
+from plans import actions
+from plans.changes import changes_of_turn
+from plans.check_text import Check
+from plans.models import Plan
+from plans.schemas import PlanDraft
+from tests.chains.chains import written
+from tests.checked import begun, results, worked
+from tests.fake_model import call, say
+from tests.plans.test_any_chain import ANSWERS
+from tests.world import (
+    ALL_FILE_TOOLS,
+    conversation,
+    done,
+    drive,
+    eventually,
+    files_of,
+    happening,
+    person,
+    plan_of,
+    proposed,
+    scripted,
+    shown,
+    signed_in,
+    tell,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+
+WITH_SHELL = {**ALL_FILE_TOOLS, "shell": "allow"}
+
+
+def shell(command):
+    return call("shell", command=command)
+
+
+def everything(root):
+    """Type, permission bits and content of all below a folder, by path."""
+    found = {}
+    for inside, folders, names in os.walk(os.fsencode(root)):
+        for name in (*folders, *names):
+            path = inside + b"/" + name
+            status = os.lstat(path)
+            content = b""
+            if stat.S_ISLNK(status.st_mode):
+                content = os.fsencode(Path(os.fsdecode(path)).readlink())
+            elif stat.S_ISREG(status.st_mode):
+                content = Path(os.fsdecode(path)).read_bytes()
+            found[os.path.relpath(path, os.fsencode(root))] = (status.st_mode, content)
+    return found
+
+
+@pytest.fixture
+def c():
+    admin = person("alice")
+    admin.is_superuser = True
+    admin.save()
+    return proposed("One", "Two", tools=WITH_SHELL)
+
+
+def run(c, *replies):
+    scripted(*replies, say("all done"))
+    plan = plan_of(c)
+    actions.approve_plan(plan, plan.version, "alice", run="all")
+    drive()
+    plan = Plan.objects.get(pk=plan.pk)
+    assert plan.state == "done"
+    return plan
+
+
+def fates(preview):
+    return {row.path: str(row.fate) for row in preview.rows}
+
+
+class TestEachKindOfChange:
+    def taken_back(self, c, prepare, command):
+        """What a command did is gone after an undo, and there again after that was undone."""
+        root = files_of(c)
+        prepare(root)
+        before = everything(root)
+        plan = run(c, shell(command), done(), done())
+        after = everything(root)
+        assert before != after
+        row = actions.undo_changes(plan, "s1", "alice")
+        assert everything(root) == before
+        assert not row.kept
+        actions.reverse_undo(row, "alice")
+        assert everything(root) == after
+
+    def test_a_changed_a_new_and_a_removed_file(self, c):
+        def prepare(root):
+            (root / "a.txt").write_text("one\n")
+            (root / "gone.txt").write_text("two\n")
+
+        self.taken_back(c, prepare, "echo 2 > a.txt; rm gone.txt; mkdir -p x/y; echo > x/y/new")
+
+    def test_a_deleted_folder_with_its_permission_bits(self, c):
+        def prepare(root):
+            (root / "docs" / "deep").mkdir(parents=True)
+            (root / "docs" / "deep" / "a.md").write_text("a")
+            (root / "docs" / "b.md").write_text("b")
+            (root / "docs" / "deep").chmod(0o750)
+
+        self.taken_back(c, prepare, "rm -r docs")
+
+    def test_a_rename_of_a_file_and_of_a_folder(self, c):
+        def prepare(root):
+            (root / "docs").mkdir()
+            (root / "docs" / "a.md").write_text("text of a\n" * 5)
+            (root / "b.md").write_text("text of b\n" * 5)
+
+        self.taken_back(c, prepare, "mv docs papers; mv b.md c.md; echo more >> c.md")
+
+    def test_a_binary_file_of_19_mb(self, c):
+        def prepare(root):
+            (root / "big.bin").write_bytes(os.urandom(19_000_000))
+
+        self.taken_back(c, prepare, "head -c 19000000 /dev/urandom > big.bin")
+
+    def test_links(self, c):
+        def prepare(root):
+            (root / "a").symlink_to("/etc/hostname")
+            (root / "b").write_text("a file")
+            (root / "gone").symlink_to("nowhere")
+
+        self.taken_back(c, prepare, "ln -sf /etc/passwd a; ln -sf a b; rm gone; ln -s .. up")
+        assert Path("/etc/hostname").exists()
+
+    def test_permission_bits(self, c):
+        def prepare(root):
+            for name, mode in (("run.sh", 0o755), ("secret", 0o600), ("plain", 0o644)):
+                (root / name).write_text(name)
+                (root / name).chmod(mode)
+
+        self.taken_back(
+            c, prepare, "chmod 600 run.sh; chmod 777 secret; rm plain; echo x >> secret"
+        )
+
+    @pytest.mark.parametrize(
+        "name", ["übung 文档.md", "-rf", "a\nb", "'\"$(x)", os.fsdecode(b"\xff\xfe"), "a\\x41", "🗂️"]
+    )
+    def test_names_in_any_script(self, c, name):
+        def prepare(root):
+            (root / name).write_text("one")
+
+        self.taken_back(
+            c, prepare, 'for f in * ./-*; do [ -e "$f" ] && echo two > "$f"; done; true'
+        )
+
+    def test_a_file_that_became_a_folder_and_the_other_way_round(self, c):
+        def prepare(root):
+            (root / "a").write_text("file")
+            (root / "b").mkdir()
+            (root / "b" / "inside").write_text("inside")
+
+        self.taken_back(c, prepare, "rm a; mkdir a; echo > a/x; rm -r b; echo > b")
+
+
+def test_of_a_linked_folder_its_git_is_left_byte_by_byte(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("linked").resolve()
+    git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    (folder / "a.txt").write_text("one\n")
+    (folder / "staged.txt").write_text("one\n")
+    subprocess.run([*git, "add", "a.txt"], check=True)
+    subprocess.run([*git, "commit", "-qm", "First"], check=True)
+    subprocess.run([*git, "add", "staged.txt"], check=True)
+    admin = person("alice")
+    admin.is_superuser = True
+    admin.save()
+    c = proposed("One", workspace=str(folder), tools=WITH_SHELL)
+    before = everything(folder)
+    times = {path: path.stat().st_mtime_ns for path in (folder / ".git").rglob("*")}
+    plan = run(c, shell("echo 2 > a.txt; rm staged.txt; echo > new.txt"), done())
+    actions.undo_changes(plan, "", "alice")
+    assert everything(folder) == before
+    assert times == {path: path.stat().st_mtime_ns for path in (folder / ".git").rglob("*")}
+
+
+@pytest.fixture
+def plan(c):
+    """It wrote two files; a person changed one of them since."""
+    (files_of(c) / "a.txt").write_text("one\n")
+    (files_of(c) / "b.txt").write_text("one\n")
+    write = [call("write_file", path=f"{name}.txt", content="its\n") for name in "ab"]
+    plan = run(c, *write, done(), done())
+    (files_of(c) / "a.txt").write_text("hers\n")
+    return plan
+
+
+class TestAFileThatChangedSince:
+    def test_it_stays_unless_it_is_named(self, c, plan):
+        preview = actions.preview_changes(plan, "s1")
+        assert fates(preview) == {"a.txt": "changed_since", "b.txt": "goes_back"}
+        row = actions.undo_changes(plan, "s1", "alice")
+        assert (files_of(c) / "a.txt").read_text() == "hers\n"
+        assert (files_of(c) / "b.txt").read_text() == "one\n"
+        assert row.files == 1
+
+    def test_named_it_goes_back_and_that_can_be_undone(self, c, plan):
+        row = actions.undo_changes(plan, "s1", "alice", Wanted(force=("a.txt",)))
+        assert (files_of(c) / "a.txt").read_text() == "one\n"
+        actions.reverse_undo(row, "alice")
+        assert (files_of(c) / "a.txt").read_text() == "hers\n"
+
+    def test_how_files_are_by_now_is_told_only_where_the_agent_still_works(
+        self, c, plan, tmp_path_factory
+    ):
+        undone = actions.undo_changes(plan, "s1", "alice")
+        turn = Recording.objects.order_by("pk").first().turn
+        change_agent(c.agent_id, {"workspace": str(tmp_path_factory.mktemp("elsewhere"))})
+        for look in (
+            lambda: actions.preview_changes(plan, ""),
+            lambda: actions.preview_turn(turn),
+            lambda: actions.preview_undo(undone),
+        ):
+            with pytest.raises(Conflict, match="does not work in that folder"):
+                look()
+
+    def test_only_what_is_named_is_undone(self, c, plan):
+        with pytest.raises(Conflict, match="changed again since"):
+            actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+        actions.undo_changes(plan, "s1", "alice", Wanted(paths=("b.txt",)))
+        with pytest.raises(Conflict, match="changed again since"):
+            actions.undo_changes(plan, "s1", "alice")
+
+    def test_changed_between_preview_and_yes_nothing_is_written(self, c, plan):
+        seen = actions.preview_changes(plan, "s1").digest
+        (files_of(c) / "b.txt").write_text("hers\n")
+        with pytest.raises(PreviewChanged):
+            actions.undo_changes(plan, "s1", "alice", Wanted(force=True, seen=seen))
+        assert (files_of(c) / "b.txt").read_text() == "hers\n"
+        assert not Undo.objects.exists()
+
+    def test_changed_at_the_last_moment_it_stays_and_is_named(self, c, plan, monkeypatch):
+        carried_out = engine.carry_out
+
+        def late(*args):
+            (files_of(c) / "b.txt").write_text("at the last moment\n")
+            return carried_out(*args)
+
+        monkeypatch.setattr(engine, "carry_out", late)
+        row = actions.undo_changes(plan, "s1", "alice")
+        assert (files_of(c) / "b.txt").read_text() == "at the last moment\n"
+        assert (row.kept, row.files) == (["b.txt"], 0)
+        assert "1 file stayed" in Message.objects.get(meta__undo=row.pk).text
+
+    def test_a_link_that_was_put_in_the_way_leads_nowhere(self, c, plan, tmp_path):
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        root = files_of(c)
+        (root / "docs").symlink_to(outside)
+        steps = [restore.Step("docs/x", None, actions.preview_changes(plan, "s1").rows[1].to)]
+        from agents.recordings.store import Store
+
+        with Store.of(root) as store:
+            assert restore.carry_out(root, store, steps, "test") == ["docs/x"]
+        assert not list(outside.iterdir())
+
+
+class TestWhenItIsRefused:
+    def test_not_while_the_plan_runs(self, c):
+        (files_of(c) / "a.txt").write_text("one\n")
+        plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+        Plan.objects.update(run="running")
+        with pytest.raises(Conflict, match="Pause or stop it first"):
+            actions.undo_changes(plan, "s1", "alice")
+
+    def test_not_while_another_turn_writes_in_the_folder(self, c):
+        plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+        last = Recording.objects.last()
+        Recording.objects.filter(pk=last.pk).update(ended_at=None)
+        last.turn.__class__.objects.filter(pk=last.turn_id).update(state="running")
+        with pytest.raises(Conflict, match="An agent is writing"):
+            actions.undo_changes(plan, "s1", "alice")
+        assert not Undo.objects.exists()
+
+    def test_twice_there_is_nothing_left(self, c):
+        plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+        row = actions.undo_changes(plan, "s1", "alice")
+        with pytest.raises(Conflict, match="Nothing to undo"):
+            actions.undo_changes(plan, "s1", "alice")
+        actions.reverse_undo(row, "alice")
+        with pytest.raises(Conflict, match="undone already"):
+            actions.reverse_undo(row, "alice")
+
+    def test_of_what_is_not_kept_any_more_it_says_so(self, c):
+        from agents.queue.housekeeping import forget
+
+        plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+        forget(Recording.objects.values_list("pk", flat=True))
+        with pytest.raises(Conflict, match="not kept any more"):
+            actions.undo_changes(plan, "s1", "alice")
+
+    def test_where_what_was_recorded_is_damaged_it_says_so(self, c):
+        plan = run(c, call("write_file", path="docs/a.txt", content="its\n"), done(), done())
+        actions.preview_changes(plan, "s1")
+        for pack in Store.of(files_of(c).resolve()).packs():
+            pack.write_bytes(b"\0" * pack.stat().st_size)
+        with pytest.raises(NotFound, match="not kept any more"):
+            actions.undo_changes(plan, "s1", "alice")
+        assert not unfinished()
+        for index in (Store.of(files_of(c).resolve()).folder / "pack").glob("*.idx"):
+            index.write_bytes(b"")
+        with pytest.raises(NotFound, match="not kept any more"):
+            actions.preview_changes(plan, "s1")
+
+    def test_where_the_agent_works_elsewhere_by_now(self, c):
+        plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+        Recording.objects.update(root="/tmp")
+        with pytest.raises(Conflict, match="does not work in that folder"):
+            actions.undo_changes(plan, "s1", "alice")
+
+
+def test_a_reply_is_undone_like_a_subtask():
+    c = conversation(plan={"enabled": False})
+    (files_of(c) / "a.txt").write_text("one\n")
+    scripted(call("write_file", path="a.txt", content="its\n"), say("ok"))
+    tell(c, "write")
+    turn = Recording.objects.get().turn
+    assert fates(actions.preview_turn(turn)) == {"a.txt": "goes_back"}
+    actions.undo_turn(turn, "alice")
+    assert (files_of(c) / "a.txt").read_text() == "one\n"
+
+
+def test_what_others_changed_meanwhile_is_left_alone(c):
+    root = files_of(c)
+
+    def model(request):
+        if request["messages"][-1]["role"] != "tool":
+            return call("write_file", path="a.txt", content="its\n")
+        time.sleep(0.1)
+        (root / "hers.txt").write_text("hers\n")
+        return done()
+
+    plan = plan_of(c)
+    scripted(model)
+    actions.approve_plan(plan, 1, "alice", run="next")
+    drive()
+    actions.undo_changes(plan, "s1", "alice")
+    assert [path.name for path in root.iterdir()] == ["hers.txt"]
+
+
+def test_a_whole_plan_goes_back_to_before_its_first_attempt(c):
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n")
+    before = everything(root)
+    plan = run(c, shell("echo 2 > a.txt"), done(), shell("echo 3 > a.txt; echo > b.txt"), done())
+    actions.undo_changes(plan, "", "alice")
+    assert everything(root) == before
+
+
+def between_two_subtasks(c, hers):
+    """Each subtask adds its line to a file; in between a person does something."""
+    file = files_of(c) / "a.txt"
+    file.write_text("one\n")
+    add = shell('echo "line $(wc -l < a.txt)" >> a.txt')
+    scripted(add, done())
+    actions.approve_plan(plan_of(c), 1, "alice", run="next")
+    drive()
+    hers(file)
+    return run_on(c, add, done())
+
+
+def run_on(c, *replies):
+    scripted(*replies, say("all done"))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    return Plan.objects.get(conversation=c)
+
+
+def test_lines_that_a_person_wrote_between_two_subtasks_go_only_with_a_word(c):
+    plan = between_two_subtasks(c, lambda file: file.write_text(f"{file.read_text()}hers\n"))
+    file = files_of(c) / "a.txt"
+    assert file.read_text() == "one\nline 1\nhers\nline 3\n"
+    assert fates(actions.preview_changes(plan, "")) == {"a.txt": "unsure"}
+    asked = signed_in(person("alice")).get(f"/c/{c.pk}/changed/preview?plan={plan.pk}")
+    words = "More than one wrote here. Restoring it may lose the work of others."
+    assert words in asked.content.decode()
+    with pytest.raises(Conflict):
+        actions.undo_changes(plan, "", "alice")
+    assert "hers" in file.read_text()
+    actions.undo_changes(plan, "s2", "alice")
+    assert file.read_text() == "one\nline 1\nhers\n"
+
+
+def test_where_nobody_wrote_between_two_subtasks_it_needs_no_word(c):
+    plan = between_two_subtasks(c, lambda file: None)
+    assert fates(actions.preview_changes(plan, "")) == {"a.txt": "goes_back"}
+
+
+def test_a_name_that_was_taken_again_after_a_rename_is_undone_as_one_file(c):
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n" * 5)
+    before = everything(root)
+    plan = run(c, shell("mv a.txt b.txt"), done(), shell("echo new > a.txt"), done())
+    after = everything(root)
+    preview = actions.preview_changes(plan, "")
+    assert [row.path for row in preview.rows] == ["a.txt", "b.txt"]
+    assert fates(preview) == {"a.txt": "goes_back", "b.txt": "removed"}
+    row = actions.undo_changes(plan, "", "alice", Wanted(force=True))
+    assert everything(root) == before
+    assert not row.kept
+    actions.reverse_undo(row, "alice")
+    assert everything(root) == after
+
+
+# Kills
+
+
+class Killed(BaseException):
+    pass
+
+
+OPERATIONS = ("open", "fsync", "fchmod", "replace", "unlink", "symlink", "rmdir", "mkdir")
+
+
+@pytest.fixture
+def killed_at(monkeypatch):
+    """The process ends before or after its n-th operation on files of the folder."""
+
+    class Counted:
+        def __init__(self):
+            self.at, self.after, self.count, self.on = 0, False, 0, False
+
+        def __getattr__(self, name):
+            real = getattr(os, name)
+            if name not in OPERATIONS:
+                return real
+
+            def operation(*args, **kwargs):
+                if not self.on:
+                    return real(*args, **kwargs)
+                self.count += 1
+                dies = self.count == self.at
+                if dies and not self.after:
+                    raise Killed
+                try:
+                    return real(*args, **kwargs)
+                finally:
+                    if dies:
+                        raise Killed
+
+            return operation
+
+    counted = Counted()
+    monkeypatch.setattr(restore, "os", counted)
+    return counted
+
+
+def test_killed_at_each_operation_it_is_finished_and_no_file_is_lost_or_half_written(c, killed_at):
+    root = files_of(c)
+    (root / "docs").mkdir()
+    (root / "docs" / "a.md").write_text("one\n" * 1000)
+    (root / "link").symlink_to("docs")
+    plan = run(
+        c, shell("rm -r docs; ln -sf elsewhere link; mkdir x; echo 1 > x/new"), done(), done()
+    )
+    after = everything(root)
+    contents = {
+        "docs/a.md": {None, b"one\n" * 1000},
+        "x/new": {None, b"1\n"},
+    }
+    row = actions.undo_changes(plan, "s1", "alice")
+    before = everything(root)
+    actions.reverse_undo(row, "alice")
+    assert everything(root) == after
+    tried = 0
+    while undo_killed_at(plan, killed_at, tried):
+        for path, may_be in contents.items():
+            there = (root / path).read_bytes() if (root / path).exists() else None
+            assert there in may_be, (tried, path)
+        for pk in unfinished():
+            finish_cut_off(pk)
+        assert everything(root) == before, tried
+        tried += 1
+        actions.reverse_undo(Undo.objects.last(), "alice")
+        assert everything(root) == after
+    assert tried >= 20
+
+
+def undo_killed_at(plan, killed_at, number):
+    """Before or after one of its operations; false where it had fewer."""
+    killed_at.at, killed_at.after, killed_at.count, killed_at.on = (
+        number // 2 + 1,
+        number % 2,
+        0,
+        True,
+    )
+    try:
+        actions.undo_changes(plan, "s1", "alice")
+    except Killed:
+        return True
+    finally:
+        killed_at.on = False
+    return False
+
+
+def test_where_a_folder_took_the_place_of_a_file_it_stays_and_nothing_is_left_beside_it(c):
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n")
+    plan = run(c, shell("rm a.txt"), done(), done())
+    (root / "a.txt").mkdir()
+    (root / "a.txt" / "hers").write_text("hers\n")
+    before = everything(root)
+    assert actions.undo_changes(plan, "s1", "alice").kept == ["a.txt"]
+    assert everything(root) == before
+
+
+def test_finishing_writes_nothing_through_a_link_in_the_place_of_the_folder(c, killed_at):
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n")
+    plan = run(c, shell("rm a.txt; echo > b.txt"), done(), done())
+    killed_at.on, killed_at.at = True, 1
+    with pytest.raises(Killed):
+        actions.undo_changes(plan, "s1", "alice")
+    killed_at.on = False
+    outside = root.with_name("outside")
+    root.rename(outside)
+    root.symlink_to(outside)
+    before = everything(outside)
+    for pk in unfinished():
+        finish_cut_off(pk)
+    assert everything(outside) == before
+    assert sorted(Undo.objects.get().kept) == ["a.txt", "b.txt"]
+
+
+def test_finishing_leaves_what_was_changed_while_nobody_was_there(c, killed_at):
+    root = files_of(c)
+    for name in "abc":
+        (root / f"{name}.txt").write_text("one\n")
+    plan = run(c, shell("for f in a b c; do echo 2 > $f.txt; done"), done(), done())
+    killed_at.on, killed_at.at = True, 2
+    with pytest.raises(Killed):
+        actions.undo_changes(plan, "s1", "alice")
+    killed_at.on = False
+    (root / "c.txt").write_text("hers\n")
+    for pk in unfinished():
+        finish_cut_off(pk)
+    assert [(root / f"{name}.txt").read_text() for name in "abc"] == ["one\n", "one\n", "hers\n"]
+    assert Undo.objects.get().kept == ["c.txt"]
+
+
+def cut_off(c, killed_at):
+    """An undo of two files, of which one is done."""
+    root = files_of(c)
+    for name in "ab":
+        (root / f"{name}.txt").write_text("one\n")
+    plan = run(c, shell("echo 2 > a.txt; echo 2 > b.txt"), done(), done())
+    killed_at.on, killed_at.at = True, 8
+    with pytest.raises(Killed):
+        actions.undo_changes(plan, "s1", "alice")
+    killed_at.on = False
+    return Undo.objects.get()
+
+
+def test_of_one_whose_steps_are_lost_it_is_said_and_nobody_waits_for_it(c, killed_at):
+    row = cut_off(c, killed_at)
+    for pack in Store.of(files_of(c).resolve()).packs():
+        pack.write_bytes(b"\0" * pack.stat().st_size)
+    before = everything(files_of(c))
+    for pk in unfinished():
+        finish_cut_off(pk)
+    assert not unfinished()
+    assert everything(files_of(c)) == before
+    row.refresh_from_db()
+    assert (row.whole, row.files, row.steps) == (False, 0, "")
+    notice = c.messages.filter(kind="notice").last()
+    assert "It was cut off, and what was left to do is lost" in notice.text
+    assert "undo" not in notice.meta
+    assert async_to_sync(engine.settled)(files_of(c).resolve())
+
+
+def test_one_whose_steps_cannot_be_read_for_now_is_finished_later(c, killed_at, monkeypatch):
+    row = cut_off(c, killed_at)
+
+    def closed(*_):
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "objects", SimpleNamespace(get_raw=closed, close=int))
+        finish_cut_off(row.pk)
+    assert unfinished() == [row.pk]
+    finish_cut_off(row.pk)
+    row.refresh_from_db()
+    assert (row.whole, row.files) == (True, 2)
+    assert {(files_of(c) / f"{name}.txt").read_text() for name in "ab"} == {"one\n"}
+
+
+def test_an_undo_that_was_undone_is_not_offered_to_be_undone_again(c):
+    plan = run(c, shell("echo > a.txt"), done(), done())
+    row = actions.undo_changes(plan, "s1", "alice")
+    told = c.messages.get(meta__undo=row.pk)
+    back = actions.reverse_undo(row, "alice")
+    drive()
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
+    offered = re.findall(r'class="undone-notice".*?</div>', page, re.DOTALL)
+    assert ["<form" in each for each in offered] == [False, True] and f"/{back.pk}/" in offered[1]
+    assert c.messages.get(pk=told.pk).changed_seq > told.changed_seq, "an open page reads it again"
+
+
+def test_the_preview_leads_to_what_changed_a_file_again(c):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("echo 2 > a.txt"), done(), shell("echo > b; echo 3 > a.txt"), done())
+    alice = signed_in(person("alice"))
+    about = f"plan={plan.pk}&subtask="
+    asked = alice.get(f"/c/{c.pk}/changed/preview?{about}s1").content.decode()
+    link = f"/c/{c.pk}/changed?{about}s2#file-1"
+    assert f'href="{link.replace("&", "&amp;")}"' in asked
+    later = alice.get(link).content.decode()
+    assert 'id="file-1"' in later
+    (files_of(c) / "b").write_text("hers")
+    asked = alice.get(f"/c/{c.pk}/changed/preview?{about}s2").content.decode()
+    assert "See what changed" not in asked, "what was recorded nowhere"
+    assert "It was recorded nowhere, so it cannot be shown." in asked
+
+
+def test_changes_of_a_turn_stand_beside_those_of_the_whole_plan(c):
+    run(c, shell("echo > a.txt"), done(), done())
+    turn = Recording.objects.first().turn_id
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/changed?turn={turn}").content.decode()
+    assert '<span aria-current="page">This turn</span>' in page
+    assert (
+        f'href="/c/{c.pk}/changed?plan={plan_of(c).pk}&amp;from_turn={turn}">Whole plan</a>' in page
+    )
+    whole = f"/c/{c.pk}/changed?plan={plan_of(c).pk}"
+    client = signed_in(person("alice"))
+    page = client.get(f"{whole}&from_turn={turn}").content.decode()
+    assert f'href="/c/{c.pk}/changed?turn={turn}">This turn</a>' in page
+    assert f'href="/c/{c.pk}/#turn-{turn}" data-back' in page
+    for other in ("", "&from_turn=0", "&from_turn=x", "&from=none"):
+        page = client.get(f"{whole}{other}").content.decode()
+        assert "This turn" not in page and "Subtask" not in page.split('id="changes"')[0]
+
+
+def left(c):
+    """Whether the drawer says of the subtasks and the plan that no changes are left."""
+    now = shown(c)
+    found = [each["changes"] for each in (*now["subtasks"], now)]
+    return [bool(each and each["undone_at"]) for each in found]
+
+
+def test_where_all_was_taken_back_no_changes_are_left_until_that_is_undone(c):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("echo 2 > a.txt; echo > b.txt"), done(), shell("echo > c.txt"), done())
+    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    assert left(c) == [False, False, False], "some of it is left"
+    row = actions.undo_changes(plan, "s1", "alice")
+    assert left(c) == [True, False, False]
+    back = actions.reverse_undo(row, "alice")
+    assert left(c) == [False, False, False]
+    actions.reverse_undo(back, "alice")
+    assert left(c) == [True, False, False]
+    actions.undo_changes(plan, "", "alice")
+    assert left(c) == [True, True, True]
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
+    assert "No changes left, undone by you" in page
+    assert "You undid the changes of subtask 1." in page
+    assert page.count("Undo the undo") == 3, "of five, two of which were undone"
+
+
+def test_what_was_taken_back_stays_so_whatever_else_is_taken_back_and_brought_again(c):
+    plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
+    row = actions.undo_changes(plan, "", "alice")
+    scripted(call("write_file", path="d.txt", content="its\n"), say("ok"))
+    tell(c, "write")
+    reply = Recording.objects.latest("turn").turn
+    actions.reverse_undo(actions.undo_turn(reply, "alice"), "alice")
+    assert (files_of(c) / "d.txt").exists()
+    assert left(c) == [True, True, True], "that was a reply's"
+    back = actions.reverse_undo(row, "alice")
+    assert left(c) == [False, False, False]
+    actions.reverse_undo(back, "alice")
+    assert left(c) == [True, True, True]
+
+
+def test_bringing_back_the_rest_of_a_plan_brings_back_nothing_that_was_gone_before(c):
+    plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
+    actions.undo_changes(plan, "s1", "alice")
+    rest = actions.undo_changes(plan, "", "alice")
+    assert left(c) == [True, True, True]
+    actions.reverse_undo(rest, "alice")
+    assert [path.name for path in files_of(c).iterdir()] == ["c.txt"]
+    assert left(c) == [True, False, False]
+
+
+def test_of_a_plan_that_was_taken_back_a_subtask_can_come_back(c):
+    plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
+    part = actions.undo_changes(plan, "s1", "alice")
+    actions.undo_changes(plan, "", "alice")
+    actions.reverse_undo(part, "alice")
+    assert [path.name for path in files_of(c).iterdir()] == ["a.txt"]
+    assert (left(c)[0], left(c)[2]) == (False, False)
+
+
+def test_what_came_back_by_the_undo_of_an_undo_of_an_undo_is_there_again(c):
+    plan = run(c, shell("echo > a.txt"), done(), shell("echo > c.txt"), done())
+    part = actions.undo_changes(plan, "s1", "alice")
+    gone = actions.reverse_undo(actions.reverse_undo(part, "alice"), "alice")
+    actions.undo_changes(plan, "", "alice")
+    assert left(c) == [True, True, True]
+    actions.reverse_undo(gone, "alice")
+    assert [path.name for path in files_of(c).iterdir()] == ["a.txt"]
+    assert (left(c)[0], left(c)[2]) == (False, False)
+
+
+def partly(c):
+    now = shown(c)
+    return [bool(each["changes"] and each["changes"]["partly_undone"]) for each in now["subtasks"]]
+
+
+def test_where_a_part_was_taken_back_that_is_said_until_it_is_undone(c):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("echo 2 > a.txt; echo > b.txt"), done(), shell("echo > c.txt"), done())
+    row = actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([True, False], True)
+    page = signed_in(person("alice")).get(f"/c/{c.pk}/").content.decode()
+    assert "2 files, +2 −1, partly undone by you" in page
+    back = actions.reverse_undo(row, "alice")
+    assert partly(c) == [False, False]
+    actions.undo_changes(plan, "", "alice", Wanted(paths=("c.txt",)))
+    assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([False, False], True)
+    actions.reverse_undo(back, "alice")
+    assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([True, False], True)
+    actions.undo_changes(plan, "s1", "alice")
+    assert (partly(c), left(c)) == ([False, False], [True, False, False])
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_checks_run_again_after_an_undo_that_a_kill_cut_off(c, killed_at, number):
+    plan = run(c, call("write_file", path="a.txt", content="1"), done(), done())
+    check = Check.model_validate({"kind": "file", "path": "a.txt", "exists": True})
+    actions.save_check(plan, "s1", check, "alice")
+    actions.check_plan(plan, "alice")
+    drive()
+    assert plan.subtasks.get(key="s1").verified is True
+    assert undo_killed_at(plan, killed_at, number)
+    for pk in unfinished():
+        finish_cut_off(pk)
+    drive()
+    assert plan.subtasks.get(key="s1").verified is False
+
+
+class TestApi:
+    def client(self, owner="alice"):
+        return signed_in(person(owner))
+
+    def post(self, path, **body):
+        return self.client().post(f"/api{path}", json.dumps(body), "application/json")
+
+    def test_a_preview_then_the_undo_then_its_own_undo(self, c, plan):
+        path = f"/plans/{plan.pk}/subtasks/s1/undo"
+        seen = self.client().get(f"/api{path}").json()
+        assert {each["path"]: each["fate"] for each in seen["files"]} == {
+            "a.txt": "changed_since",
+            "b.txt": "goes_back",
+        }
+        made = self.post(path, seen=seen["seen"], force=["a.txt"])
+        assert (made.status_code, made.json()["files"]) == (200, 2)
+        assert (files_of(c) / "a.txt").read_text() == "one\n"
+        back = f"/undos/{made.json()['id']}/undo"
+        assert len(self.client().get(f"/api{back}").json()["files"]) == 2
+        assert self.post(back).status_code == 200
+        assert (files_of(c) / "a.txt").read_text() == "hers\n"
+        assert self.post(back).status_code == 409
+
+    def test_a_file_that_changed_since_the_preview_is_a_conflict(self, c, plan):
+        seen = self.client().get(f"/api/plans/{plan.pk}/undo").json()["seen"]
+        (files_of(c) / "b.txt").write_text("hers\n")
+        assert self.post(f"/plans/{plan.pk}/undo", seen=seen, force=True).status_code == 409
+        assert self.post(f"/plans/{plan.pk}/undo", force=True).json()["files"] == 2
+
+    @pytest.mark.parametrize("word", ["yes", "1", "on", 1])
+    def test_one_word_does_not_stand_for_all_files(self, c, plan, word):
+        """It may be the name of a file that somebody forgot to put into a list."""
+        assert self.post(f"/plans/{plan.pk}/undo", force=word).status_code == 422
+        assert (files_of(c) / "a.txt").read_text() == "hers\n"
+
+    def test_for_others_there_is_nothing_to_undo(self, c, plan):
+        turn = Recording.objects.first().turn_id
+        row = actions.undo_changes(plan, "s1", "alice")
+        bob = self.client("bob")
+        for path in (
+            f"plans/{plan.pk}",
+            f"plans/{plan.pk}/subtasks/s1",
+            f"turns/{turn}",
+            f"undos/{row.pk}",
+        ):
+            assert bob.get(f"/api/{path}/undo").status_code == 404
+            assert bob.post(f"/api/{path}/undo", "{}", "application/json").status_code == 404
+
+
+def test_a_file_that_grew_too_large_to_be_recorded_is_named_before_the_undo(c, monkeypatch):
+    monkeypatch.setattr("agents.recordings.scan.LARGEST", 100)
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, shell("yes | head -200 > a.txt; echo > b.txt"), done(), done())
+    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "not_kept", "b.txt": "removed"}
+    assert not actions.undo_changes(plan, "s1", "alice").whole
+
+
+def test_a_failed_subtask_is_tried_again_from_a_clean_copy(c):
+    root = files_of(c)
+    (root / "a.txt").write_text("one\n")
+    plan = plan_of(c)
+    scripted(
+        call("write_file", path="a.txt", content="half\n"),
+        call("write_file", path="rest.txt", content="half\n"),
+        call("fail_subtask", error="no"),
+    )
+    actions.approve_plan(plan, 1, "alice", run="all")
+    drive()
+    scripted(call("list_files"), done(), done(), say("ok"))
+    actions.retry_clean(plan, "s1", "alice")
+    drive()
+    assert (root / "a.txt").read_text() == "one\n"
+    assert not (root / "rest.txt").exists()
+    assert Plan.objects.get(pk=plan.pk).state == "done"
+
+
+def test_the_command_undoes_and_says_what_came_of_it(c, monkeypatch):
+    (files_of(c) / "a.txt").write_text("one\n")
+    plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
+    monkeypatch.setattr("console.management.commands.plan.local_owner", lambda: person())
+    out = StringIO()
+    call_command("plan", "undo", str(plan.pk), "--subtask", "s1", stdout=out)
+    assert out.getvalue() == "You undid the changes of subtask 1. 1 file restored.\n"
+    assert (files_of(c) / "a.txt").read_text() == "one\n"
+
+
+class TestBesideChecksOfWhatIsDone:
+    """A command of a check may write as well as any other."""
+
+    SLOW = "test ! -e again || { touch began; until test -e go; do sleep 0.02; done; }"
+
+    @pytest.fixture
+    def checked(self):
+        c = begun({"kind": "command", "command": self.SLOW}, tools=WITH_SHELL)
+        worked(c, call("write_file", path="a.txt", content="its"), done(), say("all done"))
+        (files_of(c) / "again").touch()
+        return c
+
+    def test_nothing_is_undone_while_a_command_of_a_check_runs(self, checked):
+        plan, root = plan_of(checked), files_of(checked)
+        actions.check_plan(plan, "alice")
+
+        async def story(worker):
+            await eventually((root / "began").exists)
+            with pytest.raises(Conflict, match="Checks are being run in this folder"):
+                await in_db(actions.undo_changes, plan, "s1", "alice")
+            (root / "go").touch()
+            await eventually(lambda: results(checked)[-1:] == [("c1", True)] and not working())
+
+        happening(story)
+        assert (root / "a.txt").exists()
+        actions.undo_changes(plan, "s1", "alice")
+        assert not (root / "a.txt").exists()
+
+    def test_what_a_reply_s_command_made_while_one_of_a_check_ran_cannot_be_told(self, checked):
+        plan, root = plan_of(checked), files_of(checked)
+        wait = "until test -e began; do sleep 0.02; done"
+        make = f"echo > alone; sleep 0.2; touch waits; {wait}; echo > made; touch go"
+        scripted(shell(make), say("ok"))
+
+        async def story(worker):
+            await in_db(handle_message, checked, "make it", "alice", None)
+            await eventually((root / "waits").exists)
+            await in_db(actions.check_plan, plan, "alice")
+            await eventually(lambda: results(checked)[-1:] == [("c1", True)] and not working())
+
+        happening(story)
+        found = changes_of_turn(Recording.objects.last().pk).files
+        origins = {each.path: each.origin for each in found}
+        assert (origins["alone"], origins["made"]) == ("own", "unsure")
+
+    def test_a_command_of_a_check_waits_for_an_undo_that_has_begun(self, checked):
+        plan, root = plan_of(checked), files_of(checked)
+        (root / "go").touch()
+        actions.check_plan(plan, "alice")
+
+        async def story(worker):
+            with Store.of(root.resolve()) as store, store.locked():  # as an undo has it
+                await eventually(Turn.objects.filter(checkpoint__has_key="commands_in").exists)
+                assert not (root / "began").exists()
+            await eventually((root / "began").exists)
+            await eventually(lambda: not working())
+
+        happening(story)
+
+    def test_a_command_of_a_check_does_not_run_between_the_files_of_one_that_was_cut_off(
+        self, checked, monkeypatch
+    ):
+        def unreadable(*_):
+            raise StoreBroken("too many open files", for_now=True)
+
+        monkeypatch.setattr(engine, "read_steps", unreadable)
+        root = files_of(checked)
+        Undo.objects.create(conversation=checked, root=str(root.resolve()), subject="plan:1")
+        actions.check_plan(plan_of(checked), "alice")
+        drive()
+        assert results(checked)[-1] == ("c1", None)
+        assert not (root / "began").exists()
+
+
+def test_what_a_check_of_the_output_writes_is_taken_back_with_the_attempt():
+    check = {"kind": "command", "command": "echo made > made.txt"}
+    c = begun(check, tools=WITH_SHELL, chains={"executor": written(ANSWERS, id="plain")})
+    worked(c, say("Here it is."), say("All is well."))
+    plan = plan_of(c)
+    assert fates(actions.preview_changes(plan, "s1")) == {"made.txt": "removed"}
+    actions.undo_changes(plan, "s1", "alice")
+    assert not (files_of(c) / "made.txt").exists()
+
+
+def test_nothing_is_undone_while_a_check_of_the_output_runs():
+    slow = TestBesideChecksOfWhatIsDone.SLOW.removeprefix("test ! -e again || ")
+    check = {"kind": "command", "command": slow}
+    c = begun(check, tools=WITH_SHELL, chains={"executor": written(ANSWERS, id="plain")})
+    scripted(say("Here it is."), say("All is well."))
+    plan, root = plan_of(c), files_of(c)
+    actions.approve_plan(plan, 1, "alice")
+
+    async def story(worker):
+        await eventually((root / "began").exists)
+        with pytest.raises(Conflict, match="An agent is writing in this folder"):
+            await in_db(engine.demand_quiet, str(root.resolve()))
+        (root / "go").touch()
+        await eventually(lambda: not working())
+
+    happening(story)
+
+
+def working():
+    return Turn.objects.filter(state__in=Turn.OPEN_STATES).exists()
+
+
+class TestChecksAfterAnUndo:
+    """What was done in the folder and cannot be seen any more runs no command there."""
+
+    def other(self, c):
+        """A done plan in the same folder whose check says when it is run."""
+        d = create_conversation(c.owner, c.agent_id)
+        check = {"kind": "command", "command": "echo ran >> runs"}
+        draft = PlanDraft.model_validate({"title": "Other", "subtasks": [{"name": "Do"}]})
+        draft.subtasks[0].checks = [Check.model_validate(check)]
+        actions.create_plan(d, draft, "alice", goal="Other")
+        run(d, done())
+        return d
+
+    @pytest.mark.parametrize(("is_deleted", "runs"), [(False, 2), (True, 1)])
+    def test_a_deleted_plan_is_left_alone(self, c, is_deleted, runs):
+        plan = run(c, call("write_file", path="a.txt", content="1"), done(), done())
+        d = self.other(c)
+        if is_deleted:
+            delete_conversation(d, "alice")
+        actions.undo_changes(plan, "s1", "alice")
+        drive()
+        assert (files_of(c) / "runs").read_text() == "ran\n" * runs
+
+
+def test_the_card_of_the_end_leads_to_the_changes_and_to_their_undo(c):
+    plan = run(c, shell("echo > a.txt"), done(), done())
+    alice = signed_in(person("alice"))
+    page = alice.get(f"/c/{c.pk}/").content.decode()
+    changes = f"/c/{c.pk}/changed?plan={plan.pk}"
+    assert f'href="{changes}"' in page and f'href="{changes}&amp;undo"' in page
+    opened = 'hx-trigger="click, load"'
+    assert opened in alice.get(f"{changes}&undo").content.decode()
+    assert opened not in alice.get(changes).content.decode()

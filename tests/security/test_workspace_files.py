@@ -1,0 +1,323 @@
+"""Hostile workspaces: nothing outside is read, written, moved or deleted, and nothing hangs."""
+
+import errno
+import io
+import os
+import stat
+import threading
+import time
+import zipfile
+
+import pytest
+
+from agents import deleted_files, workspace_files
+from agents.db import in_db
+from agents.errors import Conflict, Refused
+from agents.queue.leases import put_back_orphans
+from agents.replaced_files import replace
+from agents.workspace_files import Files, moment_of, place_of
+from console.downloads import file_response, pdf_response, zip_response
+from tests.world import conversation, eventually, files_of, happening
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+
+OUTSIDE = ["../agent.json", "docs/../../agent.json", "/etc/passwd", "out", "out/secret", "a\0b", ""]
+
+
+@pytest.fixture
+def chat():
+    return conversation()
+
+
+@pytest.fixture
+def place(chat):
+    return place_of(chat.agent_id, chat.owner_id)
+
+
+@pytest.fixture
+def folder(chat, own_home):
+    folder = files_of(chat)
+    (own_home / "private").mkdir()
+    (own_home / "private" / "secret").write_text("secret")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "a.txt").write_text("a")
+    (folder / "out").symlink_to(own_home / "private")
+    return folder
+
+
+def inside(folder):
+    return sorted(each.name for each in folder.iterdir())
+
+
+def tries(place, path):
+    """Everything that takes a path; without one the workspace itself is meant, where that may be."""
+    tried = [
+        lambda: file_response(place, path),
+        lambda: pdf_response(place, path),
+        lambda: workspace_files.rename(place, path, "docs/b.txt"),
+        lambda: deleted_files.delete(place, path),
+    ]
+    if path:
+        tried += [
+            lambda: zip_response(place, path),
+            lambda: workspace_files.take_in(place, path, "new.txt", [b"x"]),
+            lambda: workspace_files.rename(place, "docs/a.txt", f"{path}/b.txt"),
+        ]
+    return tried
+
+
+@pytest.mark.parametrize("path", [each for each in OUTSIDE if each != "out"])
+def test_nothing_outside_is_reached(place, folder, own_home, path):
+    for each in tries(place, path):
+        with pytest.raises(Refused):
+            each()
+    assert inside(own_home / "private") == ["secret"]
+    assert (folder.parent / "agent.json").exists()
+    assert (folder / "docs" / "a.txt").read_text() == "a"
+
+
+def test_a_link_that_leads_out_is_not_followed_and_goes_alone(place, folder, own_home):
+    with pytest.raises(Refused):
+        file_response(place, "out")
+    with pytest.raises(Refused):
+        zip_response(place, "out")
+    deleted_files.delete(place, "out")
+    assert not (folder / "out").is_symlink()
+    assert (own_home / "private" / "secret").read_text() == "secret"
+    assert [item.name for item in place.files.items(".").items] == ["docs"]
+
+
+@pytest.mark.parametrize("verb", ["rename", "delete", "take_in", "restore"])
+def test_a_link_that_is_swapped_in_between_check_and_use_leads_nowhere(
+    place, folder, own_home, verb, monkeypatch
+):
+    """The folder is exchanged for a link when the path has been checked."""
+    gone = deleted_files.delete(place, "docs/a.txt").key if verb == "restore" else ""
+    locate = Files.locate
+    swapped = []
+
+    def then_swap(self, path):
+        parts = locate(self, path)
+        if "docs" in parts and not swapped:
+            swapped.append(1)
+            (folder / "docs").rename(folder / "elsewhere")
+            (folder / "docs").symlink_to(own_home / "private")
+        return parts
+
+    if verb == "restore":
+        (folder / "docs").rename(folder / "elsewhere")
+        (folder / "docs").symlink_to(own_home / "private")
+    else:
+        monkeypatch.setattr(Files, "locate", then_swap)
+    acts = {
+        "rename": lambda: workspace_files.rename(place, "docs/a.txt", "docs/b.txt"),
+        "delete": lambda: deleted_files.delete(place, "docs/secret"),
+        "take_in": lambda: workspace_files.take_in(place, "docs", "new.txt", [b"x"], "keep_both"),
+        "restore": lambda: deleted_files.restore(place, gone),
+    }
+    with pytest.raises(Refused):
+        acts[verb]()
+    assert inside(own_home / "private") == ["secret"]
+
+
+def test_pipes_and_devices_are_seen_and_never_opened(place, folder):
+    os.mkfifo(folder / "pipe")
+    done = []
+    waiting = threading.Thread(target=lambda: done.append(refused(place, "pipe")))
+    waiting.start()
+    waiting.join(5)
+    assert done == [True]
+    kinds = {item.name: item.kind for item in place.files.items(".").items}
+    assert kinds == {"docs": "folder", "out": "link", "pipe": "other"}
+    deleted_files.delete(place, "pipe")
+
+
+def refused(place, path):
+    for act in (file_response, pdf_response):
+        with pytest.raises(Refused):
+            act(place, path)
+    return True
+
+
+def test_a_second_name_of_a_file_of_the_home_is_not_read(place, folder, own_home):
+    os.link(own_home / "private" / "secret", folder / "twin")
+    with pytest.raises(Refused):
+        file_response(place, "twin")
+    assert b"secret" not in b"".join(zip_response(place).streaming_content)
+
+
+def test_names_that_are_no_text_are_seen_and_not_used(place, folder):
+    (folder / os.fsdecode(b"\xff.txt")).touch()
+    odd = [item for item in place.files.items(".").items if not item.is_usable]
+    assert [item.name for item in odd] == ["?.txt"]
+    assert b"?.txt" in b"".join(zip_response(place).streaming_content)
+
+
+def test_a_name_is_made_without_what_nobody_sees(place, folder):
+    path = workspace_files.take_in(place, "", "gpj\u202e\x07.exe", [b"x"])
+    assert path == "gpj.exe"
+    assert workspace_files.rename(place, "gpj.exe", "a\u200bb.txt") == "ab.txt"
+
+
+def test_nobody_brings_back_what_somebody_else_deleted(place, folder):
+    key = deleted_files.delete(place, "docs/a.txt").key
+    other = type(place)(**{**vars(place), "person": place.person + 1})
+    for where, wanted in ((other, key), (place, "../../private"), (place, "0" * 16)):
+        with pytest.raises(Refused):
+            deleted_files.restore(where, wanted)
+    assert deleted_files.restore(place, key) == "docs/a.txt"
+
+
+def test_what_is_no_pdf_is_not_shown_as_one(place, folder):
+    (folder / "page.pdf").write_text("<script>alert(1)</script>")
+    with pytest.raises(Refused):
+        pdf_response(place, "page.pdf")
+    (folder / "real.pdf").write_bytes(b"%PDF-1.4\n<script>alert(1)</script>")
+    answer = pdf_response(place, "real.pdf")
+    answer.close()
+    assert answer.headers["Content-Type"] == "application/pdf"
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "script-src" not in policy
+
+
+def test_what_is_kept_of_deleted_files_is_for_the_home_s_user_alone(place, folder, own_home):
+    deleted_files.delete(place, "docs/a.txt")
+    shelf = own_home / "deleted-files"
+    kept = [shelf, *shelf.rglob("*")]
+    assert not any(stat.S_IMODE(each.stat().st_mode) & 0o077 for each in kept if each.is_dir())
+
+
+def test_a_search_ends_in_time_among_folders_without_a_file(place, folder, monkeypatch):
+    for name in "abcdefgh":
+        (folder / "empty" / name).mkdir(parents=True)
+    now = iter(range(1_000))
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    monkeypatch.setattr(workspace_files, "FIND_SECONDS", 16)
+    found = place.files.find("nothing")
+    assert (found.items, found.is_cut) == ([], True)
+    assert next(now) < 25
+
+
+@pytest.fixture
+def deep_home(own_home):
+    """A home that is emptied also when its test fails: pytest's own clean-up, which calls itself
+    for each folder, could not."""
+    yield own_home
+    for each in own_home.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            deleted_files.erase(each)
+
+
+def deep(place, name, depth=1_500):
+    """A file below more folders than Python calls functions in each other."""
+    workspace_files.take_in(place, "/".join([name] * depth), "a.txt", [b"a"])
+
+
+def test_folders_as_deep_as_can_be_are_deleted_brought_back_and_erased(
+    place, folder, deep_home, monkeypatch
+):
+    deep(place, "d")
+    key = deleted_files.delete(place, "d").key
+    assert deleted_files.restore(place, key) == "d"
+    deleted_files.delete(place, "d")
+    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
+    deleted_files.erase_old()
+    assert not list((deep_home / "deleted-files" / place.agent).iterdir())
+
+
+def test_folders_too_deep_to_be_copied_stay_where_they_are(place, folder, deep_home, monkeypatch):
+    deep(place, "d")
+    rename = os.rename
+
+    def from_another_disk(old, new, *, src_dir_fd=None, dst_dir_fd=None):
+        if src_dir_fd is not None and dst_dir_fd is None:
+            raise OSError(errno.EXDEV, "another disk")
+        return rename(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+
+    monkeypatch.setattr(os, "rename", from_another_disk)
+    with pytest.raises(Conflict):
+        deleted_files.delete(place, "d")
+    assert (folder / "d").is_dir()
+    assert not list((deep_home / "deleted-files" / place.agent).iterdir())
+
+
+def test_what_nobody_may_open_is_erased_like_the_rest(place, folder, own_home, monkeypatch):
+    (folder / "docs" / "locked" / "in").mkdir(parents=True)
+    (folder / "docs" / "locked").chmod(0)
+    (folder / "docs" / "out").symlink_to(own_home / "private")
+    deleted_files.delete(place, "docs")
+    monkeypatch.setattr(deleted_files, "RESTORABLE", -1)
+    deleted_files.erase_old()
+    assert not list((own_home / "deleted-files" / place.agent).iterdir())
+    assert (own_home / "private" / "secret").read_text() == "secret"
+
+
+@pytest.fixture
+def yesterdays(place, folder):
+    """What lies there for more than a day."""
+    shelf = deleted_files.shelf_of(place.agent, deleted_files.delete(place, "docs").key)
+    late = time.time() - deleted_files.RESTORABLE - 1
+    os.utime(shelf / deleted_files.RECORD, (late, late))
+    (folder / "b.txt").write_text("b")
+    return shelf
+
+
+def test_nobody_waits_until_what_is_old_is_erased(place, folder, yesterdays):
+    """It may be a hundred thousand files: a person would, or the database's thread."""
+    deleted_files.delete(place, "b.txt")
+    (folder / "c.txt").write_text("c")
+    replace(place, "", "c.txt", [b"another"])
+    put_back_orphans(all_of_them=True)
+    assert (yesterdays / deleted_files.ITEM / "a.txt").exists()
+
+
+def test_it_is_erased_beside_the_queue_on_a_thread_of_its_own(yesterdays, monkeypatch):
+    threads = []
+
+    def erased(shelf):
+        threads.append(threading.current_thread())
+        erase(shelf)
+
+    erase = deleted_files.erase
+    monkeypatch.setattr(deleted_files, "erase", erased)
+
+    async def story(worker):
+        await eventually(lambda: not yesterdays.exists())
+        assert await in_db(threading.current_thread) not in threads
+
+    happening(story)
+    assert threads
+
+
+def test_no_time_of_a_file_breaks_a_list_or_a_zip(place, folder):
+    for name, when in (("late.txt", 2**33), ("early.txt", -(2**31))):
+        (folder / name).write_text(name)
+        os.utime(folder / name, (when, when))
+    content = b"".join(zip_response(place).streaming_content)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        assert {"late.txt", "early.txt"} <= set(archive.namelist())
+    assert [moment_of(when).year for when in (1e18, -1e18, float(2**33))] == [9999, 1, 2242]
+
+
+def test_a_file_that_grows_as_fast_as_it_is_read_does_not_keep_a_zip_from_its_end(place, folder):
+    (folder / "docs" / "log").write_bytes(os.urandom(200_000))
+    content = b""
+    for count, piece in enumerate(zip_response(place).streaming_content):
+        assert count < 50
+        content += piece
+        with (folder / "docs" / "log").open("ab") as file:
+            file.write(os.urandom(200_000))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        assert len(archive.read("docs/log")) <= 600_000
+
+
+def test_no_name_in_a_zip_leads_out_of_the_folder_it_is_unpacked_in(place, folder):
+    for name in ("..\\..\\autostart.bat", "C:\\x", "a\nb", "turned\u202etxt.exe"):
+        (folder / name).write_text("x")
+    content = b"".join(zip_response(place).streaming_content)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+    assert not {sign for name in names for sign in "\\:\n\u202e" if sign in name}
+    assert ".._.._autostart.bat" in names
