@@ -124,7 +124,7 @@ def checklist_line(subtask: Subtask) -> str:
     return f"{line} ({subtask.reason})" if subtask.reason else line
 
 
-def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
+def assignment(plan: Plan, subtask: Subtask, last_error: str = "", *, by_tools: bool = True) -> str:
     """The executor's task, from facts alone: this subtask, earlier outcomes, the last error.
 
     `by_tools`: it ends its work by a tool, not by its answer.
@@ -138,12 +138,18 @@ def assignment(plan: Plan, subtask: Subtask, *, by_tools: bool = True) -> str:
     if done:
         lines.append("Outcomes so far:")
         lines += [f"- {each.key} {each.name}: {each.outcome}" for each in done]
-    failed = Attempt.objects.filter(subtask=subtask).exclude(error="").order_by("number").last()
-    if failed:
-        lines.append(f"The last attempt failed: {failed.error}")
+    if last_error:
+        lines.append(f"The last attempt failed: {last_error}")
     if by_tools:
         lines.append("Finish with finish_subtask, or with fail_subtask if it cannot be done.")
     return "\n".join(lines)
+
+
+def error_before(attempt: Attempt) -> str:
+    """Of the attempt right before this one. What an older one met may not be so any more: another
+    attempt has come to its end since, or a person has stopped it."""
+    earlier = Attempt.objects.filter(subtask=attempt.subtask_id, number__lt=attempt.number)
+    return earlier.order_by("-number").values_list("error", flat=True).first() or ""
 
 
 def commented_text(comments: Iterable[SubtaskComment]) -> str:

@@ -100,9 +100,8 @@ def report_to_parent(turn: Turn) -> None:
     elif not plan.is_open:
         deliver(conversation, plan.outcome, failed=plan.state != State.DONE)
     elif plan.run == Run.IDLE:
-        attempts = Attempt.objects.filter(subtask__plan=plan).exclude(error="")
-        failed = attempts.order_by("pk").last()
-        why = turn.error or (failed.error if failed else "it was stopped")
+        own = Attempt.objects.filter(turn=turn).first()  # an error of another attempt is over
+        why = turn.error or (own.error if own else "") or "it was stopped"
         deliver(conversation, f"The agent's plan did not come to its end: {why}", failed=True)
 
 

@@ -54,7 +54,8 @@ def prepare_subtask(turn: Turn) -> Work:
     hooks.add_facts(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
     permissions.of_turn(turn)  # nothing is begun for an agent that is gone
     chain = chain_of(turn, "executor")
-    words = prompts.assignment(plan, subtask, by_tools=chain.runs_calls)
+    error = prompts.error_before(attempt)
+    words = prompts.assignment(plan, subtask, error, by_tools=chain.runs_calls)
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain, [*history(turn), {"role": "user", "content": words}], seconds)
 

@@ -99,6 +99,17 @@ class TestRetries:
         drive()
         assert Attempt.objects.exclude(failure_class="interrupted").count() == 3
 
+    def test_after_a_stop_it_is_not_told_what_an_older_attempt_met(self):
+        c = proposed("Read", **RETRYING)
+        scripted(failed("the disk is full"), call("ask_user", question="Well?"))
+        tell(c, "go")
+        actions.stop_plan(plan_of(c), "alice")
+        model = scripted(done(), say("ok"))
+        actions.run_plan(plan_of(c), "alice")
+        drive()
+        assert states(c) == ["done"]
+        assert "last attempt failed" not in str(model.requests[0]["messages"])
+
     def test_a_timeout_counts_as_an_attempt(self):
         from tests.fake_model import silent
 

@@ -87,6 +87,16 @@ def test_a_failing_nested_plan_is_a_failed_call_for_its_parent():
     assert states(c) == ["done"], "what the parent makes of it is the parent's work"
 
 
+def test_a_nested_plan_that_was_stopped_is_not_blamed_on_an_error_it_had_got_over():
+    failed, asks = call("fail_subtask", error="My disk is full."), call("ask_user", question="?")
+    c, _ = story([*PLANNED, failed, done(), asks], END, plan={"enabled": True, "max_attempts": 2})
+    tell(c, "go")
+    actions.stop_plan(child_plan(), "alice")
+    drive()
+    made = ToolCall.objects.get(tool="run_agent")
+    assert made.result.endswith("did not come to its end: it was stopped")
+
+
 def test_questions_of_the_child_are_asked_and_answered_where_the_person_is():
     c, model = story(
         [*PLANNED, call("ask_user", question="Which half?"), done(), done(), say("ok")], END
