@@ -17,8 +17,10 @@ from datetime import datetime
 from typing import Any, NamedTuple, cast
 
 from django.db.models import (
+    BigIntegerField,
     BooleanField,
     Case,
+    CharField,
     Exists,
     F,
     Func,
@@ -26,11 +28,13 @@ from django.db.models import (
     Q,
     QuerySet,
     Subquery,
+    Value,
     When,
 )
+from django.db.models.functions import Cast, Concat
 
 from agents.engine.subagents import DEEPEST
-from agents.models import Lane, Message, ToolCall, Turn, TurnState
+from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
 from plans.standing import HALTED as HAS_HALTED
@@ -162,7 +166,7 @@ class RestingPlan(NamedTuple):
     pause_reason: str
     has_failed: bool
     last_attempt: int | None
-    not_run: int | None  # what the check came to for which it rests
+    rests_for: int | None  # what a check came to, or the event of the pause at a limit
 
 
 def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
@@ -172,9 +176,8 @@ def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
     elif plan.run != Run.IDLE and has_calls:
         return None
     elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
-        is_check = plan.pause_reason == Plan.PauseReason.CHECK
-        kind, last = (CHECK, plan.not_run) if is_check else (BUDGET, plan.last_attempt)
-        key = f"{kind}-{plan.pk}-{last or 0}"
+        kind = CHECK if plan.pause_reason == Plan.PauseReason.CHECK else BUDGET
+        key = f"{kind}-{plan.pk}-{plan.rests_for or 0}"
     elif plan.run == Run.IDLE and plan.approved_version == plan.version:
         key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", HALTED
     else:
@@ -209,16 +212,30 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     last = Attempt.objects.filter(subtask__plan=OuterRef("pk")).order_by("-pk").values("pk")
     # Not those of what is done, which anybody may have checked again meanwhile.
     not_run = CheckResult.objects.filter(attempt__subtask__plan=OuterRef("pk"), passed=None)
-    newest = Subquery(not_run.order_by("-pk").values("pk")[:1])
-    rests_for = When(pause_reason=Plan.PauseReason.CHECK, then=newest)
+    rests_for = Case(
+        When(pause_reason=Plan.PauseReason.CHECK, then=newest(not_run, "pk")),
+        When(pause_reason=Plan.PauseReason.BUDGET, then=newest(pauses_at_a_limit(), "seq")),
+        output_field=BigIntegerField(),
+    )
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
         .filter(unconfirmed | over | (HAS_HALTED & ~Exists(replanning)) | Q(has_failed=True))
         .values_list(
             *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
-            *("pause_reason", "has_failed", Subquery(last[:1]), Case(rests_for)),
+            *("pause_reason", "has_failed", Subquery(last[:1]), rests_for),
         )[:MOST]
     )
+
+
+def newest(rows: QuerySet[Any], name: str) -> Subquery:
+    return Subquery(rows.order_by(f"-{name}").values(name)[:1])
+
+
+def pauses_at_a_limit() -> QuerySet[Event]:
+    """Of one attempt there may be several, each at another limit."""
+    subject = Concat(Value("plan:"), Cast(OuterRef("pk"), CharField()))
+    events = Event.objects.filter(conversation=OuterRef("conversation"), type="run.paused")
+    return events.filter(subject=subject, data__reason=Plan.PauseReason.BUDGET)
 
 
 def need_of_regressed(

@@ -10,6 +10,7 @@ from agents.models import Conversation, ToolCall
 from console import alternatives
 from console.chat_commands import handle_message as said
 from plans import actions, search
+from plans.models import Attempt
 from plans.needs import asking_calls, needs_of, resting_plans
 from plans.snapshot import snapshot
 from plans.standing import standings_of
@@ -104,6 +105,23 @@ def test_a_plan_whose_budget_is_used_up_counts():
     drive()
     assert standings_of([plan_of(c).pk])[plan_of(c).pk].name == "budget"
     assert kinds() == ["budget"]
+
+
+def test_a_second_limit_that_one_attempt_reaches_is_a_need_of_its_own():
+    c = approved("One", "Two")
+    actions.raise_budget(plan_of(c), "alice", {"model_calls": 1})
+    scripted(*[call("list_files")] * 3)
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    [first] = needs_of(person("alice").pk)
+    actions.raise_budget(plan_of(c), "alice", {"model_calls": 100, "tokens": 1})
+    assert kinds() == ["budget"], "another limit is used up, too"
+    assert needs_of(person("alice").pk)[0].key == first.key, "nobody has gone on meanwhile"
+    actions.raise_budget(plan_of(c), "alice", {"model_calls": 2, "tokens": None})
+    drive()
+    [second] = needs_of(person("alice").pk)
+    assert Attempt.objects.count() == 1
+    assert second.kind == "budget" and second.key != first.key
 
 
 def test_a_plan_that_rests_before_its_end_by_itself_counts_until_it_goes_on():
