@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import zipfile
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from io import RawIOBase
 from threading import Lock
@@ -20,6 +21,7 @@ from django.utils.http import content_disposition_header
 
 from agents.attachments import PLAIN
 from agents.tools.base import ToolFailed
+from agents.tools.confinement import Parts, numbered
 from agents.workspace_files import Files, Place, moment_of, refusals
 from console.attachments import CHANGING, PRIVATE
 
@@ -146,7 +148,7 @@ class Sink(RawIOBase):
 def zipped(files: Files, path: str) -> Iterator[bytes]:
     """What cannot be opened, such as a link out of the workspace or a pipe, is left out. Of a file
     that grows meanwhile it holds what was there: it might grow without end."""
-    sink, above = Sink(), len(files.locate(path))
+    sink, names = Sink(), ZipNames(files, files.locate(path))
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for entry in files.walk(path):
             if not stat.S_ISREG(entry.mode) or entry.is_hard_link:
@@ -155,10 +157,8 @@ def zipped(files: Files, path: str) -> Iterator[bytes]:
                 file = files.open("/".join(entry.parts))
             except ToolFailed:
                 continue
-            with (
-                file,
-                archive.open(head_of(entry.parts[above:], file), "w", force_zip64=True) as to,
-            ):
+            head = head_of(names.name_of(entry.parts), file)
+            with file, archive.open(head, "w", force_zip64=True) as to:
                 for piece in pieces_of(file, os.fstat(file.fileno()).st_size):
                     to.write(piece)
                     if sink.kept:
@@ -167,11 +167,44 @@ def zipped(files: Files, path: str) -> Iterator[bytes]:
     yield sink.take()
 
 
-def head_of(parts: tuple[str, ...], file: BinaryIO) -> zipfile.ZipInfo:
+class ZipNames:
+    """A name in the zip for each path, and for each folder above it, that no other one has.
+
+    Where `safe_name` makes two names alike, the one that it leaves as it is keeps it, and the
+    others get a number.
+    """
+
+    def __init__(self, files: Files, above: Parts) -> None:
+        self.files = files
+        self.given: dict[Parts, str] = {above: ""}
+        self.taken: set[str] = set()
+        self.numbers: Counter[str] = Counter()  # that were tried for a name
+
+    def name_of(self, parts: Parts) -> str:
+        if parts not in self.given:
+            self.given[parts] = self.free_name(parts)
+        return self.given[parts]
+
+    def free_name(self, parts: Parts) -> str:
+        *above, name = parts
+        folder = f"{self.name_of(tuple(above))}/".removeprefix("/")
+        wanted = safe_name(name)
+        free = wanted
+        while not self.is_free(folder + free, name, (*above, free)):
+            self.numbers[folder + wanted] += 1
+            free = numbered(wanted, 1 + self.numbers[folder + wanted])
+        self.taken.add(folder + free)
+        return folder + free
+
+    def is_free(self, wanted: str, name: str, parts: Parts) -> bool:
+        is_anothers = parts[-1] != name and self.files.is_there("/".join(parts))
+        return wanted not in self.taken and not is_anothers
+
+
+def head_of(name: str, file: BinaryIO) -> zipfile.ZipInfo:
     status = os.fstat(file.fileno())
     changed = moment_of(status.st_mtime)
     year = min(max(changed.year, FIRST_YEAR), LAST_YEAR)
-    name = "/".join(safe_name(part) for part in parts)
     head = zipfile.ZipInfo(name, (year, *changed.timetuple()[1:6]))
     head.compress_type = zipfile.ZIP_DEFLATED
     head.external_attr = stat.S_IMODE(status.st_mode) << 16

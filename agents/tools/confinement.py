@@ -320,17 +320,22 @@ def take_free_name(folder: int, name: str, *, only: bool = False) -> str:
 
     Raises NameTaken where it is to be the name `only`.
     """
-    stem, dot, ending = name.rpartition(".")
-    if not stem:
-        stem, dot, ending = name, "", ""
     for number in count(1):
-        free = name if number == 1 else f"{stem}-{number}{dot}{ending}"
+        free = numbered(name, number)
         with suppress(FileExistsError):
             os.close(os.open(free, NEW_FILE, 0o600, dir_fd=folder))
             return free
         if only:
             raise NameTaken(name)
     raise AssertionError
+
+
+def numbered(name: str, number: int, *, is_folder: bool = False) -> str:
+    """The name itself as number one, else with the number before its ending."""
+    stem, dot, ending = name.rpartition(".")
+    if not stem or is_folder:
+        stem, dot, ending = name, "", ""
+    return name if number == 1 else f"{stem}-{number}{dot}{ending}"
 
 
 def remove_abandoned(folder: int) -> None:

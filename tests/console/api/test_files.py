@@ -255,6 +255,28 @@ def test_all_of_it_is_a_zip(alice, folder):
         assert archive.namelist() == ["a.txt"]
 
 
+def test_names_that_a_zip_makes_alike_stay_apart_in_it(alice, folder):
+    for name in ("a\\b.txt", "a:b.txt", "a_b.txt", "a_b-2.txt", "one", "two\\in"):
+        (folder / name).write_text(name)
+    for name in ("d\\e", "d_e", "two_in", "one:"):
+        (folder / name).mkdir()
+        (folder / name / "x.txt").write_text(name)
+    with zipfile.ZipFile(io.BytesIO(body(alice.get(f"{BASE}/zip")))) as archive:
+        found = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert found == {
+        "a_b-3.txt": "a:b.txt",
+        "a_b-4.txt": "a\\b.txt",
+        "a_b-2.txt": "a_b-2.txt",
+        "a_b.txt": "a_b.txt",
+        "one": "one",
+        "two_in-2": "two\\in",
+        "d_e-2/x.txt": "d\\e",
+        "d_e/x.txt": "d_e",
+        "one_/x.txt": "one:",
+        "two_in/x.txt": "two_in",
+    }
+
+
 def test_the_zip_goes_out_piece_by_piece(alice, folder):
     (folder / "random.bin").write_bytes(os.urandom(5_000_000))
     pieces = list(alice.get(f"{BASE}/zip").streaming_content)
