@@ -10,18 +10,17 @@ from contextlib import contextmanager, suppress
 
 from django.utils.translation import gettext
 
+from agents.copied_files import Copy, TooMuch
 from agents.deleted_files import (
     ITEM,
     MOST_COPIED,
     UNFINISHED_ITEM,
-    Copy,
     Deleted,
-    TooMuch,
     erase,
     found,
+    make_trash_folder,
     move_from,
     new_record,
-    new_shelf,
     restore,
     write_record,
 )
@@ -54,16 +53,16 @@ def put_back(place: Place, key: str) -> tuple[str, Deleted | None]:
     What was replaced takes its place from an ordinary file alone: from anything else it stands
     beside it, by another name.
     """
-    shelf, deleted = found(place, key)
+    trash, deleted = found(place, key)
     if not deleted.was_replaced or not may_give_way(place, deleted.path):
         return restore(place, key), None
     path = deleted.path
     with refusals(path), place.files.entry(path) as (folder, name):
         with keeping(place, path, folder, name) as other:
-            move_from(shelf, folder, name)
+            move_from(trash, folder, name)
         os.fsync(folder)
     with suppress(OSError):
-        erase(shelf)
+        erase(trash)
     return path, other
 
 
@@ -88,10 +87,10 @@ def keeping(place: Place, path: str, folder: int, name: str) -> Iterator[Deleted
             return
         parts = place.files.entry_parts(path)
         deleted = new_record(place, "/".join(parts), was_replaced=True)
-        shelf = new_shelf(deleted)
+        trash = make_trash_folder(deleted)
         try:
-            write_record(shelf, deleted)
-            into = os.open(shelf, FOLDER)
+            write_record(trash, deleted)
+            into = os.open(trash, FOLDER)
             try:
                 Copy(MOST_COPIED).file(folder, name, into, UNFINISHED_ITEM, status)
                 os.rename(UNFINISHED_ITEM, ITEM, src_dir_fd=into, dst_dir_fd=into)
@@ -100,7 +99,7 @@ def keeping(place: Place, path: str, folder: int, name: str) -> Iterator[Deleted
                 os.close(into)
             yield deleted
         except TooMuch:
-            erase(shelf)
+            erase(trash)
             raise Conflict(
                 gettext(
                     "{path} is larger than 1 GB, so it could not be brought back. Delete it first, "
@@ -108,5 +107,5 @@ def keeping(place: Place, path: str, folder: int, name: str) -> Iterator[Deleted
                 ).format(path=path)
             ) from None
         except BaseException:
-            erase(shelf)
+            erase(trash)
             raise

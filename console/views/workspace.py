@@ -153,7 +153,10 @@ def rename(request: HttpRequest, place: Place, conversation: Conversation) -> Ht
 @of_place
 def delete(request: HttpRequest, place: Place, conversation: Conversation) -> HttpResponse:
     gone = deleted_files.delete(place, request.POST.get("path", ""))
-    said = gettext("Deleted {path}").format(path=visible_plain(gone.path))
+    words = gettext("Deleted {path}")
+    if gone.is_partial:
+        words = gettext("Deleted {path}, but for what was written in it meanwhile")
+    said = words.format(path=visible_plain(gone.path))
     return JsonResponse({"deleted": gone.key, "said": said})
 
 

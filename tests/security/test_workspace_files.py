@@ -182,8 +182,8 @@ def test_what_is_no_pdf_is_not_shown_as_one(place, folder):
 
 def test_what_is_kept_of_deleted_files_is_for_the_home_s_user_alone(place, folder, own_home):
     deleted_files.delete(place, "docs/a.txt")
-    shelf = own_home / "deleted-files"
-    kept = [shelf, *shelf.rglob("*")]
+    trash = own_home / "deleted-files"
+    kept = [trash, *trash.rglob("*")]
     assert not any(stat.S_IMODE(each.stat().st_mode) & 0o077 for each in kept if each.is_dir())
 
 
@@ -255,11 +255,11 @@ def test_what_nobody_may_open_is_erased_like_the_rest(place, folder, own_home, m
 @pytest.fixture
 def yesterdays(place, folder):
     """What lies there for more than a day."""
-    shelf = deleted_files.shelf_of(place.agent, deleted_files.delete(place, "docs").key)
+    trash = deleted_files.trash_folder(place.agent, deleted_files.delete(place, "docs").key)
     late = time.time() - deleted_files.RESTORABLE - 1
-    os.utime(shelf / deleted_files.RECORD, (late, late))
+    os.utime(trash / deleted_files.RECORD, (late, late))
     (folder / "b.txt").write_text("b")
-    return shelf
+    return trash
 
 
 def test_nobody_waits_until_what_is_old_is_erased(place, folder, yesterdays):
@@ -274,9 +274,9 @@ def test_nobody_waits_until_what_is_old_is_erased(place, folder, yesterdays):
 def test_it_is_erased_beside_the_queue_on_a_thread_of_its_own(yesterdays, monkeypatch):
     threads = []
 
-    def erased(shelf):
+    def erased(trash):
         threads.append(threading.current_thread())
-        erase(shelf)
+        erase(trash)
 
     erase = deleted_files.erase
     monkeypatch.setattr(deleted_files, "erase", erased)

@@ -182,11 +182,14 @@ def test_it_is_erased_after_a_day(alice, folder, home):
     assert inside(home / "deleted-files" / "alice-writer") == []
 
 
-def across_disks(monkeypatch):
-    """From now on the home and the workspace are on two disks."""
+def across_disks(monkeypatch, meanwhile=lambda: None):
+    """From now on the home and the workspace are on two disks; `meanwhile` happens when all has
+    been copied and nothing removed."""
     rename = os.rename
 
     def across(old, new, **handles):
+        if old == deleted_files.UNFINISHED_ITEM:
+            meanwhile()
         if ("dst_dir_fd" in handles) != ("src_dir_fd" in handles):
             raise OSError(18, "Invalid cross-device link")
         rename(old, new, **handles)
@@ -210,6 +213,43 @@ def test_a_file_on_another_disk_is_copied_whole_before_it_goes(alice, folder, mo
     monkeypatch.setattr(deleted_files, "MOST_COPIED", 0)
     assert alice.delete(f"{BASE}?path=docs/a.txt").status_code == 409
     assert (folder / "docs/a.txt").read_text() == "a"
+
+
+def test_what_is_written_while_a_folder_is_copied_from_another_disk_stays(
+    alice, folder, monkeypatch
+):
+    inner = folder / "docs" / "in"
+    inner.mkdir(parents=True)
+    for path in (folder / "docs" / "a.txt", inner / "b.txt", inner / "c.txt"):
+        path.write_text(path.name)
+    inner.chmod(0o750)
+
+    def meanwhile():
+        (inner / "new.txt").write_text("new")
+        (folder / "docs" / "a.txt").write_text("written over")
+        (inner / "c.txt").unlink()
+        (inner / "c.txt").symlink_to("new.txt")
+
+    across_disks(monkeypatch, meanwhile)
+    gone = alice.delete(f"{BASE}?path=docs").json()["deleted"]
+    assert (folder / "docs/a.txt").read_text() == "written over"
+    assert inside(inner) == ["c.txt", "new.txt"]
+    assert inner.stat().st_mode & 0o777 == 0o750
+    back = alice.post(f"{BASE}/restore", {"deleted": gone})
+    assert back.json()["path"] == "docs-2"
+    assert (folder / "docs-2/a.txt").read_text() == "a.txt"
+    assert inside(folder / "docs-2/in") == ["b.txt", "c.txt"]
+
+
+def test_a_file_that_is_written_while_it_is_copied_from_another_disk_is_not_deleted(
+    alice, folder, home, monkeypatch
+):
+    (folder / "a.txt").write_text("a")
+    across_disks(monkeypatch, lambda: (folder / "a.txt").write_text("written over"))
+    refused = alice.delete(f"{BASE}?path=a.txt")
+    assert refused.status_code == 409
+    assert (folder / "a.txt").read_text() == "written over"
+    assert inside(home / "deleted-files" / "alice-writer") == []
 
 
 @pytest.mark.parametrize(("left", "status"), [("most", 409), ("disk", 507)])
