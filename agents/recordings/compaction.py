@@ -80,6 +80,7 @@ def repack(store: Store, packs: list[Path], live: set[Oid] | None) -> None:
     from dulwich.objects import ShaFile
     from dulwich.pack import Pack
 
+    store.look_again()  # of a damaged index nobody could say what is in its pack
     moved: list[ShaFile] = []
     gone: list[Path] = []
     size = 0

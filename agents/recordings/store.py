@@ -8,7 +8,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
-from agents.config.workspaces import home, sync_folder
+from agents.config.workspaces import home
 from agents.errors import Conflict
+from agents.recordings.pack_index import mend_indexes, write_index
 
 if TYPE_CHECKING:
     from dulwich.object_store import DiskObjectStore
@@ -65,6 +66,7 @@ class Store:
         self.folder = folder
         self.pending: dict[Oid, tuple[int, bytes]] = {}
         self.size = 0
+        self.is_locked = self.is_mended = False
 
     @classmethod
     def of(cls, root: Path) -> Store:
@@ -91,10 +93,13 @@ class Store:
                 name = self.folder / "root"
                 if root is not None and not name.exists():  # for whoever looks into the home
                     name.write_text(json.dumps(str(root)), encoding="utf-8")
+                self.is_locked = True
                 yield
         except Timeout:
             sentence = gettext("The folder is being recorded by another process; try again.")
             raise Conflict(sentence) from None
+        finally:
+            self.is_locked = False
 
     @cached_property
     def objects(self) -> DiskObjectStore:
@@ -112,7 +117,7 @@ class Store:
             return found[1]
         with suppress(StoreBroken):
             return self.read_once(oid)
-        self.close()  # packs were written anew meanwhile
+        self.look_again()
         return self.read_once(oid)
 
     def read_once(self, oid: Oid) -> bytes:
@@ -121,8 +126,28 @@ class Store:
     def size_of(self, oid: Oid) -> int:
         return len(self.read(oid))
 
+    def look_again(self) -> None:
+        """What is not found may be in packs that came since. Indexes that are damaged are mended,
+        once, unless somebody writes here at this moment."""
+        self.close()
+        packs = self.folder / "pack"
+        if self.is_mended or not packs.is_dir():
+            return
+        with suppress(Timeout):
+            with nullcontext() if self.is_locked else FileLock(self.folder / "lock", timeout=0):
+                mend_indexes(packs)
+            self.is_mended = True
+
     def holds(self, oid: Oid) -> bool:
         """Raises StoreBroken where that cannot be told."""
+        with suppress(StoreBroken):
+            if self.is_held(oid):
+                return True
+        self.look_again()
+        return self.is_held(oid)
+
+    def is_held(self, oid: Oid) -> bool:
+        """Without a second look, which takes longer; what is new is not found at first either."""
         try:
             return oid in self.pending or name_of(oid) in self.objects
         except Exception as error:  # as in `whole`
@@ -152,7 +177,11 @@ class Store:
 
     def add(self, kind: int, content: bytes) -> Oid:
         oid = oid_of(kind, content)
-        if not self.holds(oid):
+        try:
+            is_held = self.is_held(oid)
+        except StoreBroken:
+            is_held = self.holds(oid)
+        if not is_held:
             self.pending[oid] = (kind, content)
             self.size += len(content)
             if self.size > MOST_PENDING:
@@ -183,25 +212,16 @@ class Store:
     def write_pack(self, objects: Sequence[ShaFile]) -> Path:
         """A pack of these, whole or not at all: without its index nobody reads it."""
         from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-        from dulwich.pack import write_pack_index, write_pack_objects
+        from dulwich.pack import write_pack_objects
 
-        packs = self.folder / "pack"
-        name = packs / f"pack-{secrets.token_hex(20)}"
-        pack, index = name.with_suffix(".pack"), name.with_suffix(".idx")
+        pack = self.folder / "pack" / f"pack-{secrets.token_hex(20)}.pack"
         with pack.open("xb") as file:
             entries, checksum = write_pack_objects(
                 file, objects, DEFAULT_OBJECT_FORMAT, deltify=False, compression_level=SPEED
             )
             file.flush()
             os.fsync(file.fileno())
-        unfinished = name.with_suffix(".tmp")
-        with unfinished.open("xb") as file:
-            ordered = sorted((oid, offset, crc) for oid, (offset, crc) in entries.items())
-            write_pack_index(file, ordered, checksum)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.rename(index)
-        sync_folder(packs)
+        write_index(pack, ((oid, *place) for oid, place in entries.items()), checksum)
         return pack
 
     def packs(self) -> list[Path]:

@@ -13,7 +13,7 @@ from agents.recordings import index, scan
 from agents.recordings.changes import changes_between
 from agents.recordings.compaction import keep_only
 from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.store import BLOB, Store, StoreBroken, oid_of
+from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.recordings.windows import Windows
 
 
@@ -355,16 +355,29 @@ def turned(content):
     return content[:middle] + bytes(each ^ 0x55 for each in content[middle:])
 
 
-@pytest.mark.parametrize("kind", ["pack", "idx"])
-@pytest.mark.parametrize("harm", [zeros, half, turned])
-def test_of_damaged_packs_it_is_said_that_they_are(root, kind, harm):
+def nothing(content):
+    return b""
+
+
+def recorded_files(root):
     contents = [os.urandom(3000), b"text\n" * 1000]
     for name, content in zip("ab", contents, strict=True):
         (root / name).write_bytes(content)
-    entries = files_and_tree(root, record(root))
+    return files_and_tree(root, record(root))
+
+
+def damage(root, kind, harm):
     with Store.of(root) as store:
         for path in (store.folder / "pack").glob(f"*.{kind}"):
             path.write_bytes(harm(path.read_bytes()))
+
+
+@pytest.mark.parametrize("kinds", [["pack"], ["pack", "idx"]])
+@pytest.mark.parametrize("harm", [zeros, half, turned])
+def test_of_damaged_packs_it_is_said_that_they_are(root, kinds, harm):
+    entries = recorded_files(root)
+    for kind in kinds:
+        damage(root, kind, harm)
     broken = 0
     for oid in entries:
         with Store.of(root) as store:
@@ -376,8 +389,48 @@ def test_of_damaged_packs_it_is_said_that_they_are(root, kind, harm):
             try:
                 store.holds(oid)
             except StoreBroken:
-                assert kind == "idx"
+                assert "idx" in kinds
     assert broken
+
+
+@pytest.mark.parametrize("harm", [zeros, half, turned, nothing])
+class TestADamagedIndex:
+    """Its pack says all that it said."""
+
+    def test_what_was_recorded_is_read_all_the_same(self, root, harm):
+        entries = recorded_files(root)
+        damage(root, "idx", harm)
+        for oid in entries:
+            with Store.of(root) as store:
+                assert oid_of(TREE if oid == entries[0] else BLOB, store.read(oid)) == oid
+        damage(root, "idx", harm)
+        with Store.of(root) as store:
+            assert all(store.holds(oid) for oid in entries)
+
+    def test_the_next_recording_and_the_compaction_go_on_from_there(self, root, harm):
+        recorded_files(root)
+        first = record(root)
+        damage(root, "idx", harm)
+        (root / "c").write_text("new")
+        second = record(root)
+        assert names(root, second) == [b"a", b"b", b"c"]
+        damage(root, "idx", harm)
+        with Store.of(root) as store, store.locked():
+            keep_only(store, [first.tree, second.tree], [])
+        assert names(root, first) == [b"a", b"b"]
+
+    def test_while_somebody_writes_there_it_is_left_for_later(self, root, harm):
+        entries = recorded_files(root)
+        damage(root, "idx", harm)
+        with (
+            Store.of(root) as writer,
+            writer.locked(),
+            Store.of(root) as store,
+            pytest.raises(StoreBroken),
+        ):
+            store.read(entries[0])
+        with Store.of(root) as store:
+            store.read(entries[0])
 
 
 def files_and_tree(root, snapshot):
@@ -461,7 +514,11 @@ class TestWhereAnObjectIsDamaged:
         with Store.of(root) as store, store.locked():
             broken = min(store.packs()).with_suffix(".idx")
             content = broken.read_bytes()
+            pack = broken.with_suffix(".pack")
+            whole = pack.read_bytes()
             broken.write_bytes(content[:100])
+            pack.write_bytes(whole[:-1])
             gather_small(store)
             broken.write_bytes(content)
+            pack.write_bytes(whole)
         assert names(root, last) == [b"a"]
