@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -13,12 +15,10 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from agents.engine.undo import Preview
 from agents.errors import NotFound
 from agents.hidden_characters import count_hidden
-from agents.models import Conversation, Recording, ToolCall, Turn
+from agents.models import Conversation, ToolCall, Turn
 from agents.recordings.changes import Change, Version, text_of
-from agents.recordings.restore import Row
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.unified import mode_of
 from agents.tools.file_changes import lines_of
@@ -35,7 +35,8 @@ from console.form_parsing import number
 from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan
 
-MOST_DRAWN = 20  # files whose diffs are on the page at once
+MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
+MOST_LISTED = 100  # files on one page
 LONGEST = 1_000_000  # characters of both sides that are compared
 LONGEST_COMMAND = 80  # characters of one that is named
 Side = Literal["old", "new"]
@@ -197,24 +198,61 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class Group:
-    """Files by whose change they are."""
+    """Files by whose change they are; `count` of all pages."""
 
     origin: str
     files: list[ChangedFile]
+    count: int
 
 
-def groups_of(subject: Subject) -> list[Group]:
+@dataclass(frozen=True)
+class ListedFiles:
+    """One page of them, from the file with the number `first` on, of `count`."""
+
+    groups: list[Group]
+    first: int
+    count: int
+    page: int
+
+    @property
+    def files(self) -> list[ChangedFile]:
+        return [file for group in self.groups for file in group.files]
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.files) - 1
+
+    @property
+    def has_earlier(self) -> bool:
+        return self.first > 1
+
+    @property
+    def has_later(self) -> bool:
+        return self.last < self.count
+
+
+def listed_files(subject: Subject, page: int = 1) -> ListedFiles:
     """The turn's own first. Up to MOST_DRAWN files have their diffs; of more, each one's is fetched
     when it is unfolded."""
     listed = in_order(subject)
-    folded = len(listed) > MOST_DRAWN
+    page = min(max(page, 1), page_of(len(listed)))
+    start, folded = (page - 1) * MOST_LISTED, len(listed) > MOST_DRAWN
     with Store.of(Path(subject.changes.root)) as store:
         files = [
             drawn_file(subject, store, change, f"file-{n}", with_diff=not folded)
-            for n, change in enumerate(listed, 1)
+            for n, change in enumerate(listed[start : start + MOST_LISTED], start + 1)
         ]
-    groups = [Group(origin, [f for f in files if f.change.origin == origin]) for origin in ORDER]
-    return [group for group in groups if group.files]
+    counts = Counter(change.origin for change in listed)
+    groups = [
+        Group(origin, [f for f in files if f.change.origin == origin], counts[origin])
+        for origin in ORDER
+    ]
+    return ListedFiles([each for each in groups if each.files], start + 1, len(listed), page)
+
+
+def page_of(place: int) -> int:
+    """Where the file with this number is."""
+    return max(1, math.ceil(place / MOST_LISTED))
 
 
 ORDER = ("own", "unsure", "outside")
@@ -298,65 +336,3 @@ def link_or_text(store: Store, side: Version | None) -> str | None:
     if side is not None and side.is_link:
         return store.read(side.entry.oid).decode(errors="replace")
     return text_of(store, side)
-
-
-# What undoing would do
-
-
-@dataclass(frozen=True)
-class UndoRow:
-    """One row of the preview. `later` is where the change since can be read."""
-
-    row: Row
-    later: str = ""
-
-    @property
-    def words(self) -> str:
-        to = self.row.to
-        if self.row.fate == "removed":
-            return gettext("removed, it was new")
-        if self.row.fate == "comes_back":
-            return gettext("comes back")
-        if self.row.fate == "not_kept":
-            return gettext("stays: what it was is not kept")
-        if to is not None and self.row.now is not None and to.oid == self.row.now.oid:
-            return gettext("permissions go back")
-        return gettext("goes back, {size}").format(size=readable_size(to.size if to else 0))
-
-    @property
-    def icon(self) -> str:
-        icons = {"removed": "skipped", "comes_back": "plus", "not_kept": "off"}
-        return icons.get(str(self.row.fate), "undo")
-
-    @property
-    def changed_at(self) -> datetime | None:
-        return (
-            datetime.fromtimestamp(self.row.changed_at / 1e9).astimezone() if self.row.now else None
-        )
-
-
-def undo_rows(preview: Preview, subject: Subject) -> list[UndoRow]:
-    """What needs a word comes last, as it is the longest."""
-    rows = sorted(preview.rows, key=lambda row: (row.needs_word, row.path))
-    later = later_changes(subject, {row.path for row in rows if row.needs_word})
-    return [UndoRow(row, later.get(row.path, "")) for row in rows]
-
-
-def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:
-    """By path, where this conversation has recorded the next change of it; what a person saved
-    between two turns stands nowhere."""
-    found: dict[str, str] = {}
-    last = subject.changes.recordings[-1].pk if paths else 0
-    rows = Recording.objects.filter(root=subject.changes.root, pk__gt=last).exclude(changes="")
-    rows = rows.filter(turn__conversation=subject.conversation)
-    for each in rows.select_related("turn__attempt__subtask__plan").order_by("pk") if paths else ():
-        if len(found) == len(paths):
-            break
-        attempt = getattr(each.turn, "attempt", None)
-        about = Subject(subject.conversation, turn=each.turn)
-        if attempt is not None:
-            about = Subject(subject.conversation, attempt.subtask.plan, attempt.subtask.key)
-        for place, change in enumerate(in_order(about), 1):
-            if change.path in paths and change.path not in found:
-                found[change.path] = f"{about.address('changed-files')}#file-{place}"
-    return found

@@ -17,6 +17,7 @@ from console.templatetags.languages import plural
 
 register = template.Library()
 register.filter(readable_size)
+register.filter(grouped)
 Summary = dict[str, object]
 
 
@@ -61,7 +62,7 @@ def has_changes(summary: Summary | None) -> bool:
 
 @register.simple_tag
 def group_heading(group: Group) -> str:
-    n = len(group.files)
+    n = group.count
     if group.origin == "outside":
         words = ngettext("Outside this step, {n} file", "Outside this step, {n} files", n)
     elif group.origin == "unsure":

@@ -18,11 +18,12 @@ from agents.recordings.changes import Version
 from agents.recordings.store import Store, StoreBroken
 from agents.tools.images import NotShown, image_of
 from console.call_images import HEADERS
-from console.changed_files import Subject, groups_of, one_change, one_file, subject_of, undo_rows
+from console.changed_files import Subject, listed_files, one_change, one_file, subject_of
 from console.components import replace_content
 from console.conversation_state import read_state
 from console.form_parsing import number
 from console.htmx import own_conversation, verb
+from console.undo_rows import undo_rows
 from plans import actions
 from plans.changes import MOST_PATCH
 from plans.models import Plan
@@ -34,7 +35,7 @@ VARIES = "Cookie, Authorization"
 def page(request: HttpRequest, pk: int) -> HttpResponse:
     now = read_state(own_conversation(request, pk).pk)
     subject = subject_of(request, now.conversation)
-    groups = groups_of(subject)
+    files = listed_files(subject, number(request.GET.get("page")) or 1)
     origin = origin_of(request, subject)
     context = {
         "now": now,
@@ -44,14 +45,23 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         else None,
         "subject": subject,
         "sums": subject.changes.sums,
-        "groups": groups,
-        "files": [file for group in groups for file in group.files],
+        "files": files,
+        "earlier": other_page(request, files.page - 1) if files.has_earlier else "",
+        "later": other_page(request, files.page + 1) if files.has_later else "",
         "back": back_to(origin or subject),
         "opens_undo": "undo" in request.GET,
         "whole": whole_address(subject, now.plan["id"] if now.plan else None),
         "origin": origin,
     }
     return render(request, "changes/page.html", context)
+
+
+def other_page(request: HttpRequest, page: int) -> str:
+    """Of the same files, whatever led to them."""
+    query = request.GET.copy()
+    query["page"] = str(page)
+    query.pop("undo", None)
+    return f"?{query.urlencode()}"
 
 
 def back_to(subject: Subject) -> str:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agents.models import Recording
-from console.changed_files import MOST_DRAWN
+from console.changed_files import MOST_DRAWN, MOST_LISTED
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
@@ -106,3 +106,32 @@ def test_an_open_page_hears_of_an_undo_and_that_it_was_undone():
     before = chat.seq
     actions.reverse_undo(row, "alice")
     assert "1 file, +1" in head(before)
+
+
+def test_of_thousands_of_files_a_page_has_a_hundred_and_leads_to_the_others():
+    many = 5_000
+    chat = worked(f"for n in $(seq {many}); do echo $n > file-$n.txt; done")
+    alice = signed_in(chat.owner)
+    address = f"/c/{chat.pk}/changed?plan={plan_of(chat).pk}"
+
+    def page(link=""):
+        answer = alice.get(f"/c/{chat.pk}/changed{link}" if link else f"{address}&undo")
+        return flat(answer.content.decode())
+
+    def names(html):
+        return re.findall(r"<h2>(file-\d+\.txt)</h2>", html)
+
+    first = page()
+    assert len(first) < 400_000, "of names alone"
+    assert "By the agent, 5,000 files" in first and "Files 1 to 100 of 5,000" in first
+    assert "Earlier files" not in first
+    assert len(names(first)) == MOST_LISTED
+    seen, html = set(names(first)), first
+    while later := re.search(r'href="([^"]+)" rel="next"', html):
+        html = page(later[1].replace("&amp;", "&"))
+        assert not seen & set(names(html))
+        seen |= set(names(html))
+    assert len(seen) == many
+    assert "Files 4,901 to 5,000 of 5,000" in html
+    assert "undo" not in re.search(r'href="([^"]+)" rel="prev"', html)[1]
+    assert names(page(f"?plan={plan_of(chat).pk}&page=99")) == names(html)

@@ -1,0 +1,74 @@
+"""The rows of the dialog that asks before an undo: what it would do to each file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext
+
+from agents.engine.undo import Preview
+from agents.models import Recording
+from agents.recordings.restore import Row
+from console.changed_files import Subject, in_order, page_of
+from console.file_diffs import readable_size
+
+
+@dataclass(frozen=True)
+class UndoRow:
+    """One row of the preview. `later` is where the change since can be read."""
+
+    row: Row
+    later: str = ""
+
+    @property
+    def words(self) -> str:
+        to = self.row.to
+        if self.row.fate == "removed":
+            return gettext("removed, it was new")
+        if self.row.fate == "comes_back":
+            return gettext("comes back")
+        if self.row.fate == "not_kept":
+            return gettext("stays: what it was is not kept")
+        if to is not None and self.row.now is not None and to.oid == self.row.now.oid:
+            return gettext("permissions go back")
+        return gettext("goes back, {size}").format(size=readable_size(to.size if to else 0))
+
+    @property
+    def icon(self) -> str:
+        icons = {"removed": "skipped", "comes_back": "plus", "not_kept": "off"}
+        return icons.get(str(self.row.fate), "undo")
+
+    @property
+    def changed_at(self) -> datetime | None:
+        return (
+            datetime.fromtimestamp(self.row.changed_at / 1e9).astimezone() if self.row.now else None
+        )
+
+
+def undo_rows(preview: Preview, subject: Subject) -> list[UndoRow]:
+    """What needs a word comes last, as it is the longest."""
+    rows = sorted(preview.rows, key=lambda row: (row.needs_word, row.path))
+    later = later_changes(subject, {row.path for row in rows if row.needs_word})
+    return [UndoRow(row, later.get(row.path, "")) for row in rows]
+
+
+def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:
+    """By path, where this conversation has recorded the next change of it; what a person saved
+    between two turns stands nowhere."""
+    found: dict[str, str] = {}
+    last = subject.changes.recordings[-1].pk if paths else 0
+    rows = Recording.objects.filter(root=subject.changes.root, pk__gt=last).exclude(changes="")
+    rows = rows.filter(turn__conversation=subject.conversation)
+    for each in rows.select_related("turn__attempt__subtask__plan").order_by("pk") if paths else ():
+        if len(found) == len(paths):
+            break
+        attempt = getattr(each.turn, "attempt", None)
+        about = Subject(subject.conversation, turn=each.turn)
+        if attempt is not None:
+            about = Subject(subject.conversation, attempt.subtask.plan, attempt.subtask.key)
+        for place, change in enumerate(in_order(about), 1):
+            if change.path in paths and change.path not in found:
+                address = about.address("changed-files", page=page_of(place))
+                found[change.path] = f"{address}#file-{place}"
+    return found
