@@ -85,18 +85,18 @@ async def run_checks(round: Round) -> list[CheckResult]:
             break
         for check in group:
             if check["key"] not in known:
-                tell(round, len(known) + 1)
-                known[check["key"]] = await settle(round, check)
+                report_progress(round, len(known) + 1)
+                known[check["key"]] = await run_check(round, check)
     return [known[check["key"]] for check in round.checks if check["key"] in known]
 
 
-def tell(round: Round, number: int) -> None:
+def report_progress(round: Round, number: int) -> None:
     if len(round.checks) > 1:
         words = gettext("check {n} of {count}").format(n=number, count=len(round.checks))
         listener()(words)
 
 
-async def settle(round: Round, check: CheckJson) -> CheckResult:
+async def run_check(round: Round, check: CheckJson) -> CheckResult:
     """Run it until it says yes or no; what cannot be run twice in a row needs a person."""
     finding, result = Finding(None, ""), CheckResult()
     for _ in range(TRIES):
@@ -110,7 +110,7 @@ async def settle(round: Round, check: CheckJson) -> CheckResult:
             if answered is not None:
                 write, cost = answered.count, answered.cost
         else:
-            finding = await looked(round, check, ready)
+            finding = await run_probe(round, check, ready)
         result = CheckResult(
             subtask=round.subtask,
             attempt=None if round.again else round.attempt,
@@ -134,30 +134,30 @@ async def settle(round: Round, check: CheckJson) -> CheckResult:
     raise TurnWaits(Turn.WaitingFor.PAUSE, because=because[:1_000])
 
 
-async def looked(round: Round, check: CheckJson, ready: Ready) -> Finding:
+async def run_probe(round: Round, check: CheckJson, ready: Ready) -> Finding:
     """A command of what is done already writes beside no undo."""
     if round.again and check["kind"] == "command":
         try:
             await enter_folder(round.turn)
         except Conflict as why:
             return Finding(None, str(why))
-    return await ready.look()
+    return await ready.probe()
 
 
 @dataclass(frozen=True)
 class Ready:
-    """A check about to be run: how to look, or what is to be said without looking.
+    """A check about to be run: its probe, or the finding without one.
 
     `asked` is the call by which a person was asked, `material` what a reviewer goes by.
     """
 
-    look: Callable[[], Awaitable[Finding]]
+    probe: Callable[[], Awaitable[Finding]]
     material: Material
     finding: Finding | None = None
     asked: ToolCall | None = None
 
 
-async def nobody_looks() -> Finding:
+async def no_probe() -> Finding:
     return Finding(None, "")
 
 
@@ -173,35 +173,35 @@ def prepare(round: Round, check: CheckJson) -> Ready:
         round.plan, round.subtask, round.claim, round.attempt.turn if round.attempt else None
     )
     if check["kind"] == "review":
-        return Ready(nobody_looks, material)
+        return Ready(no_probe, material)
     try:
         now = permissions.of_turn(turn)
     except Refused as why:
-        return Ready(nobody_looks, material, Finding(None, str(why)))
+        return Ready(no_probe, material, Finding(None, str(why)))
     if check["kind"] == "file":
         before = (round.attempt.before if round.attempt else None) or {}
-        look = partial(probes.look_at_file, check, Workspace(now.folder), before)
-        return Ready(look, material)
+        probe = partial(probes.look_at_file, check, Workspace(now.folder), before)
+        return Ready(probe, material)
     offered = available_tools(turn, ["*"])
     name = tool_of(check)
     tool = offered.tools.get(name)
     if tool is None or (check["kind"] == "tool" and not tool.read_only):
         sentence = gettext("{tool} is off for this agent, or is not there any more.")
-        return Ready(nobody_looks, material, Finding(None, sentence.format(tool=name)))
+        return Ready(no_probe, material, Finding(None, sentence.format(tool=name)))
     asked = ask_person(round, check, tool, offered)
     if asked is not None and asked.decision == "deny":
         sentence = gettext("It was not allowed to run: {reason}")
         reason = asked.reason or gettext("no reason was given")
         finding = Finding(None, sentence.format(reason=reason), by_a_person=True)
-        return Ready(nobody_looks, material, finding, asked)
+        return Ready(no_probe, material, finding, asked)
     if check["kind"] == "command":
         note_command(turn)
-        look = partial(probes.run_command, check, tool)
+        probe = partial(probes.run_command, check, tool)
     elif check["kind"] == "http":
-        look = partial(probes.look_at_page, check, now.private_hosts)
+        probe = partial(probes.look_at_page, check, now.private_hosts)
     else:
-        look = partial(probes.ask_service, check, tool)
-    return Ready(look, material, asked=asked)
+        probe = partial(probes.ask_service, check, tool)
+    return Ready(probe, material, asked=asked)
 
 
 def note_command(turn: Turn) -> None:

@@ -23,7 +23,7 @@ from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.available_tools import available_tools
 from agents.engine.handlers import handler_of
-from agents.engine.undo import settled, unfinished
+from agents.engine.undo import finish_undos, unfinished
 from agents.errors import Refused
 from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
 from agents.recordings.changes import (
@@ -110,7 +110,7 @@ async def wait_for_undos(root: Path) -> None:
     after."""
     while True:
         with suppress(*FAILURES):
-            if await settled(root):
+            if await finish_undos(root):
                 return
         if not await is_being_undone(root):
             return

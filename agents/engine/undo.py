@@ -78,7 +78,7 @@ class NothingToUndo(Conflict):
 
 
 def undo_preview(conversation: Conversation, root: str, changes: Iterable[Change]) -> Preview:
-    """What taking these changes back would do now. It tells how files are by now, so it is
+    """What taking these changes back would do now. It shows how files are by now, so it is
     for whoever may still work in the folder."""
     folder = Path(root)
     demand_folder(conversation, folder)
@@ -99,7 +99,7 @@ def undo(
     mode_before: Callable[[Store], FolderMode],
     reverses: Undo | None = None,
 ) -> Undo:
-    """Take the changes back, at once. `words` are the sentence that tells of it in the
+    """Take the changes back, at once. `words` are the sentence that reports it in the
     conversation; `mode_before` knows the folders as they were before the changes.
 
     Raises Conflict where nothing is left to be undone, or a turn writes in the folder.
@@ -162,11 +162,11 @@ async def enter_folder(turn: Turn) -> None:
     """Before a command of a turn that is not recorded: an undo that has begun is waited for, one
     that comes later finds the turn's row. Raises Conflict where one was cut off for good."""
     root = await in_db(note_folder, turn)
-    if not await settled(root):
+    if not await finish_undos(root):
         raise Conflict(gettext("Files are being put back in this folder: try again after that."))
 
 
-async def settled(root: Path) -> bool:
+async def finish_undos(root: Path) -> bool:
     """Wait for an undo that is writing there, and finish what a process has left of one; false
     where that cannot be done. Raises Conflict where the wait is over a minute."""
     await asyncio.to_thread(wait_for_writers, root)
@@ -207,21 +207,21 @@ def begin(row: Undo) -> None:
 
 
 def finish(row: Undo, store: Store, steps: list[Step]) -> None:
-    """Carry out what is left of it, and tell; the caller holds the store's lock."""
+    """Carry out what is left of it, and report that; the caller holds the store's lock."""
     row.kept = carry_out(Path(row.root), store, steps, f"undo {row.pk}")
     row.files = len(steps) - len(row.kept)
     row.whole = row.whole and not row.kept
-    settle(row, told(row))
+    record_end(row, outcome_sentence(row))
 
 
 def give_up(row: Undo) -> None:
     """What is left of it is lost, and how far it came is not known. Nobody is to wait for it."""
     lost = gettext("It was cut off, and what was left to do is lost: look through the files.")
     row.steps, row.files, row.whole = "", 0, False
-    settle(row, f"{row.words} {lost}")
+    record_end(row, f"{row.words} {lost}")
 
 
-def settle(row: Undo, sentence: str) -> None:
+def record_end(row: Undo, sentence: str) -> None:
     """It is over, and the conversation says what came of it."""
     for handler in handlers().values():
         handler.restored(row.root)
@@ -238,14 +238,14 @@ def settle(row: Undo, sentence: str) -> None:
 
 
 def close_notice(row: Undo, seq: int) -> None:
-    """What told of the undo that this one reverses offers that no more."""
-    told_of = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.reverses_id)
-    for message in told_of:
+    """The notice of the undo that this one reverses offers that no more."""
+    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.reverses_id)
+    for message in notices:
         message.meta, message.changed_seq = {**message.meta, "reversed": True}, seq
         message.save(update_fields=["meta", "changed_seq"])
 
 
-def told(row: Undo) -> str:
+def outcome_sentence(row: Undo) -> str:
     restored = ngettext("{n} file restored.", "{n} files restored.", row.files).format(n=row.files)
     if not row.kept:
         return f"{row.words} {restored}"

@@ -107,7 +107,7 @@ def changes_between(
 ) -> list[Change]:
     """From one tree to what a later recording found. `skipped` was not recorded before."""
     pairs = dict(differing(store, before, now.tree))
-    unknown, told = {*skipped, *now.skipped}, set[bytes]()
+    unknown, reported = {*skipped, *now.skipped}, set[bytes]()
     rules = old_rules(store, before) if any(is_rules(path) for path in pairs) else None
     found = []
     for path, (old, new) in pairs.items():
@@ -116,9 +116,9 @@ def changes_between(
             # One side is not there to be shown; whoever has grown a file over the limit.
             usual = Skipped("too_large" if hidden == path else "unreadable")
             reason = now.skipped.get(hidden, usual).reason
-            if hidden not in told:
+            if hidden not in reported:
                 found.append(Change(path_text(hidden), "not_recorded", why=reason, at=iso(at)))
-            told.add(hidden)
+            reported.add(hidden)
         elif old is None and (windows.was_there(at) or (rules and rules(path))):
             continue  # git left it out before
         else:

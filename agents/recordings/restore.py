@@ -291,5 +291,5 @@ def set_mode(root: Path, folder: str, mode: int) -> None:
 
 def digest_of(rows: Iterable[Row]) -> str:
     """Another one as soon as the preview would be."""
-    said = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+    facts = [(row.path, row.fate, row.now and row.now.oid, row.to and row.to.oid) for row in rows]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]

@@ -14,7 +14,7 @@ from agents.actions import create_conversation
 from agents.config.ownership import agent_of, agents_of
 from agents.engine.lifecycle import request_stop
 from agents.engine.steps import last_text
-from agents.engine.undo import Wanted, told
+from agents.engine.undo import Wanted, outcome_sentence
 from agents.errors import Conflict, NotFound
 from agents.models import Turn, TurnState
 from console import plan_requests
@@ -309,7 +309,7 @@ class Command(PlainCommand):
         if json:
             self.print_json({"id": row.pk, "files": row.files, "kept": row.kept})
         else:
-            self.say(told(row))
+            self.say(outcome_sentence(row))
 
     def export_plan(self, *, id: int | None, **_: object) -> None:
         self.hand_out(plan_markdown(plan_named(id, to_read=True), public_address()))
