@@ -1,6 +1,6 @@
 // The list of keys: ? opens it where nobody types, unless the person has turned that off.
 import { byId, on } from "./dom.js";
-import { headers, poll, signedOut, swap } from "./requests.js";
+import { headers, poll, signedOut, swapFrom } from "./requests.js";
 
 const TYPED_IN = "input, textarea, select, [contenteditable]";
 
@@ -23,5 +23,5 @@ async function open() {
 
 async function fetchList(url) {
   const answer = await poll(url, headers()).catch(() => null);
-  if (answer && !signedOut(answer) && answer.ok) await swap(await answer.text());
+  if (answer && !signedOut(answer) && answer.ok) await swapFrom(answer);
 }

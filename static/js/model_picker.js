@@ -39,7 +39,7 @@ async function draw(how = "") {
   const number = (asked += 1);
   const query = new URLSearchParams({ find: field.value, ...(how && { [how]: "1" }) });
   const response = await fetch(`${place.models}?${query}`, { headers: headers() }).catch(() => null);
-  const text = response && response.status < 500 ? await response.text() : "";
+  const text = response && response.status < 500 ? await response.text().catch(() => "") : "";
   if (number !== asked || !text) return;
   byId("model-alert").textContent = "";
   if (!response.ok) return void (await swap(text));

@@ -57,7 +57,8 @@ function tell(fresh) {
 async function noticesOf(news) {
   const wanted = new URLSearchParams(news.map((key) => ["key", key]));
   const answer = await fetch(`/needs/notices?${wanted}`, { headers: headers() }).catch(() => null);
-  return answer?.ok ? (await answer.json()).notices : [];
+  const { notices = [] } = answer?.ok ? await answer.json().catch(() => ({})) : {};
+  return notices;
 }
 
 function show({ key, title, body, address }) {

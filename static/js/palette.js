@@ -32,7 +32,7 @@ async function draw() {
   const query = new URLSearchParams({ q: sought, only, here });
   const slow = setTimeout(() => say(gettext("Still looking")), SLOW);
   const response = await fetch(`${palette.dataset.url}?${query}`).catch(() => null);
-  const text = response?.ok ? await response.text() : "";
+  const text = response?.ok ? await response.text().catch(() => "") : "";
   clearTimeout(slow);
   if (number !== asked || !palette.open || (response && signedOut(response))) return;
   if (!text) return say(gettext("The search did not get through. Check the connection."));

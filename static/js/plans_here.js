@@ -1,7 +1,7 @@
 // The list of a conversation's plans, while it is open: what becomes of any of them stands there too.
 import { byId } from "./dom.js";
 import { inTurn } from "./queue.js";
-import { headers, signedOut, swap } from "./requests.js";
+import { headers, signedOut, swapFrom } from "./requests.js";
 
 let isAsked = false;
 
@@ -17,5 +17,5 @@ async function refresh() {
   const list = byId("plans-here-list");
   if (!byId("plans-here").open || list.querySelector("dialog[open]")) return;
   const answer = await fetch(list.dataset.url, { headers: { ...headers(), "HX-Request": "true" } }).catch(() => null);
-  if (answer && !signedOut(answer) && answer.ok) await swap(await answer.text());
+  if (answer && !signedOut(answer) && answer.ok) await swapFrom(answer);
 }

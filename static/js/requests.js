@@ -206,7 +206,13 @@ function until(isSo) {
 async function fetchChanges() {
   const address = `${byId("connection").dataset.url}?after=${cursor()}`;
   const changes = await fetch(address, { headers: headers() }).catch(() => null);
-  if (changes && !signedOut(changes) && changes.ok) await swap(await changes.text());
+  if (changes && !signedOut(changes) && changes.ok) await swapFrom(changes);
+}
+
+/** What an answer brings; nothing of one that is cut off: what comes by itself is asked for again. */
+export async function swapFrom(answer) {
+  const text = await answer.text().catch(() => "");
+  if (text) await swap(text);
 }
 
 /** POST as a form. Answers {ok, error, response, text}: `error` when no fragments came, `text` when they

@@ -22,6 +22,7 @@ import {
   showMore,
   stamps,
   stopAt,
+  textOf,
   tree,
   unfold,
 } from "./workspace_tree.js";
@@ -103,7 +104,7 @@ async function read(path, { form, isNews = false, isQuiet = isNews, isLinked = f
   const wanted = form ?? (shown?.path === path ? shown.form : "");
   const takes = isNews || isLinked ? [404] : [];
   const answer = await ask(`file?${query({ path, as: wanted })}`, {}, { takes, isQuiet });
-  const text = await answer?.text().catch(() => null);
+  const text = await textOf(answer, { isQuiet });
   const isLate = () => shown !== before || view.querySelector(".file-view-head > input");
   if (!text || mine !== asked || (isQuiet && isLate())) return;
   if (answer.status === 404) return void (isLinked && sayChanged(text));

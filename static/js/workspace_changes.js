@@ -3,7 +3,20 @@ import { byId, on, setIcon } from "./dom.js";
 import { inTurn } from "./queue.js";
 import { LOST } from "./requests.js";
 import { gettext } from "./texts.js";
-import { ask, folderOf, goTo, panel, query, refresh, reveal, rowOf, rows, say, sayToo } from "./workspace_tree.js";
+import {
+  ask,
+  documentOf,
+  folderOf,
+  goTo,
+  panel,
+  query,
+  refresh,
+  reveal,
+  rowOf,
+  rows,
+  say,
+  sayToo,
+} from "./workspace_tree.js";
 
 const UNDO = 10_000; // ms
 
@@ -34,8 +47,9 @@ async function uploadOne(file, folder, ifTaken = "refuse") {
   const answer = await ask(address, sent, { takes: [409], adds: true });
   status.textContent = "";
   if (answer?.status === 409) return askWhatToDo(await answer.text(), file, folder);
-  if (!answer) return null;
-  const { path, deleted, said } = await answer.json();
+  const stored = await documentOf(answer);
+  if (!stored) return null;
+  const { path, deleted, said } = stored;
   status.textContent = gettext("Uploaded {name}", { name: file.name });
   await refresh(folder);
   const row = await reveal(path);
@@ -107,8 +121,9 @@ function refuse(field) {
 
 async function post(path, name) {
   const answer = await ask("rename", { method: "POST", body: new URLSearchParams({ path, name }) });
-  if (!answer) return;
-  const { path: now } = await answer.json();
+  const renamed = await documentOf(answer);
+  if (!renamed) return;
+  const { path: now } = renamed;
   await refresh(folderOf(path));
   goTo(await reveal(now));
   changed({ from: path, to: now });
@@ -119,11 +134,11 @@ async function post(path, name) {
 export async function remove(path) {
   if (isReadOnly() || !path) return;
   const answer = await ask("delete", { method: "POST", body: new URLSearchParams({ path }) });
-  if (!answer) return;
-  const { deleted, said } = await answer.json();
+  const gone = await documentOf(answer);
+  if (!gone) return;
   await refresh(folderOf(path));
   changed({ from: path, to: "" });
-  offerUndo(said, deleted, path);
+  offerUndo(gone.said, gone.deleted, path);
 }
 
 let fading = 0;
@@ -147,8 +162,9 @@ async function undo(toast, deleted, was) {
   const answer = await ask("restore", { method: "POST", body: new URLSearchParams({ deleted }) });
   toast.remove();
   byId("files-status").textContent = "";
-  if (!answer) return;
-  const { path, deleted: replaced, said } = await answer.json();
+  const restored = await documentOf(answer);
+  if (!restored) return;
+  const { path, deleted: replaced, said } = restored;
   await refresh(folderOf(path));
   goTo(await reveal(path));
   changed(replaced ? path : { back: was, to: path });

@@ -41,8 +41,21 @@ export async function ask(address, options = {}, { takes = [], adds = false, isQ
   if (!answer || signedOut(answer)) return null;
   if (answer.ok || takes.includes(answer.status)) return answer;
   const isSentence = (answer.headers.get("Content-Type") ?? "").startsWith("text/plain");
-  tell(isSentence ? await answer.text() : gettext("This could not be done. Try again in a few seconds."));
+  const refusal = isSentence && (await answer.text().catch(() => LOST));
+  tell(refusal || gettext("This could not be done. Try again in a few seconds."));
   return null;
+}
+
+/** What an answer of `ask` holds, or nothing once it has been said that it was cut off. */
+export async function textOf(answer, { isQuiet = false } = {}) {
+  const text = await answer?.text().catch(() => null);
+  if (answer && text === null && !isQuiet) sayToo(LOST);
+  return text;
+}
+
+export async function documentOf(answer) {
+  const text = await textOf(answer);
+  return text ? JSON.parse(text) : null;
 }
 
 export const query = (values) => String(new URLSearchParams(values));
@@ -52,7 +65,7 @@ export const query = (values) => String(new URLSearchParams(values));
 /** The rows of a folder from the server: {rows, stamp, count}. */
 export async function fetchRows(values, how = {}) {
   const answer = await ask(`rows?${query(values)}`, {}, how);
-  const text = await answer?.text().catch(() => null);
+  const text = await textOf(answer, how);
   if (!text) return null;
   const page = document.createElement("template");
   page.innerHTML = text;

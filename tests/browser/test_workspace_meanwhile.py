@@ -32,6 +32,17 @@ def let_go(tab, route):
     tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
 
 
+CUT_OFF = """(part) => {
+  const { fetch } = window;
+  window.fetch = async (...asked) => {
+    const answer = await fetch(...asked);
+    if (!answer.url.includes(part)) return answer;
+    const body = new ReadableStream({ start: (broken) => broken.error(new TypeError("network error")) });
+    return new Response(body, answer);
+  };
+}"""
+
+
 def looked(tab):
     """The rows have been asked for anew, as something has changed."""
     return tab.page.expect_response(ROWS)
@@ -72,6 +83,36 @@ def test_late_news_of_a_file_does_not_replace_the_one_that_was_opened_since(tab,
     expect(heading(tab, "Another")).to_be_visible()
     let_go(tab, held[0])
     assert heading(tab, "Another").is_visible()
+
+
+# Answers that break off while they are read
+
+
+def test_an_act_whose_answer_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder):
+    (folder / "other.md").write_text("# Another\n")
+    opened(tab)
+    row(tab, "other.md").press("Delete")
+    undo = tab.button("Undo")
+    expect(undo).to_be_visible()
+    tab.page.evaluate(CUT_OFF, "/workspace/restore")
+    undo.click()
+    expect(alert(tab)).to_have_text(LOST)
+    expect(row(tab, "other.md")).to_be_visible(timeout=A_FEW_POLLS)
+    tab.page.evaluate(CUT_OFF, "/workspace/rename")
+    rename(tab, "other.md", "third.md").press("Enter")
+    expect(row(tab, "third.md")).to_be_visible(timeout=A_FEW_POLLS)
+    expect(alert(tab)).to_have_text(LOST)
+    tab.page.evaluate(CUT_OFF, "/workspace/delete")
+    row(tab, "third.md").press("Delete")
+    expect(row(tab, "third.md")).to_have_count(0, timeout=A_FEW_POLLS)
+    expect(alert(tab)).to_have_text(LOST)
+
+
+def test_a_file_whose_answer_is_cut_off_is_not_just_missing(tab, folder):
+    opened(tab)
+    tab.page.evaluate(CUT_OFF, "/workspace/file")
+    row(tab, "README.md").click()
+    expect(alert(tab)).to_have_text(LOST)
 
 
 # What is dropped
