@@ -1,19 +1,42 @@
 // An open editor beside news from the server: what is being typed stays, and it is said what
 // changed underneath.
 import { byId, moveInto, on } from "./dom.js";
-import { HELD, complain, editors, formOf, isCheck, isComment, isOwnNews, missed } from "./editor.js";
-import { gettext } from "./texts.js";
+import {
+  HELD,
+  closeEditor,
+  complain,
+  editors,
+  formOf,
+  isCheck,
+  isComment,
+  isDirty,
+  isOwnNews,
+  missed,
+} from "./editor.js";
+import { gettext, withTextKept } from "./texts.js";
 import { compare } from "./versions.js";
 
-const CHANGED = gettext("Changed elsewhere. Your text is kept.");
-const CHANGED_BY_AGENT = gettext("The agent changed this plan while you were editing. Your text is kept.");
-const REMOVED = gettext("This was removed elsewhere. Your text is kept.");
-const REMOVED_BY_AGENT = gettext("The agent removed this while you were editing. Your text is kept.");
-const OF_ANOTHER_PLAN = gettext("This belongs to another plan than the one shown now. Your text is kept.");
-const TAKES_NO_COMMENT = gettext("This subtask takes no comment any more. Your text is kept.");
-const TAKES_NO_CHECK = gettext("This check cannot be changed any more. Your text is kept.");
-const changedTo = (version) =>
-  gettext("The plan was changed elsewhere: it is v{version} now. Your text is kept.", { version });
+const CHANGED = gettext("Changed elsewhere.");
+const CHANGED_BY_AGENT = gettext("The agent changed this plan while you were editing.");
+const REMOVED = gettext("This was removed elsewhere.");
+const REMOVED_BY_AGENT = gettext("The agent removed this while you were editing.");
+const OF_ANOTHER_PLAN = gettext("This belongs to another plan than the one shown now.");
+const TAKES_NO_COMMENT = gettext("This subtask takes no comment any more.");
+const TAKES_NO_CHECK = gettext("This check cannot be changed any more.");
+const changedTo = (version) => gettext("The plan was changed elsewhere: it is v{version} now.", { version });
+
+/** Of a comment all that stands there is the person's; elsewhere what is other than the plan's. */
+const hasText = (place) => (isComment(place) ? formOf(place).elements.comment.value.trim() : isDirty(place));
+
+/** Where nobody has typed anything there is nothing to keep. */
+function letGo(place) {
+  missed.delete(place);
+  closeEditor(place);
+}
+
+function sayOf(place, sentence) {
+  complain(formOf(place), hasText(place) ? withTextKept(sentence) : sentence);
+}
 
 document.addEventListener("planside:drawer", ({ detail }) => protect(detail));
 
@@ -37,26 +60,28 @@ function protect(root) {
 
 /** Another plan is in the drawer now: the text stays open below it, and is not saved into it. */
 function keepApart(place, root) {
+  if (!hasText(place)) return letGo(place);
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
   formOf(kept).querySelector("[data-see]")?.toggleAttribute("hidden", true);
-  complain(formOf(kept), OF_ANOTHER_PLAN);
+  sayOf(kept, OF_ANOTHER_PLAN);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
 /** A new version is no news to a comment, as long as its subtask takes one. */
 function keepComment(place, root, fresh) {
-  const form = formOf(place);
-  if (fresh && isChanged(place, fresh)) complain(form, CHANGED);
+  if (fresh && isChanged(place, fresh)) sayOf(place, CHANGED);
   if (fresh) return;
+  if (!hasText(place)) return letGo(place);
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
-  complain(formOf(kept), TAKES_NO_COMMENT);
+  sayOf(kept, TAKES_NO_COMMENT);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
 /** It is gone, or its subtask has started. */
 function keepCheck(place, root) {
+  if (!hasText(place)) return letGo(place);
   const kept = place.id.endsWith("-lost") ? place : movedBelow(place);
-  complain(formOf(kept), TAKES_NO_CHECK);
+  sayOf(kept, TAKES_NO_CHECK);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
 }
 
@@ -71,6 +96,7 @@ function isChanged(place, fresh) {
 /** The row is gone, or has started: its text stays open below the list, and is saved as a new
  * subtask. */
 function keepLost(place, root, agent) {
+  if (!hasText(place)) return letGo(place);
   const kept = place.matches("li") ? movedBelow(place) : place;
   if (kept !== place) warn(kept, root, agent ? REMOVED_BY_AGENT : REMOVED);
   root.querySelector("#plan-scroll").append(kept.cloneNode(false));
@@ -90,7 +116,8 @@ function movedBelow(row) {
 }
 
 /** Both ways out stand beside the sentence: look at theirs, or save one's own on top of it. */
-function warn(place, root, sentence) {
+function warn(place, root, news) {
+  const sentence = hasText(place) ? withTextKept(news) : news;
   const form = formOf(place);
   const now = Number(root.dataset.version);
   const see = form.querySelector("[data-see]");

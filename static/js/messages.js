@@ -8,7 +8,8 @@ import { gettext, ngettext } from "./texts.js";
 
 const BUSY = gettext("Stop the reply first.");
 const FIXED = gettext("A plan that came out of this was approved: what led to it stays as it is.");
-const NOT_SHOWN = gettext("The message you were editing is not shown any more. Your text is kept with it.");
+const NOT_SHOWN = gettext("The message you were editing is not shown any more.");
+const KEPT_WITH_IT = gettext("The message you were editing is not shown any more. Your text is kept with it.");
 
 // What cannot be done now keeps its place, and says why
 
@@ -49,14 +50,15 @@ document.addEventListener(
 
 const form = () => byId("message-editor") ?? byId("message-editor-form").content.firstElementChild.cloneNode(true);
 const texts = new Map();
-let editing = null; // {id, form, url, wasSent}
+let editing = null; // {id, form, url, before}
 
 on("click", "[data-edits]", (button) => {
   close();
   const id = button.closest("article").id;
   editing = { id, url: button.dataset.edits, form: form() };
   const field = editing.form.elements.text;
-  field.value = texts.get(id) ?? textOf(id);
+  editing.before = textOf(id);
+  field.value = texts.get(id) ?? editing.before;
   put();
   setNote();
   field.focus({ preventScroll: true });
@@ -79,9 +81,11 @@ function put() {
 /** Drawn anew, the message has its form again; one that is not shown any more keeps the text for later. */
 always(() => {
   if (!editing || put()) return;
-  texts.set(editing.id, editing.form.elements.text.value);
+  const { value } = editing.form.elements.text;
+  const hasText = value.trim() && value !== editing.before;
+  texts.set(editing.id, value);
   editing = null;
-  byId("say-alert").textContent = NOT_SHOWN;
+  byId("say-alert").textContent = hasText ? KEPT_WITH_IT : NOT_SHOWN;
 });
 
 document.addEventListener("focusin", ({ target }) => {

@@ -1,6 +1,6 @@
 // Small things: dialogs, what can be undone, the settings' cards, the list of plans.
 import { always, byId, on } from "./dom.js";
-import { gettext } from "./texts.js";
+import { gettext, withTextKept } from "./texts.js";
 
 // Dialogs
 
@@ -35,8 +35,7 @@ function refresh(dialog) {
   if (openers.some((button) => button.dataset.to === asked.get(dialog))) return sayWhatStops(dialog);
   const typed = [...dialog.querySelectorAll("textarea, input:not([type=hidden])")].some((field) => field.value.trim());
   if (!typed) return dialog.close();
-  const sentence = gettext("The plan has gone on meanwhile. Your text is kept.");
-  dialog.querySelector("[role=alert]").textContent = sentence;
+  dialog.querySelector("[role=alert]").textContent = withTextKept(gettext("The plan has gone on meanwhile."));
 }
 // Done, the menu is in the way.
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
@@ -46,14 +45,19 @@ document.addEventListener("planside:answered", ({ detail: { element, ok } }) => 
   menu.querySelector("summary").focus();
 });
 
-/** Who renames it hears that it is called otherwise by now; what is typed stays. */
+/** Who renames it hears that it is called otherwise by now; what is typed stays, and where nothing was
+ * the field follows. */
 always(() => {
   const dialog = byId("rename-dialog");
   const title = dialog?.open && titleNow(dialog);
   if (!title || dialog.dataset.title === title) return;
+  const field = dialog.querySelector("[name=title]");
+  const isUntouched = field.value === dialog.dataset.title;
+  if (isUntouched) field.value = title;
   dialog.dataset.title = title;
-  const sentence = gettext("It is called “{title}” now. Your text is kept.", { title });
-  dialog.querySelector("[role=alert]").textContent = sentence;
+  const news = gettext("It is called “{title}” now.", { title });
+  const hasText = !isUntouched && field.value.trim();
+  dialog.querySelector("[role=alert]").textContent = hasText ? withTextKept(news) : news;
 });
 
 on("click", "[data-close-dialog]", (button) => button.closest("dialog").close());

@@ -30,6 +30,9 @@ export function ngettext(one, several, values) {
 /** A sentence with the space that another one behind it wants: none after a full-width sign. */
 export const behind = (sentence) => (/(^|[。！？])$/.test(sentence) ? sentence : `${sentence} `);
 
+/** What has happened, where something that a person has typed outlives it. */
+export const withTextKept = (news) => gettext("{news} Your text is kept.", { news });
+
 function filled(text, values) {
   return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }

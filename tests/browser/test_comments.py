@@ -129,6 +129,23 @@ def test_the_text_stays_where_its_subtask_is_removed_meanwhile(product, open_tab
     expect(tab.plan.locator("form.editor")).to_have_count(0)
 
 
+@pytest.mark.parametrize("typed", ["", "  "])
+def test_a_form_without_a_word_goes_with_its_subtask(product, open_tab, chat, typed):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    write(tab, 3, typed)
+    plan = product.plan(chat)
+    answer = httpx.delete(
+        f"{product.address}/api/plans/{plan['id']}/subtasks/s3", headers=product.script.headers
+    )
+    assert answer.is_success
+    tab.sees_plan(version=2)
+    expect(tab.rows).to_have_count(2)
+    expect(tab.plan.locator("form.editor")).to_have_count(0)
+    expect(tab.plan).not_to_contain_text("Your text is kept")
+    expect(tab.button("Start v2")).to_be_visible()
+
+
 def test_a_removed_subtask_takes_its_comment_along_and_undo_brings_both_back(open_tab, chat):
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)

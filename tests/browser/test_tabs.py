@@ -80,6 +80,41 @@ def test_the_text_of_a_subtask_removed_elsewhere_is_kept(product, open_tab):
     expect(other.plan.get_by_text("This was removed elsewhere. Your text is kept.")).to_be_visible()
 
 
+def test_where_nothing_was_typed_nothing_is_said_to_be_kept(product, open_tab):
+    chat = product.proposed()
+    one, other = open_tab().chat(chat), open_tab().chat(chat)
+    other.button("Edit subtask 2").click()
+    one.rename(2, "Renamed over there")
+    expect(other.row(2).get_by_role("alert")).to_have_text("Changed elsewhere.")
+    one.remove(2)
+    other.sees_plan(version=3)
+    expect(other.plan.locator("form.editor")).to_have_count(0)
+    expect(other.plan).not_to_contain_text("kept")
+
+
+def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(product, open_tab):
+    chat = product.conversation("scripted")
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+
+    def rename(title):
+        url = f"{product.address}/api/conversations/{chat}"
+        assert httpx.patch(url, json={"title": title}, headers=product.script.headers).is_success
+
+    tab.page.locator("#menu summary").click()
+    tab.button("Rename").click()
+    dialog = tab.page.get_by_role("dialog", name="Rename conversation")
+    rename("First")
+    expect(dialog.get_by_role("alert")).to_have_text("It is called “First” now.")
+    expect(dialog.get_by_label("Title")).to_have_value("First")
+    dialog.get_by_label("Title").fill("Mine")
+    rename("Second")
+    expect(dialog.get_by_role("alert")).to_have_text(
+        "It is called “Second” now. Your text is kept."
+    )
+    expect(dialog.get_by_label("Title")).to_have_value("Mine")
+
+
 def test_a_message_and_its_streamed_reply_reach_the_other_tab(product, open_tab):
     chat = product.conversation("scripted")
     one, other = open_tab().chat(chat), open_tab().chat(chat)
