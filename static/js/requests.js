@@ -37,16 +37,24 @@ function upToDate(request) {
   return request;
 }
 
+/** Posts of this page that were sent, and those that were answered. */
+let done = 0;
+/** How many there had been when a poll was sent. */
+const polls = new WeakMap();
+
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
   Object.assign(ctx.request.headers, headers());
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
+  if (ctx.sourceElement.matches("[hx-trigger^=every]")) polls.set(ctx, done);
   if (ctx.request.method !== "POST") return;
+  done += 1;
   acts(ctx.sourceElement);
   forgetRefusal(ctx.sourceElement);
   nameThePlan(ctx);
   const post = async (url, request) => {
     const response = await fetch(url, request);
+    done += 1;
     answered(ctx.sourceElement, response);
     await shown(response);
     tell("planside:shown", ctx.sourceElement, response);
@@ -85,7 +93,10 @@ function nameThePlan({ sourceElement, request }) {
 }
 
 document.addEventListener("htmx:before:response", (event) => {
-  if (signedOut(event.detail.ctx.response.raw)) event.preventDefault();
+  const { ctx } = event.detail;
+  // What a poll found before something was done here would draw over what came of that.
+  const isLate = polls.has(ctx) && polls.get(ctx) !== done;
+  if (signedOut(ctx.response.raw) || isLate) event.preventDefault();
 });
 
 document.addEventListener("htmx:error", (event) => {

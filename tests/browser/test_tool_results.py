@@ -53,7 +53,7 @@ def test_progress_is_live_survives_a_reload_and_images_open_at_full_size(product
     send(page, "show me")
     image = page.get_by_role("img", name="Image 1 of 1 from small__picture, 1 × 1 pixels")
     expect(image).to_be_visible()
-    assert image.evaluate("each => each.naturalWidth") == 1
+    expect(image).to_have_js_property("naturalWidth", 1)
     with page.context.expect_page() as opened:
         image.click()
     opened.value.wait_for_load_state()

@@ -120,7 +120,7 @@ def test_page_source_picture_and_code_are_shown(tab):
     row(tab, "flow.png").click()
     picture = view(tab).get_by_role("img", name="docs/img/flow.png")
     expect(picture).to_be_visible()
-    assert picture.evaluate("each => each.naturalWidth") == 300
+    expect(picture).to_have_js_property("naturalWidth", 300)
     row(tab, "src").click()
     row(tab, "app.py").click()
     expect(view(tab).locator("pre .k").first).to_have_text("def")
