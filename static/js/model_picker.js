@@ -13,6 +13,7 @@ let place = { ...picker?.dataset };
 let again = ""; // the reply's address that the choice is for; empty for the conversation
 let asked = 0; // only the answer to the last question is drawn
 let typing = 0;
+let drawn = Promise.resolve(); // the list, by the last question
 
 atStart(() => {
   picker?.addEventListener("toggle", async ({ newState }) => {
@@ -35,7 +36,12 @@ on("click", "[data-another]", () => {
 });
 
 /** The list for what is typed; with `ask` or `anew` after the providers have been asked. */
-async function draw(how = "") {
+function draw(how = "") {
+  drawn = bring(how);
+  return drawn;
+}
+
+async function bring(how) {
   const number = (asked += 1);
   const query = new URLSearchParams({ find: field.value, ...(how && { [how]: "1" }) });
   const response = await fetch(`${place.models}?${query}`, { headers: headers() }).catch(() => null);
@@ -63,18 +69,30 @@ function select(row) {
 
 on("input", "#find-model", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => {
-    select(null);
-    draw();
-  }, PAUSE);
+  typing = setTimeout(find, PAUSE);
 });
+
+function find() {
+  clearTimeout(typing);
+  typing = 0;
+  select(null);
+  draw();
+}
+
+/** Enter is for what is typed: where its list has not come yet, for the first of that. */
+async function chooseTyped() {
+  const wanted = field.value;
+  if (typing) find();
+  for (let last = null; !selected() && last !== drawn; ) await (last = drawn);
+  if (selected() && field.value === wanted && picker.matches(":popover-open")) choose(selected().dataset);
+}
 
 on("keydown", "#find-model", (_field, event) => {
   if (event.isComposing) return;
   const rows = options();
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step && rows.length) select(rows.at((rows.indexOf(selected()) + step) % rows.length));
-  else if (event.key === "Enter") selected() && choose(selected().dataset);
+  else if (event.key === "Enter") chooseTyped();
   else return;
   event.preventDefault();
 });

@@ -283,18 +283,29 @@ document.addEventListener("keydown", (event) => {
 // Finding
 
 let soon = 0;
+let finding = Promise.resolve(); // what was typed last
 
-on("input", "#files-find", ({ value }) => {
+on("input", "#files-find", () => {
   clearTimeout(soon);
-  soon = setTimeout(() => find(value), SOON);
+  soon = setTimeout(findTypedWords, SOON);
 });
 
-on("keydown", "#files-find", (field, event) => {
+function findTypedWords() {
+  clearTimeout(soon);
+  soon = 0;
+  finding = find(byId("files-find").value);
+}
+
+on("keydown", "#files-find", async (field, event) => {
   if (!["ArrowDown", "Enter"].includes(event.key) || event.isComposing) return;
   event.preventDefault();
+  const words = field.value;
+  if (soon) findTypedWords();
+  await finding; // the rows of what was typed before are not meant
+  if (field.value !== words || document.activeElement !== field) return;
   const [first] = rows();
   if (event.key === "ArrowDown") goTo(first);
-  else if (first && field.value.trim()) activate(first);
+  else if (first && words.trim()) activate(first);
 });
 
 async function find(words, how = {}) {

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.tab import A_POLL
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -151,6 +152,35 @@ def test_the_model_is_found_in_the_picker_by_keyboard(form):
     expect(button).to_be_focused()
     assert form.file["model"] == "docs"
     assert violations(form.tab) == []
+
+
+def test_enter_in_the_picker_is_for_what_was_typed_though_its_list_comes_later(form):
+    form.page.get_by_role("button", name="Model: ").press("Enter")
+    find = form.page.get_by_label("Find a model")
+    options = form.page.locator("#model-list [role=option]")
+    expect(options.and_(form.page.locator("[aria-selected=true]"))).to_have_count(1)
+    held = form.tab.hold("**/models*find=scripted*")
+    find.press_sequentially("scripted")
+    find.press("Enter")
+    wait_for(form.tab, lambda: held)
+    for route in held:
+        route.continue_()
+    expect(form.status).to_contain_text("The model is openai/scripted.")
+
+
+def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form):
+    held = []
+    form.page.route("**/file?since=*", lambda route: held.append((route, route.fetch())))
+    form.product.change_agent(form.id, description="By hand")
+    wait_for(form.tab, lambda: held)
+    form["Name"].fill("Another")
+    form.page.keyboard.press("Tab")
+    expect(form.status).to_contain_text("The name is Another.")
+    late = held[:]
+    for route, response in late:
+        route.fulfill(response=response)
+    wait_for(form.tab, lambda: len(held) > len(late))  # the next was sent, so this was read
+    expect(form.status).to_contain_text("The name is Another.")
 
 
 def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
+from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import drop, folder, opened, row, tab, view
 
 __all__ = ["folder", "tab"]
@@ -218,6 +219,19 @@ def test_a_folder_that_goes_takes_its_buttons_with_it(tab, folder):
     tab.page.get_by_role("searchbox", name="Find a file").fill("README")
     expect(row(tab, "docs")).to_have_count(0)
     expect(tab.button("Rename docs")).to_be_hidden()
+
+
+def test_enter_opens_what_was_typed_though_its_rows_come_later(tab):
+    opened(tab)
+    held = tab.hold("**q=api*")
+    find = tab.page.get_by_role("searchbox", name="Find a file")
+    find.press_sequentially("api")
+    find.press("Enter")
+    wait_for(tab, lambda: held)
+    for route in held:
+        route.continue_()
+    expect(heading(tab, "API reference")).to_be_visible()
+    expect(tab.button("Delete docs")).to_be_hidden()
 
 
 @pytest.fixture
