@@ -193,7 +193,7 @@ def group_pieces(
     for message in rows:
         if message.pk not in changed and not depends_on_others(message, now, touched.turns):
             continue
-        group = groups.get(group_id(message)) or TurnGroup(group_id(message), None, [message])
+        group = groups.get(group_id(message)) or groups_of([message])[0]
         if group.id in appended or (group.id in folded and group.first_seq > after):
             continue
         if group.first_seq > after:

@@ -5,21 +5,15 @@ A subtask's changes are known when its attempt has ended.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from django.utils.translation import gettext
 
-from agents.engine.recordings import kept_changes
-from agents.engine.undo import steps_of
-from agents.errors import NotFound
-from agents.models import Conversation, Undo
-from agents.recordings.changes import Change, Version
+from agents.models import Conversation
+from agents.recordings.changes import Change
 from agents.recordings.paths import path_bytes
-from agents.recordings.restore import sides_of
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.unified import sided
 from agents.workspace_files import Place
@@ -29,11 +23,10 @@ from plans.changes import (
     changes_of_plan,
     changes_of_subtask,
     recorded_turns,
-    undos_in,
-    undos_of,
 )
 from plans.models import Attempt, Plan, Subtask
 from plans.queries import active_plan
+from plans.undone import UndoHistory
 
 MOST_COMPARED = 200_000  # characters of either side
 SHAPES = {"added": "added", "modified": "edited", "renamed": "edited", "deleted": "removed"}
@@ -53,15 +46,14 @@ class Marks:
 
     plan: Plan | None = None
     changes: Changes = field(default_factory=lambda: Changes(""))
-    undos: list[Undo] = field(default_factory=list)  # that still stand
+    undone: frozenset[str] = frozenset()  # paths, of what the plan has changed
     last_undo: int = 0
 
     @cached_property
     def by_path(self) -> dict[str, Change]:
         """Without what an undo has put back."""
         own = (each for each in self.changes.files if each.is_own and each.kind in SHAPES)
-        restored = restored_paths(self.undos, self.changes)
-        return {text_path(each.path): each for each in own if each.path not in restored}
+        return {text_path(each.path): each for each in own if each.path not in self.undone}
 
     @cached_property
     def folders(self) -> dict[str, set[str]]:
@@ -131,29 +123,9 @@ def marks_of(conversation: Conversation, place: Place) -> Marks:
     is_here = bool(changes.root) and Path(changes.root).resolve() == place.root.resolve()
     if not is_here:
         return Marks(plan)
-    last = max((each.pk for each in undos_in.models(conversation=plan.conversation_id)), default=0)
-    standing = [row for rows in undos_of(plan).values() for row in rows] if last else []
-    undos = [row for row in sorted(standing, key=lambda row: row.pk) if row.root == changes.root]
-    return Marks(plan, changes, undos, last)
-
-
-def restored_paths(undos: Sequence[Undo], changes: Changes) -> set[str]:
-    """Where these have put back what was there before all of it, and nothing was recorded since."""
-    if not undos:
-        return set()
-    written = {
-        path: each.began_at
-        for each in changes.kept
-        for change in kept_changes(each)
-        for path in (change.path, change.was)
-    }
-    left: dict[str, Version | None] = {}
-    for row in undos:
-        with suppress(NotFound):
-            steps = [step for step in steps_of(row) if step.path in written]
-            left |= {step.path: step.to for step in steps if row.created_at > written[step.path]}
-    before = {path: old for path, old, _, _ in sides_of(changes.files)}
-    return {path for path, to in left.items() if path in before and to == before[path]}
+    undos = UndoHistory(plan.conversation_id)
+    undone = undos.of_plan(plan.pk, changes.recordings).paths
+    return Marks(plan, changes, undone, max((row.pk for row in undos.rows), default=0))
 
 
 def text_path(path: str) -> str:

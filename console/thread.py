@@ -27,6 +27,7 @@ from console.status_labels import name_of_model, name_of_shape, shape_of_done, w
 from console.undone_turns import changes_of_turns
 from plans.alternatives import why_it_stays
 from plans.models import Attempt, PlanVersion, State, Subtask
+from plans.undone import UndoHistory
 
 MESSAGES_PER_PAGE = 200  # messages on a page before "Show earlier"
 MOST_BACK = 1000  # and of one that opens at an older message
@@ -54,6 +55,7 @@ class TurnGroup:
 
     id: str
     turn: Turn | None
+    undos: UndoHistory  # of the conversation
     messages: list[Message] = field(default_factory=list)
     name_then: str = ""
     alternative: Alternative | None = None
@@ -191,7 +193,7 @@ class TurnGroup:
     def changes(self) -> dict[str, object] | None:
         """How much it changed in its folder, with the attempts it stands for: as a plan's."""
         turns = [group.turn for group in (*self.before, self) if group.turn]
-        return changes_of_turns(turns, self.subtask)
+        return changes_of_turns(turns, self.subtask, self.undos)
 
     @property
     def can_be_asked_again(self) -> bool:
@@ -312,9 +314,15 @@ def with_alternatives(conversation: Conversation, groups: list[TurnGroup]) -> li
 
 def groups_of(messages: Iterable[Message]) -> list[TurnGroup]:
     groups: dict[str, TurnGroup] = {}
+    undos: dict[int, UndoHistory] = {}
     for message in messages:
         key = group_id(message)
-        groups.setdefault(key, TurnGroup(key, message.turn)).messages.append(message)
+        if key not in groups:
+            number = message.conversation_id
+            groups[key] = TurnGroup(
+                key, message.turn, undos.setdefault(number, UndoHistory(number))
+            )
+        groups[key].messages.append(message)
     # Only what failed or was stopped can have another name by now; most pages hold none.
     attempts = [(g, g.turn.attempt) for g in groups.values() if g.turn and g.subtask]
     old = [(group, attempt) for group, attempt in attempts if attempt.failure_class]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from django.db.models import QuerySet
@@ -13,7 +11,7 @@ from django.utils.translation import gettext
 
 from agents.engine.recordings import MOST_DIFF, as_diff
 from agents.errors import NotFound
-from agents.models import Recording, SkippedFile, Undo
+from agents.models import Recording, SkippedFile
 from agents.recordings.changes import Change, Sums, sums_of
 from agents.recordings.unified import in_words
 from agents.statements import prepared
@@ -46,10 +44,22 @@ class Changes:
     @property
     def sums(self) -> Sums:
         """Of what is not kept any more, those of the single recordings together."""
-        writing = [each for each in self.ended if each.files or each.outside or each.unsure]
-        if len(writing) > 1 and all(each.is_kept for each in writing):
+        if len(self.writing) > 1 and not self.is_bound:
             return sums_of(self.files)
-        return added_up(Sums(**{name: getattr(each, name) for name in NAMES}) for each in writing)
+        return added_up(
+            Sums(**{name: getattr(each, name) for name in NAMES}) for each in self.writing
+        )
+
+    @property
+    def writing(self) -> list[Recording]:
+        """Those in which something was changed."""
+        return [each for each in self.ended if each.files or each.outside or each.unsure]
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it may be less than the sums say: a file that several changed counts for each
+        where not all is kept any more."""
+        return len(self.writing) > 1 and not all(each.is_kept for each in self.writing)
 
     @property
     def stopped(self) -> str:
@@ -76,6 +86,7 @@ class Changes:
     def document(self) -> Document:
         return {
             **sums_document(self.sums),
+            "up_to": self.is_bound,
             "kept": len(self.kept) == len(self.ended),
             "stopped": self.stopped,
             "changes": [change_document(each) for each in self.files],
@@ -142,75 +153,6 @@ def changes_of_conversation(conversation_id: int) -> Changes:
 
 def sums_document(sums: Sums) -> Document:
     return {name: getattr(sums, name) for name in NAMES}
-
-
-def summary(
-    recordings: list[Recording], undone: list[Undo], parts: Iterable[Undo] = ()
-) -> Document | None:
-    """For the snapshot: None where no turn of it has recorded anything. `undone` are the undos that
-    took it back, or a part, and `parts` those of a part of it; what was recorded after them counts
-    again."""
-    if not recordings:
-        return None
-    changes, last = changes_of(recordings), recordings[-1].began_at
-    later = [each for each in (*undone, *parts) if each.created_at > last]
-    at = max((each.created_at for each in later if each.whole and each in undone), default=None)
-    sums = {**sums_document(changes.sums), "stopped": changes.stopped}
-    is_part = bool(later) and at is None
-    return {**sums, "undone_at": at.isoformat() if at else None, "partly_undone": is_part}
-
-
-@prepared
-def undos_in(conversation: int) -> QuerySet[Undo]:
-    return Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
-
-
-def undos_of(plan: Plan) -> dict[str, list[Undo]]:
-    """By the key of the subtask, "" for the plan, the undos that left nothing, or took a part back,
-    and still stand."""
-    rows = undos_in.models(conversation=plan.conversation_id)
-    by_id = {each.pk: each for each in rows}
-    reversals = [each for each in rows if each.reverses_id in by_id]
-    of_plan, of_parts = f"plan:{plan.pk}", f"subtask:{plan.pk}/"
-
-    @cache
-    def leaves_nothing(row: Undo) -> bool:
-        """Nor was it, or an undo of a part of it, taken back later."""
-        later = [each for each in reversals if each.pk > row.pk]
-        return row.whole and not any(brings_back(each, row) and stands(each) for each in later)
-
-    def takes_a_part(row: Undo) -> bool:
-        own = [each for each in reversals if each.reverses_id == row.pk]
-        return not row.whole and row.files > 0 and not any(map(stands, own))
-
-    def brings_back(reversal: Undo, row: Undo) -> bool:
-        """It can but bring back what an undo had taken: this one, or one before it, of the same
-        subject or of another part of the plan."""
-        if (reversal.reverses_id or 0) > row.pk:
-            return False
-        (first, steps), (other, _) = origin(reversal), origin(row)
-        subjects = {first.subject, other.subject}
-        in_plan = all(each == of_plan or each.startswith(of_parts) for each in subjects)
-        return bool(steps % 2) and (len(subjects) == 1 or (of_plan in subjects and in_plan))
-
-    def origin(row: Undo) -> tuple[Undo, int]:
-        """With what it began, where one undo reverses another, and how many steps ago."""
-        steps = 0
-        while taken := by_id.get(row.reverses_id or 0):
-            row, steps = taken, steps + 1
-        return row, steps
-
-    def stands(reversal: Undo) -> bool:
-        own = [each for each in reversals if each.reverses_id == reversal.pk]
-        return not any(map(leaves_nothing, own))
-
-    found = defaultdict(list)
-    for row in [each for each in rows if leaves_nothing(each) or takes_a_part(each)]:
-        kind, _, about = row.subject.partition(":")
-        number, _, key = about.partition("/")
-        if kind in ("plan", "subtask") and number == str(plan.pk):
-            found[key].append(row)
-    return found
 
 
 def change_document(change: Change) -> Document:

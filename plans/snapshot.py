@@ -8,11 +8,11 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.engine.subagents import descendants
-from agents.models import Conversation, Lane, Message, Recording, ToolCall, Turn, TurnState, Undo
+from agents.models import Conversation, Lane, Message, Recording, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
-from plans.changes import recorded_turns, summary, undos_of
+from plans.changes import recorded_turns
 from plans.check_results import Latest, check_documents, latest_results
 from plans.check_text import DETERMINISTIC
 from plans.comments import kept_comments
@@ -20,6 +20,7 @@ from plans.models import PLAN_TEXT, SUBTASK_TEXT, ActivePlan, CheckResult, Plan,
 from plans.progress import progress
 from plans.queries import active_plan_and_goal, asking_plan, reload
 from plans.standing import attention_of, of_document
+from plans.undone import UndoHistory, summary
 
 Document = dict[str, object]
 
@@ -91,8 +92,7 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     comments = kept_comments(plan)
     results = latest_results(plan, subtasks)
     recordings = recorded_turns(plan)
-    undone = undos_of(plan) if recordings else {}
-    of_parts = [row for key, rows in undone.items() if key for row in rows]
+    undos = UndoHistory(plan.conversation_id)
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
     looking = next((turn for turn in open_turns if is_checking(turn, plan)), None)
@@ -120,21 +120,20 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
         "activity": activity(plan, turns),
         "checking": checking(looking, subtasks) if looking is not None else None,
         "progress": progress(plan, subtasks),
-        "changes": summary(list(recordings.values()), undone.get("", []), of_parts),
+        "changes": changes_in(plan, list(recordings.values()), undos),
         **used_by(attempts).document(),
         "seconds": times_of_plan(plan, attempts).document(),
         "subtasks": [
             subtask_document(each, attempts[each.pk], comments.get(each.pk, ""), results)
-            | {"changes": changes_in(attempts[each.pk], recordings, undone_of(each.key, undone))}
+            | {
+                "changes": changes_in(
+                    plan, recorded(attempts[each.pk], recordings), undos, each.key
+                )
+            }
             for each in subtasks
         ],
     }
     return facts | {"standing": of_document(facts).word}
-
-
-def undone_of(key: str, undone: dict[str, list[Undo]]) -> list[Undo]:
-    """Undos that left nothing of the whole plan, then those of the subtask alone."""
-    return [*(each for each in undone.get("", []) if each.whole), *undone.get(key, [])]
 
 
 def row_document(plan: Plan) -> Document:
@@ -225,12 +224,17 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     }
 
 
+def recorded(attempted: AttemptSummary, recordings: dict[int, Recording]) -> list[Recording]:
+    """What its attempts have recorded, given all of the plan by turn."""
+    turns = [attempt.turn_id for attempt in attempted.attempts]
+    return [recordings[turn] for turn in turns if turn in recordings]
+
+
 def changes_in(
-    summary_of: AttemptSummary, recordings: dict[int, Recording], undone: list[Undo]
+    plan: Plan, recordings: list[Recording], undos: UndoHistory, key: str = ""
 ) -> Document | None:
-    """How much its attempts have changed."""
-    turns = [attempt.turn_id for attempt in summary_of.attempts]
-    return summary([recordings[turn] for turn in turns if turn in recordings], undone)
+    """How much the plan, or the subtask with the key, has changed."""
+    return summary(recordings, undos.of_plan(plan.pk, recordings, key))
 
 
 def subtask_document(

@@ -13,13 +13,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from agents import deleted_files
 from agents.db import AWAY, in_db
 from agents.engine.recordings import record_all_ended
 from agents.engine.undo import finish_cut_off, in_own_connection, unfinished
-from agents.models import Recording, Undo
+from agents.models import Message, Recording, Undo
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
 
@@ -54,8 +55,19 @@ def forget_old() -> None:
     late = timezone.now() - timedelta(days=settings.KEEP_CHANGES_DAYS)
     old = Recording.objects.filter(began_at__lt=late, ended_at__isnull=False).exclude(before="")
     forget(old.values_list("pk", flat=True))
-    undone = Undo.objects.filter(created_at__lt=late, finished_at__isnull=False)
-    undone.exclude(steps="").update(steps="")
+    undone = Undo.objects.filter(created_at__lt=late, finished_at__isnull=False).exclude(steps="")
+    for row in undone:
+        forget_undo(row)
+
+
+@transaction.atomic
+def forget_undo(row: Undo) -> None:
+    """It cannot be undone any more, and its notice offers that no longer."""
+    Undo.objects.filter(pk=row.pk).update(steps="")
+    notices = Message.objects.filter(conversation=row.conversation_id, meta__undo=row.pk)
+    for message in notices:
+        message.meta = {name: value for name, value in message.meta.items() if name != "undo"}
+        message.save(update_fields=["meta"])
 
 
 def forget(recordings: Iterable[int]) -> None:

@@ -60,15 +60,17 @@ class LeftShape(ExactShape):
 
 
 class ChangesShape(ExactShape):
-    """`files`, `added` and `removed` are the turns' own. `kept` says whether each can still be read
-    line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more than 1 GB,
-    failed). `not_recorded` are files that were left out."""
+    """`files`, `added` and `removed` are the turns' own; with `up_to` it may be less, since a file
+    that several turns changed counts for each where not all is kept. `kept` says whether each can
+    still be read line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more
+    than 1 GB, failed). `not_recorded` are files that were left out."""
 
     files: int
     added: int
     removed: int
     outside: int
     unsure: int
+    up_to: bool
     kept: bool
     stopped: str
     changes: list[ChangeShape]

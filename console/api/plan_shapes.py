@@ -66,14 +66,17 @@ class ProgressShape(ExactShape):
 
 class ChangedShape(ExactShape):
     """Files and lines that the attempts changed themselves; `outside` and `unsure` count files that
-    others changed meanwhile, and those of which it cannot be told. `stopped` says why nothing is
-    known, `undone_at` when an undo left none of them, `partly_undone` whether it took some back."""
+    others changed meanwhile, and those of which it cannot be told. With `up_to` it may be less: not
+    all is kept, and a file that several attempts changed counts for each. `stopped` says why
+    nothing is known, `undone_at` when an undo left none of them, `partly_undone` whether it took
+    some back."""
 
     files: int
     added: int
     removed: int
     outside: int
     unsure: int
+    up_to: bool
     stopped: str
     undone_at: datetime | None
     partly_undone: bool

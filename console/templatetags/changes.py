@@ -34,7 +34,7 @@ def change_counts(added: int | None, removed: int | None) -> SafeString:
 
 @register.filter
 def changed_words(summary: Summary | None) -> str:
-    """3 files, +41 −7, partly undone; nothing where no file was changed."""
+    """Up to 3 files, +41 −7, partly undone; nothing where no file was changed."""
     if not summary or not summary["files"]:
         return ""
     if summary.get("undone_at"):
@@ -43,6 +43,8 @@ def changed_words(summary: Summary | None) -> str:
     words = plural(files, "file")
     signs = change_signs(added, removed)
     all_of_it = gettext("{files}, {lines}").format(files=words, lines=signs) if signs else words
+    if summary.get("up_to"):
+        all_of_it = gettext("up to {changed}").format(changed=all_of_it)
     if summary.get("partly_undone"):
         return gettext("{changed}, partly undone by you").format(changed=all_of_it)
     return all_of_it

@@ -16,6 +16,7 @@ from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan, Subtask
 from plans.queries import reload
 from plans.tracing import operation
+from plans.undone import subject_of_plan, subject_of_turn
 
 ALL = Wanted()
 
@@ -28,8 +29,7 @@ def undo_changes(plan: Plan, key: str, by: Actor, wanted: Wanted = ALL) -> Undo:
     """Of the subtask with the key, or without one of the plan. Never while it runs."""
     demand_rest(plan)
     changes = demand_kept(changes_named(plan, key))
-    subject = f"subtask:{plan.pk}/{key}" if key else f"plan:{plan.pk}"
-    words = words_for(plan, key)
+    subject, words = subject_of_plan(plan.pk, key), words_for(plan, key)
     return take_back(plan.conversation, changes, subject, words, by, wanted)
 
 
@@ -46,7 +46,7 @@ def undo_turn(turn: Turn, by: Actor, wanted: Wanted = ALL) -> Undo:
     """Of one reply, once it has ended."""
     changes = demand_kept(changes_of_ended(turn))
     words = gettext("You undid the changes of a reply.")
-    return take_back(turn.conversation, changes, f"turn:{turn.pk}", words, by, wanted)
+    return take_back(turn.conversation, changes, subject_of_turn(turn.pk), words, by, wanted)
 
 
 @operation("preview_turn")

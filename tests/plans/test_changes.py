@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from agents.models import Recording
+from agents.models import Recording, Undo
 from agents.queue import housekeeping
 from agents.recordings.changes import Change
 from agents.recordings.store import Store, StoreBroken
@@ -65,7 +65,7 @@ def test_the_snapshot_says_how_much_each_subtask_and_the_plan_have_changed(c):
     )
     assert now["changes"] == {
         "files": 2, "added": 3, "removed": 1, "outside": 0, "unsure": 0, "stopped": "",
-        "undone_at": None, "partly_undone": False,
+        "up_to": False, "undone_at": None, "partly_undone": False,
     }  # fmt: skip
 
 
@@ -175,6 +175,30 @@ class TestApi:
         housekeeping.forget(Recording.objects.values_list("pk", flat=True))
         found = self.get(f"/plans/{plan.pk}/changes").json()
         assert (found["files"], found["kept"], found["changes"]) == (1, False, [])
+
+    def test_sums_of_files_that_are_not_kept_say_that_it_may_be_less(self, c):
+        plan = run(c, write("a.txt", "2\n"), done(), write("a.txt", "3\n"), done())
+        assert (shown(c)["changes"]["files"], shown(c)["changes"]["up_to"]) == (1, False)
+        oldest = Recording.objects.order_by("pk")[:1]
+        housekeeping.forget(list(oldest.values_list("pk", flat=True)))
+        found = self.get(f"/plans/{plan.pk}/changes").json()
+        assert (found["files"], found["up_to"], found["kept"]) == (2, True, False)
+        assert shown(c)["changes"]["up_to"] is True
+        assert [each["changes"]["up_to"] for each in shown(c)["subtasks"]] == [False, False]
+        page = signed_in(c.owner).get(f"/c/{c.pk}/").content.decode()
+        assert "up to 2 files, " in page and "up to 1 file" not in page
+
+    def test_the_notice_of_an_undo_that_is_forgotten_offers_nothing_more(self, c, settings):
+        plan = run(c, write("a.txt", "2\n"), done(), done())
+        actions.undo_changes(plan, "", "alice")
+        settings.KEEP_CHANGES_DAYS = 1
+        alice = signed_in(c.owner)
+        assert "Undo the undo" in alice.get(f"/c/{c.pk}/").content.decode()
+        Undo.objects.update(created_at=timezone.now() - timedelta(days=1, minutes=1))
+        housekeeping.forget_old()
+        page = alice.get(f"/c/{c.pk}/").content.decode()
+        assert "Undo the undo" not in page
+        assert "You undid the changes of the plan" in page
 
     def test_what_is_too_old_is_forgotten_and_nothing_offers_to_undo_it(self, c, settings):
         plan = run(c, write("a.txt", "2\n"), done(), done())

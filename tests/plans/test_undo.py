@@ -13,6 +13,8 @@ from types import SimpleNamespace
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from agents.actions import create_conversation
 from agents.config.store import change_agent
@@ -749,7 +751,74 @@ def test_where_a_part_was_taken_back_that_is_said_until_it_is_undone(c):
     actions.reverse_undo(back, "alice")
     assert (partly(c), shown(c)["changes"]["partly_undone"]) == ([True, False], True)
     actions.undo_changes(plan, "s1", "alice")
-    assert (partly(c), left(c)) == ([False, False], [True, False, False])
+    assert (partly(c), left(c)) == ([False, False], [True, True, True]), "c.txt was before"
+
+
+def test_what_was_taken_back_in_parts_counts_as_taken_back(c):
+    plan = run(c, shell("echo > a; echo > b"), done(), shell("echo > c"), done())
+    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a",)))
+    actions.undo_changes(plan, "s1", "alice", Wanted(paths=("b",)))
+    assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, False, False], True)
+    last = actions.undo_changes(plan, "s2", "alice")
+    assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, True, True], False)
+    actions.reverse_undo(last, "alice")
+    assert (left(c), shown(c)["changes"]["partly_undone"]) == ([True, False, False], True)
+
+
+def test_a_file_put_back_by_hand_does_not_count_as_left(c):
+    (files_of(c) / "a").write_text("one\n")
+    plan = run(c, shell("echo 2 > a; echo > b"), done(), done())
+    (files_of(c) / "a").write_text("one\n")
+    row = actions.undo_changes(plan, "s1", "alice")
+    assert (row.files, left(c)) == (1, [True, False, False])
+
+
+def test_taking_back_what_came_first_takes_back_what_was_written_over_it(c):
+    (files_of(c) / "a").write_text("one\n")
+    plan = run(c, shell("echo 2 > a"), done(), shell("echo 3 > a"), done())
+    row = actions.undo_changes(plan, "s1", "alice", Wanted(force=True))
+    assert (files_of(c) / "a").read_text() == "one\n"
+    assert left(c) == [True, True, True]
+    actions.reverse_undo(row, "alice")
+    assert (files_of(c) / "a").read_text() == "3\n"
+    assert left(c) == [False, False, False]
+    actions.undo_changes(plan, "s2", "alice")
+    assert (left(c), shown(c)["changes"]["partly_undone"]) == ([False, True, False], False)
+
+
+def test_what_another_subtask_writes_later_leaves_the_mark_of_the_first(c):
+    plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
+    actions.undo_changes(plan, "s1", "alice")
+    scripted(call("write_file", path="a", content="its\n"), say("ok"))
+    tell(c, "write")
+    assert left(c) == [True, False, False]
+
+
+def test_of_files_that_are_not_kept_any_more_the_undo_of_all_still_counts(c):
+    plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
+    row = actions.undo_changes(plan, "", "alice")
+    Recording.objects.update(before="", after="", changes="")
+    assert left(c) == [True, True, True]
+    actions.reverse_undo(row, "alice")
+    assert left(c) == [False, False, False]
+
+
+def test_the_page_reads_the_undos_once_however_many_replies_changed_files(c):
+    def queries(client):
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(f"/c/{c.pk}/").status_code == 200
+        return len([each for each in queries if '"agents_undo"' in each["sql"]])
+
+    alice = signed_in(person("alice"))
+    run(c, done(), done())
+    for number in range(3):
+        scripted(call("write_file", path=f"{number}.txt", content="its\n"), say("ok"))
+        tell(c, "write")
+    actions.undo_turn(Recording.objects.latest("turn").turn, "alice")
+    assert queries(alice) == 2, "for the drawer and for the thread"
+    scripted(call("write_file", path="more.txt", content="its\n"), say("ok"))
+    tell(c, "write")
+    assert queries(alice) == 2, "for the drawer and for the thread"
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -1,0 +1,198 @@
+"""What undos have taken back of the changes of a subtask, a plan or a reply, read off the files.
+
+The steps of an undo say what it put at each path. A change is taken back where the last undo left
+its path as it was before the change, or earlier in the same plan, and nothing was recorded there
+since. An undo that was undone put the change back, so it needs no rule of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from django.db.models import QuerySet
+
+from agents.models import Recording, Undo
+from agents.recordings.changes import Version
+from agents.recordings.restore import read_steps, sides_of
+from agents.recordings.store import Store, StoreBroken
+from agents.statements import prepared
+from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
+from plans.held_changes import composed_changes
+
+HELD = 64  # undos whose files are held in memory
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What an undo left at a path, and when."""
+
+    to: Version | None
+    at: datetime
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """`at` is when the last of it was, where nothing is left; `paths` are those that are as they
+    were before."""
+
+    at: datetime | None = None
+    paths: frozenset[str] = frozenset()
+
+    @property
+    def is_part(self) -> bool:
+        return self.at is None and bool(self.paths)
+
+
+NOTHING = TakenBack()
+
+
+@prepared
+def undos_in(conversation: int) -> QuerySet[Undo]:
+    rows = Undo.objects.filter(conversation=conversation, finished_at__isnull=False)
+    return rows.order_by("pk")
+
+
+def subject_of_turn(turn: int) -> str:
+    """As `Undo.subject` names a reply."""
+    return f"turn:{turn}"
+
+
+def subject_of_plan(plan: int, key: str = "") -> str:
+    """The same of a plan, or of the subtask with the key."""
+    return f"subtask:{plan}/{key}" if key else f"plan:{plan}"
+
+
+def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> Document | None:
+    """For the snapshot, with what undos have taken back of it: None where no turn of it has
+    recorded anything."""
+    if not recordings:
+        return None
+    changes, at = changes_of(recordings), undone.at
+    sums = {**sums_document(changes.sums), "up_to": changes.is_bound, "stopped": changes.stopped}
+    return {**sums, "undone_at": at and at.isoformat(), "partly_undone": undone.is_part}
+
+
+class UndoHistory:
+    """The finished undos of a conversation, read once, when they are first asked for."""
+
+    def __init__(self, conversation: int) -> None:
+        self.conversation = conversation
+
+    @cached_property
+    def rows(self) -> list[Undo]:
+        return undos_in.models(conversation=self.conversation)
+
+    def of_turn(self, turn: int, recordings: list[Recording]) -> TakenBack:
+        return self.taken_back(recordings, {subject_of_turn(turn)}, lambda: recordings)
+
+    def of_plan(self, plan: int, recordings: list[Recording], key: str = "") -> TakenBack:
+        """`recordings` are those of the subtask with the key, or without one of the plan."""
+        subjects = {subject_of_plan(plan), subject_of_plan(plan, key)}
+        return self.taken_back(recordings, subjects, lambda: recordings_of.models(plan=plan))
+
+    def taken_back(
+        self,
+        recordings: list[Recording],
+        subjects: Collection[str],
+        of_all: Callable[[], list[Recording]],
+    ) -> TakenBack:
+        """`subjects` are what an undo of all of it is of; `of_all` reads the recordings among which
+        these stand, in their order."""
+        if not recordings or not self.rows:
+            return NOTHING
+        changes = changes_of(recordings)
+        if len(changes.kept) < len(changes.ended):
+            return self.by_rows(changes, subjects)
+        sides = [(path, old, new) for path, old, new, _ in sides_of(changes.files)]
+        restored = self.restored(changes.root, subjects, sides)
+        if not restored:
+            return NOTHING
+        written = writes(changes)
+        last = {
+            path: restored[path]
+            for path, _, new in sides
+            if path in restored
+            and restored[path].to != new
+            and all(restored[path].at > each.began_at for each in written.get(path, ()))
+        }
+        earlier: dict[str, set[Version | None]] = {}
+        if any(path in last and last[path].to != old for path, old, _ in sides):
+            earlier = versions_before(of_all(), changes.root, written)
+        gone = {
+            path: last[path].at
+            for path, old, _ in sides
+            if path in last and last[path].to in {old, *earlier.get(path, ())}
+        }
+        unknown = any(each.is_own and each.kind == "not_recorded" for each in changes.files)
+        is_whole = bool(gone) and not unknown and all(path in gone for path, _, _ in sides)
+        return TakenBack(max(gone.values()) if is_whole else None, frozenset(gone))
+
+    def restored(
+        self,
+        root: str,
+        subjects: Collection[str],
+        sides: list[tuple[str, Version | None, Version | None]],
+    ) -> dict[str, Restored]:
+        """By path, what the last undo there has left. One that left nothing of all of it found the
+        files that it had no need to touch as they had been."""
+        found: dict[str, Restored] = {}
+        for row in self.rows:
+            if row.root != root:
+                continue
+            if row.whole and row.subject in subjects:
+                found |= {path: Restored(old, row.created_at) for path, old, _ in sides}
+            for path, to in versions_left(row).items():
+                found[path] = Restored(to, row.created_at)
+        return found
+
+    def by_rows(self, changes: Changes, subjects: Collection[str]) -> TakenBack:
+        """Where files are not kept any more: an undo of all of it that was not undone itself."""
+        last = changes.recordings[-1].began_at
+        rows = (row for row in self.rows if row.whole and row.subject in subjects)
+        standing = [row.created_at for row in rows if row.created_at > last and self.stands(row)]
+        return TakenBack(max(standing, default=None))
+
+    def stands(self, row: Undo) -> bool:
+        return not any(self.stands(each) for each in self.rows if each.reverses_id == row.pk)
+
+
+def versions_left(row: Undo) -> dict[str, Version | None]:
+    """By path, what an undo has put there; nothing where that is not kept any more."""
+    try:
+        left = held_versions(row.root, row.steps)
+    except (StoreBroken, ValueError):
+        return {}
+    return {path: to for path, to in left.items() if path not in row.kept}
+
+
+@lru_cache(maxsize=HELD)
+def held_versions(root: str, steps: str) -> dict[str, Version | None]:
+    """What is stored under a digest never changes. Raises StoreBroken, ValueError."""
+    with Store.of(Path(root)) as store:
+        return {step.path: step.to for step in read_steps(store, steps)}
+
+
+def writes(changes: Changes) -> dict[str, list[Recording]]:
+    """By path, the recordings in which something happened there."""
+    found: dict[str, list[Recording]] = {}
+    for recording in changes.kept:
+        for change in composed_changes(changes.root, (recording.changes,)):
+            for path, *_ in sides_of([change]):
+                found.setdefault(path, []).append(recording)
+    return found
+
+
+def versions_before(
+    recordings: list[Recording], root: str, written: dict[str, list[Recording]]
+) -> dict[str, set[Version | None]]:
+    """By path, what was there before each recording up to the first of those that wrote there."""
+    found: dict[str, set[Version | None]] = {}
+    for recording in changes_of(recordings).kept:
+        for path, old, _, _ in sides_of(composed_changes(root, (recording.changes,))):
+            if path in written and recording.pk <= written[path][0].pk:
+                found.setdefault(path, set()).add(old)
+    return found
