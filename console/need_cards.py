@@ -19,27 +19,15 @@ from console.shipped import agent_name
 from console.status_labels import UNANSWERED as WAITS_FOR_ANSWER
 from console.status_labels import Snapshot
 from plans.models import Attempt, Plan, State
-from plans.needs import (
-    APPROVAL,
-    BUDGET,
-    CHECK,
-    FAILED,
-    HALTED,
-    QUESTION,
-    REGRESSED,
-    START,
-    UNANSWERED,
-    Need,
-    last_words,
-)
+from plans.needs import Need, NeedKind, last_words
 from plans.snapshot import snapshot
 
 MOST_CARDS = 30  # drawn at once; the others come as these are answered
 RESTS = {
-    BUDGET: gettext_lazy("Budget used up"),
-    CHECK: gettext_lazy("A check could not be run"),
-    HALTED: gettext_lazy("Waiting for you to go on"),
-    REGRESSED: gettext_lazy("No longer true"),
+    NeedKind.BUDGET: gettext_lazy("Budget used up"),
+    NeedKind.CHECK: gettext_lazy("A check could not be run"),
+    NeedKind.HALTED: gettext_lazy("Waiting for you to go on"),
+    NeedKind.REGRESSED: gettext_lazy("No longer true"),
 }
 
 
@@ -95,23 +83,27 @@ class NeedCard:
 
     @property
     def shape(self) -> str:
-        marks = {FAILED: "failed", REGRESSED: "regressed", QUESTION: "question"}
+        marks = {
+            NeedKind.FAILED: "failed",
+            NeedKind.REGRESSED: "regressed",
+            NeedKind.QUESTION: "question",
+        }
         return marks.get(self.need.kind, "waiting")
 
     @property
     def words(self) -> str:
         """What it is, in the words that stand out."""
         kind, plan = self.need.kind, self.plan
-        if kind == QUESTION:
+        if kind == NeedKind.QUESTION:
             return beside(gettext("{agent} asks").format(agent=self.agent), self.agent)
-        if kind == APPROVAL:
+        if kind == NeedKind.APPROVAL:
             return question_of(self.call) if self.call else ""
-        if kind == UNANSWERED:
+        if kind == NeedKind.UNANSWERED:
             return str(WAITS_FOR_ANSWER.words)
         if kind in RESTS:
             return str(RESTS[kind])
         total = len(plan["subtasks"]) if plan else 0
-        if kind == FAILED:
+        if kind == NeedKind.FAILED:
             return gettext("Failed at subtask {number} of {total}").format(
                 number=self.number, total=total
             )
@@ -128,23 +120,23 @@ class NeedCard:
         if plan is None:
             return ""
         total, kind = len(plan["subtasks"]), self.need.kind
-        if kind == FAILED and self.row:
+        if kind == NeedKind.FAILED and self.row:
             tries = int(self.row["attempts"])
             return ngettext(", after {n} attempt", ", after {n} attempts", tries).format(n=tries)
-        if kind == HALTED and self.number:
+        if kind == NeedKind.HALTED and self.number:
             return gettext(", next is subtask {number} of {total}").format(
                 number=self.number, total=total
             )
-        if kind in (QUESTION, CHECK, REGRESSED) and self.number:
+        if kind in (NeedKind.QUESTION, NeedKind.CHECK, NeedKind.REGRESSED) and self.number:
             return gettext(", at subtask {number} of {total}").format(
                 number=self.number, total=total
             )
-        if kind == START and total:
+        if kind == NeedKind.START and total:
             words = ngettext(
                 ", {n} subtask, version {version}", ", {n} subtasks, version {version}", total
             )
             return words.format(n=total, version=plan["version"])
-        if kind == START:
+        if kind == NeedKind.START:
             return gettext(", version {version}").format(version=plan["version"])
         return ""
 
@@ -152,11 +144,11 @@ class NeedCard:
     def row(self) -> Snapshot | None:
         """The subtask that it is about."""
         rows = self.plan["subtasks"] if self.plan else []
-        if self.need.kind == FAILED:
+        if self.need.kind == NeedKind.FAILED:
             return next((row for row in rows if row["failed"]), None)
-        if self.need.kind == HALTED:
+        if self.need.kind == NeedKind.HALTED:
             return next((row for row in rows if row["state"] == State.TODO), None)
-        if self.need.kind == REGRESSED:
+        if self.need.kind == NeedKind.REGRESSED:
             return next((row for row in rows if row["verified"] is False), None)
         return next((row for row in rows if row["state"] == State.IN_PROGRESS), None)
 
@@ -186,7 +178,7 @@ class NeedCard:
         if row is None:
             return ""
         checks = [each for each in row["checks"] if each["result"]]
-        if self.need.kind == CHECK:
+        if self.need.kind == NeedKind.CHECK:
             found = [each for each in checks if each["key"] == check_not_run(row)]
         else:
             found = [each for each in checks if each["result"]["passed"] is False]
@@ -194,7 +186,7 @@ class NeedCard:
 
     @property
     def question(self) -> str:
-        if self.need.kind == UNANSWERED:
+        if self.need.kind == NeedKind.UNANSWERED:
             return last_words(self.need.conversation)
         return str((self.call.arguments if self.call else {}).get("question") or "")
 
@@ -206,12 +198,12 @@ class NeedCard:
     def address(self) -> str:
         """The place in the conversation where it is asked."""
         page = reverse("conversation", args=[self.need.conversation])
-        if self.need.kind == APPROVAL:
+        if self.need.kind == NeedKind.APPROVAL:
             return f"{page}#approval-{self.need.call}"
         asked = Message.objects.filter(conversation=self.need.conversation, hidden=False)
-        if self.need.kind == UNANSWERED:
+        if self.need.kind == NeedKind.UNANSWERED:
             found = asked.filter(role=Message.Role.ASSISTANT).order_by("-seq").first()
-        elif self.need.kind == QUESTION:
+        elif self.need.kind == NeedKind.QUESTION:
             found = asked.filter(kind=Message.Kind.QUESTION).order_by("-seq").first()
         else:
             found = asked.filter(kind=Message.Kind.PLAN, meta__plan=self.need.plan).first()

@@ -19,18 +19,7 @@ from console.need_cards import NeedCard, cards_of
 from console.shipped import agent_name
 from console.visible_text import visible_plain
 from plans.models import Plan, PlanVersion, State
-from plans.needs import (
-    APPROVAL,
-    BUDGET,
-    CHECK,
-    FAILED,
-    HALTED,
-    QUESTION,
-    REGRESSED,
-    START,
-    UNANSWERED,
-    needs_of,
-)
+from plans.needs import NeedKind, needs_of
 from plans.progress import Progress, progress_parts
 from plans.snapshot import snapshot
 
@@ -64,9 +53,11 @@ def notices_of(user: User, wanted: Preferences, keys: list[str]) -> list[Notice]
 
 
 def is_wanted(card: NeedCard, user: User, wanted: Preferences) -> bool:
-    if card.need.kind == FAILED:
+    if card.need.kind == NeedKind.FAILED:
         return wanted.tells_failed
-    return wanted.tells_needs and not (card.need.kind == START and is_own_version(card, user))
+    return wanted.tells_needs and not (
+        card.need.kind == NeedKind.START and is_own_version(card, user)
+    )
 
 
 def is_own_version(card: NeedCard, user: User) -> bool:
@@ -82,27 +73,27 @@ def notice_of_need(card: NeedCard) -> Notice:
 
 def words_of(card: NeedCard) -> tuple[str, str]:
     kind, title = card.need.kind, card.title
-    if kind == APPROVAL and card.call:
+    if kind == NeedKind.APPROVAL and card.call:
         may_it = gettext("{title}: may it use {tool}?")
         if card.call.tool == "shell":
             may_it = gettext("{title}: may it run a shell command?")
         return waits_for_you(card.agent), may_it.format(title=title, tool=card.call.tool)
-    if kind in (QUESTION, UNANSWERED):
+    if kind in (NeedKind.QUESTION, NeedKind.UNANSWERED):
         asks = gettext("{agent} asks").format(agent=card.agent)
         return asks, gettext("{title}: “{question}”").format(title=title, question=card.question)
-    if kind == BUDGET:
+    if kind == NeedKind.BUDGET:
         body = gettext("{title}: the budget is used up").format(title=title)
         return waits_for_you(card.now.agent_name), body
-    if kind == HALTED:
+    if kind == NeedKind.HALTED:
         body = gettext("{title}: waiting for you to go on").format(title=title)
         return waits_for_you(card.now.agent_name), body
-    if kind == CHECK:
+    if kind == NeedKind.CHECK:
         body = gettext("{title}: a check could not be run").format(title=title)
         return waits_for_you(card.now.agent_name), body
-    if kind == REGRESSED:
+    if kind == NeedKind.REGRESSED:
         name = card.row["name"] if card.row else title
         return gettext("{title}: no longer true").format(title=title), str(name)
-    if kind == START:
+    if kind == NeedKind.START:
         count = len(card.plan["subtasks"]) if card.plan else 0
         words = ngettext("{title}, {n} subtask", "{title}, {n} subtasks", count)
         body = words.format(title=title, n=count) if count else title

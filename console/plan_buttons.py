@@ -33,6 +33,7 @@ class PlanButton:
     leads_to: str = ""
     blocked: str | Promise = ""  # why it cannot be pressed now
     explains: str = ""  # what will come of it, in a sentence
+    name: str | Promise = ""  # what it is called where its label does not say of which plan
 
 
 @dataclass(frozen=True)

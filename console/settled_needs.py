@@ -12,20 +12,10 @@ from django.utils.translation import gettext, gettext_lazy
 
 from agents.models import Conversation, ToolCall
 from plans.models import Plan, State
-from plans.needs import (
-    APPROVAL,
-    BUDGET,
-    CHECK,
-    FAILED,
-    HALTED,
-    QUESTION,
-    REGRESSED,
-    START,
-    UNANSWERED,
-)
+from plans.needs import NeedKind
 
 KEY = re.compile(r"([a-z]{1,10})-(\d{1,18})(?:-(\d{1,18}))?")
-KINDS = (APPROVAL, QUESTION, START, FAILED, BUDGET, UNANSWERED, HALTED, CHECK, REGRESSED)
+KINDS = tuple(NeedKind)
 DECIDED = {
     "allow_once": gettext_lazy("Allowed once"),
     "always": gettext_lazy("Always allowed"),
@@ -53,10 +43,10 @@ def settled(owner: int, key: str) -> Settled | None:
         return None
     kind, pk = match[1], int(match[2])
     gone = Settled(key, gettext("It is gone."), is_gone=True)
-    if kind in (APPROVAL, QUESTION):
+    if kind in (NeedKind.APPROVAL, NeedKind.QUESTION):
         call = own_calls(owner).filter(pk=pk).first()
         return settled_call(key, call) if call else gone
-    if kind == UNANSWERED:
+    if kind == NeedKind.UNANSWERED:
         own = Conversation.objects.filter(owner=owner, deleted_at=None, messages=pk).first()
         return settled_request(key, own) if own else gone
     plan = Plan.objects.filter(
@@ -102,7 +92,7 @@ def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
     words, at, goes_on = gettext("Settled"), plan.updated_at, plan.is_live
     if plan.state == State.ABANDONED:
         words, at = gettext("Cancelled"), plan.finished_at or at
-    elif kind == START and plan.version != version:
+    elif kind == NeedKind.START and plan.version != version:
         return Settled(
             key,
             gettext("It is v{version} now.").format(version=plan.version),
@@ -110,13 +100,13 @@ def settled_plan(key: str, kind: str, plan: Plan, version: int) -> Settled:
             address,
             is_gone=True,
         )
-    elif kind == START and plan.is_confirmed:
+    elif kind == NeedKind.START and plan.is_confirmed:
         words, at = (
             (gettext("Started") if plan.subtasks.exists() else gettext("Approved")),
             plan.approved_at or at,
         )
-    elif kind == BUDGET and goes_on:
+    elif kind == NeedKind.BUDGET and goes_on:
         words = gettext("Raised")
-    elif kind in (HALTED, CHECK) and goes_on:
+    elif kind in (NeedKind.HALTED, NeedKind.CHECK) and goes_on:
         words = gettext("Went on")
     return Settled(key, words, plan.title, address, at, goes_on)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, NamedTuple, cast
 
 from django.db.models import (
@@ -37,15 +38,23 @@ from agents.engine.subagents import DEEPEST
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from plans.models import OPEN, ActivePlan, Attempt, CheckResult, Plan, Run, State, Subtask
-from plans.standing import HALTED as HAS_HALTED
-from plans.standing import failed_subtasks
+from plans.standing import HALTED, failed_subtasks
 
 MOST = 500  # of each kind that are looked at
 
-APPROVAL, QUESTION, START, FAILED, BUDGET = "approval", "question", "start", "failed", "budget"
-UNANSWERED = "unanswered"
-HALTED = "halted"
-CHECK, REGRESSED = "check", "regressed"
+
+class NeedKind(StrEnum):
+    """What it is that waits."""
+
+    APPROVAL = "approval"
+    QUESTION = "question"
+    START = "start"
+    FAILED = "failed"
+    BUDGET = "budget"
+    UNANSWERED = "unanswered"
+    HALTED = "halted"
+    CHECK = "check"
+    REGRESSED = "regressed"
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Need:
     """
 
     key: str
-    kind: str
+    kind: NeedKind
     conversation: int
     since: datetime
     call: int = 0
@@ -75,7 +84,7 @@ def needs_of(owner: int) -> list[Need]:
     needs += [need for plan in plans if (need := need_of_plan(plan, plan.conversation in busy))]
     needs += [need_of_regressed(*row) for row in regressed_plans.rows(owner=owner)]
     needs += [need_of_request(*row) for row in unanswered_requests.rows(owner=owner)]
-    return sorted(needs, key=lambda need: (need.kind != FAILED, need.since, need.key))
+    return sorted(needs, key=lambda need: (need.kind != NeedKind.FAILED, need.since, need.key))
 
 
 class OwnedBy(Func):
@@ -127,7 +136,7 @@ class AskingCall(NamedTuple):
 
     @property
     def need(self) -> Need:
-        kind = QUESTION if self.tool == "ask_user" else APPROVAL
+        kind = NeedKind.QUESTION if self.tool == "ask_user" else NeedKind.APPROVAL
         since = self.asked_at or self.queued_at
         return Need(f"{kind}-{self.pk}", kind, self.root, since, call=self.pk)
 
@@ -172,16 +181,17 @@ class RestingPlan(NamedTuple):
 def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
     """What it waits for, the most pressing first; a call that asks is a thing of its own."""
     if plan.has_failed:
-        key, kind = f"failed-{plan.pk}-{plan.last_attempt}", FAILED
+        key, kind = f"failed-{plan.pk}-{plan.last_attempt}", NeedKind.FAILED
     elif plan.run != Run.IDLE and has_calls:
         return None
     elif plan.run == Run.PAUSED and plan.approved_version == plan.version:
-        kind = CHECK if plan.pause_reason == Plan.PauseReason.CHECK else BUDGET
+        is_check = plan.pause_reason == Plan.PauseReason.CHECK
+        kind = NeedKind.CHECK if is_check else NeedKind.BUDGET
         key = f"{kind}-{plan.pk}-{plan.rests_for or 0}"
     elif plan.run == Run.IDLE and plan.approved_version == plan.version:
-        key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", HALTED
+        key, kind = f"halted-{plan.pk}-{plan.last_attempt or 0}", NeedKind.HALTED
     else:
-        key, kind = f"start-{plan.pk}-{plan.version}", START
+        key, kind = f"start-{plan.pk}-{plan.version}", NeedKind.START
     since, where = plan.updated_at, plan.conversation
     return Need(key, kind, where, since, plan=plan.pk, version=plan.version)
 
@@ -219,7 +229,7 @@ def resting_plans(owner: int) -> QuerySet[Plan, Any]:
     )
     return (
         own.annotate(has_failed=Case(When(failed, then=True), default=False))
-        .filter(unconfirmed | over | (HAS_HALTED & ~Exists(replanning)) | Q(has_failed=True))
+        .filter(unconfirmed | over | (HALTED & ~Exists(replanning)) | Q(has_failed=True))
         .values_list(
             *("pk", "version", "approved_version", "run", "conversation_id", "updated_at"),
             *("pause_reason", "has_failed", Subquery(last[:1]), rests_for),
@@ -242,8 +252,8 @@ def need_of_regressed(
     plan: int, version: int, conversation: int, since: datetime, result: int | None
 ) -> Need:
     """Each time that a check says no it is a thing of its own."""
-    key = f"{REGRESSED}-{plan}-{result or 0}"
-    return Need(key, REGRESSED, conversation, since, plan=plan, version=version)
+    key = f"{NeedKind.REGRESSED}-{plan}-{result or 0}"
+    return Need(key, NeedKind.REGRESSED, conversation, since, plan=plan, version=version)
 
 
 @prepared
@@ -266,8 +276,8 @@ def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
 
 def need_of_request(conversation: int, asking: int, since: datetime, last: int | None) -> Need:
     """Each answer in words is a thing of its own."""
-    key = f"{UNANSWERED}-{asking}-{last or 0}"
-    return Need(key, UNANSWERED, conversation, since, asking=asking)
+    key = f"{NeedKind.UNANSWERED}-{asking}-{last or 0}"
+    return Need(key, NeedKind.UNANSWERED, conversation, since, asking=asking)
 
 
 @prepared

@@ -19,8 +19,10 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from agents.actors import actor_of
 from agents.models import Conversation, Message
 from agents.sentences import commas, first_line
+from console.closing_buttons import closing_buttons
 from console.endings import Ending, calls_of, ending_of
 from console.language import cached
+from console.plan_buttons import PlanButtons
 from console.plan_page import SubtaskTiming
 from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
@@ -33,7 +35,7 @@ from console.status_labels import (
     shape_of_subtask,
     why_left_out,
 )
-from console.templatetags.changes import link_words
+from console.templatetags.changes import has_changes, link_words
 from console.templatetags.formats import tokens_used
 from plans.comments import digest_of
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
@@ -134,6 +136,12 @@ def comment_digest(row: Snapshot) -> str:
 @register.filter
 def pauses_next(plan: Snapshot) -> bool:
     return is_pausing(plan)
+
+
+@register.filter
+def id_within(row: Snapshot, plan: int) -> str:
+    """How the ids of what belongs to a subtask end: its key is its own within the plan alone."""
+    return f"{plan}-{row['key']}"
 
 
 @register.filter
@@ -241,6 +249,7 @@ def subtask_button(context: template.Context, name: str) -> dict[str, object]:
     address = reverse(button.verb, args=[context["conversation"].pk, context["row"]["key"]])
     number = context["number"]
     return {
+        "id": f"{button.verb}-{id_within(context['row'], context['plan']['id'])}",
         "button": button,
         "address": address,
         "name": str(button.name).format(number=number),
@@ -273,6 +282,23 @@ def may_be_skipped(row: Snapshot, plan: Snapshot) -> bool:
 def ending(message: Message, plan: Snapshot, viewer: str) -> Ending:
     """How a plan, or a run of it, has ended."""
     return ending_of(message, plan, viewer)
+
+
+@register.simple_tag(takes_context=True, name="closing_buttons")
+def closing_buttons_of(
+    context: template.Context, message: Message, plan: Snapshot, end: Ending
+) -> PlanButtons:
+    """What can be done from the card of a plan that has ended."""
+    shown: Snapshot = context.get("plan") or {}
+    is_shown = shown.get("id") == plan["id"]
+    return closing_buttons(
+        message,
+        plan,
+        end,
+        is_shown=is_shown,
+        is_cleared=bool(context.get("cleared")),
+        is_changed=has_changes(plan["changes"]),
+    )
 
 
 @register.filter

@@ -31,7 +31,7 @@ from console.views.plans import raise_limits
 from plans import actions
 from plans.expected_version import Expected
 from plans.models import Plan, Run
-from plans.needs import FAILED, Need, needs_of
+from plans.needs import Need, NeedKind, needs_of
 from plans.queries import checklist, has_work_left
 
 OWN_WORDS = {
@@ -92,7 +92,7 @@ def pieces(
     new = [need for need in waiting.needs[:MOST_CARDS] if need.key not in shown]
     for card in cards_of(new):
         # What has failed comes first, as when the page is opened.
-        put = components.prepend if card.need.kind == FAILED else components.append
+        put = components.prepend if card.need.kind == NeedKind.FAILED else components.append
         yield put("needs-list", render_to_string("needs/_card.html", {"card": card}))
     rest = render_to_string("needs/_rest.html", context | rest_of(request, waiting))
     yield components.replace("needs-rest", rest)

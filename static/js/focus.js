@@ -17,7 +17,7 @@ const PLACES = [
   // An attempt that is folded away, as the next one has failed in the same way
   [/^turn-\d+$/, (attempt) => !attempt.checkVisibility() && attempt.closest(".thread > *")?.querySelector("summary")],
   [/^log$/, (log) => log],
-  [/^menu$/, (menu) => menu.querySelector("summary")],
+  [/^menu$/, () => byId("menu-button")],
   [/^plan$/, () => titleOfPlan()],
   [/^(agent|provider|source|account|people)-/, (card) => card],
   [/^plans-found$/, (list) => list],

@@ -1,27 +1,17 @@
-// Menus: arrow keys walk through them. Those that are <details> close when the attention goes
-// elsewhere, as the browser closes the others.
+// Menus are popovers: the first entry has the focus when one opens, and arrow keys walk through it.
 import { always, byId, on } from "./dom.js";
+import { openAt } from "./popovers.js";
 import { openSidebar } from "./sidebar.js";
 import { gettext } from "./texts.js";
 
-/** What had the focus when a key opened a menu: Esc gives it back. */
-const cameFrom = new WeakMap();
+document.addEventListener(
+  "toggle",
+  ({ target, newState }) => newState === "open" && target.matches(".popover-menu") && entriesOf(target)[0]?.focus(),
+  true, // it does not bubble
+);
 
-document.addEventListener("click", (event) => {
-  for (const menu of document.querySelectorAll("details.popover[open]")) {
-    if (!menu.contains(event.target)) menu.open = false;
-  }
-});
-
-on("keydown", "details.popover[open], .popover-menu", (menu, event) => {
-  const isDetails = menu.matches("details");
-  if (event.key === "Tab" && !isDetails) menu.hidePopover();
-  if (event.key === "Escape" && isDetails) {
-    event.preventDefault();
-    menu.open = false;
-    (cameFrom.get(menu) ?? menu.querySelector("summary")).focus();
-    return;
-  }
+on("keydown", ".popover-menu", (menu, event) => {
+  if (event.key === "Tab") menu.hidePopover();
   const all = entriesOf(menu);
   const now = all.indexOf(document.activeElement);
   const to = { ArrowDown: now + 1, ArrowUp: Math.max(now, 0) - 1, Home: 0, End: -1 }[event.key];
@@ -38,14 +28,14 @@ document.addEventListener("keydown", (event) => {
   const button = byId("new-chat");
   if (!isShortcut || !button) return;
   event.preventDefault();
-  const menu = button.closest("details");
+  const menu = byId("new-chat-menu");
   if (!menu) return button.click();
-  if (!button.checkVisibility({ visibilityProperty: true })) openSidebar({ focus: false });
-  else if (!menu.contains(document.activeElement)) cameFrom.set(menu, document.activeElement);
-  menu.open = true;
-  entriesOf(menu)[0]?.focus();
+  if (!button.checkVisibility({ visibilityProperty: true })) {
+    openSidebar({ focus: false });
+    button.focus(); // Esc gives the focus back to what had it, which lies under the list now
+  }
+  openAt(menu, button);
 });
-on("click", "details.popover > summary", (summary) => cameFrom.delete(summary.parentElement));
 
 // The narrow head has no tags: the menu names the model
 

@@ -2,7 +2,6 @@
 import { always, atStart, byId, on } from "./dom.js";
 import { fetched, send, show } from "./requests.js";
 import { isAdrift } from "./focus.js";
-import { entriesOf } from "./menus.js";
 import { openerOf } from "./popovers.js";
 import { gettext, ngettext } from "./texts.js";
 
@@ -178,9 +177,7 @@ atStart(() => {
     menu.querySelector("[data-model-in-use]").textContent = byId("model")?.querySelector(".truncate").textContent;
   });
   menu?.addEventListener("toggle", async ({ newState }) => {
-    if (newState !== "open") return;
-    entriesOf(menu)[0].focus();
-    await show(await fetched(menu.dataset.url));
+    if (newState === "open") await show(await fetched(menu.dataset.url));
   });
   byId("log")?.addEventListener("scroll", () => menu.matches(":popover-open") && menu.hidePopover());
 });

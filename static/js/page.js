@@ -9,7 +9,6 @@ const asked = new WeakMap();
 
 on("click", "[data-opens]", (button) => {
   const dialog = byId(button.dataset.opens);
-  button.closest("details")?.removeAttribute("open");
   button.closest("[popover]")?.hidePopover();
   sayWhatStops(dialog);
   const alert = dialog.querySelector("[role=alert]");
@@ -39,10 +38,7 @@ function refresh(dialog) {
 }
 // Done, the menu is in the way.
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
-  const menu = ok && element.closest("#menu");
-  if (!menu) return;
-  menu.open = false;
-  menu.querySelector("summary").focus();
+  if (ok) element.closest("#menu")?.hidePopover();
 });
 
 /** Who renames it hears that it is called otherwise by now; what is typed stays, and where nothing was

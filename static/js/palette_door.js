@@ -18,7 +18,6 @@ on("click", "#palette-close", () => palette.close());
 on("click", "#palette", (dialog, event) => event.target === dialog && dialog.close());
 
 function open() {
-  document.querySelector("details.popover[open]")?.removeAttribute("open");
   byId("palette-field").value = "";
   palette.showModal();
   byId("palette-field").focus();

@@ -15,7 +15,7 @@ addEventListener(
   "pointerdown",
   ({ target }) => {
     const sheet = narrow.matches && document.querySelector("[popover]:popover-open");
-    isBeside = Boolean(sheet) && !sheet.contains(target) && !target.closest("[popovertarget]");
+    isBeside = Boolean(sheet) && !sheet.contains(target) && target.closest("[popovertarget]") !== openerOf(sheet);
   },
   true,
 );
@@ -38,8 +38,9 @@ document.addEventListener(
   ({ target }) => {
     const button = target.closest?.("[popovertarget]");
     if (!button) return;
-    button.closest("details[open]")?.removeAttribute("open");
-    hang(document.getElementById(button.getAttribute("popovertarget")), button);
+    const around = button.closest("[popover]");
+    around?.hidePopover();
+    hang(document.getElementById(button.getAttribute("popovertarget")), openerOf(around) ?? button);
   },
   true,
 );
@@ -50,11 +51,12 @@ export function hang(popover, button) {
   place(popover);
   requestAnimationFrame(() => place(popover));
 }
-// What it shows may come later.
-always(() => {
+function placeAgain() {
   const open = document.querySelector("[popover]:popover-open");
   if (openers.has(open)) place(open);
-});
+}
+always(placeAgain); // what it shows may come later
+addEventListener("resize", placeAgain);
 
 function place(popover) {
   const box = openers.get(popover).getBoundingClientRect();
@@ -62,6 +64,7 @@ function place(popover) {
   const isBelow = below >= popover.scrollHeight || above <= below;
   const declared = {
     left: `${box.left}px`,
+    right: `${box.right}px`,
     top: isBelow ? `${box.bottom + GAP}px` : "auto",
     bottom: isBelow ? "auto" : `${innerHeight - box.top + GAP}px`,
     room: `${isBelow ? below : above}px`,

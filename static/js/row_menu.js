@@ -1,6 +1,5 @@
 // The menu of a row in the list of conversations: one for all rows, filled when it is opened.
 import { atStart, byId, on } from "./dom.js";
-import { entriesOf } from "./menus.js";
 import { openAt } from "./popovers.js";
 import { fetched, show } from "./requests.js";
 import { relist } from "./sidebar.js";
@@ -37,7 +36,6 @@ async function open(button) {
   openAt(menu, button);
   opener = button;
   button.setAttribute("aria-expanded", "true");
-  entriesOf(menu)[0]?.focus();
 }
 
 const close = () => menu?.matches(":popover-open") && menu.hidePopover();

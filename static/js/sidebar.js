@@ -47,7 +47,7 @@ on("click", ".close-sidebar, .backdrop", (_way, event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || !isSidebarOver()) return;
-  if (!document.querySelector("dialog[open], #side details[open], [popover]:popover-open")) close();
+  if (!document.querySelector("dialog[open], [popover]:popover-open")) close();
 });
 
 /** The list as it is after what was just done. */

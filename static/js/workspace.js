@@ -79,7 +79,7 @@ export function close({ focus = true } = {}) {
   tell();
   if (isDrawerOpen()) document.dispatchEvent(new CustomEvent("planside:drawer-opened"));
   if (!focus || !inside) return;
-  const buttons = [opener, ...document.querySelectorAll("[data-toggle-files], #menu > summary")];
+  const buttons = [opener, ...document.querySelectorAll("[data-toggle-files], #menu-button")];
   buttons.find((each) => each?.isConnected && each !== document.body && each.checkVisibility())?.focus();
 }
 

@@ -6,7 +6,7 @@ import { LOST, fetched, sayUntilReached } from "./requests.js";
 let coming = null;
 
 on("click", "[data-toggle-files]", (button) => {
-  button.closest("details")?.removeAttribute("open");
+  button.closest("[popover]")?.hidePopover();
   toggle();
 });
 

@@ -36,7 +36,7 @@ def new(product, tab):
     chat(product, tab).message.focus()
     before = tab.page.url
     tab.page.keyboard.press("Control+Shift+o")
-    entries = tab.page.locator("details:has(#new-chat) form button")
+    entries = tab.page.locator("#new-chat-menu button")
     expect(entries.first).to_be_focused()
     for key, place in (("ArrowDown", 1), ("ArrowUp", 0), ("ArrowUp", -1), ("Home", 0)):
         tab.page.keyboard.press(key)

@@ -69,3 +69,30 @@ def test_what_ends_a_plan_never_waits_behind_another_change(product, open_tab):
     tab.sees_plan(state="abandoned")
     tab.expects("409")
     held[0].continue_()
+
+
+KNOW = "(list) => list.querySelectorAll('button').forEach((each) => (each.was = each.ariaLabel))"
+BECAME = """(list) => [...list.querySelectorAll("button")]
+  .filter(({ was }) => was)
+  .map(({ was, ariaLabel }) => [was, ariaLabel].map((words) => words.replace(/\\d+/, "N")))
+  .filter(([was, is]) => was !== is)"""
+
+
+def test_no_button_of_a_subtask_becomes_another_one_while_subtasks_are_moved(product, open_tab):
+    """A subtask that comes to be the next one of a plan that was stopped may be skipped."""
+    tab = open_tab().chat(product.started("hang"))
+    expect(tab.log).to_contain_text("I am at it")
+    tab.button("Stop plan").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Stop plan").click()
+    tab.sees_plan(run="idle")
+    tab.button("Add a subtask").click()
+    tab.editor("Add a subtask").get_by_role("textbox").first.fill("Ask again")
+    tab.editor("Add a subtask").get_by_role("button", name="Save").click()
+    expect(tab.rows).to_have_count(4)
+    for number in (4, 3):
+        tab.subtasks.evaluate(KNOW)
+        cell(tab, number).focus()
+        tab.page.keyboard.press("Alt+ArrowUp")
+        expect(cell(tab, number - 1)).to_be_focused()
+        assert tab.subtasks.evaluate(BECAME) == []
+    expect(tab.button("Skip subtask 2")).to_have_count(1)

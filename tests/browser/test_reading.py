@@ -275,3 +275,23 @@ def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(produ
     product.post(f"/plans/{made['id']}/stop")
     expect(fold).to_be_hidden()
     assert outcome.evaluate(is_whole), "there is nothing left that could be shown"
+
+
+LONG_END = "3 attempts, the same error each time · No changes left, undone by you · 0:05"
+LINES_OF_NAME = """(head, words) => {
+  head.querySelector(".meta").textContent = words;
+  const name = document.createRange();
+  name.selectNodeContents(head.querySelector("b"));
+  return new Set([...name.getClientRects()].map(({ bottom }) => Math.round(bottom))).size;
+}"""
+
+
+def test_the_name_of_a_subtask_stays_on_its_line_beside_much_that_is_told_of_its_end(
+    product, open_tab
+):
+    chat = product.started("fail")
+    product.wait(chat, lambda plan: plan["attention"] == "failed")
+    tab = open_tab().chat(chat)
+    head = tab.log.locator(".turn-group > summary:visible", has_text="Then fail").last
+    expect(head).to_contain_text("The disk is full.")
+    assert head.evaluate(LINES_OF_NAME, LONG_END) == 1

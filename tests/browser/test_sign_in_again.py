@@ -110,7 +110,7 @@ def test_a_message_that_was_being_edited_is_being_edited_again(product, open_alo
 def test_an_open_dialog_is_open_again(product, open_alone):
     tab = open_alone(f"/c/{product.conversation('scripted')}/")
     tab.sees_connection(LIVE)
-    tab.page.locator("#menu summary").click()
+    tab.page.get_by_label("Conversation menu").click()
     tab.button("Rename").click()
     tab.page.get_by_label("Title").fill("Another title")
     sign_out(tab)

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.test import Client
 
-from agents.models import Conversation, Message, ToolCall
+from agents.models import Conversation, Message, ToolCall, Turn
 from console.conversation_state import read_state
 from plans import actions
 from plans.documents import create_plan
@@ -52,6 +52,18 @@ def test_the_outcome_a_tool_gave_stands_in_the_chat_with_its_lines_and_the_facts
     client.force_login(c.owner)
     copied = client.get(re.search(r'data-copy-from="([^"]+)"', card)[1])
     assert copied.content.decode() == OUTCOME, "it is copied as the agent wrote it"
+
+
+def test_in_chinese_what_it_took_is_told_without_a_stray_space():
+    c = approved("Read")
+    scripted(call("finish_subtask", outcome="读了"), call("finish_plan", outcome="好了"))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    Turn.objects.update(usage_estimated=True)
+    client = Client(headers={"accept-language": "zh-CN"})
+    client.force_login(c.owner)
+    card = closing(flat(client.get(f"/c/{c.pk}/").content.decode()))
+    assert re.search(r"此计划共约 [\d.]+k? 个 token", card)
 
 
 def test_what_the_agent_has_said_itself_is_not_said_twice():
