@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from agents.engine.subagents import descendants
-from agents.models import Conversation, Lane, Message, Recording, ToolCall, Turn, TurnState
+from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.attempts import AttemptSummary, attempts_of, times_of_plan, used_by
@@ -91,11 +92,40 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     attempts = attempts_of(plan)
     comments = kept_comments(plan)
     results = latest_results(plan, subtasks)
-    recordings = recorded_turns(plan)
-    undos = UndoHistory(plan.conversation_id)
+    changes = changes_in(plan, subtasks, attempts)
     run_turns = (turn for turn in open_turns if turn.lane == Lane.RUN)
     turns = [turn for turn in run_turns if turn.checkpoint.get("plan") == plan.pk]
     looking = next((turn for turn in open_turns if is_checking(turn, plan)), None)
+    retries = [turn.not_before for turn in turns if turn.not_before]
+    facts: Document = {
+        **row_document(plan),
+        "active": bool(pointers_to.rows(plan=plan.pk)),
+        "seq": seq,
+        "retry_at": timestamp(min(retries, default=None)),
+        **waits(plan, subtasks, attempts, turns, looking),
+        "activity": activity(plan, turns),
+        "checking": checking(looking, subtasks) if looking is not None else None,
+        "progress": progress(plan, subtasks),
+        "changes": changes[""],
+        **used_by(attempts).document(),
+        "seconds": times_of_plan(plan, attempts).document(),
+        "subtasks": [
+            subtask_document(each, attempts[each.pk], comments.get(each.pk, ""), results)
+            | {"changes": changes[each.key]}
+            for each in subtasks
+        ],
+    }
+    return facts | {"standing": of_document(facts).word}
+
+
+def waits(
+    plan: Plan,
+    subtasks: list[Subtask],
+    attempts: Mapping[int, AttemptSummary],
+    turns: list[Turn],
+    looking: Turn | None,
+) -> Document:
+    """What it asks of a person. `turns` are those of its run, `looking` that of its checks."""
     asking = [*turns, looking] if looking is not None else turns
     approvals = [call for turn in asking for call in asked_calls(turn)]
     regressed = any(each.state == State.DONE and each.verified is False for each in subtasks)
@@ -106,34 +136,12 @@ def document(plan: Plan, seq: int, open_turns: list[Turn]) -> Document:
     # What was approved stays in view.
     hidden = plan.approved_version is None and plan.card_id is not None and is_hidden(plan.card_id)
     asks = {"approvals": bool(approvals), "question": bool(question)}
-    attention = attention_of(plan, failed=failed, regressed=regressed, hidden=hidden, **asks)
-    retries = [turn.not_before for turn in turns if turn.not_before]
-    facts: Document = {
-        **row_document(plan),
-        "active": bool(pointers_to.rows(plan=plan.pk)),
-        "seq": seq,
+    return {
         "hidden": hidden,
-        "retry_at": timestamp(min(retries, default=None)),
-        "attention": attention,
+        "attention": attention_of(plan, failed=failed, regressed=regressed, hidden=hidden, **asks),
         "question": question,
         "approvals": [approval(call) for call in approvals],
-        "activity": activity(plan, turns),
-        "checking": checking(looking, subtasks) if looking is not None else None,
-        "progress": progress(plan, subtasks),
-        "changes": changes_in(plan, list(recordings.values()), undos),
-        **used_by(attempts).document(),
-        "seconds": times_of_plan(plan, attempts).document(),
-        "subtasks": [
-            subtask_document(each, attempts[each.pk], comments.get(each.pk, ""), results)
-            | {
-                "changes": changes_in(
-                    plan, recorded(attempts[each.pk], recordings), undos, each.key
-                )
-            }
-            for each in subtasks
-        ],
     }
-    return facts | {"standing": of_document(facts).word}
 
 
 def row_document(plan: Plan) -> Document:
@@ -224,17 +232,19 @@ def activity(plan: Plan, turns: list[Turn]) -> Document | None:
     }
 
 
-def recorded(attempted: AttemptSummary, recordings: dict[int, Recording]) -> list[Recording]:
-    """What its attempts have recorded, given all of the plan by turn."""
-    turns = [attempt.turn_id for attempt in attempted.attempts]
-    return [recordings[turn] for turn in turns if turn in recordings]
-
-
 def changes_in(
-    plan: Plan, recordings: list[Recording], undos: UndoHistory, key: str = ""
-) -> Document | None:
-    """How much the plan, or the subtask with the key, has changed."""
-    return summary(recordings, undos.of_plan(plan.pk, recordings, key))
+    plan: Plan, subtasks: list[Subtask], attempts: Mapping[int, AttemptSummary]
+) -> dict[str, Document | None]:
+    """How much each subtask has changed, by key, and the plan, without one."""
+    of_turn, undos = recorded_turns(plan), UndoHistory(plan.conversation_id)
+    found = {"": list(of_turn.values())}
+    for each in subtasks:
+        turns = [attempt.turn_id for attempt in attempts[each.pk].attempts]
+        found[each.key] = [of_turn[turn] for turn in turns if turn in of_turn]
+    return {
+        key: summary(recordings, undos.of_plan(plan.pk, recordings, key))
+        for key, recordings in found.items()
+    }
 
 
 def subtask_document(
