@@ -33,7 +33,8 @@ def listed(parts: Sequence[str]) -> str:
     """a, b and c."""
     if len(parts) < 2:
         return "".join(parts)
-    return gettext("{first} and {last}").format(first=commas(parts[:-1]), last=parts[-1])
+    first, last = commas(parts[:-1]), parts[-1]
+    return beside(gettext("{first} and {last}").format(first=first, last=last), first, last)
 
 
 def detailed(words: object, detail: object) -> str:

@@ -13,7 +13,7 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext_lazy
 
-from agents.sentences import FULL_WIDTH, beside, commas, listed
+from agents.sentences import FULL_WIDTH, beside, commas, detailed, listed
 from console.settings_pages import TITLES, SettingsPage, pages_for
 
 register = template.Library()
@@ -58,6 +58,12 @@ def sentences(content: str) -> SafeString:
 def about(content: str, name: str) -> SafeString:
     """Words around a name, spaced by how it begins and ends."""
     return mark_safe(beside(content.strip(), conditional_escape(name)))
+
+
+@register.filter("detailed")
+def detailed_in_html(words: str, detail: str) -> SafeString:
+    """Words, and behind them what they are about."""
+    return mark_safe(detailed(conditional_escape(words), conditional_escape(detail)))
 
 
 @register.filter

@@ -21,6 +21,7 @@ from console.downloads import file_response, pdf_response, zip_response
 from console.form_parsing import EVENT, number
 from console.htmx import own_conversation
 from console.plan_marks import marks_of
+from console.shipped import agent_name
 from console.throttling import count_upload
 from console.visible_text import visible_plain
 from console.workspace import folder_rows, found_rows, open_file
@@ -69,7 +70,8 @@ def panel(request: HttpRequest, pk: int) -> HttpResponse:
         place = place_in(conversation)
         marks = marks_of(conversation, place)
         folder = folder_rows(place, "", 1, 0, MOST_LISTED, marks)
-        context |= {"place": place, "folder": folder, "marks": marks}
+        name = place.name if place.is_linked else agent_name(place.agent)
+        context |= {"place": place, "name": name, "folder": folder, "marks": marks}
     except Refused as refusal:
         context["refusal"] = str(refusal)
     return render(request, "workspace/_panel.html", context)

@@ -5,7 +5,7 @@ from django.template import Context, Template
 from django.utils.translation import override
 
 from agents.engine.usage import Times
-from agents.sentences import beside, gap_behind, sentences
+from agents.sentences import beside, gap_behind, listed, sentences
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,12 @@ def test_a_name_has_a_space_beside_chinese_only_where_it_ends_in_another_script(
     page = Template("{% about name %} {{ name }} 的提问 {% endabout %}")
     assert page.render(Context({"name": name})).strip() == asks.strip()
     assert beside(f"Message {name}, or", name) == f"Message {name}, or"
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [(["1", "3"], "1 和 3"), (["1", "2", "3"], "1、2 和 3"), (["读", "写"], "读和写")],
+)
+def test_the_last_of_a_list_is_spaced_by_its_script(parts, words):
+    with override("zh-hans"):
+        assert listed(parts) == words

@@ -55,6 +55,21 @@ def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab
     expect(tab.page.locator("#menu")).to_be_hidden()
 
 
+def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(open_tab):
+    tab = open_tab("/settings/agents/?agent=scripted", viewport=PHONE)
+    file = tab.page.get_by_role("complementary", name="agent.json of Scripted")
+    tab.page.locator("[data-toggle-drawer]").click()
+    expect(file).to_be_visible()
+    tab.page.mouse.click(*middle_of(tab.button("New agent").or_(tab.page.locator(".burger")).first))
+    expect(file).to_be_hidden()
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    tab.page.get_by_role("link", name="Open settings menu").click()
+    menu = tab.page.get_by_role("navigation", name="Settings")
+    expect(menu).to_be_visible()
+    tab.page.mouse.click(370, 400)
+    expect(menu).to_be_hidden()
+
+
 def test_a_press_beside_a_sheet_closes_it_and_sends_nothing(product, open_tab):
     tab = open_tab(viewport=PHONE).chat(product.conversation("scripted"))
     tab.say("Well?")

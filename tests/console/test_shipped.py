@@ -5,6 +5,7 @@ import json
 import pytest
 from django.utils.translation import gettext, override
 
+from agents.actions import create_conversation
 from agents.chains.store import SHIPPED, chain_ids, read_text
 from agents.config import workspaces
 from agents.config.store import change_agent, read_agent
@@ -40,6 +41,9 @@ def test_names_and_descriptions_are_in_the_language_of_the_page(alice):
     assert f'aria-label="{in_chinese(SAMPLE_TEXTS["name"])}"' in page
     assert f'value="{in_chinese(SAMPLE_TEXTS["description"])}"' in page
     assert SAMPLE_TEXTS["name"] in html(alice.get("/settings/agents/"))
+    talk = create_conversation(person("alice"), SAMPLE)
+    files = html(alice.get(f"/c/{talk.pk}/workspace/", **CHINESE))
+    assert in_chinese(SAMPLE_TEXTS["name"]) in files and SAMPLE_TEXTS["name"] not in files
     page = html(alice.get("/settings/chains/", **CHINESE))
     for id in chain_ids():
         assert in_chinese(CHAINS[id]) in page
