@@ -13,11 +13,14 @@ from agents.recordings.restore import Row
 from console.changed_files import Subject, in_order, page_of
 from console.file_diffs import readable_size
 
+MOST_ROWS = 200  # that are drawn at a time
+
 
 @dataclass(frozen=True)
 class UndoRow:
     """One row of the preview. `later` is where the change since can be read."""
 
+    number: int
     row: Row
     later: str = ""
 
@@ -46,11 +49,14 @@ class UndoRow:
         )
 
 
-def undo_rows(preview: Preview, subject: Subject) -> list[UndoRow]:
-    """What needs a word comes last, as it is the longest."""
-    rows = sorted(preview.rows, key=lambda row: (row.needs_word, row.path))
+def undo_rows(preview: Preview, subject: Subject, start: int = 0) -> list[UndoRow]:
+    """A part of them. What needs a word comes last, as it is the longest; of so many that some are
+    not drawn at first, it is drawn first."""
+    is_long = len(preview.rows) > MOST_ROWS
+    rows = sorted(preview.rows, key=lambda row: (row.needs_word != is_long, row.path))
+    rows = rows[start : start + MOST_ROWS]
     later = later_changes(subject, {row.path for row in rows if row.needs_word})
-    return [UndoRow(row, later.get(row.path, "")) for row in rows]
+    return [UndoRow(n, row, later.get(row.path, "")) for n, row in enumerate(rows, start + 1)]
 
 
 def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:

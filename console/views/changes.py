@@ -19,7 +19,7 @@ from agents.recordings.store import Store, StoreBroken
 from agents.tools.images import NotShown, image_of
 from console.call_images import HEADERS
 from console.changed_files import Subject, listed_files, one_change, one_file, subject_of
-from console.components import replace_content
+from console.components import append, remove, replace, replace_content
 from console.conversation_state import read_state
 from console.form_parsing import number
 from console.htmx import own_conversation, verb
@@ -166,26 +166,46 @@ def patch(request: HttpRequest, pk: int) -> HttpResponse:
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """The dialog: what would happen to each file."""
     subject = subject_of(request, own_conversation(request, pk))
+    if start := number(request.GET.get("start")):
+        return HttpResponse(more_rows(subject, start))
     return HttpResponse(replace_content("undo-slot", undo_dialog(subject)))
 
 
 def undo_dialog(subject: Subject, refused: str = "") -> str:
     try:
         found = previewed(subject)
-        rows, seen = undo_rows(found, subject), found.digest
     except Refused as refusal:
-        rows, seen, refused = [], "", str(refusal)
+        found, refused = Preview([], ""), str(refusal)
+    kept = [row for row in found.rows if row.fate != "not_kept"]
     context = {
-        "subject": subject,
+        **rows_context(found, subject),
         "conversation": subject.conversation,
-        "rows": rows,
-        "seen": seen,
+        "seen": found.digest,
         "refused": refused,
-        "may_undo": any(row.row.fate != "not_kept" for row in rows),
-        "takes_any": any(not row.row.needs_word and row.row.fate != "not_kept" for row in rows),
+        "may_undo": bool(kept),
+        "takes_any": any(not row.needs_word for row in kept),
         "commands": subject.commands(),
     }
     return render_to_string("changes/_undo.html", context)
+
+
+def rows_context(found: Preview, subject: Subject, start: int = 0) -> dict[str, object]:
+    rows, count = undo_rows(found, subject, start), len(found.rows)
+    end = start + len(rows)
+    address = subject.address("undo-preview", start=end)
+    given = {"subject": subject, "rows": rows, "start": start, "count": count}
+    return {**given, "more": count - end, "more_address": address}
+
+
+def more_rows(subject: Subject, start: int) -> str:
+    """What the dialog did not draw at first, below what it has."""
+    try:
+        context = rows_context(previewed(subject), subject, start)
+    except Refused as refusal:
+        return replace_content("undo-slot", undo_dialog(subject, str(refusal)))
+    rows = append("restore-list", render_to_string("changes/_undo_rows.html", context))
+    button = render_to_string("changes/_undo_more.html", context)
+    return rows + (replace("restore-more", button) if context["more"] else remove("restore-more"))
 
 
 def previewed(subject: Subject) -> Preview:

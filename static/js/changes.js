@@ -114,8 +114,7 @@ document.addEventListener("change", ({ target }) => {
     dialog.querySelector("form").append(named);
   }
   const go = byId("undo-go");
-  const plain = dialog.querySelector(".restore-row:not([data-kind=since])");
-  const isNothing = !plain && !restored.length;
+  const isNothing = !("takesAny" in byId("restore-list").dataset) && !restored.length;
   if (isNothing) go.setAttribute("aria-disabled", "true");
   else go.removeAttribute("aria-disabled");
   go.querySelector("span").textContent = isNothing ? go.dataset.nothing : go.dataset.undoes;

@@ -40,7 +40,7 @@ def model():
         yield server
 
 
-def prepared(product, runs="all"):
+def prepared(product, runs="all", work=WORK):
     """A finished plan whose first subtask changed four files; of "next" only that was run."""
     tools = {"shell": "allow", "write_file": "allow", "read_file": "allow"}
     product.change_agent("scripted", tools=tools)
@@ -52,7 +52,7 @@ def prepared(product, runs="all"):
     (files / "docs" / "ex.zip").unlink(missing_ok=True)
     (files.parent / "new.md").write_text(NEW)
     (files.parent / "new.png").write_bytes(png(680, 240, [(226, 241, 240), (173, 36, 28)]))
-    (files.parent / "work.sh").write_text(WORK)
+    (files.parent / "work.sh").write_text(work)
     subtasks = [{"name": "Write docs/api.md, one example per endpoint"}, {"name": "Check it"}]
     plan = product.post(
         "/plans", agent="scripted", title="Publish the reference", subtasks=subtasks
@@ -115,6 +115,33 @@ def test_changes_are_read_undone_and_brought_back(product, open_tab):
     expect(page.get_by_role("button", name="Undo the undo")).to_have_count(1)
     expect(tab.message).to_be_focused()
     assert not (files / "old.txt").exists()
+
+
+def test_of_many_files_the_rest_comes_when_it_is_asked_for(product, open_tab):
+    many = "mkdir many; for n in $(seq 250); do echo $n > many/$n.txt; done"
+    chat, files = prepared(product, work=many)
+    tab = open_tab(f"/c/{chat}/")
+    page = tab.page
+    page.get_by_role("link", name="Changes of subtask 1: 250 files").click()
+    expect(page.get_by_text("Files 1 to 100 of 250").first).to_be_visible()
+    expect(page.locator("details.changed")).to_have_count(100)
+    page.get_by_role("link", name="More files").last.click()
+    expect(page.get_by_text("Files 101 to 200 of 250").first).to_be_visible()
+    assert violations(tab) == []
+    page.set_viewport_size(DESK)
+    page.get_by_role("button", name="Undo changes").click()
+    dialog = page.get_by_role("dialog", name="Undo changes of subtask 1?")
+    dialog.get_by_role("button", name="and 238 more").click()
+    rest = dialog.get_by_role("button", name="and 50 more")
+    expect(dialog.locator(".restore-row:visible")).to_have_count(200)
+    rest.click()
+    expect(dialog.locator(".restore-row:visible")).to_have_count(250)
+    expect(rest).to_have_count(0)
+    assert violations(tab) == []
+    page.set_viewport_size(DESK)
+    dialog.get_by_role("button", name="Undo changes").click()
+    expect(page.locator("#undone-toast")).to_contain_text("250 files restored.")
+    assert not (files / "many").exists()
 
 
 def test_escape_goes_back_and_a_changed_preview_opens_anew(product, open_tab):

@@ -135,3 +135,22 @@ def test_of_thousands_of_files_a_page_has_a_hundred_and_leads_to_the_others():
     assert "Files 4,901 to 5,000 of 5,000" in html
     assert "undo" not in re.search(r'href="([^"]+)" rel="prev"', html)[1]
     assert names(page(f"?plan={plan_of(chat).pk}&page=99")) == names(html)
+
+
+def test_the_preview_of_an_undo_draws_two_hundred_files_at_a_time_and_what_asks_first(monkeypatch):
+    chat = worked("for n in $(seq 450); do echo $n > file-$n.txt; done")
+    (files_of(chat) / "file-99.txt").write_text("changed since\n")
+    alice = signed_in(chat.owner)
+    address = f"/c/{chat.pk}/changed/preview?plan={plan_of(chat).pk}"
+    drawn = []
+    for more in ("and 250 more", "and 50 more", ""):
+        html = flat(alice.get(address).content.decode())
+        if not drawn:
+            assert "and 438 more" in html, "below the first twelve"
+        drawn += re.findall(r'<span class="mono">(file-\d+\.txt)</span>', html)
+        assert more in html
+        if more:
+            address = re.search(r'hx-get="([^"]+)"', html)[1].replace("&amp;", "&")
+    assert len(drawn) == len(set(drawn)) == 450
+    assert drawn[0] == "file-99.txt", "it can be kept or restored"
+    assert 'hx-swap="delete"' in html
