@@ -75,6 +75,7 @@ def later_changes(subject: Subject, paths: set[str]) -> dict[str, str]:
             about = Subject(subject.conversation, attempt.subtask.plan, attempt.subtask.key)
         for place, change in enumerate(in_order(about), 1):
             if change.path in paths and change.path not in found:
-                address = about.address("changed-files", page=page_of(place))
+                page = page_of(place)
+                address = about.address("changed-files", **({"page": page} if page > 1 else {}))
                 found[change.path] = f"{address}#file-{place}"
     return found

@@ -39,7 +39,7 @@ def mend_indexes(packs: Path) -> None:
                 write_index(pack, *read_pack(pack))
                 log.warning("%s was damaged, and is written anew from its pack", index)
         except Exception:  # a damaged pack makes the library raise what it likes
-            log.exception("%s is damaged, and its pack is not whole either", index)
+            log.exception("%s cannot be written anew: its pack is damaged", index)
 
 
 def is_whole(index: Path, pack: Path) -> bool:

@@ -596,7 +596,7 @@ def test_of_one_whose_steps_are_lost_it_is_said_and_nobody_waits_for_it(c, kille
     notice = c.messages.filter(kind="notice").last()
     assert "It was cut off, and what was left to do is lost" in notice.text
     assert "undo" not in notice.meta
-    assert async_to_sync(engine.settled)(files_of(c).resolve())
+    assert async_to_sync(engine.finish_undos)(files_of(c).resolve())
 
 
 def test_one_whose_steps_cannot_be_read_for_now_is_finished_later(c, killed_at, monkeypatch):
@@ -641,6 +641,18 @@ def test_the_preview_leads_to_what_changed_a_file_again(c):
     asked = alice.get(f"/c/{c.pk}/changed/preview?{about}s2").content.decode()
     assert "See what changed" not in asked, "what was recorded nowhere"
     assert "It was recorded nowhere, so it cannot be shown." in asked
+
+
+def test_of_many_files_it_leads_to_the_page_that_has_the_one(c, monkeypatch):
+    monkeypatch.setattr("console.changed_files.MOST_LISTED", 1)
+    plan = run(c, shell("echo 2 > z"), done(), shell("echo > b; echo 3 > z"), done())
+    alice = signed_in(person("alice"))
+    about = f"plan={plan.pk}&subtask="
+    asked = alice.get(f"/c/{c.pk}/changed/preview?{about}s1").content.decode()
+    link = re.search(r'href="([^"]+#file-2)"', asked)[1].replace("&amp;", "&")
+    assert link == f"/c/{c.pk}/changed?{about}s2&page=2#file-2"
+    page = alice.get(link).content.decode()
+    assert 'id="file-2"' in page and 'id="file-1"' not in page
 
 
 def test_changes_of_a_turn_stand_beside_those_of_the_whole_plan(c):
