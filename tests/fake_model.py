@@ -19,6 +19,7 @@ REPLY, all keys optional (the builders below write them):
     error                 an error object sent inside the stream, after the text
     wait                  seconds before the answer begins; "forever"; in-process an Event
     hang                  the same, after the text and before the end
+    then                  another REPLY in the place of the end, which goes on with the text
     plain                 true: one JSON body, as from a server that ignores `stream`
     raw                   the body of a 200 word for word; "hang" holds behind it
     delay, chunk          seconds between chunks and characters per chunk, for this reply

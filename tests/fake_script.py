@@ -210,6 +210,11 @@ async def streamed(reply: Reply, request: Request, script: Script) -> AsyncItera
         # Even without a delay every chunk is an occasion to be cancelled.
         await asyncio.sleep(reply["delay"])
     await pause(reply.get("hang"))
+    if "then" in reply:
+        pace = {"delay": reply["delay"], "chunk": reply["chunk"]}
+        async for part in streamed(pace | reply["then"], request, script):
+            yield part
+        return
     if reply.get("cut") == "hard":
         raise Broken
     if reply.get("error"):

@@ -92,7 +92,10 @@ class Product:
     def change_agent(self, agent, **keys):
         """A hand edit of agent.json."""
         file = self.agent_file(agent)
-        file.write_text(json.dumps(json.loads(file.read_text()) | keys, indent=2))
+        text = json.dumps(json.loads(file.read_text()) | keys, indent=2)
+        whole = self.home / "agent.json.new"  # a poll never reads the half of it
+        whole.write_text(text)
+        whole.replace(file)
 
     def get(self, path):
         return self.script.get(self.server, path)
@@ -195,6 +198,7 @@ def open_tab(contexts, product):
     yield open_one
     faults = [fault for tab in tabs for fault in tab.faults()]
     for tab in tabs:
+        tab.page.context.set_offline(False)  # whatever a test has left: others share the context
         tab.page.close()
     assert faults == []
 

@@ -1,9 +1,10 @@
 """One tab of the browser, in the words of the page: roles and names, as interface.md has them."""
 
 import re
+from contextlib import suppress
 from urllib.parse import urlsplit
 
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
@@ -11,7 +12,7 @@ RESTARTING = "Planside is restarting"
 A_RUN = 120_000  # ms that the demo may take for all of its work
 GIVEN_UP = ("NS_BINDING_ABORTED", "NS_ERROR_ABORT")  # by Firefox
 UNANSWERED = "NetworkError when attempting to fetch resource"  # said by Firefox of those, too
-A_POLL = 20_000  # ms in which two polls fit, and a new connection
+A_POLL = 60_000  # ms; what a poll or a new connection brings, on a machine that may be slow
 
 
 # Who is about to press a button presses that one: drawn anew it may look otherwise, and never do
@@ -62,8 +63,16 @@ class Tab:
     def faults(self):
         """Complaints that nobody expected, and style attributes, which the policy forbids."""
         heard = [c for c in self.complaints if not any(re.search(p, c) for p in self.expected)]
-        styled = [] if self.page.is_closed() else self.page.evaluate(STYLED)
-        return heard + [f"style attribute: {html}" for html in styled]
+        return heard + [f"style attribute: {html}" for html in self.styled()]
+
+    def styled(self):
+        """Also while another page opens."""
+        while not self.page.is_closed():
+            try:
+                return self.page.evaluate(STYLED)
+            except Error:
+                self.page.wait_for_load_state()
+        return []
 
     # Going places
 
@@ -145,9 +154,7 @@ class Tab:
 
     def hold(self, address):
         """Requests to this address wait in the list until the test lets them go on."""
-        held = []
-        self.page.route(address, lambda route: held.append(route))
-        return held
+        return Held(self.page, address)
 
     def hears_nothing_until_it_asks(self):
         """Beside a blocked socket: the page learns of no change before it has sent something. The
@@ -182,6 +189,25 @@ class Tab:
 
     def names(self):
         return self.rows.locator("b").all_inner_texts()
+
+
+class Held(list):
+    """Requests to one address, each as Playwright's route, that wait for the test."""
+
+    def __init__(self, page, address):
+        super().__init__()
+        self.page, self.address = page, address
+        page.route(address, lambda route: self.append(route))
+
+    def release(self):
+        """All go on, and no later one is held; nor is one that came between these two."""
+        now = len(self)
+        for route in self[:now]:
+            route.continue_()
+        self.page.unroute(self.address)
+        for route in self[now:]:
+            with suppress(Error):  # the end of the holding may have let it go
+                route.continue_()
 
 
 class Requests:

@@ -9,10 +9,11 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, FIREFOX
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
 from tests.images import PETROL, RED, png
 
 PICTURE = png(390, 700, (RED, PETROL))
-SLOW = 400_000  # bytes a second
+CRAWLING, FAST = 20_000, 10_000_000  # bytes a second
 
 
 def file(name, data=b"line\n" * 100, kind="text/plain"):
@@ -30,15 +31,21 @@ def tiles(tab):
     return tab.page.get_by_role("list", name="Attachments", exact=True).get_by_role("listitem")
 
 
-def slow_down(tab, speed=SLOW):
+def slow_down(tab):
+    """The network, so far that what is sent is not there before one has looked; what ends that."""
     if FIREFOX:
         pytest.skip("only Chromium lets a test slow its network down")
     wire = tab.page.context.new_cdp_session(tab.page)
     wire.send("Network.enable")
-    wire.send(
-        "Network.emulateNetworkConditions",
-        {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
-    )
+
+    def set_speed(speed):
+        wire.send(
+            "Network.emulateNetworkConditions",
+            {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
+        )
+
+    set_speed(CRAWLING)
+    return lambda: set_speed(FAST)
 
 
 def drag(tab, kind):
@@ -83,6 +90,7 @@ def test_a_picture_and_a_log_go_with_a_message_by_the_keyboard_alone(
     asked = next(r for r in reversed(model.requests) if "what is wrong here" in json.dumps(r))
     parts = asked["messages"][-1]["content"]
     assert [part["type"] for part in parts] == ["text", "image_url"]
+    expect(message.get_by_role("img")).to_have_js_property("complete", True)
     box = message.get_by_role("img").bounding_box()
     assert box["width"] <= 280 and box["height"] <= 176
 
@@ -119,7 +127,7 @@ def test_what_cannot_be_attached_is_named_and_the_rest_goes_on(open_tab, chat):
 
 def test_a_message_waits_for_its_file_and_goes_by_itself(open_tab, chat):
     tab = open_tab().chat(chat)
-    slow_down(tab)
+    speed_up = slow_down(tab)
     choose(tab, file("session.har", b"x" * 1_200_000))
     expect(tab.page.get_by_text(re.compile(r"^\d.*of 1\.2 MB$"))).to_be_visible()
     expect(tab.page.locator("#uploading-hint")).to_have_text("Sends when 1 file is up")
@@ -132,6 +140,7 @@ def test_a_message_waits_for_its_file_and_goes_by_itself(open_tab, chat):
     tab.message.fill("and this follows it")
     tab.message.press("Enter")
     expect(held).to_have_count(2)
+    speed_up()
     expect(held).to_have_count(0)
     own = tab.log.get_by_role("article", name="Your message")
     expect(own).to_have_count(2)
@@ -142,7 +151,7 @@ def test_a_message_waits_for_its_file_and_goes_by_itself(open_tab, chat):
 def test_a_message_that_waits_is_edited_or_discarded(open_tab, chat):
     tab = open_tab().chat(chat)
     tab.expects("ERR_ABORTED")
-    slow_down(tab, 100_000)
+    slow_down(tab)
     choose(tab, file("session.har", b"x" * 2_000_000))
     held = tab.page.get_by_role("region", name="Message that waits")
     tab.message.fill("first words")
@@ -180,6 +189,7 @@ def test_a_message_whose_file_does_not_get_up_is_not_sent(open_tab, chat):
     tab.message.fill("read it")
     tab.message.press("Enter")
     expect(tab.page.get_by_role("region", name="Message that waits")).to_be_visible()
+    wait_for(tab, lambda: routes)
     routes[0].abort()
     expect(tab.page.get_by_text("Not sent: a file was not uploaded.")).to_be_visible()
     expect(tab.message).to_have_value("read it")
@@ -201,7 +211,7 @@ def test_delete_on_a_tile_removes_it_and_undo_brings_it_back(open_tab, chat, pro
     expect(tab.message).to_be_focused()
     # The first one is gone for good, the other one can come back.
     expect(tab.page.locator("#attachments .attachment")).to_have_count(1)
-    assert not product.file("uploads/one.txt", "scripted").exists()
+    wait_for(tab, lambda: not product.file("uploads/one.txt", "scripted").exists())
 
 
 def test_files_are_dropped_anywhere_on_the_page(open_tab, chat):
@@ -282,6 +292,7 @@ def test_axe_finds_nothing_at_the_files(open_tab, product, agent):
     assert violations(tab) == []
     drag(tab, "dragenter")
     assert violations(tab) == []
+    wait_for(tab, lambda: held)
     held[0].abort()
 
 
@@ -294,7 +305,8 @@ def test_however_many_files_are_attached_send_stays_in_view(open_tab, product, h
         for number in range(11)
     ]
     tab.page.set_input_files("#files", files)
-    expect(tab.page.locator("#attachments .attachment")).to_have_count(10)
+    expect(tab.page.locator("#attachments [data-attachment]")).to_have_count(10)
+    expect(tab.page.locator("#uploads .attachment")).to_have_count(0)
     expect(tab.button("Send")).to_be_in_viewport(ratio=1)
     note, button = tab.page.locator("#refused-files .note"), tab.button("Dismiss")
     words = note.locator("span").first

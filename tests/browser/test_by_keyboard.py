@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Error, expect
 
-from tests.browser.conftest import Product
+from tests.browser.conftest import PATIENCE, Product
 from tests.browser.tab import A_RUN, LIVE, Tab
 
 FAR = 150  # presses of Tab; no page has as many stops
@@ -48,9 +48,9 @@ class Keyboard:
 
     def focus(self):
         """What has the focus; a fault of its looks fails the test."""
-        for _ in range(20):
+        for _ in range(PATIENCE // 50):
             now = self.look()
-            if now is None or now["isInView"]:
+            if now is None or (now["isInView"] and now["isMarked"]):
                 break
             self.page.wait_for_timeout(50)  # it may be scrolling there
         assert now is None or now["isInView"], f"out of view: {now['html']}"
@@ -84,7 +84,7 @@ class Keyboard:
 
     def is_at(self, name):
         """The focus comes there by itself."""
-        for _ in range(200):
+        for _ in range(PATIENCE // 50):
             now = self.focus()
             if now and re.search(name, now["name"]):
                 return
@@ -94,7 +94,11 @@ class Keyboard:
     def is_kept(self):
         """It is somewhere: who presses a button does not begin at the top of the page again."""
         self.page.wait_for_timeout(300)
-        assert self.focus(), "the focus is lost"
+        for _ in range(PATIENCE // 50):
+            if self.focus():
+                return
+            self.page.wait_for_timeout(50)  # an answer may be on its way
+        pytest.fail("the focus is lost")
 
 
 @pytest.fixture
@@ -108,6 +112,7 @@ def first_run(chromium, tmp_path, model):
     product = Product(tmp_path / "home")
     product.post("/providers", name="ollama", base_url=model.url)
     tab = Tab(chromium.new_page(), product.address)
+    tab.page.context.set_default_timeout(PATIENCE)
     tab.page.goto(product.server.link)
     yield Keyboard(tab)
     faults = tab.faults()
@@ -143,6 +148,7 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     keys.type("there")
     found = tab.page.get_by_role("option").filter(has_text="hello there").first
     expect(found).to_be_visible()
+    expect(tab.page.locator("#palette")).to_have_attribute("data-drawn", "there")
     while found.get_attribute("aria-selected") != "true":
         keys.press("ArrowDown")
     keys.press("Enter")
@@ -159,6 +165,7 @@ def test_a_plan_is_asked_for_commented_on_edited_and_started(product, keys):
     expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
     keys.is_at("^Message")
     keys.enter("^Comment on subtask 2")
+    expect(tab.plan.get_by_role("textbox", name="Comment on subtask 2")).to_be_focused()
     keys.is_at("^Comment on subtask 2")
     keys.type("check first")
     keys.enter("^Keep comment")
@@ -232,6 +239,7 @@ def test_a_failed_subtask_is_tried_again_and_skipped(product, keys):
 def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
     tab = keys.tab.open("/")
     keys.enter("^Settings$")
+    tab.page.wait_for_url("**/settings/**")
     keys.enter("^Scripted")
     keys.to("^Description")
     keys.press("Control+a")
@@ -242,6 +250,7 @@ def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
     assert "Typed by key" in product.agent_file("scripted").read_text()
 
     keys.back_to("^Models").press("Enter")
+    tab.page.wait_for_url("**/settings/models/**")
     keys.enter("^Add provider")
     keys.is_at("^Name")
     keys.type("nearby")
@@ -257,6 +266,7 @@ def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
     keys.is_kept()
 
     keys.back_to("^Account").press("Enter")
+    tab.page.wait_for_url("**/settings/account/**")
     keys.enter("^New token")
     keys.is_at("^Name, after what uses it")
     keys.type("By keyboard")

@@ -85,9 +85,8 @@ def test_a_new_subtask_is_not_wrong_before_anything_was_typed(proposed):
     name.fill("")
     form.get_by_role("button", name="Cancel").click()
     proposed.button("Add a subtask").click()
-    colour = "element => getComputedStyle(element).borderColor"
-    calm = field(form, EXPECTED).evaluate(colour)
-    assert name.evaluate(colour) == calm
+    calm = field(form, EXPECTED).evaluate("element => getComputedStyle(element).borderColor")
+    expect(name).to_have_css("border-color", calm)
     form.get_by_role("button", name="Save").click()
     expect(form.get_by_role("alert")).to_have_text("Give the subtask a name.")
-    assert name.evaluate(colour) != calm
+    expect(name).not_to_have_css("border-color", calm)

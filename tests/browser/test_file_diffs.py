@@ -35,6 +35,7 @@ def tab(product, open_tab):
     page.get_by_role("textbox", name="Message").fill("change it")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Done.")).to_be_visible()
+    expect(tab.button("Stop the reply")).to_be_hidden()
     return tab
 
 

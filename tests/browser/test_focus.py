@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import PATIENCE, PHONE
 from tests.browser.tab import A_RUN, LIVE
 
 FOCUSED = """() => {
@@ -15,7 +15,7 @@ FOCUSED = """() => {
 
 
 def focused(tab, pattern):
-    for _ in range(100):
+    for _ in range(PATIENCE // 50):
         if re.search(pattern, now := tab.page.evaluate(FOCUSED)):
             return
         tab.page.wait_for_timeout(50)
@@ -25,6 +25,7 @@ def focused(tab, pattern):
 def press(tab, name, within=None):
     """By the keyboard, as it is for those who would lose their place."""
     button = (within or tab.page).get_by_role("button", name=name, exact=True)
+    expect(button).to_be_enabled()  # a key does not wait for that, as a click does
     button.focus()
     tab.page.keyboard.press("Enter")
 
@@ -108,15 +109,12 @@ def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(product, open_tab
     tab.page.keyboard.press("Delete")
     expect(tab.rows).to_have_count(2)
     focused(tab, r"^subtask-")
-    address = re.compile(r"/c/\d+/(changes|drawer)")
-    held = tab.hold(address)
+    held = tab.hold(re.compile(r"/c/\d+/(changes|drawer)"))
     press(tab, "Undo")
     expect(tab.button("Undo")).to_have_count(0)
     tab.page.evaluate("document.dispatchEvent(new CustomEvent('htmx:after:swap'))")
     focused(tab, r"^subtask-\d+-s3")
-    for route in held:
-        route.continue_()
-    tab.page.unroute(address)
+    held.release()
     expect(tab.rows).to_have_count(3)
     focused(tab, r"^subtask-\d+-s4")
 
@@ -158,7 +156,7 @@ def test_discarding_and_stopping_a_reply(product, open_tab):
 
 def test_cancelling_the_asking_for_a_plan(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
-    tab.say("/plan I want to be silent")
+    tab.say("/plan think it over for ever")
     press(tab, "Cancel planning")
     expect(tab.button("Cancel planning")).to_be_hidden()
     focused(tab, BOX)
@@ -249,6 +247,7 @@ def test_asking_again_by_keyboard_stays_at_the_message(product, open_tab):
     tab = open_tab().chat(product.conversation("scripted"))
     tab.say("Well?")
     expect(tab.log).to_contain_text("Understood.")
+    expect(tab.button("Stop the reply")).to_be_hidden()
     press(tab, "Ask again")
     expect(tab.page.get_by_role("menuitem").first).to_be_focused()
     tab.page.keyboard.press("Enter")

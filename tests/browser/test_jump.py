@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from threading import Event
 
 import pytest
 from playwright.sync_api import expect
@@ -11,8 +12,22 @@ from tests.browser.tab import Tab
 from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, rule, say
 
-WORDS = " ".join(f"word{n}" for n in range(600))
-RULES = [rule({**say(WORDS), "delay": 0.01, "chunk": 20}, user="^write"), rule(say("Short."))]
+SEEN, READ = Event(), Event()  # how far the reader is
+RULES = [
+    rule(
+        say(
+            " ".join(f"word{n}" for n in range(100)),
+            hang=SEEN,
+            then=say(
+                " ".join(f"word{n}" for n in range(100, 300)),
+                hang=READ,
+                then=say(" ".join(f"word{n}" for n in range(300, 600))),
+            ),
+        ),
+        user="^write",
+    ),
+    rule(say("Short.")),
+]
 HISTORY = """
 import django, sys
 django.setup()
@@ -33,6 +48,7 @@ Message.objects.bulk_create(
 )
 Conversation.objects.filter(pk=c.pk).update(seq=first + count - 1)
 """
+AT = "() => document.querySelector('#log').scrollTop"
 PLACE = """() => [...document.querySelectorAll("#log article")].map((e) => [e.id, e.getBoundingClientRect().top])
     .find(([, top]) => top > 100)"""
 
@@ -68,11 +84,15 @@ def test_the_log_stays_while_a_reply_is_written_and_the_end_is_one_press_away(ta
     expect(jump).to_be_hidden()
     page.mouse.move(500, 400)
     page.mouse.wheel(0, -300)  # less than one screen, and new text comes in
+    page.wait_for_function(f"() => ({AT})() <= -300")
+    SEEN.set()
     expect(jump).to_be_visible()
     page.mouse.wheel(0, -2500)
-    page.wait_for_timeout(300)
+    page.wait_for_function(f"() => ({AT})() <= -2800")
+    expect(tab.log).to_contain_text("word299")
     before = page.evaluate(PLACE)
-    expect(tab.log).to_contain_text("word599", timeout=60_000)
+    READ.set()
+    expect(tab.log).to_contain_text("word599")
     expect(page.get_by_role("button", name="Stop the reply")).to_have_count(0)
     assert page.evaluate(PLACE) == before
     jump.click()

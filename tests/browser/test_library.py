@@ -85,8 +85,8 @@ def test_the_list_works_without_script(product, contexts, open_tab):
     tab = open_tab("/plans/?q=saw&sort=-tokens", java_script_enabled=False)
     assert "Sharpen the saw" in tab.page.content()
     tab.page.get_by_role("link", name="Tokens").click()
-    assert "sort=tokens" in tab.page.url
-    assert "q=saw" in tab.page.url
+    expect(tab.page).to_have_url(re.compile("sort=tokens"))
+    expect(tab.page).to_have_url(re.compile("q=saw"))
 
 
 def test_the_page_of_a_plan_opens_its_attempts(open_tab, finished):

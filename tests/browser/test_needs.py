@@ -10,6 +10,7 @@ from tests.browser.model import script
 from tests.browser.tab import A_POLL, LIVE, OFFLINE
 from tests.browser.test_approvals import LONG
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
 from tests.fake_model import FakeModelServer, call, rule
 
 RUN = rule(call("shell", command=LONG), user="run the long one", results=0)
@@ -32,7 +33,13 @@ def waiting(product, careful):
     product.wait(chats["failed"], lambda plan: plan["attention"] == "failed")
     product.wait(chats["question"], lambda plan: plan["attention"] == "question")
     product.wait(chats["approval"], lambda plan: plan["attention"] == "approval")
-    yield chats
+    return chats
+
+
+@pytest.fixture(autouse=True)
+def _nothing_waits_afterwards(product):
+    """Also where a test has failed."""
+    yield
     clean(product)
 
 
@@ -108,7 +115,7 @@ def test_every_tab_says_how_much_waits_and_hears_of_it(product, open_tab, waitin
     settings = open_tab("/settings/agents/")
     expect(entry(chat, 4)).to_be_visible()
     expect(settings.page).to_have_title(re.compile(r"^\(4\) "), timeout=A_POLL)
-    assert "waiting" in settings.page.locator("#icon").get_attribute("href")
+    expect(settings.page.locator("#icon")).to_have_attribute("href", re.compile("waiting"))
     chat.button("Start plan").click()
     expect(entry(chat, 3)).to_be_visible(timeout=A_POLL)
     expect(page.page.locator(".need-card")).to_have_count(3, timeout=A_POLL)
@@ -141,7 +148,6 @@ def test_a_long_command_is_read_whole_before_it_is_allowed_there(product, open_t
     tab.page.keyboard.type("too long")
     tab.page.keyboard.press("Control+Enter")
     expect(settled(tab, "Denied. run the long one goes on.")).to_be_visible()
-    clean(product)
 
 
 def test_the_page_is_whole_for_everybody(product, open_tab, waiting):
@@ -205,11 +211,7 @@ def all_told(tabs):
     return [words for tab in tabs for words in tab.page.evaluate(WORDS)]
 
 
-def until_told(tabs, count):
-    for _ in range(100):
-        if len(all_told(tabs)) >= count:
-            break
-        tabs[0].page.wait_for_timeout(100)
+def told_in_the_end(tabs):
     tabs[0].page.wait_for_timeout(3_000)  # nor a second time, by the other one
     return all_told(tabs)
 
@@ -218,7 +220,8 @@ def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidde
     for tab in hidden_tabs:
         tab.page.evaluate(SOUNDS)
     product.scripted("quick")
-    assert until_told(hidden_tabs, 1) == [
+    wait_for(hidden_tabs[0], lambda: all_told(hidden_tabs))
+    assert told_in_the_end(hidden_tabs) == [
         ["A plan waits for your start", "A plan to quick, 3 subtasks"]
     ]
     assert sounds(hidden_tabs) == 1
@@ -226,7 +229,6 @@ def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidde
     with tab.page.expect_navigation():
         tab.page.evaluate("window.told[0][2].dispatchEvent(new Event('click'))")
     expect(tab.articles.filter(has_text="A plan to quick").last).to_be_in_viewport()
-    clean(product)
 
 
 def sounds(tabs):
@@ -242,9 +244,8 @@ def test_nothing_is_told_while_a_tab_is_in_view(product, open_tab, hidden_tabs):
     )
     product.scripted("quick")
     expect(entry(shown, 1)).to_be_visible(timeout=A_POLL)
-    assert until_told(hidden_tabs, 1) == []
+    assert told_in_the_end(hidden_tabs) == []
     assert sounds(hidden_tabs) == 0, "nor is anything heard"
-    clean(product)
 
 
 def test_the_settings_ask_the_browser_and_say_what_it_answered(product, open_tab):
@@ -285,4 +286,3 @@ def test_a_browser_is_asked_once_when_a_plan_takes_long(product, open_tab):
     tab.button("Not now").click()
     expect(tab.button("Ask this browser")).to_be_hidden()
     expect(tab.message).to_be_focused()
-    clean(product)

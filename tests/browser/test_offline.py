@@ -8,17 +8,24 @@ from playwright.sync_api import expect
 
 from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING, RESTARTING
 from tests.browser.test_tabs import add_subtask
+from tests.patience import at_most
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
 LOST = re.compile(rf"^\s*({OFFLINE}|{POLLING})\s*$")
 
 
-@pytest.fixture
-def interrupted(product):
-    """Kill the server; afterwards it runs again, whatever the test did."""
-    yield lambda: product.end(signal.SIGKILL)
+@pytest.fixture(autouse=True)
+def _runs_again(product):
+    """Whatever the test did."""
+    yield
     if not product.is_up:
         product.start()
+
+
+@pytest.fixture
+def interrupted(product):
+    """Kill the server."""
+    return lambda: product.end(signal.SIGKILL)
 
 
 def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
@@ -176,7 +183,7 @@ def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(product, 
     tab.page.wait_for_function("document.readyState === 'complete'")
     hung.is_hung = True
     product.post(f"/conversations/{chat}/messages", text="/help")
-    expect(tab.log).to_contain_text("begins a new conversation", timeout=A_POLL // 2)
+    expect(tab.log).to_contain_text("begins a new conversation", timeout=at_most(10_000))
     tab.sees_connection(POLLING)
     made = hung.made
     hung.is_hung = False

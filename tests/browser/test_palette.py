@@ -5,9 +5,11 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import DESK, PHONE
 from tests.browser.test_alternatives import talk
 from tests.browser.test_pages import violations
+
+AFTERWARDS = "2040-01-01"
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +33,9 @@ def look_for(tab, words):
 
 
 def test_a_message_is_found_and_opened_where_it_stands(open_tab, chat):
-    tab = open_tab().chat(chat)
+    tab = open_tab(viewport=DESK).chat(chat)  # in a context, and so with a clock, of its own
     talk(tab, "The zebrafish question", "Something else")
+    tab.page.clock.install()
     tab.open("/plans/")
     tab.button("Search").click()
     tab.page.keyboard.type("ZEBRAF")
@@ -41,10 +44,12 @@ def test_a_message_is_found_and_opened_where_it_stands(open_tab, chat):
     expect(search(tab).get_by_role("status")).to_have_text(re.compile(r"\d results"))
     expect(search(tab).locator("mark").first).to_have_text("zebraf")
     assert not violations(tab)
+    tab.page.clock.pause_at(AFTERWARDS)  # it is tinted for two seconds
     option(tab, "You").first.click()
     message = tab.log.get_by_role("article", name="Your message").first
     expect(message).to_have_attribute("data-found", "")
     expect(message).to_be_focused()
+    tab.page.clock.run_for(2_000)
     expect(message).not_to_have_attribute("data-found", "")
     assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
 
@@ -66,8 +71,9 @@ def test_the_keyboard_alone_walks_round_opens_and_comes_back(open_tab, chat):
     tab.page.keyboard.press("ArrowDown")
     expect(option(tab, "^Models")).to_have_attribute("aria-selected", "true")
     tab.page.keyboard.press("Enter")
-    expect(tab.page).to_have_url(re.compile("/settings/models/$"))
+    tab.page.wait_for_url(re.compile("/settings/models/$"))
     tab.page.keyboard.press("Control+k")
+    expect(search(tab)).to_be_visible()
     tab.page.keyboard.press("Control+k")
     expect(search(tab)).to_be_hidden()
 
@@ -147,7 +153,7 @@ def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(open_tab, ch
         tab.open(start)
         look_for(tab, "wombat paragraph")
         option(tab, "Agent").first.click()
-        expect(tab.log.locator("[data-found]")).to_be_focused()
+        expect(tab.log.locator("article:focus")).to_contain_text("Wómbat")
         marked = tab.page.evaluate(MARKED)
         assert [each["text"] for each in marked if each["text"] != "Paragraph"] == ["Wómbat"]
         assert all(each["isInView"] for each in marked if each["text"] == "Wómbat")

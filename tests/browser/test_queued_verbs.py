@@ -68,6 +68,7 @@ def test_what_ends_a_plan_never_waits_behind_another_change(product, open_tab):
     tab.page.get_by_role("dialog").get_by_role("button", name="Cancel plan").click()
     tab.sees_plan(state="abandoned")
     tab.expects("409")
+    wait_for(tab, lambda: held)
     held[0].continue_()
 
 

@@ -92,6 +92,7 @@ def test_r13_an_older_drawing_takes_nothing_out_of_the_log(product, model, open_
     before_the_reply = wire.changes(seq)
     answers.set()
     tab.sees_plan(within=A_RUN, state="done", run="idle")
+    expect(tab.log).to_contain_text("All is done.")
     groups = tab.log.locator("details.turn-group")
     expect(groups).to_have_count(3)
     shown = tab.log.evaluate("log => log.textContent")
@@ -188,7 +189,7 @@ def test_r20_nothing_falls_between_the_page_and_its_socket(product, open_tab):
 
     tab.page.route_web_socket("**/ws/**", route)
     tab.chat(chat)
-    tab.sees_plan(version=2, within=4000)
+    tab.sees_plan(version=2, within=at_most(4000))
     expect(tab.row(4)).to_contain_text("Between page and socket")
     after = int(re.search(r"after=(\d+)", asked[0])[1])
     assert 0 < after < int(tab.plan.get_attribute("data-seq"))
@@ -377,6 +378,7 @@ def test_r27_a_plan_is_edited_and_started_by_keyboard_alone(product, open_tab):
     cell = tab.row(1).get_by_role("group", name=re.compile("^Subtask 1"))
     reach(tab, cell)
     press("F2")
+    expect(tab.editor("Edit subtask 1").get_by_role("textbox").first).to_be_focused()
     press("Control+a")
     tab.page.keyboard.type("Written by keyboard")
     press("Enter")
@@ -392,6 +394,7 @@ def test_r27_a_plan_is_edited_and_started_by_keyboard_alone(product, open_tab):
     press("Alt+ArrowUp")
     tab.sees_plan(version=4)
     expect(tab.row(1)).to_contain_text("Written by keyboard")
+    expect(tab.row(1).locator(":focus")).to_have_count(1)
 
     press("Enter")
     expect(tab.editor("Edit subtask 1")).to_be_visible()
@@ -432,7 +435,7 @@ def test_r27_nothing_moves_for_those_who_asked_for_that(product, open_tab):
     expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
     assert tab.page.evaluate(MOVING) == []
     tab.page.emulate_media(reduced_motion="no-preference")
-    assert tab.page.evaluate(MOVING), "there is something to hold still"
+    tab.page.wait_for_function(f"() => ({MOVING})().length")  # there is something to hold still
 
 
 MOVING = """() => document.getAnimations()

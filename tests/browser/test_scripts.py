@@ -215,8 +215,8 @@ def test_what_is_sent_before_the_scripts_have_come_is_sent_once(product, open_ta
     tab.message.press_sequentially("hello")
     tab.page.keyboard.press("Enter")
     tab.message.press_sequentially("typed on")
-    for route in held:
-        route.continue_()
+    wait_for(tab, lambda: held)
+    held.release()
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.log.locator(".own-message")).to_have_text(["hello"])
     expect(tab.message).to_have_value("typed on")

@@ -92,8 +92,8 @@ def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     dialog.get_by_role("button", name="Add service").click()
     expect(dialog.get_by_text("Asking it what it offers")).to_be_visible()
     expect(dialog.get_by_role("alert")).to_have_count(0)
-    for route in held:
-        route.abort()
+    wait_for(tab, lambda: held)
+    held[0].abort()
     expect(dialog.get_by_role("alert")).to_contain_text("That did not get through.")
 
 

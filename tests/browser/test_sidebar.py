@@ -108,9 +108,10 @@ def named(product, title):
 
 def menu_of(tab, chat):
     row = tab.page.locator(f"#conversation-{chat}")
+    menu = tab.page.locator("#row-menu")
+    expect(menu).to_be_hidden()  # of what was done before
     row.hover()
     tab.page.locator(f"#row-{chat}").click()
-    menu = tab.page.locator("#row-menu")
     expect(menu).to_be_visible()
     expect(menu.get_by_role("button", name="Rename")).to_be_focused()
     return menu

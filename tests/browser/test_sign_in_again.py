@@ -48,6 +48,12 @@ def sign_out(tab):
     page.close()
 
 
+def hears_nothing(tab):
+    """A poll would learn of the end first, and the page leave by itself."""
+    tab.hears_nothing_until_it_asks()
+    tab.hold("**/file?*since=*")
+
+
 def come_back(tab, product):
     """Signed in elsewhere by a link, the person looks at the sign-in page again."""
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_have_count(1)
@@ -125,7 +131,7 @@ def test_the_file_of_an_agent_is_being_edited_again(product, open_alone):
     text = tab.page.get_by_role("textbox", name="agent.json")
     typed = text.inner_text().replace('"Scripted"', '"Scripted, by me"')
     text.fill(typed)
-    tab.hold("**/file?*since=*")  # would learn of it first, and the page leave by itself
+    hears_nothing(tab)
     sign_out(tab)
     tab.button("Save").click()
     come_back(tab, product)
@@ -140,7 +146,6 @@ def test_a_key_is_not_kept(product, open_alone):
     dialog.get_by_label("Name", exact=True).fill("mine")
     dialog.get_by_label("Key", exact=True).fill("sk-secret")
     sign_out(tab)
-    tab.page.reload()
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_be_visible()
     assert tab.page.evaluate("JSON.stringify(sessionStorage)") == "{}"
 
@@ -163,6 +168,7 @@ def test_whoever_else_signs_in_is_given_nothing(product, open_alone):
 
 def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(product, open_alone):
     tab = open_alone("/settings/agents/?agent=scripted")
+    hears_nothing(tab)
     sign_out(tab)
     tab.page.get_by_role("switch", name="Plan Mode").first.click()
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_be_visible()

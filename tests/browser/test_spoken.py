@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from tests.browser.tab import A_RUN, GOAL, LIVE
 from tests.browser.test_rules import SPOKEN
+from tests.browser.test_tabs import wait_for
 
 STATUS = [
     "Writing a plan",
@@ -42,17 +43,30 @@ def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
     tab.button("Start plan").click()
     expect(tab.plan).to_have_attribute("data-state", "done", timeout=A_RUN)
     expect(tab.page.locator("#status")).to_have_text("Plan: Finished")
+    wait_for(tab, lambda: not compared(recorded(), others_of(spoken_on(tab)))[0])
     tab.page.wait_for_timeout(1500)  # what would be spoken by a clock is spoken by then
-    spoken = [(where, " ".join(text.split())) for where, text in tab.page.evaluate("spoken")]
+    spoken = spoken_on(tab)
 
     said = [text for where, text in spoken if where == "status" and text != TORN]
     said = without_checks(said)
     assert said == [text for text in STATUS if text in said], "in this order, none twice"
     assert {STATUS[0], STATUS[1], STATUS[-1]} <= set(said)
 
+    assert compared(recorded(), others_of(spoken)) == ([], [])
+
+
+def spoken_on(tab):
+    return [(where, " ".join(text.split())) for where, text in tab.page.evaluate("spoken")]
+
+
+def recorded():
+    return RECORDING.read_text().splitlines()
+
+
+def others_of(spoken):
+    """What is spoken beside the line that says how it stands."""
     others = [text for where, text in spoken if where != "status" and not where.startswith(NOW)]
-    others = [re.sub(rf"{CHECKING} \d", "", text) for text in others]
-    assert compared(RECORDING.read_text().splitlines(), others) == ([], [])
+    return [re.sub(rf"{CHECKING} \d", "", text) for text in others]
 
 
 def without_checks(said):

@@ -196,7 +196,8 @@ def failed(s):
 
 
 def done(s):
-    s.started("quick").sees_plan(within=A_RUN, state="done")
+    s.started("quick").sees_plan(within=A_RUN, state="done", run="idle")
+    expect(s.tab.log.get_by_role("article").last).to_contain_text("Finished at")
 
 
 def done_with_skipped(s):
@@ -204,7 +205,8 @@ def done_with_skipped(s):
     s.tab.button("Skip").click()
     expect(s.tab.row(2)).to_have_attribute("data-state", "abandoned")
     s.tab.button("Go on").click()
-    s.tab.sees_plan(within=A_RUN, state="done")
+    s.tab.sees_plan(within=A_RUN, state="done", run="idle")
+    expect(s.tab.log.get_by_role("article").last).to_contain_text("Finished at")
 
 
 def cancelled(s):

@@ -120,7 +120,11 @@ def test_a_subtask_is_dragged_with_a_finger(product, open_tab):
     tab.sees_connection(LIVE)
     tab.drawer_toggle.click()
     expect(tab.rows).to_have_count(3)
-    tab.page.wait_for_timeout(400)  # the sheet slides in
+    tab.button("Edit subtask 1").tap()  # what moves it comes with the first use
+    expect(tab.editor("Edit subtask 1")).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(tab.editor("Edit subtask 1")).to_be_hidden()
+    tab.row(1).locator(".grip").click(trial=True)  # when nothing moves any more
     first, *others = tab.names()
     client = tab.page.context.new_cdp_session(tab.page)
     x, y = middle(tab.row(1).locator(".grip"))

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import LIVE
+from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_pages import violations
 
 
@@ -94,7 +94,7 @@ def test_going_back_makes_the_next_version_without_asking(product, open_tab, cha
     assert [row["name"] for row in product.plan(chat)["subtasks"]][1] == "Then do it quickly"
     tab.button("Start v4").click()
     expect(tab.subtasks).to_be_visible()
-    tab.sees_plan(within=30_000, state="done", approved_version=4)
+    tab.sees_plan(within=A_RUN, state="done", approved_version=4)
 
 
 def test_what_changed_since_the_yes_is_shown_first(product, open_tab, chat):

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.test_tabs import wait_for
-from tests.browser.test_workspace import drop, folder, opened, row, tab, view
+from tests.browser.test_workspace import drop, folder, let_go, opened, row, tab, view
 
 __all__ = ["folder", "tab"]
 
@@ -24,13 +24,6 @@ def alert(tab):
 
 def heading(tab, name):
     return view(tab).get_by_role("heading", name=name)
-
-
-def let_go(tab, route):
-    """Until the page has seen the answer."""
-    with tab.page.expect_response(route.request.url):
-        route.continue_()
-    tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
 
 
 CUT_OFF = """(part) => {
@@ -68,7 +61,7 @@ def test_of_two_files_that_are_opened_the_last_one_stays(tab, folder):
     row(tab, "other.md").click()
     expect(heading(tab, "Another")).to_be_visible()
     let_go(tab, held[0])
-    assert heading(tab, "Another").is_visible()
+    expect(heading(tab, "Another")).to_be_visible()
     expect(row(tab, "other.md")).to_have_attribute("aria-selected", "true")
     expect(row(tab, "README.md")).to_have_attribute("aria-selected", "false")
 
@@ -83,7 +76,7 @@ def test_late_news_of_a_file_does_not_replace_the_one_that_was_opened_since(tab,
     row(tab, "other.md").click()
     expect(heading(tab, "Another")).to_be_visible()
     let_go(tab, held[0])
-    assert heading(tab, "Another").is_visible()
+    expect(heading(tab, "Another")).to_be_visible()
 
 
 # Answers that break off while they are read
