@@ -178,6 +178,12 @@ on("click", "[data-unfold]", (button, event) => {
   htmx.ajax("GET", button.dataset.fileUrl + (isLoaded ? "" : "?card"), { source: button, swap: "none" });
 });
 
+// Cards that are opened one after the other: the file beside them is of the last one.
+document.addEventListener("htmx:before:response", (event) => {
+  const { unfold } = event.detail.ctx.sourceElement.dataset;
+  if (unfold && unfold !== unfolded) event.preventDefault();
+});
+
 /** Of the conversation that is renamed: the page's own, or one of the list. */
 function titleNow({ dataset }) {
   const isHere = dataset.of === byId("app").dataset.conversation;

@@ -8,6 +8,7 @@ const menu = byId("row-menu");
 let opener = null;
 /** The ids of the rows below the one it was opened for, then those above it, the nearest first. */
 let others = [];
+let asked = 0; // only what was asked for last is shown: entries of another row would be about that one
 
 on("click", ".nav-row > button", (button, event) => {
   event.preventDefault(); // it opens when it is filled
@@ -24,8 +25,10 @@ on("keydown", ".nav-row", (row, event) => {
 on("contextmenu", "#row-menu", (_menu, event) => event.preventDefault());
 
 async function open(button) {
+  const mine = (asked += 1);
   const row = button.previousElementSibling;
   const answer = await fetched(`${row.pathname}menu?current=${byId("app").dataset.conversation ?? ""}`);
+  if (mine !== asked) return;
   if (answer.error) byId("row-menu-entries").replaceChildren();
   byId("row-menu-alert").textContent = answer.error ?? "";
   await show(answer);

@@ -9,6 +9,7 @@ const TEXT = "textarea, input:is(:not([type]), [type=text])";
 
 const textsOf = (form) => [...form.querySelectorAll(TEXT)];
 const sent = new WeakMap(); // what a field's text was when it was sent
+const underWay = new Set(); // forms whose change has no answer yet
 const tried = new WeakMap(); // the same, also where it was refused
 
 /** Typed, and neither as the page was drawn nor as it was saved. */
@@ -20,6 +21,7 @@ document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
 });
 
 function note(form) {
+  underWay.add(form);
   for (const field of textsOf(form)) {
     sent.set(field, field.value);
     tried.set(field, field.value);
@@ -28,8 +30,11 @@ function note(form) {
 
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
   const form = element.closest(FORM);
+  underWay.delete(form);
   if (form && !ok) for (const field of textsOf(form)) sent.delete(field);
 });
+
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => underWay.delete(ctx?.sourceElement.closest(FORM)));
 
 // Leaving a field that Enter has sent sends nothing again; what was refused is taken back by itself.
 document.addEventListener(
@@ -54,7 +59,8 @@ function follow(fresh) {
   const form = fresh.id && byId(fresh.id);
   if (!form) return;
   const unsaved = textsOf(form).filter(isUnsaved);
-  form.toggleAttribute("hx-morph-skip", unsaved.length > 0);
+  form.toggleAttribute("hx-morph-skip", unsaved.length > 0 || underWay.has(form));
+  if (underWay.has(form)) return; // drawn before it was taken in: what is on its way would be undone
   for (const field of unsaved) saved(form, fresh, field);
   if (unsaved.length) return;
   for (const field of form.querySelectorAll("[id]:is(input, textarea, select)")) {

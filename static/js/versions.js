@@ -8,6 +8,7 @@ import { LOST, headers, sayUntilReached, signedOut, swap } from "./requests.js";
 const app = byId("app");
 let chosen = {};
 let shown = "";
+let loads = 0; // only the answer to the last of them is drawn
 
 const isShown = () => app?.dataset.view === "versions";
 
@@ -28,11 +29,12 @@ function leave({ focus = true } = {}) {
 }
 
 async function load() {
+  const mine = (loads += 1);
   shown = planState();
   const held = document.activeElement;
   const asked = new URLSearchParams({ ...chosen, plan: byId("plan").dataset.planId });
   const html = await read(`/c/${app.dataset.conversation}/plan/versions?${asked}`);
-  if (html === null || !isShown()) return;
+  if (html === null || !isShown() || mine !== loads) return;
   await swap(html);
   if (!held.isConnected && isAdrift()) restore(held);
 }

@@ -355,6 +355,7 @@ function someOf(folders) {
 }
 
 async function compare() {
+  const [wasFound, wasMissed] = [found, !shown];
   const folders = found ? [] : [...stamps.keys()];
   const one = shown ?? missed;
   const paths = [...(one ? [one.path] : []), ...someOf(folders)];
@@ -362,11 +363,12 @@ async function compare() {
   const answer = await poll(address, headers()).catch(() => null);
   const { stamps: now, marks } = answer?.ok ? await answer.json().catch(() => ({})) : {};
   if (!now) return;
-  const isMarkedAnew = !found && byId("tree-key").dataset.marks !== marks;
+  // Marks that came while others stood in the place of the tree are drawn by the next look.
+  const isMarkedAnew = !wasFound && !found && byId("tree-key").dataset.marks !== marks;
   if (isMarkedAnew) byId("tree-key").dataset.marks = marks;
   const known = new Map(paths.map((path, index) => [path, now[index]]));
   if (shown && known.has(shown.path)) await lookAtFile(known.get(shown.path));
-  else if (!shown && known.get(missed?.path)) await read(missed.path, { form: missed.form, isNews: true });
+  else if (wasMissed && !shown && known.get(missed?.path)) await read(missed.path, { form: missed.form, isNews: true });
   for (const path of folders) {
     const isOther = known.has(path) && stamps.get(path) !== known.get(path);
     if (stamps.has(path) && (isOther || isMarkedAnew)) await refresh(path);

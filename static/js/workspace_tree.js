@@ -118,16 +118,22 @@ export async function reveal(path) {
   return rowOf(path);
 }
 
+let asks = 0;
+/** By folder, the number of the drawing that is there: one that was asked for earlier comes too late. */
+const drawn = new Map();
+
 /** Draw a folder anew; what is unfolded in it, and the row with the focus, stay. */
 export async function refresh(path) {
   if ("found" in tree().dataset) return document.dispatchEvent(new CustomEvent("planside:find-again"));
   const asked = ownRows(path);
   if (!asked) return;
+  const mine = (asks += 1);
   const wanted = { path, level: asked.level, most: Math.max(500, asked.own.length) };
   const found = await fetchRows(wanted, { isQuiet: true });
   // As it stands now: others may have drawn it, or folded it, meanwhile.
   const now = ownRows(path);
-  if (!found || !now || "found" in tree().dataset) return;
+  if (!found || !now || "found" in tree().dataset || mine < (drawn.get(path) ?? 0)) return;
+  drawn.set(path, mine);
   replaceRows(path, now, found);
 }
 

@@ -1,6 +1,7 @@
 """An agent as a form beside its agent.json, as a person types in it, alone and in two tabs."""
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -9,6 +10,7 @@ from tests.browser.conftest import DESK, PHONE
 from tests.browser.tab import A_POLL
 from tests.browser.test_pages import violations
 from tests.browser.test_tabs import wait_for
+from tests.browser.test_workspace import let_go
 
 pytestmark = pytest.mark.browser
 
@@ -181,6 +183,38 @@ def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form):
         route.fulfill(response=response)
     wait_for(form.tab, lambda: len(held) > len(late))  # the next was sent, so this was read
     expect(form.status).to_contain_text("The name is Another.")
+
+
+def test_what_is_on_its_way_stays_while_the_answer_to_what_came_before_it_is_drawn(form):
+    held = form.tab.hold(f"**/agents/{form.id}/field")
+    form["Name"].fill("Another")
+    form.page.keyboard.press("Tab")
+    wait_for(form.tab, lambda: held)
+    form["Description"].fill("On its way")
+    form.page.keyboard.press("Tab")
+    wait_for(form.tab, lambda: len(held) == 2)
+    held[0].continue_()
+    expect(form.status).to_contain_text("The name is Another.")
+    expect(form["Description"]).to_have_value("On its way")
+    held[1].continue_()
+    expect(form.status).to_contain_text("The description is changed.")
+    expect(form["Description"]).to_have_value("On its way")
+    assert form.file["description"] == "On its way"
+
+
+def test_of_two_cards_that_are_opened_the_file_is_of_the_last_one(form):
+    form.tab.open("/settings/agents/?agent=nobody")
+    held = form.tab.hold(re.compile(rf"/{form.id}/file\?"))
+    form.tab.button(f"Agent {form.id} settings").click()
+    wait_for(form.tab, lambda: held)
+    form.tab.button("Scripted settings").click()
+    pane = form.page.get_by_role("complementary", name="agent.json of Scripted")
+    expect(pane).to_be_visible()
+    let_go(form.tab, held[0])
+    expect(pane).to_be_visible()
+    form.page.unroute(held.address)
+    form.tab.button(f"Agent {form.id} settings").click()
+    expect(form["Description"]).to_be_visible()
 
 
 def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):

@@ -6,6 +6,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.test_focus import focused
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
+from tests.browser.test_workspace import let_go
 
 TABLET = {"width": 768, "height": 900}
 
@@ -215,3 +217,19 @@ def test_a_menu_that_cannot_be_fetched_says_so(product, open_tab):
     tab.page.locator(f"#row-{chat}").focus()
     tab.page.keyboard.press("Enter")
     expect(tab.alerts).to_contain_text("That did not get through.")
+
+
+def test_of_two_rows_whose_menus_are_asked_for_the_last_one_counts(product, open_tab):
+    first, last = named(product, "Moss"), named(product, "Fern")
+    tab = open_tab("/plans/")
+    held = tab.hold(f"**/c/{first}/menu?*")
+    for chat in (first, last):
+        tab.page.locator(f"#conversation-{chat}").hover()
+        tab.page.locator(f"#row-{chat}").click()
+    delete = tab.page.locator("#row-menu").get_by_role("button", name="Delete conversation")
+    expect(delete).to_be_visible()
+    wait_for(tab, lambda: held)
+    let_go(tab, held[0])
+    delete.click()
+    expect(tab.page.get_by_text("Deleted “Fern”.")).to_be_visible()
+    expect(tab.page.locator(f"#conversation-{first}")).to_be_visible()

@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import PHONE
 from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_pages import violations
+from tests.browser.test_tabs import wait_for
+from tests.browser.test_workspace import let_go
 
 
 @pytest.fixture
@@ -74,6 +76,18 @@ def test_any_two_versions_can_be_compared(open_tab, chat):
     expect(changed(tab)).to_contain_text("Then quick")
     expect(changed(tab).locator("ins, del")).to_have_count(0)
     expect(versions(tab).locator("[aria-current]")).to_have_text([re.compile(r"^\s*v1")])
+
+
+def test_of_two_comparisons_that_are_asked_for_the_last_one_is_shown(open_tab, chat):
+    tab = opened(open_tab(), chat)
+    held = tab.hold(re.compile(r"/plan/versions\?to=1&"))
+    versions(tab).get_by_role("button", name=re.compile("^v1")).click()
+    wait_for(tab, lambda: held)
+    versions(tab).get_by_role("button", name=re.compile("^v2")).click()
+    heading = tab.plan.get_by_role("heading", name="v2 compared with")
+    expect(heading).to_be_visible()
+    let_go(tab, held[0])
+    expect(heading).to_be_visible()
 
 
 def test_the_card_in_the_conversation_leads_there_too(open_tab, chat):
