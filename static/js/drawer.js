@@ -142,7 +142,8 @@ on("click", "#plan a[href^='#turn-']", (link, event) => {
   group.querySelector("summary").focus({ preventScroll: true });
 });
 
-document.addEventListener("keydown", (event) => {
+// On the window: what the page itself does with the key comes first, as Esc in an editor cancels that.
+addEventListener("keydown", (event) => {
   if (event.key === "." && (event.ctrlKey || event.metaKey) && byId("plan")) {
     event.preventDefault();
     if (isDrawerOpen()) close();

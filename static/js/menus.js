@@ -6,7 +6,10 @@ import { gettext } from "./texts.js";
 
 document.addEventListener(
   "toggle",
-  ({ target, newState }) => newState === "open" && target.matches(".popover-menu") && entriesOf(target)[0]?.focus(),
+  ({ target, newState }) => {
+    const isMenu = newState === "open" && target.matches(".popover-menu");
+    if (isMenu && !target.contains(document.activeElement)) entriesOf(target)[0]?.focus();
+  },
   true, // it does not bubble
 );
 
@@ -20,7 +23,13 @@ on("keydown", ".popover-menu", (menu, event) => {
   all.at(to % all.length).focus();
 });
 
-export const entriesOf = (menu) => [...menu.querySelectorAll("a, button")].filter((entry) => entry.checkVisibility());
+/** By a key: the next one may come before the browser tells of the toggle. */
+export function openMenu(menu, button) {
+  openAt(menu, button);
+  entriesOf(menu)[0]?.focus();
+}
+
+const entriesOf = (menu) => [...menu.querySelectorAll("a, button")].filter((entry) => entry.checkVisibility());
 
 // With several agents it asks with which one, in the list of conversations: that is shown first.
 document.addEventListener("keydown", (event) => {
@@ -34,7 +43,7 @@ document.addEventListener("keydown", (event) => {
     openSidebar({ focus: false });
     button.focus(); // Esc gives the focus back to what had it, which lies under the list now
   }
-  openAt(menu, button);
+  openMenu(menu, button);
 });
 
 // The narrow head has no tags: the menu names the model

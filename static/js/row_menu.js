@@ -1,6 +1,6 @@
 // The menu of a row in the list of conversations: one for all rows, filled when it is opened.
 import { atStart, byId, on } from "./dom.js";
-import { openAt } from "./popovers.js";
+import { openMenu } from "./menus.js";
 import { fetched, show } from "./requests.js";
 import { relist } from "./sidebar.js";
 
@@ -36,7 +36,7 @@ async function open(button) {
   const ids = [...document.querySelectorAll(".nav-row > a")].map(({ id }) => id);
   const at = ids.indexOf(row.id);
   others = [...ids.slice(at + 1), ...ids.slice(0, at).reverse()];
-  openAt(menu, button);
+  openMenu(menu, button);
   opener = button;
   button.setAttribute("aria-expanded", "true");
 }

@@ -45,7 +45,7 @@ on("click", ".close-sidebar, .backdrop", (_way, event) => {
   event.preventDefault();
   close();
 });
-document.addEventListener("keydown", (event) => {
+addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || event.defaultPrevented || !isSidebarOver()) return;
   if (!document.querySelector("dialog[open], [popover]:popover-open")) close();
 });

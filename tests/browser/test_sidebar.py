@@ -57,6 +57,17 @@ def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab
     expect(tab.page.locator("#menu")).to_be_hidden()
 
 
+def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(product, open_tab):
+    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+    tab.drawer_toggle.click()
+    tab.edit(2, "Another name")
+    tab.page.keyboard.press("Escape")
+    expect(tab.editor("Edit subtask 2")).to_have_count(0)
+    expect(tab.plan).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(tab.plan).to_be_hidden()
+
+
 def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(open_tab):
     tab = open_tab("/settings/agents/?agent=scripted", viewport=PHONE)
     file = tab.page.get_by_role("complementary", name="agent.json of Scripted")
