@@ -1,13 +1,14 @@
 """Kinds of fields whose rules the domain keeps, written down for readers of the API's document.
 
-They check nothing: a refusal is the domain's own sentence. No text holds a null character.
+But for numbers and flags, which are taken as they are written and made of nothing else, they check
+nothing: a refusal is the domain's own sentence. No text holds a null character.
 """
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, Strict
 
 from plans.schemas import VISIBLE
 
@@ -28,5 +29,8 @@ Headers = Annotated[
     dict[str, str],
     Field(json_schema_extra={"propertyNames": HEADER, "additionalProperties": ONE_LINE}),
 ]
-Count = Annotated[int, Field(json_schema_extra={"minimum": 1})]
-Amount = Annotated[float, Field(json_schema_extra={"exclusiveMinimum": 0})]
+# A yes is never read out of another value: true is no version, and "yes" no flag.
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+Count = Annotated[int, Strict(), Field(json_schema_extra={"minimum": 1})]
+Amount = Annotated[float, Strict(), Field(json_schema_extra={"exclusiveMinimum": 0})]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from ninja import Schema
 from pydantic import AliasChoices, ConfigDict, Field, JsonValue, model_validator
 
-from console.api.fields import Amount, Count
+from console.api.fields import Amount, Count, Flag, Whole
 from console.api.shapes import Body
 from plans.models import State
 from plans.schemas import (
@@ -100,10 +100,10 @@ class NewPlan(Body):
     model_config = ConfigDict(json_schema_extra={"allOf": [ASKED_OR_MADE, SOMEWHERE]})
 
     agent: str | None = None
-    conversation: int | None = None
+    conversation: Whole | None = None
     goal: Annotated[str, Field(max_length=LONGEST_TEXT)] = ""
     planner: str | None = None
-    beside: bool = True
+    beside: Flag = True
     title: Title = ""
     content: Content = ""
     expected_outcome: Text = ""
@@ -151,8 +151,8 @@ class Approval(Body):
     refuse it, unless `without_comments` says that they are meant to stay behind.
     """
 
-    version: int
-    without_comments: bool = False
+    version: Whole
+    without_comments: Flag = False
     run: RunAfter | None = None
 
 
@@ -161,7 +161,7 @@ class Feedback(Body):
 
 
 class Retrying(Body):
-    clean: bool = False
+    clean: Flag = False
 
 
 class Reason(Body):
@@ -185,7 +185,7 @@ class NewSubtask(SubtaskText, Body):
 class SubtaskPatch(SubtaskTextChange, Body):
     """`position` moves it, counted from 1 in the checklist."""
 
-    position: Annotated[int, Field(ge=1)] | None = None
+    position: Annotated[Whole, Field(ge=1)] | None = None
 
 
 class Anew(Body):

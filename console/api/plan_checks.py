@@ -9,6 +9,7 @@ from ninja import Router
 from pydantic import Field
 
 from console.api.auth import person, plan_of, subtask_of
+from console.api.fields import Flag, Whole
 from console.api.plan_shapes import PlanShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, answers
@@ -27,7 +28,7 @@ class CheckWanted(Body):
 class ChecksWanted(Body):
     """`deterministic` leaves reviews out."""
 
-    deterministic: bool = False
+    deterministic: Flag = False
 
 
 class OneCheck(Body):
@@ -39,7 +40,7 @@ class OneCheck(Body):
 class Looked(Body):
     """`version` is the one you have seen, `check` the one for which the run rests, if it does."""
 
-    version: int | None = None
+    version: Whole | None = None
     check: Annotated[str, Field(max_length=12)] = ""
 
 

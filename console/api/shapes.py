@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, JsonValue
 
 from agents.engine.alternatives import alternatives_of
 from agents.models import Conversation, Message, ToolCall
-from console.api.fields import ModelName, NotBlank
+from console.api.fields import Flag, ModelName, NotBlank, Whole
 from console.attachments import ShownFile, files_of
 from console.call_images import CallImage, images_of
 from console.chat_results import ChatResult
@@ -111,8 +111,8 @@ class ConversationPatch(Body):
 
     title: Annotated[NotBlank, Field(min_length=1, max_length=200)] = ""
     model: ModelName | None = None
-    pinned: bool = False
-    archived: bool = False
+    pinned: Flag = False
+    archived: Flag = False
 
 
 class ImageShape(Schema):
@@ -249,9 +249,11 @@ class NewMessage(Body):
     )
 
     text: NotBlank = ""
-    attachments: Annotated[list[int], Field(max_length=100, json_schema_extra={"minItems": 1})] = []
-    plan: int | None = None
-    plan_version: int | None = None
+    attachments: Annotated[
+        list[Whole], Field(max_length=100, json_schema_extra={"minItems": 1})
+    ] = []
+    plan: Whole | None = None
+    plan_version: Whole | None = None
 
 
 class TurnShape(Schema):

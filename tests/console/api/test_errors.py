@@ -1,8 +1,11 @@
 import json
+from typing import get_args, get_origin
 
 import pytest
+from pydantic import ValidationError
 
 from console.api.errors import MOST_BYTES
+from console.api.shapes import Body
 
 
 def post_raw(api, raw, path="/conversations"):
@@ -94,3 +97,56 @@ def test_refusals_are_declared_in_their_one_shape(client, db):
     document = client.get("/api/openapi.json").json()
     shape = document["components"]["schemas"]["Problem"]
     assert shape["required"] == ["detail"]
+
+
+def bodies():
+    """What callers may send, by every operation."""
+    waiting = [Body]
+    while waiting:
+        model = waiting.pop()
+        waiting += model.__subclasses__()
+        yield model
+
+
+def kinds_in(annotation):
+    yield annotation
+    for each in get_args(annotation):
+        yield from kinds_in(each)
+
+
+def fields_of(*kinds):
+    for model in bodies():
+        for name, field in model.model_fields.items():
+            if set(kinds) & set(kinds_in(field.annotation)):
+                yield pytest.param(model, field.alias or name, id=f"{model.__name__}.{name}")
+
+
+def is_refused(model, name, value):
+    if get_origin(model.model_fields[name].annotation) is list:
+        value = [value]
+    try:
+        model.model_validate({name: value})
+    except ValidationError as wrong:
+        return any(each["loc"][:1] == (name,) for each in wrong.errors())
+    return False
+
+
+@pytest.mark.parametrize("value", [True, "1"])
+@pytest.mark.parametrize(("model", "name"), [*fields_of(int, float)])
+def test_a_number_is_not_read_out_of_another_value(model, name, value):
+    assert is_refused(model, name, value)
+
+
+@pytest.mark.parametrize("value", [1, "yes", "true"])
+@pytest.mark.parametrize(("model", "name"), [*fields_of(bool)])
+def test_a_flag_is_not_read_out_of_another_value(model, name, value):
+    assert is_refused(model, name, value)
+
+
+def test_a_yes_to_true_is_none_to_version_1(alice):
+    made = alice.post(
+        "/plans", {"agent": "alice-writer", "title": "One", "subtasks": [{"name": "A"}]}
+    )
+    path = f"/plans/{made.json()['id']}"
+    assert alice.post(f"{path}/approve", {"version": True}).status_code == 422
+    assert alice.get(path).json()["approved_version"] is None
