@@ -101,7 +101,7 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
         message.created_at,
         is_current,
         files,
-        retry=str(meta.get("subtask")) if is_failed else "",
+        retry=str(meta.get("subtask")) if is_failed and plan["attention"] == "failed" else "",
         error=str(failed["error"]) if is_failed and failed else "",
     )
 

@@ -180,7 +180,7 @@ class RestingPlan(NamedTuple):
 
 def need_of_plan(plan: RestingPlan, has_calls: bool) -> Need | None:
     """What it waits for, the most pressing first; a call that asks is a thing of its own."""
-    if plan.has_failed:
+    if plan.has_failed and plan.approved_version == plan.version:
         key, kind = f"failed-{plan.pk}-{plan.last_attempt}", NeedKind.FAILED
     elif plan.run != Run.IDLE and has_calls:
         return None

@@ -176,7 +176,7 @@ def by_standing(value: Callable[[str], Value], field: Field[object, object]) -> 
         When(is_over & (looks | regressed), then=value("waiting")),
         When(state=State.DONE, then=value("done")),
         When(state=State.ABANDONED, then=value("abandoned")),
-        When(Q(run=Run.IDLE) & Exists(failed_subtasks()), then=value("failed")),
+        When(Q(run=Run.IDLE) & ~unconfirmed & Exists(failed_subtasks()), then=value("failed")),
         When(Q(run=Run.IDLE) & regressed, then=value("waiting")),
         When(asks | looks | over | (unconfirmed & ~hidden) | HALTED, then=value("waiting")),
         When(run=Run.PAUSED, then=value("paused")),

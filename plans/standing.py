@@ -143,7 +143,8 @@ def attention_of(
         return "none"
     if not plan.is_open:
         return "approval" if approvals else "regressed" if regressed else "none"
-    if failed and plan.run == Run.IDLE:
+    # What has failed in a version that was changed since cannot be retried before a yes to that.
+    if failed and plan.run == Run.IDLE and plan.is_confirmed:
         return "failed"
     if regressed and plan.run == Run.IDLE:
         return "regressed"

@@ -17,7 +17,17 @@ from plans.standing import standings_of
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
 from tests.plans.test_subplans import END, PLANNED, done, story
-from tests.world import approved, conversation, drive, person, plan_of, proposed, scripted, tell
+from tests.world import (
+    approved,
+    conversation,
+    drive,
+    person,
+    plan_of,
+    proposed,
+    scripted,
+    signed_in,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -76,6 +86,25 @@ def test_a_new_version_is_another_thing():
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
     [after] = needs_of(person("alice").pk)
     assert before.key != after.key
+
+
+def test_what_failed_in_a_version_before_the_last_waits_for_a_yes_to_that():
+    c = failing()
+    actions.update_subtask(plan_of(c), "s1", {"name": "One, by hand"}, "alice")
+    plan = plan_of(c)
+    [need] = needs_of(person("alice").pk)
+    assert (need.kind, need.version) == ("start", plan.version)
+    assert standings_of([plan.pk])[plan.pk].name == snapshot(plan)["attention"] == "confirm"
+    alice = signed_in(person("alice"))
+    page = alice.get("/needs/").content.decode()
+    assert f"Start v{plan.version}" in page and "Retry subtask" not in page
+    chat = alice.get(f"/c/{c.pk}/").content.decode()
+    closing = chat.split('class="message closing"')[1].split("</article>")[0]
+    assert "Retry" not in closing
+    scripted(done(), done(), END)
+    actions.approve_plan(plan, plan.version, "alice", run="all")
+    drive()
+    assert plan_of(c).state == "done"
 
 
 def test_a_failed_plan_comes_first_and_fails_anew_under_another_name():
