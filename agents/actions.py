@@ -224,6 +224,12 @@ def add_message(
     return persistence.put(message, conversation.pk, by)
 
 
+def keep_in_view(message: Message) -> None:
+    """It has decided about something that stays: it is shown whichever alternative is."""
+    message.after_id = None
+    message.save(update_fields=["after"])
+
+
 @transaction.atomic
 def stop_reply(conversation: Conversation, by: Actor) -> Turn | None:
     """End the chat lane's turn that is running, waiting or held; queued messages stay unsent."""

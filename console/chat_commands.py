@@ -281,7 +281,7 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
 
     What is approved already goes on where it rests.
     """
-    message = typed(c, text, by, "continue" if plan.is_confirmed else "approve", stays=True)
+    message = typed(c, text, by, "continue" if plan.is_confirmed else "approve")
     try:
         version = version_seen(plan, seen, NOT_STARTED)
         if seen.unsaved:
@@ -296,6 +296,7 @@ def start(c: Conversation, text: str, by: str, plan: Plan, seen: SeenOnPage) -> 
             actions.run_plan(plan, by, version=version)
     except Refused as refusal:
         return with_refusal(c, message, refusal)
+    talk.keep_in_view(message)
     return ChatResult(message, None, c)
 
 

@@ -14,8 +14,10 @@ from django.utils.translation import gettext, ngettext
 from agents.models import FileChange, Message, ToolCall
 from agents.sentences import listed
 from agents.statements import prepared
+from agents.timestamps import timestamp
 from console.file_diffs import change_signs, drawn_change
 from console.status_labels import Snapshot, stopped_by
+from plans.actions.endings import STOPPED
 from plans.progress import checked_words
 from plans.standing import ALL, of_document, weakest_of
 
@@ -43,11 +45,12 @@ class ChangedFile:
 
 @dataclass(frozen=True)
 class CheckedLine:
-    """What the system says of it beside the agent's words: `4 of 7 checked`, at that time."""
+    """What the system says of it beside the agent's words: `4 of 7 checked`, and when that was;
+    empty where no check has run."""
 
     shape: str
     words: str
-    at: datetime | str | None
+    at: str
     more: str
 
 
@@ -87,23 +90,32 @@ def ending_of(message: Message, plan: Snapshot, viewer: str) -> Ending:
         return ending_of_plan(message, plan, files)
     is_open = plan["state"] in ("todo", "in_progress")
     is_current = is_open and plan["run"] == "idle" and not meta.get("over")
-    if meta["ended"] == "stopped":
+    if meta["ended"] == STOPPED:
         words, at = stopped_by(meta.get("by"), viewer), message.created_at
         return Ending("paused", words, at, is_current, files, starts_again=is_current)
-    failed = next((row for row in plan["subtasks"] if row["key"] == meta.get("subtask")), None)
-    words = gettext("Failed at subtask {number} of {total}").format(
-        number=meta.get("number"), total=meta.get("total")
-    )
-    is_failed = is_current and failed is not None and failed["failed"]
-    return Ending(
-        "failed",
-        words,
-        message.created_at,
-        is_current,
-        files,
-        retry=str(meta.get("subtask")) if is_failed and plan["attention"] == "failed" else "",
-        error=str(failed["error"]) if is_failed and failed else "",
-    )
+    return ending_by_failure(message, plan, files, is_current=is_current)
+
+
+def ending_by_failure(
+    message: Message, plan: Snapshot, files: list[ChangedFile], *, is_current: bool
+) -> Ending:
+    """All as it is now while that subtask still stands failed, since what is beside it is as well;
+    else one line as it was then."""
+    rows = list(enumerate(plan["subtasks"], 1))
+    number, total, at = message.meta.get("number"), message.meta["total"], message.created_at
+    for place, row in rows if is_current else ():
+        if row["failed"] and row["key"] == message.meta.get("subtask"):
+            words, error = failed_at(place, len(rows)), str(row["error"])
+            retry = row["key"] if plan["attention"] == "failed" else ""
+            return Ending("failed", words, at, True, files, retry=retry, error=error)
+    return Ending("failed", failed_at(number, total), at, False, files)
+
+
+def failed_at(number: int | None, total: int) -> str:
+    if number is None:
+        return gettext("Failed")
+    sentence = gettext("Failed at subtask {number} of {total}")
+    return sentence.format(number=number, total=total)
 
 
 def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -> Ending:
@@ -111,7 +123,7 @@ def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -
     then = message.meta.get("checked")
     places = {"by_word_at": numbers_of(plan, None), "regressed_at": numbers_of(plan, False)}
     now = {**plan["progress"], **places}
-    checked = checked_line(then or now, message.created_at) if now["total"] else None
+    checked = checked_line(then or now, checked_then(message, plan)) if now["total"] else None
     if message.meta.get("over") or plan["state"] in ("todo", "in_progress"):
         shape = checked.shape if checked else "done"
         return Ending(shape, ALL["done"].word, message.created_at, False, files, checked=checked)
@@ -124,7 +136,17 @@ def ending_of_plan(message: Message, plan: Snapshot, files: list[ChangedFile]) -
     return replace(ending, checked=checked, since=since)
 
 
-def checked_line(counts: Snapshot, at: datetime | str | None) -> CheckedLine:
+def checked_then(message: Message, plan: Snapshot) -> str:
+    """When checks had run last as it ended; older messages do not say. For them the plan does, if
+    no check has run since."""
+    then = message.meta.get("checked") or {}
+    if "at" in then:
+        return str(then["at"])
+    at = last_checked(plan)
+    return at if at <= timestamp(message.created_at) else ""
+
+
+def checked_line(counts: Snapshot, at: str) -> CheckedLine:
     """`counts` as in a plan's progress, with the numbers of those that are done without a check,
     and of those that are not true any more; older messages have none."""
     shape = weakest_of(**{name: bool(counts[name]) for name in COUNTS})

@@ -160,6 +160,15 @@ def check_documents(subtask: Subtask, latest: Latest) -> list[Document]:
     return documents
 
 
+def last_checked(plan: Plan, subtasks: Sequence[Subtask]) -> str:
+    """When what is done was checked last, or looked at; empty where neither has been."""
+    results = latest_results(plan, subtasks)
+    told = [check["result"] for each in subtasks for check in check_documents(each, results)]
+    moments = [str(result["at"]) for result in told if result]
+    looked = [timestamp(each.looked_at) for each in subtasks if each.looked_at]
+    return max([*moments, *looked], default="")
+
+
 def finish_lines(call: ToolCall) -> list[Document]:
     """A finish that was checked, check by check: `state` is passed, failed, could_not_run, asks,
     running, next, or not_reached once the call is over."""

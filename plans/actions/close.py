@@ -15,6 +15,7 @@ from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, Turn, TurnState
 from agents.sentences import commas
 from plans.actions.run import stop_plan
+from plans.check_results import last_checked
 from plans.indexing import index_plan
 from plans.models import OPEN, ActivePlan, Plan, Run, State, Subtask
 from plans.progress import progress
@@ -90,7 +91,8 @@ def finish_plan(plan: Plan, outcome: str, by: Actor, is_in_chat: bool = False) -
     meta: dict[str, object] = {"closing": plan.pk, "said": is_in_chat}
     if rows and plan.state == State.DONE:  # the system's own word of now, beside the model's
         places = {"by_word_at": places_of(rows, None), "regressed_at": places_of(rows, False)}
-        meta["checked"] = {**progress(plan, rows), **places}
+        at = {"at": last_checked(plan, rows)}
+        meta["checked"] = {**progress(plan, rows), **places, **at}
     message = add_message(plan.conversation, Message.Kind.NOTICE, outcome, meta=meta, stays=True)
     # So that it is drawn anew with the plan, and is history once a retry lets the plan go on.
     plan.run_options = {**plan.run_options, "ended": message.pk}

@@ -15,6 +15,7 @@ from agents.models import Conversation, Message, Turn
 from console.alternatives import ask_again, send_edited
 from console.chat_commands import handle_message as person_says
 from plans import actions
+from plans.expected_version import Expected
 from plans.models import ActivePlan, Plan
 from tests.fake_model import call, fails, say, silent
 from tests.world import (
@@ -195,6 +196,30 @@ def test_a_model_that_cannot_be_is_refused_and_nothing_is_hidden():
         with pytest.raises(Refused):
             ask_again(turn_of(c, "second"), "alice", name)
     assert shown(c)[-1] == "Two."
+
+
+def test_a_yes_that_was_refused_goes_with_the_alternative_in_which_it_was_said():
+    c = proposed("Read")
+    actions.keep_comment(plan_of(c), "s1", "Shorter.", "alice")
+    plan = plan_of(c)
+    said = person_says(c, "ok", "alice", Expected(plan.pk, plan.version))
+    assert "went to nobody" in said.notice and not plan_of(c).is_confirmed
+    first = c.turns.order_by("pk").first()
+    with_it = c.messages.filter(seq__gte=said.message.seq, hidden=False)
+    assert with_it.count() == 2, "the word and why nothing came of it"
+    scripted(say("Another."))
+    ask_again(first, "alice")
+    drive()
+    assert not with_it.filter(seq__lte=said.message.seq + 1).exists()
+    assert "ok" not in shown(c)
+
+
+def test_a_yes_that_counted_is_in_view_whatever_is_shown():
+    c = proposed("Read")
+    plan = plan_of(c)
+    said = person_says(c, "ok", "alice", Expected(plan.pk, plan.version))
+    assert plan_of(c).is_confirmed
+    assert Message.objects.get(pk=said.message.pk).after_id is None
 
 
 # Editing

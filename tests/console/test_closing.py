@@ -1,19 +1,32 @@
 """When a plan ends, the conversation says so once, with what came of it."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils.dateparse import parse_datetime
 
 from agents.models import Conversation, Message, ToolCall, Turn
+from agents.timestamps import timestamp
 from console.conversation_state import read_state
 from plans import actions
 from plans.documents import create_plan
+from plans.models import CheckResult
 from plans.schemas import SubtaskDraft
 from tests.checked import begun
 from tests.fake_model import call, fails, say
 from tests.markup import flat
-from tests.world import approved, conversation, drive, files_of, plan_of, proposed, scripted
+from tests.world import (
+    approved,
+    conversation,
+    drive,
+    files_of,
+    plan_of,
+    proposed,
+    scripted,
+    subtask_names,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -299,6 +312,56 @@ def test_an_end_that_was_told_before_so_much_was_kept_of_it_can_be_read(left_out
     message.meta.get("checked", {}).pop(left_out, None)
     message.save()
     assert "1 of 2 checked at" in closing(page(c))
+
+
+def line_of(card):
+    return flat(re.search(r'<p class="system-line".*?</span>', card, re.DOTALL)[0])
+
+
+def test_where_no_check_ran_no_time_is_told():
+    c = approved("Read")
+    scripted(call("finish_subtask", outcome="read"), say("Done."))
+    actions.run_plan(plan_of(c), "alice")
+    drive()
+    line = line_of(closing(page(c)))
+    assert "0 of 1 checked." in line and "<time" not in line
+
+
+def test_the_time_told_is_that_of_the_last_check_and_not_that_of_the_message():
+    c = finished_and_checked()
+    message = c.messages.get(meta__closing=plan_of(c).pk)
+    told_at, ran = message.created_at, CheckResult.objects.get().at
+    as_drawn = parse_datetime(timestamp(ran)).isoformat()
+    message.created_at = ran + timedelta(hours=1)
+    message.save()
+    assert f'datetime="{as_drawn}"' in line_of(closing(page(c)))
+    message.meta["checked"].pop("at")  # as older messages are
+    message.save()
+    assert f'datetime="{as_drawn}"' in line_of(closing(page(c)))
+
+    message.created_at = told_at
+    message.save()
+    actions.check_plan(plan_of(c), "alice")
+    drive()
+    assert "<time" not in line_of(closing(page(c))), "a later check says nothing about then"
+
+
+def test_a_failure_is_told_with_the_numbers_beside_it_after_the_plan_was_changed():
+    c = failing("One", "Two")
+    actions.add_subtask(plan_of(c), SubtaskDraft(name="First"), "alice", after="s1")
+    card = closing(page(c))
+    assert subtask_names(c) == ["One", "First", "Two"]
+    assert "Failed at subtask 3 of 3 at" in card and "1 of 3" in card
+    assert "No figures." in card and "subtasks/s2/retry" not in card, "the change needs a yes first"
+
+
+def test_a_failure_of_a_subtask_that_is_gone_is_one_line_as_it_was_then():
+    c = failing("One", "Two")
+    actions.add_subtask(plan_of(c), SubtaskDraft(name="Three"), "alice")
+    actions.remove_subtask(plan_of(c), "s2", "alice")
+    card = closing(page(c))
+    assert "Failed at subtask 2 of 2 at" in card
+    assert 'class="card"' not in card and "1 of" not in card
 
 
 def test_a_failure_after_another_model_error_is_not_told_twice():
