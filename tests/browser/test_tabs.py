@@ -105,7 +105,7 @@ def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(product, ope
         url = f"{product.address}/api/conversations/{chat}"
         assert httpx.patch(url, json={"title": title}, headers=product.script.headers).is_success
 
-    tab.page.locator("#menu summary").click()
+    tab.page.get_by_label("Conversation menu").click()
     tab.button("Rename").click()
     dialog = tab.page.get_by_role("dialog", name="Rename conversation")
     rename("First")
