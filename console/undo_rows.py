@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from agents.engine.undo import Preview
 from agents.models import Recording
@@ -13,6 +13,12 @@ from agents.recordings.restore import Row
 from console.changed_files import Subject, in_order, page_of
 from console.file_diffs import readable_size
 
+WHY_LOST = {
+    "not_recorded": gettext_lazy("stays as it is: it was not recorded"),
+    "unreadable": gettext_lazy("stays: what is there now cannot be read"),
+    "folder_there": gettext_lazy("cannot come back: a folder is in its place"),
+    "no_way": gettext_lazy("cannot come back: its folder is a link or a file now"),
+}
 MOST_ROWS = 200  # that are drawn at a time
 
 
@@ -32,7 +38,7 @@ class UndoRow:
         if self.row.fate == "comes_back":
             return gettext("comes back")
         if self.row.fate == "not_kept":
-            return gettext("stays: what it was is not kept")
+            return str(WHY_LOST.get(self.row.why, gettext("stays: what it was is not kept")))
         if to is not None and self.row.now is not None and to.oid == self.row.now.oid:
             return gettext("permissions go back")
         return gettext("goes back, {size}").format(size=readable_size(to.size if to else 0))

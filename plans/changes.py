@@ -71,6 +71,11 @@ class Changes:
         """Files that the last of them did not record."""
         return self.recordings[-1].skipped if self.recordings else []
 
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the folder has files that are in no list, as rules of git's leave them out."""
+        return any(each.leaves_out for each in self.recordings)
+
     def change_of(self, path: str) -> Change:
         """Raises NotFound. The turns' own comes first, where others changed the file as well."""
         found = sorted((c for c in self.files if c.path == path), key=lambda c: not c.is_own)
@@ -90,7 +95,11 @@ class Changes:
             "kept": len(self.kept) == len(self.ended),
             "stopped": self.stopped,
             "changes": [change_document(each) for each in self.files],
-            "not_recorded": self.skipped,
+            "not_recorded": [
+                {name: each.get(name) for name in ("path", "reason", "size")}
+                for each in self.skipped
+            ],
+            "leaves_out": self.leaves_out,
         }
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from django.db.models import QuerySet
 
 from agents.models import Recording, Undo
-from agents.recordings.changes import Version
+from agents.recordings.changes import Change, Version
 from agents.recordings.restore import read_steps, sides_of
 from agents.recordings.store import Store, StoreBroken
+from agents.recordings.windows import Origin
 from agents.statements import prepared
 from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
 from plans.held_changes import composed_changes
@@ -127,7 +128,7 @@ class UndoHistory:
             for path, old, _ in sides
             if path in last and last[path].to in {old, *earlier.get(path, ())}
         }
-        unknown = any(each.is_own and each.kind == "not_recorded" for each in changes.files)
+        unknown = any(stays_unknown(each) for each in changes.files)
         is_whole = bool(gone) and not unknown and all(path in gone for path, _, _ in sides)
         return TakenBack(max(gone.values()) if is_whole else None, frozenset(gone))
 
@@ -158,6 +159,11 @@ class UndoHistory:
 
     def stands(self, row: Undo) -> bool:
         return not any(self.stands(each) for each in self.rows if each.reverses_id == row.pk)
+
+
+def stays_unknown(change: Change) -> bool:
+    """Whether no undo can put it back: it was never recorded."""
+    return change.kind == "not_recorded" and change.origin != Origin.OUTSIDE
 
 
 def versions_left(row: Undo) -> dict[str, Version | None]:

@@ -36,7 +36,7 @@ from agents.recordings.changes import (
 )
 from agents.recordings.compaction import gather_small
 from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.scan import Snapshot, record
+from agents.recordings.scan import Skipped, Snapshot, record
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.unified import diff_text
 from agents.recordings.windows import Window, Windows
@@ -144,6 +144,7 @@ def save_before(turn: Turn, root: Path, began: datetime, snapshot: Snapshot) -> 
                 "before": snapshot.tree.hex(),
                 "stopped": snapshot.stopped,
                 "skipped": listed(snapshot),
+                "leaves_out": snapshot.leaves_out,
                 "began_at": began,
             },
         )
@@ -166,6 +167,7 @@ class Found:
     changes: str = ""
     sums: Sums = field(default_factory=Sums)
     stopped: str = ""
+    leaves_out: bool = False
 
 
 async def record_after(turn: Turn) -> None:
@@ -244,7 +246,8 @@ def compared(recording: Recording, windows: Windows) -> Found:
             oid = store.add_blob(stored_changes(changes))
             store.flush()
             gather_small(store)
-            return Found(snapshot.tree.hex(), oid.hex(), sums_of(changes))
+            sums, leaves_out = sums_of(changes), snapshot.leaves_out
+            return Found(snapshot.tree.hex(), oid.hex(), sums, leaves_out=leaves_out)
     except FAILURES:
         log.exception("%s could not be recorded", root)
         return Found(stopped=Recording.Stopped.FAILED)
@@ -253,7 +256,13 @@ def compared(recording: Recording, windows: Windows) -> Found:
 def changes_now(
     store: Store, recording: Recording, windows: Windows, snapshot: Snapshot
 ) -> list[Change]:
-    skipped = [path_bytes(each["path"]) for each in recording.skipped]
+    skipped = {
+        path_bytes(each["path"]): Skipped(each["reason"], each["size"], each.get("at", 0))
+        for each in recording.skipped
+    }
+    if len(skipped) == MOST_SKIPPED:  # how further ones were is not known
+        last = max(skipped)
+        skipped |= {path: each for path, each in snapshot.skipped.items() if path > last}
     before = bytes.fromhex(recording.before)
     return changes_between(store, before, skipped, snapshot, windows, Path(recording.root))
 
@@ -283,6 +292,7 @@ def save_found(recording: Recording, found: Found) -> bool:
             after=found.after,
             changes=found.changes,
             stopped=found.stopped,
+            leaves_out=recording.leaves_out or found.leaves_out,
             ended_at=timezone.now(),
             **asdict(found.sums),
         )

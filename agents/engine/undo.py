@@ -24,7 +24,7 @@ from agents.db import in_db
 from agents.engine import persistence
 from agents.engine.handlers import handlers
 from agents.engine.persistence import put
-from agents.errors import Conflict, NotFound, Refused
+from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
 from agents.recordings.changes import Change
 from agents.recordings.restore import (
@@ -55,8 +55,11 @@ class Wanted:
     force: tuple[str, ...] | bool = ()
     seen: str = ""
 
+    def names(self, path: str) -> bool:
+        return self.paths is None or path in self.paths
+
     def takes(self, row: Row) -> bool:
-        if self.paths is not None and row.path not in self.paths:
+        if not self.names(row.path):
             return False
         if row.needs_word:
             return self.force is True or (self.force is not False and row.path in self.force)
@@ -74,7 +77,7 @@ class PreviewChanged(Conflict):
 
 
 class NothingToUndo(Conflict):
-    """All files are as they were, or were changed again since."""
+    """All files are as they were, were changed again since, or cannot be put back."""
 
 
 def undo_preview(conversation: Conversation, root: str, changes: Iterable[Change]) -> Preview:
@@ -110,9 +113,10 @@ def undo(
         rows = preview(folder, store, changes)
         if wanted.seen and wanted.seen != digest_of(rows):
             raise PreviewChanged(gettext("The files have changed since: look once more."))
+        demand_named(wanted, changes)
         steps = steps_for(folder, rows, wanted.takes, mode_before(store))
         if not steps:
-            raise NothingToUndo(why_nothing(rows))
+            raise NothingToUndo(why_nothing([row for row in rows if wanted.names(row.path)]))
         oid = store.add_blob(stored_steps(steps))
         store.flush()
         row = Undo(conversation=conversation, root=root, subject=subject, words=words)
@@ -133,9 +137,23 @@ def while_kept() -> Iterator[None]:
         raise NotFound(gettext("What it changed is not kept any more.")) from None
 
 
+def demand_named(wanted: Wanted, changes: Iterable[Change]) -> None:
+    """Raises Invalid where no file is named, and NotFound for one that these changes are not of."""
+    if wanted.paths is None:
+        return
+    if not wanted.paths:
+        raise Invalid(gettext("Name the files whose changes are to be undone."), "paths")
+    known = {path for each in changes for path, _, _ in each.sides}
+    for path in wanted.paths:
+        if path not in known:
+            raise NotFound(gettext("{path} was not changed.").format(path=path[:300]), "paths")
+
+
 def why_nothing(rows: list[Row]) -> str:
     if any(row.needs_word for row in rows):
         return gettext("Nothing to undo: all of it was changed again since.")
+    if rows:
+        return gettext("Nothing to undo: what is left cannot be put back.")
     return gettext("Nothing to undo.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from django.db import models
 
@@ -17,6 +17,7 @@ class SkippedFile(TypedDict):
     path: str  # as agents.recordings.paths writes it
     reason: str  # too_large, unreadable, hard_link, too_deep
     size: int  # bytes
+    at: NotRequired[int]  # when it was changed last, nanoseconds
 
 
 class Recording(models.Model):
@@ -26,7 +27,9 @@ class Recording(models.Model):
     are empty until there is one, where the folder holds too much (`stopped` says files or bytes)
     or could not be read (failed), and again once they are no longer kept; the sums stay.
     Lines and files are those of the turn alone; `outside` counts the files that others changed
-    meanwhile, `unsure` those of which it cannot be told.
+    meanwhile, `unsure` those of which it cannot be told. `leaves_out` says that the folder has
+    files which are neither recorded nor restored: rules of git's leave them out, they are packages
+    that were installed, or no files at all.
     """
 
     class Stopped(models.TextChoices):
@@ -41,6 +44,7 @@ class Recording(models.Model):
     changes = fields.CharField(max_length=40, blank=True)
     stopped = fields.CharField(max_length=6, choices=Stopped.choices, blank=True)
     skipped: models.Field[list[SkippedFile], list[SkippedFile]] = fields.JSONField(default=list)
+    leaves_out = models.BooleanField(default=False)
     files = models.PositiveIntegerField(default=0)
     added = models.PositiveIntegerField(default=0)
     removed = models.PositiveIntegerField(default=0)

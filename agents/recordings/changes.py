@@ -6,7 +6,8 @@ import json
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,7 +86,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Sums:
-    """Files and lines that a turn changed itself, and how many files others did."""
+    """Files and lines that a turn changed itself, and how many files others did. Files that could
+    not be recorded count, too."""
 
     files: int = 0
     added: int = 0
@@ -96,14 +98,19 @@ class Sums:
 
 def sums_of(changes: Iterable[Change]) -> Sums:
     changes = list(changes)
-    own = [each for each in changes if each.is_own]
+    own = [each for each in changes if each.origin == Origin.OWN]
     origins = Counter(each.origin for each in changes)
     added, removed = sum(c.added or 0 for c in own), sum(c.removed or 0 for c in own)
     return Sums(len(own), added, removed, origins[Origin.OUTSIDE], origins[Origin.UNSURE])
 
 
 def changes_between(
-    store: Store, before: Oid, skipped: Iterable[bytes], now: Snapshot, windows: Windows, root: Path
+    store: Store,
+    before: Oid,
+    skipped: Mapping[bytes, Skipped],
+    now: Snapshot,
+    windows: Windows,
+    root: Path,
 ) -> list[Change]:
     """From one tree to what a later recording found. `skipped` was not recorded before."""
     pairs = dict(differing(store, before, now.tree))
@@ -117,7 +124,10 @@ def changes_between(
             usual = Skipped("too_large" if hidden == path else "unreadable")
             reason = now.skipped.get(hidden, usual).reason
             if hidden not in reported:
-                found.append(Change(path_text(hidden), "not_recorded", why=reason, at=iso(at)))
+                at = now.skipped[hidden].at or at if hidden in now.skipped else at
+                whose = windows.origin(hidden, at) if reason == "too_large" else Origin.OWN
+                given = {"origin": whose, "why": reason, "at": iso(at)}
+                found.append(Change(path_text(hidden), "not_recorded", **given))
             reported.add(hidden)
         elif old is None and (windows.was_there(at) or (rules and rules(path))):
             continue  # git left it out before
@@ -126,7 +136,28 @@ def changes_between(
             sides = version(store, old), version(store, new)
             origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
             found.append(Change(path_text(path), kind, *sides, origin=origin, at=iso(at)))
+    found += changes_of_skipped(skipped, now.skipped, reported, windows, root)
     return sorted(counted(store, with_renames(store, found)), key=lambda each: each.path)
+
+
+def changes_of_skipped(
+    before: Mapping[bytes, Skipped],
+    now: Mapping[bytes, Skipped],
+    reported: Collection[bytes],
+    windows: Windows,
+    root: Path,
+) -> Iterator[Change]:
+    """What came, changed or went of files that neither recording holds."""
+    for path in sorted((before.keys() | now.keys()) - {*reported}):
+        old, new = before.get(path), now.get(path)
+        if (old and (old.size, old.at)) == (new and (new.size, new.at)):
+            continue
+        if new and (windows.was_there(new.at) or (old and not old.at and old.size == new.size)):
+            continue  # it is as it was; of recordings made long ago no time is known
+        at = new.at if new else changed_at_gone(root, path)
+        origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
+        why = (new or old or Skipped("unreadable")).reason
+        yield Change(path_text(path), "not_recorded", origin=origin, why=why, at=iso(at))
 
 
 def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:
@@ -191,6 +222,14 @@ def changed_at(
                 return at
         folder = folder.rpartition(b"/")[0]
     return at
+
+
+def changed_at_gone(root: Path, path: bytes) -> int:
+    """When the folder was changed that a file, which has gone, was in."""
+    for folder in (root / os.fsdecode(path)).parents:
+        with suppress(OSError):
+            return folder.lstat().st_mtime_ns
+    return 0
 
 
 def old_rules(store: Store, tree: Oid) -> Callable[[bytes], bool]:

@@ -10,14 +10,14 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
 from agents.recordings.changes import Change, Side, Version, as_version
-from agents.recordings.paths import path_bytes
+from agents.recordings.paths import path_bytes, path_text
 from agents.recordings.scan import LARGEST, read_plain
 from agents.recordings.store import BLOB, Oid, Store, StoreBroken, oid_of
 from agents.recordings.windows import Origin
@@ -33,7 +33,7 @@ class Fate(StrEnum):
     COMES_BACK = "comes_back"
     CHANGED = "changed_since"  # restored only if it is named
     UNSURE = "unsure"  # the same: more than one wrote it
-    LOST = "not_kept"  # what it was, or what it is now, is not kept
+    LOST = "not_kept"  # what it was, or what it is now, is not kept; or something is in the way
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Row:
     now: Version | None
     to: Version | None
     changed_at: int = 0  # nanoseconds, of what was changed since
+    why: str = ""  # of one that stays: not_recorded, unreadable, folder_there, no_way
 
     @property
     def needs_word(self) -> bool:
@@ -68,13 +69,13 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
     The caller holds the lock: what would be overwritten goes into the store.
     """
     changes = list(changes)
-    unknown = [each for each in changes if each.kind == "not_recorded"]
-    rows = [Row(each.path, Fate.LOST, None, None) for each in unknown]
+    unknown = [e for e in changes if e.kind == "not_recorded" and e.origin != Origin.OUTSIDE]
+    rows = [Row(each.path, Fate.LOST, None, None, why="not_recorded") for each in unknown]
     for path, old, new, origin in sides_of(changes):
         try:
             now, at = found(root, path, store)
         except (OSError, ValueError, ToolFailed):
-            rows.append(Row(path, Fate.LOST, None, old))
+            rows.append(Row(path, Fate.LOST, None, old, why="unreadable"))
             continue
         if now == old:
             continue
@@ -82,7 +83,44 @@ def preview(root: Path, store: Store, changes: Iterable[Change]) -> list[Row]:
         if old and not store.holds(old.entry.oid):
             fate = Fate.LOST
         rows.append(Row(path, fate, now, old, at))
-    return rows
+    going = {row.path for row in rows if row.to is None and row.fate != Fate.LOST}
+    return [possible(root, row, going) for row in rows]
+
+
+def possible(root: Path, row: Row, going: Collection[str]) -> Row:
+    """The row, or that it stays where something stands in its place or on its way which the undo,
+    by what is `going`, does not take away itself."""
+    if row.now is not None or row.to is None or row.fate == Fate.LOST:
+        return row
+    *above, _ = parts = row.path.split("/")
+    for depth in range(1, len(above) + 1):
+        path = "/".join(parts[:depth])
+        if kind_at(root, path) not in (0, stat.S_IFDIR):
+            return row if path in going else replace(row, fate=Fate.LOST, why="no_way")
+    if kind_at(root, row.path) == stat.S_IFDIR and not is_emptied(root, row.path, going):
+        return replace(row, fate=Fate.LOST, why="folder_there")
+    return row
+
+
+def kind_at(root: Path, path: str) -> int:
+    """The type of what is there, 0 for nothing."""
+    try:
+        return stat.S_IFMT((root / os.fsdecode(path_bytes(path))).lstat().st_mode)
+    except OSError:
+        return 0
+
+
+def is_emptied(root: Path, path: str, going: Collection[str]) -> bool:
+    """Whether nothing is left in a folder once those files are gone. A folder that held none before
+    stays."""
+    for inside, folders, names in os.walk(os.fsencode(root) + b"/" + path_bytes(path)):
+        below = os.path.relpath(inside, os.fsencode(root))
+        if not names and not folders:
+            return False
+        links = [each for each in folders if Path(os.fsdecode(inside + b"/" + each)).is_symlink()]
+        if any(path_text(below + b"/" + name) not in going for name in (*names, *links)):
+            return False
+    return True
 
 
 def fate_of(old: Version | None, new: Version | None, now: Version | None, origin: str) -> Fate:

@@ -11,6 +11,7 @@ import stat
 import time
 from array import array
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -37,15 +38,18 @@ MOST_FOLDERS = 50_000
 DEEPEST = 100  # folders
 SECOND = 1_000_000_000  # in nanoseconds
 CLOCK = 100_000_000  # by how much a file's time may lie behind, nanoseconds
+PACKAGES = NEVER - {b".git", b".hg", b".svn"}
 NO_OID = b"\0" * 20
 OURS = (b".part", b".tmp")  # half written files of ours, after a dot and 16 hex digits
 
 
 class Skipped(NamedTuple):
-    """A file that is not kept: too_large, unreadable, hard_link, too_deep."""
+    """A file that is not kept: too_large, unreadable, hard_link, too_deep. With the same size, and
+    changed `at` the same moment (nanoseconds), it is as it was."""
 
     reason: str
     size: int = 0
+    at: int = 0
 
 
 @dataclass
@@ -57,6 +61,7 @@ class Snapshot:
     size: int = 0  # bytes
     skipped: dict[bytes, Skipped] = field(default_factory=dict)
     stopped: str = ""
+    leaves_out: bool = False  # by rules, as installed packages, or as it is no file (a pipe)
     at: int = 0  # when it began, nanoseconds
     index: Index = field(default_factory=dict)
 
@@ -157,6 +162,8 @@ class Scan:
             return known or bool(rules.levels and rules.leave_out((*parts, name), False))
 
         left_out = [name for name in sorted(names) if is_skipped(name)]
+        self.found.leaves_out |= any(patterns for _, patterns in rules.levels)
+        self.found.leaves_out |= not folders.isdisjoint(PACKAGES)
         kept = sorted(names.keys() - set(left_out))
         files, stats, oids = self.files(handle, parts, kept, names, before)
         children, inner = [], []
@@ -192,20 +199,27 @@ class Scan:
         self, handle: int, parts: tuple[bytes, ...], rules: Rules, known_only: bool
     ) -> Entry | None:
         if len(parts) > DEEPEST:
-            self.found.skipped[b"/".join(parts)] = Skipped("too_deep")
+            self.skip(handle, parts, "too_deep")
             return None
         try:
             inside = os.open(parts[-1], FOLDER, dir_fd=handle)
         except FileNotFoundError:
             return None
         except OSError:
-            self.found.skipped[b"/".join(parts)] = Skipped("unreadable")
+            self.skip(handle, parts, "unreadable")
             return None
         try:
             mode = os.fstat(inside).st_mode
             return Entry(mode, self.folder(inside, parts, rules, known_only))
         finally:
             os.close(inside)
+
+    def skip(self, handle: int, parts: tuple[bytes, ...], reason: str) -> None:
+        """A folder; of what is in it nothing is known."""
+        at = 0
+        with suppress(OSError):
+            at = os.stat(parts[-1], dir_fd=handle, follow_symlinks=False).st_ctime_ns
+        self.found.skipped[b"/".join(parts)] = Skipped(reason, at=at)
 
     def files(
         self,
@@ -248,9 +262,11 @@ class Scan:
                 continue
             if stat.S_ISREG(status.st_mode):
                 if reason := self.why_skipped(status):
-                    self.found.skipped[b"/".join((*parts, name))] = Skipped(reason, status.st_size)
+                    left = Skipped(reason, status.st_size, status.st_ctime_ns)
+                    self.found.skipped[b"/".join((*parts, name))] = left
                     continue
             elif not stat.S_ISLNK(status.st_mode):
+                self.found.leaves_out = True
                 continue
             self.count(status.st_size)
             yield name, stats_of(status)
@@ -288,7 +304,8 @@ class Scan:
         except FileNotFoundError:
             return None
         except (OSError, ValueError):
-            self.found.skipped[b"/".join((*parts, name))] = Skipped("unreadable", stats[1])
+            left = Skipped("unreadable", stats[1], stats[3])
+            self.found.skipped[b"/".join((*parts, name))] = left
             return None
         if now != stats or self.is_fresh(stats):
             stats[2] = -1

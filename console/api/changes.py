@@ -63,7 +63,8 @@ class ChangesShape(ExactShape):
     """`files`, `added` and `removed` are the turns' own; with `up_to` it may be less, since a file
     that several turns changed counts for each where not all is kept. `kept` says whether each can
     still be read line by line; `stopped` why nothing is known (files: more than 50,000, bytes: more
-    than 1 GB, failed). `not_recorded` are files that were left out."""
+    than 1 GB, failed). `not_recorded` are files that were left out; with `leaves_out` there are
+    such that are in no list: what .gitignore leaves out, pipes and the like."""
 
     files: int
     added: int
@@ -75,6 +76,7 @@ class ChangesShape(ExactShape):
     stopped: str
     changes: list[ChangeShape]
     not_recorded: list[LeftShape]
+    leaves_out: bool
 
 
 class UnifiedDiffShape(ExactShape):
@@ -86,10 +88,13 @@ class UnifiedDiffShape(ExactShape):
 class UndoRow(ExactShape):
     """`fate` is what becomes of the file: it goes_back, is removed since it was new, or comes_back.
     What was changed_since, or is unsure (more than one wrote there), stays unless it is named in
-    `force`; of what is not_kept nothing can be restored."""
+    `force`; of what is not_kept nothing can be restored, `why` says for what reason: it was
+    not_recorded, is unreadable, a folder is there (folder_there) or a part of its path is no folder
+    (no_way)."""
 
     path: str
     fate: Literal["goes_back", "removed", "comes_back", "changed_since", "unsure", "not_kept"]
+    why: Literal["", "not_recorded", "unreadable", "folder_there", "no_way"]
     size_now: int | None
     size_then: int | None
     changed_at: datetime | None
@@ -188,7 +193,7 @@ def preview_plan(request: HttpRequest, id: int) -> Document:
     return preview_document(actions.preview_changes(plan_of(request, id), ""))
 
 
-@router.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+@router.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_plan(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Not while it runs."""
     plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
@@ -201,7 +206,7 @@ def preview_subtask(request: HttpRequest, id: int, key: str) -> Document:
     return preview_document(actions.preview_changes(plan, subtask_of(plan, key).key))
 
 
-@router.post("/{id}/subtasks/{key}/undo", response=answers(UndoShape, 404, 409))
+@router.post("/{id}/subtasks/{key}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_subtask(request: HttpRequest, id: int, key: str, body: UndoWanted | None = None) -> Undo:
     plan, wanted = plan_of(request, id), (body or UndoWanted()).wanted
     key = subtask_of(plan, key).key
@@ -213,7 +218,7 @@ def preview_turn(request: HttpRequest, id: int) -> Document:
     return preview_document(actions.preview_turn(turn_of(request, id)))
 
 
-@turns.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+@turns.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def undo_turn(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """Once the turn has ended."""
     wanted = (body or UndoWanted()).wanted
@@ -225,7 +230,7 @@ def preview_undo(request: HttpRequest, id: int) -> Document:
     return preview_document(actions.preview_undo(undo_of(request, id)))
 
 
-@undos.post("/{id}/undo", response=answers(UndoShape, 404, 409))
+@undos.post("/{id}/undo", response=answers(UndoShape, 404, 409, 422))
 def reverse_undo(request: HttpRequest, id: int, body: UndoWanted | None = None) -> Undo:
     """The files as they were before that undo; once."""
     wanted = (body or UndoWanted()).wanted
@@ -237,6 +242,7 @@ def preview_document(preview: Preview) -> Document:
         {
             "path": row.path,
             "fate": row.fate,
+            "why": row.why,
             "size_now": row.now.size if row.now else None,
             "size_then": row.to.size if row.to else None,
             "changed_at": datetime.fromtimestamp(row.changed_at / 1e9, UTC) if row.now else None,

@@ -20,13 +20,19 @@ WORDS = {
     Fate.UNSURE: "more than one wrote there: stays, unless --force names it",
     Fate.LOST: "not kept: stays",
 }
+LOST = {
+    "not_recorded": "not recorded: stays",
+    "unreadable": "what is there now cannot be read: stays",
+    "folder_there": "cannot come back: a folder is in its place",
+    "no_way": "cannot come back: its folder is a link or a file now",
+}
 
 
 def preview_lines(preview: Preview, wanted: Wanted) -> list[str]:
     lines = []
     for row in preview.rows:
         forced = row.needs_word and wanted.takes(row)
-        words = "restored, changed again since" if forced else WORDS[row.fate]
+        words = "restored, changed again since" if forced else LOST.get(row.why, WORDS[row.fate])
         left = "" if wanted.takes(row) or row.needs_word else " (not named)"
         lines.append(at_terminal(f"{row.path}: {words}{left}"))
     return lines

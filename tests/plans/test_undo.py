@@ -21,7 +21,7 @@ from agents.config.store import change_agent
 from agents.conversations import delete_conversation
 from agents.db import in_db
 from agents.engine import undo as engine
-from agents.engine.undo import PreviewChanged, Wanted, finish_cut_off, unfinished
+from agents.engine.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.errors import Conflict, NotFound
 from agents.models import Message, Recording, Turn, Undo
 from agents.recordings import restore
@@ -531,7 +531,9 @@ def test_where_a_folder_took_the_place_of_a_file_it_stays_and_nothing_is_left_be
     (root / "a.txt").mkdir()
     (root / "a.txt" / "hers").write_text("hers\n")
     before = everything(root)
-    assert actions.undo_changes(plan, "s1", "alice").kept == ["a.txt"]
+    assert fates(actions.preview_changes(plan, "s1")) == {"a.txt": "not_kept"}
+    with pytest.raises(NothingToUndo):
+        actions.undo_changes(plan, "s1", "alice")
     assert everything(root) == before
 
 

@@ -100,7 +100,8 @@ def test_a_file_over_20_mb_is_left_and_said(root, monkeypatch):
     (root / "fits").write_bytes(b"x" * 1000)
     snapshot = record(root)
     assert names(root, snapshot) == [b"fits"]
-    assert snapshot.skipped == {b"big": ("too_large", 1001)}
+    at = (root / "big").stat().st_ctime_ns
+    assert snapshot.skipped == {b"big": ("too_large", 1001, at)}
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ def closed_files(patch):
 def changes(root, before):
     with Store.of(root) as store, store.locked(root):
         now = scan.record(root, store)
-        found = changes_between(store, before.tree, (), now, Windows(0), root)
+        found = changes_between(store, before.tree, {}, now, Windows(0), root)
     return [(each.path, each.kind, each.why) for each in found]
 
 
