@@ -189,6 +189,11 @@ def checked_at(row: Snapshot) -> str:
     return max([*results, str(row["looked_at"] or "")], default="")
 
 
+def untrue_since(row: Snapshot) -> str:
+    """Since when a check has said no; of older rows the last time is known alone."""
+    return str(row["untrue_since"] or "") or checked_at(row)
+
+
 def files_of(plan: int) -> list[ChangedFile]:
     """What its attempts have written or edited, in the order in which they first did."""
     found: dict[str, ChangedFile] = {}

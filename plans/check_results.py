@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Max, QuerySet
@@ -58,6 +59,22 @@ def verdict(subtask: Subtask) -> bool | None:
     return None
 
 
+def untrue_since(subtask: Subtask) -> datetime | None:
+    """When the first of its checks that fail now began to: its first no after its last yes, or
+    after a person has looked."""
+    rows = of_last_attempt(subtask.check_results.filter(passed__isnull=False)).order_by("pk")
+    wanted = {check["key"]: wording(check) for check in subtask.checks}
+    since: dict[str, datetime] = {}
+    for row in rows:
+        if row.passed and not row.key:
+            since.clear()
+        elif row.passed:
+            since.pop(row.key, None)
+        elif wanted.get(row.key) == wording(row.asked):
+            since.setdefault(row.key, row.at)
+    return min(since.values(), default=None)
+
+
 def judge(subtask: Subtask) -> None:
     """Write down what a done subtask is now; within the transaction that changed its results."""
     subtask.verified = verdict(subtask)
@@ -70,7 +87,8 @@ def judge(subtask: Subtask) -> None:
     stands = subtask.verified and not (keys and later.values("key").distinct().count() == len(keys))
     subtask.looked_by = looked.by if looked is not None and stands else ""
     subtask.looked_at = looked.at if looked is not None and stands else None
-    subtask.save(update_fields=["verified", "looked_by", "looked_at"])
+    subtask.untrue_since = untrue_since(subtask) if subtask.verified is False else None
+    subtask.save(update_fields=["verified", "looked_by", "looked_at", "untrue_since"])
 
 
 def approved_checks(attempt: Attempt) -> list[CheckJson]:

@@ -232,6 +232,7 @@ class Subtask(models.Model):
     verified = models.BooleanField(null=True, blank=True)
     looked_by = fields.CharField(max_length=150, blank=True, default="", db_default="")
     looked_at = models.DateTimeField(null=True, blank=True)
+    untrue_since = models.DateTimeField(null=True, blank=True)  # where `verified` is false
     reason = fields.CharField(max_length=500, blank=True)
     progress = fields.TextField(blank=True)
     outcome = fields.TextField(blank=True)

@@ -32,7 +32,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Concat
+from django.db.models.functions import Cast, Coalesce, Concat
 
 from agents.engine.subagents import DEEPEST
 from agents.models import Event, Lane, Message, ToolCall, Turn, TurnState
@@ -260,6 +260,7 @@ def need_of_regressed(
 def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
     """Plans at rest, or finished, in which something that was done is not true any more."""
     rows = Subtask.objects.filter(verified=False, state=State.DONE, position__isnull=False)
+    untrue = rows.filter(plan=OuterRef("pk")).order_by("untrue_since")
     own = Plan.objects.filter(
         OwnedBy("conversation__owner", cast(Any, owner)), pk__in=rows.values("plan"), run=Run.IDLE
     )
@@ -270,7 +271,8 @@ def regressed_plans(owner: int) -> QuerySet[Plan, Any]:
     said = CheckResult.objects.filter(subtask__plan=OuterRef("pk"), passed=False).order_by("-pk")
     return own.values_list(
         *("pk", "version", "conversation_id"),
-        *(Subquery(said.values("at")[:1]), Subquery(said.values("pk")[:1])),
+        Coalesce(Subquery(untrue.values("untrue_since")[:1]), Subquery(said.values("at")[:1])),
+        Subquery(said.values("pk")[:1]),
     )[:MOST]
 
 

@@ -258,6 +258,7 @@ def subtask_document(
         "verified": subtask.verified if subtask.state == State.DONE else None,
         "looked_by": subtask.looked_by,
         "looked_at": timestamp(subtask.looked_at),
+        "untrue_since": timestamp(subtask.untrue_since),
         "comment": comment,
         "error": summary.last_error if failed else "",
         "failed": failed,

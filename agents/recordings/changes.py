@@ -126,8 +126,7 @@ def changes_between(
             if hidden not in reported:
                 at = now.skipped[hidden].at or at if hidden in now.skipped else at
                 whose = windows.origin(hidden, at) if reason == "too_large" else Origin.OWN
-                given = {"origin": whose, "why": reason, "at": iso(at)}
-                found.append(Change(path_text(hidden), "not_recorded", **given))
+                found.append(not_recorded(hidden, whose, reason, at))
             reported.add(hidden)
         elif old is None and (windows.was_there(at) or (rules and rules(path))):
             continue  # git left it out before
@@ -157,7 +156,11 @@ def changes_of_skipped(
         at = new.at if new else changed_at_gone(root, path)
         origin = windows.origin(path, at) if new else windows.origin_of_gone(path, at)
         why = (new or old or Skipped("unreadable")).reason
-        yield Change(path_text(path), "not_recorded", origin=origin, why=why, at=iso(at))
+        yield not_recorded(path, origin, why, at)
+
+
+def not_recorded(path: bytes, origin: str, why: str, at: int) -> Change:
+    return Change(path_text(path), "not_recorded", origin=origin, why=why, at=iso(at))
 
 
 def within(path: bytes, unknown: Collection[bytes]) -> bytes | None:

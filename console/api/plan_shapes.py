@@ -131,6 +131,7 @@ class SubtaskShape(ExactShape):
     verified: bool | None
     looked_by: str
     looked_at: datetime | None
+    untrue_since: datetime | None
     comment: str
     error: str
     failed: bool

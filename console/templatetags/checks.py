@@ -20,6 +20,7 @@ register.filter(check_display.drawn_check)
 register.filter(check_display.checks_of_row)
 register.filter(check_display.check_not_run)
 register.filter(endings.checked_at)
+register.filter(endings.untrue_since)
 register.filter(endings.last_checked)
 
 

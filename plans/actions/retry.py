@@ -54,7 +54,7 @@ def demand_retriable(plan: Plan, key: str, version: int | None) -> Subtask:
 def reopen(plan: Plan, subtask: Subtask) -> None:
     """What is not true any more is to do again, and with it the plan."""
     subtask.state, subtask.verified, subtask.finished_at = State.TODO, None, None
-    subtask.looked_by, subtask.looked_at = "", None
+    subtask.looked_by, subtask.looked_at, subtask.untrue_since = "", None, None
     subtask.save()
     plan.state, plan.finished_at = State.IN_PROGRESS, None
     plan.save(update_fields=["state", "finished_at", "updated_at"])

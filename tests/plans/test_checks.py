@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from agents.db import in_db
 from agents.errors import Conflict, TurnLost
 from agents.models import Event, ToolCall, Turn
 from agents.queue.leases import put_back_orphans
+from agents.timestamps import timestamp
 from agents.tools.confinement import Workspace
 from plans import actions, finishes
 from plans import check_probes as probes
@@ -42,6 +44,7 @@ from tests.world import (
     plan_of,
     scripted,
     shown,
+    signed_in,
     states,
 )
 
@@ -545,6 +548,32 @@ def test_check_now_marks_what_is_not_true_any_more_and_reopens_nothing():
     actions.check_plan(plan_of(c), "alice", "s1")
     drive()
     assert (first(c)["verified"], shown(c)["attention"]) == (True, "none")
+
+
+def test_it_is_not_true_any_more_since_the_first_no_after_the_last_yes():
+    c = finished(EXISTS, SAYS)
+
+    def checked():
+        actions.check_plan(plan_of(c), "alice")
+        drive()
+        row = first(c)
+        [need] = needs_of(c.owner_id) or [None]
+        return row["untrue_since"], need and timestamp(need.since)
+
+    assert checked() == (None, None)
+    (files_of(c) / "a.txt").write_text("other")
+    since = checked()
+    assert since[0] and since[0] == since[1]
+    assert checked() == since, "another look changes nothing about since when"
+    (files_of(c) / "a.txt").unlink()
+    assert checked() == since, "it was untrue before, by another check"
+    page = signed_in(c.owner).get(f"/c/{c.pk}/").content.decode()
+    [shown_at] = re.findall(r'id="regressed-s1">(.*?)</p>', page, re.S)
+    assert since[0].removesuffix("Z") in shown_at
+    write(c, **{"a.txt": "hello"})
+    assert checked() == (None, None)
+    (files_of(c) / "a.txt").unlink()
+    assert checked()[0] > since[0]
 
 
 def test_what_is_not_true_any_more_is_done_again_when_a_person_says_so():
