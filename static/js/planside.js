@@ -9,6 +9,7 @@ import "./requests.js";
 import "./clock.js";
 import "./fields.js";
 import "./drawer.js";
+import "./decided.js";
 import "./workspace_button.js";
 import "./fold.js";
 import "./follow.js";

@@ -39,6 +39,17 @@ function upToDate(request) {
 
 /** Posts of this page that were sent, and those that were answered. */
 let done = 0;
+/** When this page last changed something, by performance.now(); Infinity while it does. */
+let changedAt = -Infinity;
+/** Whether a new version may be what was done here. A yes makes none. */
+export const isChanging = () => performance.now() - changedAt < LATE;
+const APPROVES = /\/plan\/approve/;
+
+async function changing(url, post) {
+  if (APPROVES.test(url)) return post();
+  changedAt = Infinity;
+  return post().finally(() => (changedAt = performance.now()));
+}
 /** How many there had been when a poll was sent. */
 const polls = new WeakMap();
 
@@ -61,7 +72,8 @@ document.addEventListener("htmx:config:request", (event) => {
     return response;
   };
   const waits = CHANGES.test(ctx.request.action);
-  ctx.fetch = waits ? (url, request) => inTurn("plan", () => post(url, upToDate(request))) : post;
+  const act = (url, request) => changing(url, () => post(url, request));
+  ctx.fetch = waits ? (url, request) => inTurn("plan", () => act(url, upToDate(request))) : act;
 });
 
 /** Something is done: what could be undone until then is over. */
@@ -232,11 +244,8 @@ export async function send(url, values) {
   acts();
   let response;
   try {
-    response = await fetch(url, {
-      method: "POST",
-      headers: { ...headers(), "HX-Request": "true" },
-      body: new URLSearchParams(values),
-    });
+    const request = { headers: { ...headers(), "HX-Request": "true" }, body: new URLSearchParams(values) };
+    response = await changing(url, () => fetch(url, { method: "POST", ...request }));
   } catch {
     return { ok: false, error: LOST };
   }

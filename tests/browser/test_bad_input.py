@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.tab import LIVE
-from tests.browser.test_tabs import add_subtask
+from tests.browser.test_tabs import A_MOMENT, add_subtask
 
 REFUSED = r"status of 4(09|12|22)"
 
@@ -60,6 +60,7 @@ def test_a_start_of_an_old_version_starts_nothing_and_names_the_current_one(prod
     tab.sees_plan(version=2, state="todo", approved_version="")
     expect(tab.button("Start v2")).to_be_visible()
     assert product.plan(chat)["state"] == "todo"
+    tab.page.wait_for_timeout(A_MOMENT)
     tab.button("Start v2").click()
     tab.sees_plan(approved_version=2)
     product.wait(chat, lambda plan: plan["state"] == "in_progress")

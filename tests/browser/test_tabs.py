@@ -30,6 +30,7 @@ def test_two_tabs_show_the_same_rows_live(product, open_tab):
     other.remove(5)
     one.sees_plan(version=3)
     expect(one.rows).to_have_count(4)
+    one.page.wait_for_timeout(A_MOMENT)
     one.button("Start v3").click()
     other.sees_plan(approved_version=3)
     for tab in (one, other):
@@ -168,6 +169,21 @@ def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
         expect(tab.plan).to_contain_text("No open plan here.")
 
 
+def test_a_yes_in_the_moment_in_which_the_plan_changes_is_to_the_version_before(product, open_tab):
+    chat = product.proposed()
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    tab.expects("409")
+    tab.page.evaluate(PRESSED_AS_IT_CHANGES)
+    add_subtask(product, chat, "Nobody has read this")
+    tab.sees_plan(version=2)
+    expect(tab.plan.get_by_role("alert")).to_contain_text("The plan is now v2, not v1.")
+    assert product.plan(chat)["approved_version"] is None
+    tab.page.wait_for_timeout(A_MOMENT)
+    tab.button("Start v2").click()
+    tab.sees_plan(approved_version=2)
+
+
 def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
     chat = product.proposed()
     tab = open_tab(blocked=True).chat(chat)
@@ -226,6 +242,17 @@ def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
 def add_subtask(product, chat, name):
     plan = product.plan(chat)
     return product.post(f"/plans/{plan['id']}/subtasks", name=name)
+
+
+A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
+PRESSED_AS_IT_CHANGES = """() => {
+  const press = () => {
+    if (document.querySelector("#plan").dataset.version !== "2") return;
+    document.removeEventListener("htmx:after:swap", press);
+    document.querySelector("#start-button").click();
+  };
+  document.addEventListener("htmx:after:swap", press);
+}"""
 
 
 def kind(response):
