@@ -8,7 +8,7 @@ since. An undo that was undone put the change back, so it needs no rule of its o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -17,10 +17,11 @@ from django.db.models import QuerySet
 
 from agents.models import Recording, Undo
 from agents.recordings.changes import Change, Version
-from agents.recordings.restore import read_steps, sides_of
+from agents.recordings.restore import Step, as_changes, read_steps, sides_of
 from agents.recordings.store import Store, StoreBroken
 from agents.recordings.windows import Origin
 from agents.statements import prepared
+from agents.timestamps import timestamp
 from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
 from plans.held_changes import composed_changes
 
@@ -74,7 +75,7 @@ def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> Documen
         return None
     changes, at = changes_of(recordings), undone.at
     sums = {**sums_document(changes.sums), "up_to": changes.is_bound, "stopped": changes.stopped}
-    return {**sums, "undone_at": at and at.isoformat(), "partly_undone": undone.is_part}
+    return {**sums, "undone_at": timestamp(at), "partly_undone": undone.is_part}
 
 
 class UndoHistory:
@@ -82,6 +83,7 @@ class UndoHistory:
 
     def __init__(self, conversation: int) -> None:
         self.conversation = conversation
+        self.whole: dict[int, TakenBack] = {}  # by plan
 
     @cached_property
     def rows(self) -> list[Undo]:
@@ -92,6 +94,15 @@ class UndoHistory:
 
     def of_plan(self, plan: int, recordings: list[Recording], key: str = "") -> TakenBack:
         """`recordings` are those of the subtask with the key, or without one of the plan."""
+        if not recordings or not self.rows:
+            return NOTHING
+        if plan not in self.whole:
+            every = recordings_of.models(plan=plan)
+            subjects = {subject_of_plan(plan)}
+            self.whole[plan] = self.taken_back(every, subjects, lambda: every)
+        whole = self.whole[plan]
+        if not key or (whole.at and whole.at > recordings[-1].began_at):
+            return whole
         subjects = {subject_of_plan(plan), subject_of_plan(plan, key)}
         return self.taken_back(recordings, subjects, lambda: recordings_of.models(plan=plan))
 
@@ -112,25 +123,44 @@ class UndoHistory:
         restored = self.restored(changes.root, subjects, sides)
         if not restored:
             return NOTHING
-        written = writes(changes)
-        last = {
-            path: restored[path]
-            for path, _, new in sides
-            if path in restored
-            and restored[path].to != new
-            and all(restored[path].at > each.began_at for each in written.get(path, ()))
-        }
-        earlier: dict[str, set[Version | None]] = {}
-        if any(path in last and last[path].to != old for path, old, _ in sides):
-            earlier = versions_before(of_all(), changes.root, written)
-        gone = {
-            path: last[path].at
-            for path, old, _ in sides
-            if path in last and last[path].to in {old, *earlier.get(path, ())}
-        }
+        written, (earlier, tips) = writes(changes), versions_around(of_all(), changes)
+        gone: dict[str, datetime | None] = {}
+        for path, old, new in sides:
+            last, tip = restored.get(path), tips.get(path, new)
+            if last and any(last.at <= each.began_at for each in written.get(path, ())):
+                last = None
+            state = last.to if last else tip
+            if state != new and state in {old, *earlier.get(path, ())}:
+                gone[path] = last.at if last and last.to != tip else None
+        moments = [at for at in gone.values() if at]
         unknown = any(stays_unknown(each) for each in changes.files)
-        is_whole = bool(gone) and not unknown and all(path in gone for path, _, _ in sides)
-        return TakenBack(max(gone.values()) if is_whole else None, frozenset(gone))
+        is_whole = bool(moments) and not unknown and all(path in gone for path, _, _ in sides)
+        paths = frozenset(gone) if moments else frozenset[str]()
+        return TakenBack(max(moments) if is_whole else None, paths)
+
+    def to_undo(self, changes: Changes) -> list[Change]:
+        """What taking all of it back has to look at: what earlier undos have left is no change of
+        somebody else, and may be there again though in the end the turns left nothing there."""
+        if not self.rows:
+            return changes.files
+        sides = [(path, old, new) for path, old, new, _ in sides_of(changes.files)]
+        written = writes(changes)
+        left = {
+            path: each.to
+            for path, each in self.restored(changes.root, (), sides).items()
+            if path in written and each.at > written[path][-1].began_at
+        }
+        found = []
+        for change in changes.files:
+            if any(left.get(path, new) != new for path, _, new in change.sides):
+                for path, old, new in change.sides:
+                    found += one_path(path, old, left.get(path, new), change.origin)
+            else:
+                found.append(change)
+        first, known = first_versions(changes), {path for path, _, _ in sides}
+        for path in sorted(left.keys() - known):
+            found += one_path(path, first[path], left[path], Origin.OWN)
+        return found
 
     def restored(
         self,
@@ -192,13 +222,32 @@ def writes(changes: Changes) -> dict[str, list[Recording]]:
     return found
 
 
-def versions_before(
-    recordings: list[Recording], root: str, written: dict[str, list[Recording]]
-) -> dict[str, set[Version | None]]:
-    """By path, what was there before each recording up to the first of those that wrote there."""
-    found: dict[str, set[Version | None]] = {}
+def versions_around(
+    recordings: list[Recording], changes: Changes
+) -> tuple[dict[str, set[Version | None]], dict[str, Version | None]]:
+    """By path, what was there before each of the recordings up to the first of `changes` that wrote
+    there; and what the last of them has left."""
+    written = writes(changes)
+    before: dict[str, set[Version | None]] = {}
+    after: dict[str, Version | None] = {}
     for recording in changes_of(recordings).kept:
-        for path, old, _, _ in sides_of(composed_changes(root, (recording.changes,))):
+        for path, old, new, _ in sides_of(composed_changes(changes.root, (recording.changes,))):
+            after[path] = new
             if path in written and recording.pk <= written[path][0].pk:
-                found.setdefault(path, set()).add(old)
+                before.setdefault(path, set()).add(old)
+    return before, after
+
+
+def first_versions(changes: Changes) -> dict[str, Version | None]:
+    """By path, what was there before any of it."""
+    found: dict[str, Version | None] = {}
+    for recording in changes.kept:
+        for path, old, _, _ in sides_of(composed_changes(changes.root, (recording.changes,))):
+            found.setdefault(path, old)
     return found
+
+
+def one_path(path: str, old: Version | None, new: Version | None, origin: str) -> list[Change]:
+    """The change of one path, or none where both sides are the same."""
+    step = Step(path, old, new)
+    return [replace(each, origin=origin) for each in as_changes([step]) if old != new]

@@ -10,13 +10,14 @@ from agents.actors import Actor
 from agents.engine.undo import NothingToUndo, Preview, Wanted, steps_of, undo, undo_preview
 from agents.errors import Conflict
 from agents.models import Conversation, Turn, Undo
+from agents.recordings.changes import Change
 from agents.recordings.restore import as_changes, modes_before, modes_in_tree
 from plans.actions.retry import demand_retriable, retry_subtask
 from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan, Subtask
 from plans.queries import reload
 from plans.tracing import operation
-from plans.undone import subject_of_plan, subject_of_turn
+from plans.undone import UndoHistory, subject_of_plan, subject_of_turn
 
 ALL = Wanted()
 
@@ -38,7 +39,7 @@ def preview_changes(plan: Plan, key: str) -> Preview:
     """Raises what `undo_changes` would raise."""
     demand_rest(plan)
     changes = demand_kept(changes_named(plan, key))
-    return undo_preview(plan.conversation, changes.root, changes.files)
+    return undo_preview(plan.conversation, changes.root, left_to_undo(plan.conversation, changes))
 
 
 @operation("undo_turn")
@@ -52,7 +53,7 @@ def undo_turn(turn: Turn, by: Actor, wanted: Wanted = ALL) -> Undo:
 @operation("preview_turn")
 def preview_turn(turn: Turn) -> Preview:
     changes = demand_kept(changes_of_ended(turn))
-    return undo_preview(turn.conversation, changes.root, changes.files)
+    return undo_preview(turn.conversation, changes.root, left_to_undo(turn.conversation, changes))
 
 
 @operation("reverse_undo")
@@ -131,5 +132,10 @@ def take_back(
     wanted: Wanted,
 ) -> Undo:
     before = bytes.fromhex(changes.kept[0].before)
-    given = (conversation, changes.root, changes.files, subject, words, by, wanted)
+    left = left_to_undo(conversation, changes)
+    given = (conversation, changes.root, left, subject, words, by, wanted)
     return undo(*given, lambda store: modes_in_tree(store, before))
+
+
+def left_to_undo(conversation: Conversation, changes: Changes) -> list[Change]:
+    return UndoHistory(conversation.pk).to_undo(changes)

@@ -800,6 +800,35 @@ def test_taking_back_what_came_first_takes_back_what_was_written_over_it(c):
     assert (left(c), shown(c)["changes"]["partly_undone"]) == ([False, True, False], False)
 
 
+def test_a_file_that_an_undo_has_brought_back_goes_with_the_undo_of_the_plan(c):
+    first = shell("echo > keep; echo > f")
+    plan = run(c, first, done(), shell("rm f; echo g > g"), done())
+    before = everything(files_of(c))
+    one = actions.undo_changes(plan, "s2", "alice")
+    assert fates(actions.preview_changes(plan, "")) == {"f": "removed", "keep": "removed"}
+    other = actions.undo_changes(plan, "", "alice")
+    assert list(files_of(c).iterdir()) == []
+    assert left(c) == [True, True, True]
+    with pytest.raises(Conflict, match="Nothing to undo"):
+        actions.undo_changes(plan, "s1", "alice")
+    actions.reverse_undo(other, "alice")
+    assert left(c) == [False, True, False]
+    actions.reverse_undo(one, "alice")
+    assert everything(files_of(c)) == before
+    assert (left(c), partly(c)) == ([False, False, False], [False, False])
+    assert shown(c)["changes"]["partly_undone"] is False
+
+
+def test_what_an_undo_has_left_is_no_change_of_somebody_else(c):
+    (files_of(c) / "a").write_text("one\n")
+    plan = run(c, shell("echo 2 > a"), done(), shell("echo 3 > a"), done())
+    actions.undo_changes(plan, "s2", "alice")
+    assert fates(actions.preview_changes(plan, "")) == {"a": "goes_back"}
+    actions.undo_changes(plan, "", "alice")
+    assert (files_of(c) / "a").read_text() == "one\n"
+    assert left(c) == [True, True, True]
+
+
 def test_what_another_subtask_writes_later_leaves_the_mark_of_the_first(c):
     plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
     actions.undo_changes(plan, "s1", "alice")
