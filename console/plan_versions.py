@@ -240,10 +240,12 @@ def two_versions(plan: int, old: int, new: int) -> QuerySet[PlanVersion]:
 
 @dataclass(frozen=True)
 class VersionNews:
-    """What stands beside the newest version's number, and what kind of author made it."""
+    """What stands beside the newest version's number, and what kind of author made it.
+    `lost_checks` are how many checks are gone, and how many are weaker."""
 
     changes: int
     author_kind: str
+    lost_checks: tuple[int, int] = (0, 0)
 
 
 def news_of(plan: Plan) -> VersionNews:
@@ -253,7 +255,8 @@ def news_of(plan: Plan) -> VersionNews:
     old, new = pair.get(base), pair.get(plan.version)
     if old is None or new is None:
         return VersionNews(0, "")
-    return VersionNews(diff(old.text, new.text).changes, new.author_kind)
+    found = diff(old.text, new.text)
+    return VersionNews(found.changes, new.author_kind, found.lost_checks)
 
 
 def span(first: int | None, last: int | None) -> str:

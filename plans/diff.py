@@ -154,6 +154,13 @@ class PlanDiff:
     def changes(self) -> int:
         return len(self.fields) + sum(self.counts.values())
 
+    @cached_property
+    def lost_checks(self) -> tuple[int, int]:
+        """How many checks of subtasks that stay are gone, and how many are weaker."""
+        checks = (check for row in self.rows for check in row.checks)
+        kinds = Counter(check.change for check in checks if check.asks_less)
+        return kinds[Change.REMOVED], kinds[Change.EDITED]
+
     @property
     def sentence(self) -> str:
         """2 changes: 1 added, 1 reworded."""
@@ -161,8 +168,21 @@ class PlanDiff:
             return gettext("No changes")
         parts = [str(PLAN_FIELDS[each.field]) for each in self.fields]
         parts += [COUNTED[word].format(n=count) for word, count in self.counts.items() if count]
+        parts += less_words(*self.lost_checks)
         sentence = ngettext("{n} change: {changes}", "{n} changes: {changes}", self.changes)
         return sentence.format(n=self.changes, changes=commas(parts))
+
+
+def less_words(removed: int, weakened: int) -> list[str]:
+    """2 checks removed, 1 check weakened; nothing of what is zero."""
+    parts = []
+    if removed:
+        words = ngettext("{n} check removed", "{n} checks removed", removed)
+        parts.append(words.format(n=removed))
+    if weakened:
+        words = ngettext("{n} check weakened", "{n} checks weakened", weakened)
+        parts.append(words.format(n=weakened))
+    return parts
 
 
 class Comparison:

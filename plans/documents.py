@@ -129,6 +129,7 @@ def plan_agent(plan_id: int, context: Context = "auto") -> PlanAgent:
 # As a markdown document, to keep or to send
 
 BOXES = {"todo": "[ ]", "in_progress": "[ ]", "done": "[x]", "abandoned": "[-]"}
+UNTRUE = "[!]"  # done, and no longer true
 STATES = {
     "todo": gettext_lazy("to do"),
     "in_progress": gettext_lazy("in progress"),
@@ -158,7 +159,8 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
         approval = gettext("Version {version}, approved by {person} on {day}.").format(
             version=plan.version, person=plan.approved_by, day=day
         )
-    times = times_of_plan(plan, attempts_of(plan))
+    attempts = attempts_of(plan)
+    times = times_of_plan(plan, attempts)
     subtasks = list(checklist(plan))
     results = latest_results(plan, subtasks)
     so_far = progress_words(progress(plan, subtasks))
@@ -172,7 +174,12 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
         plan.content,
         f"## {gettext('Subtasks')}",
         "\n".join(
-            item(subtask, check_documents(subtask, results), images(subtask))
+            item(
+                subtask,
+                check_documents(subtask, results),
+                images(subtask),
+                attempts[subtask.pk].last_error,
+            )
             for subtask in subtasks
         ),
         f"## {gettext('Outcome')}\n\n{plan.outcome}" if plan.outcome else "",
@@ -180,17 +187,21 @@ def as_markdown(plan: Plan, images: Callable[[Subtask], str] = no_notes) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def item(subtask: Subtask, checks: Sequence[Fields], images: str) -> str:
+def item(subtask: Subtask, checks: Sequence[Fields], images: str, error: str) -> str:
     """A line with a box, and below it, indented, what there is to say."""
     is_done = subtask.state == State.DONE
     state = str(DONE[subtask.verified] if is_done else STATES.get(subtask.state, subtask.state))
     state = f"{state}: {subtask.reason}" if subtask.reason and not is_done else state
-    head = f"- {BOXES[subtask.state]} **{subtask.name}**"
+    has_failed = subtask.state == State.TODO and bool(error)
+    state = gettext("failed") if has_failed else state
+    holds = not is_done or subtask.verified is not False
+    head = f"- {BOXES[subtask.state] if holds else UNTRUE} **{subtask.name}**"
     notes = [
         subtask.description,
         labelled(gettext("Expected"), subtask.expected_outcome),
         labelled(gettext("Checks"), commas([check_line(check) for check in checks])),
         labelled(gettext("Outcome"), subtask.outcome),
+        labelled(gettext("Error"), error) if has_failed else "",
         images and f"*{gettext('Images')}:*\n\n{images}",
     ]
     below = "".join(f"\n\n{indent(note, '  ')}" for note in notes if note)

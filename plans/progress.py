@@ -63,6 +63,17 @@ def progress_parts(so_far: Progress) -> list[str]:
     ]
 
 
+def done_words(checked: int, by_word: int, regressed: int) -> str:
+    """4 checked, 2 by word, 1 no longer true"""
+    counts: Progress = {
+        "checked": checked,
+        "by_word": by_word,
+        "regressed": regressed,
+        **dict.fromkeys(("done", "looked", "abandoned", "total", "percent"), 0),  # type: ignore[typeddict-item]
+    }
+    return commas(progress_parts(counts))
+
+
 def progress_words(so_far: Progress) -> str:
     """7 of 7 · 4 checked, 2 by word, 1 no longer true, 1 abandoned"""
     parts = progress_parts(so_far)

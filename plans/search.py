@@ -31,6 +31,7 @@ from agents.models import Message, Turn
 from agents.search import Kind, find
 from agents.words import question_of
 from plans.models import LIVE, Plan, Run, State, Subtask
+from plans.progress import done_words
 from plans.standing import (
     HALTED,
     Standing,
@@ -86,10 +87,17 @@ class PlanSummary:
     settled: int
     total: int
     checked: int
+    by_word: int
+    regressed: int
     tokens: int
     seconds: float
     created_at: datetime
     cost: Decimal | None = None
+
+    @property
+    def done_words(self) -> str:
+        """4 checked, 2 by word, 1 no longer true: what is done, by what that is known."""
+        return done_words(self.checked, self.by_word, self.regressed)
 
 
 def search_plans(owner_id: int, wanted: Query) -> QuerySet[Plan]:
@@ -143,6 +151,8 @@ def rows_of(plan_ids: Sequence[int]) -> list[PlanSummary]:
         settled=subtasks(COUNTED),
         total=subtasks(Q()),
         checked=subtasks(Q(state=State.DONE, verified=True)),
+        by_word=subtasks(Q(state=State.DONE, verified=None)),
+        regressed=subtasks(Q(state=State.DONE, verified=False)),
         tokens=Coalesce(spent(Sum(TOKENS)), 0),
         seconds=seconds(),
         cost=spent(Sum("cost")),

@@ -37,7 +37,9 @@ from console.status_labels import (
 )
 from console.templatetags.changes import has_changes, link_words
 from console.templatetags.formats import tokens_used
+from console.templatetags.languages import plural
 from plans.comments import digest_of
+from plans.diff import less_words
 from plans.models import SUBTASK_TEXT, Plan, PlanVersion
 from plans.progress import progress_parts, progress_words
 from plans.schemas import why_too_few, why_too_many
@@ -381,6 +383,12 @@ def news(plan: Snapshot) -> VersionNews | None:
 @lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them
 def compared(pk: int, created_at: str, version: int, approved: int | None) -> VersionNews:
     return news_of(Plan(pk=pk, version=version, approved_version=approved))
+
+
+@register.filter
+def news_words(news: VersionNews) -> str:
+    """2 changes, 1 check removed: that less is asked for stands beside the button that says yes."""
+    return commas([plural(news.changes, "change"), *less_words(*news.lost_checks)])
 
 
 @register.filter

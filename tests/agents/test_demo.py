@@ -69,6 +69,16 @@ async def test_other_words_for_the_same_goal_are_planned_too(goal: str, count: i
     assert len(await planned(goal)) == count
 
 
+@pytest.mark.parametrize("goal", [GOAL, "fix the broken links in our docs", "clean up the README"])
+async def test_what_is_to_be_written_is_not_there_before(workspace: Path, goal: str) -> None:
+    """A check that holds before the work proves nothing; only `unchanged` is about what was."""
+    checks = [check for subtask in await planned(goal) for check in subtask.get("checks", [])]
+    assert checks
+    for check in checks:
+        if "unchanged" not in check:
+            assert check["contains"] not in (workspace / check["path"]).read_text(), check
+
+
 async def test_a_goal_outside_the_script_gets_words_and_no_plan() -> None:
     reply = await ask([user("Book me a flight to Oslo")], ["create_plan"])
     assert not reply.calls

@@ -1,14 +1,17 @@
 """Done by word and done and checked look different, say so, and count apart, in every place."""
 
 import re
+from io import StringIO
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from agents.engine.lifecycle import suspend
 from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
 from agents.queue.claims import claim
+from console.auth.users import local_owner
 from console.notices import notices_of
 from console.status_labels import NAMES
 from plans import actions
@@ -16,8 +19,9 @@ from plans.documents import as_markdown, in_code
 from plans.models import State, Subtask
 from plans.snapshot import snapshot
 from plans.standing import standings_of
+from tests.fake_model import call, say
 from tests.markup import flat
-from tests.world import plan_of, proposed
+from tests.world import drive, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,8 +102,8 @@ def test_what_the_bar_of_a_long_plan_shows_adds_up():
 
 def test_the_list_of_plans_says_how_many_are_checked():
     for verified, said in (
-        ((CHECKED, CHECKED, BY_WORD, REGRESSED), "4/4 2 checked"),
-        ((BY_WORD,), "1/1"),
+        ((CHECKED, CHECKED, BY_WORD, REGRESSED), "4/4 2 checked, 1 by word, 1 no longer true"),
+        ((BY_WORD,), "1/1 1 by word"),
     ):
         newest = flat(page_of(finished(*verified), "/plans/")).split("<tbody>")[1]
         cell = newest.split('<td class="numeric">', 1)[1].split("</td>")[0]
@@ -115,8 +119,25 @@ def test_an_export_says_of_each_subtask_what_it_is_known_by():
     text = as_markdown(finished(CHECKED, BY_WORD, REGRESSED, left_out=1))
     assert "- [x] **Step 0** (checked)" in text
     assert "- [x] **Step 1** (by the agent’s word)" in text
-    assert "- [x] **Step 2** (no longer true)" in text
+    assert "- [!] **Step 2** (no longer true)" in text
     assert "4 of 4 · 1 checked, 1 by word, 1 no longer true, 1 abandoned." in text
+
+
+def test_an_export_says_that_a_subtask_failed_and_why():
+    c = proposed("Read", plan={"enabled": True, "max_attempts": 1})
+    scripted(call("fail_subtask", error="The disk is full."), say("It failed."))
+    actions.approve_plan(plan_of(c), 1, "alice", run="all")
+    drive()
+    text = as_markdown(plan_of(c))
+    assert "- [ ] **Read** (failed)" in text and "*Error:* The disk is full." in text
+
+
+def test_the_command_marks_what_is_no_longer_true_apart():
+    plan, out = finished(CHECKED, REGRESSED), StringIO()
+    type(plan.conversation).objects.update(owner=local_owner())
+    call_command("plan", "show", str(plan.pk), stdout=out)
+    assert "[x] s1  Step 0 (checked)" in out.getvalue()
+    assert "[!] s2  Step 1 (no longer true)" in out.getvalue()
 
 
 def test_a_notification_counts_apart_too():

@@ -16,7 +16,7 @@ from plans.queries import checklist
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft
 from plans.snapshot import snapshot
 from tests.fake_model import call, say
-from tests.world import conversation, plan_of, scripted, shown, tell
+from tests.world import conversation, plan_of, scripted, shown, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,6 +137,22 @@ def test_a_check_is_added_changed_and_taken_away_by_a_version_each():
         for pair in pairwise(versions)
     ]
     assert said == [["Check added"], ["Check weakened"], ["Check removed"]]
+
+
+def test_that_less_is_asked_for_stands_in_the_sentence_and_beside_the_start():
+    plan = planned(README)
+    actions.save_check(plan, "s1", Check.model_validate(GONE), "alice", 1)
+    weaker = {"key": "c1", "kind": "file", "path": "README.md", "exists": True}
+    actions.save_check(plan, "s1", Check.model_validate(weaker), "alice", 2)
+    actions.remove_check(plan, "s1", "c2", "alice", 3)
+    texts = [row.text for row in plan.versions.all()]
+    assert [diff(*pair).sentence for pair in pairwise(texts)][1:] == [
+        "1 change: 1 reworded, 1 check weakened",
+        "1 change: 1 reworded, 1 check removed",
+    ]
+    person = plan.conversation.owner
+    page = signed_in(person).get(f"/c/{plan.conversation_id}/").content.decode()
+    assert page.count("v4 · 1 change, 1 check removed") == 4, "card and drawer, seen and read out"
 
 
 def test_going_back_brings_a_check_back_under_its_key():

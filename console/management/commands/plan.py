@@ -115,8 +115,9 @@ class Command(PlainCommand):
         for plan in plans:
             if row := rows.get(plan.pk):
                 mark, settled = "*" if row.id in active else " ", f"{row.settled}/{row.total}"
-                checked = f"{row.checked} checked" if row.checked else ""
-                line = f"{row.id}  {row.standing.word:28}  {settled:>7}  {checked:11}  {mark} "
+                line = (
+                    f"{row.id}  {row.standing.word:28}  {settled:>7}  {row.done_words:11}  {mark} "
+                )
                 self.say(f"{line}{row.title}")
 
     def show_plan(self, *, id: int | None, json: bool, **_: object) -> None:
@@ -324,8 +325,11 @@ class Command(PlainCommand):
         approved = "approved" if plan.is_confirmed else "not approved"
         self.say(f"{plan.pk}  {plan.title}  (v{plan.version}, {approved}, {now['standing']})")
         for subtask in now["subtasks"]:  # type: ignore[attr-defined]
-            line = f"  [{MARKS[subtask['state']]}] {subtask['key']}  {subtask['name']}"
-            line += f" ({DONE[subtask['verified']]})" if subtask["state"] == "done" else ""
+            is_done, holds = subtask["state"] == "done", subtask["verified"] is not False
+            mark = "!" if is_done and not holds else MARKS[subtask["state"]]
+            line = f"  [{mark}] {subtask['key']}  {subtask['name']}"
+            line += f" ({DONE[subtask['verified']]})" if is_done else ""
+            line += " (failed)" if subtask["failed"] else ""
             more = subtask["error"] or subtask["outcome"] or subtask["reason"]
             self.say(f"{line}: {more}" if more else line)
             if subtask["comment"]:
