@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext, pgettext_lazy
 
 from agents.actors import AGENT, SYSTEM, Actor, actor_of
 from agents.models import Event, ToolCall
@@ -20,6 +20,7 @@ from console.timeline_lines import Line, approved_line, plain_line, updated_line
 from plans.comments import count_words
 from plans.models import Plan
 from plans.standing import standings_of
+from plans.undone import undos_about
 
 LINES_PER_PAGE = 500
 # What a line is about, and who did it, as a person chooses them.
@@ -79,6 +80,7 @@ class Timeline:
         )
         for call in calls.select_related("turn__attempt__subtask"):
             lines += self.lines_of_call(call)
+        lines += self.lines_of_undos(lines)
         moments = [line for line in lines if line.at is not None]
         return sorted(moments, key=lambda line: (line.at, line.seq), reverse=True)
 
@@ -237,6 +239,24 @@ class Timeline:
             at = call.started_at or call.finished_at
             line = line._replace(words=words, number="", code=code, icon="shield", at=at)
             yield line.by(call.decided_by or SYSTEM, self.viewer)
+
+    def lines_of_undos(self, others: list[Line]) -> Iterator[Line]:
+        """What was taken back of the plan or one of its subtasks, and brought back."""
+        held = sorted((line.at, line.version) for line in others if line.at is not None)
+        for row, key in undos_about(self.plan):
+            words = gettext("undid an undo") if row.reverses_id else gettext("undid its changes")
+            files = ngettext("{n} file restored", "{n} files restored", row.files)
+            versions = [version for at, version in held if at <= row.created_at]
+            line = Line(
+                detailed(words, files.format(n=row.files)),
+                number=self.place(key)[0] if key else "",
+                icon="undo",
+                kind="subtask" if key else "plan",
+                key=key,
+                version=versions[-1] if versions else 1,
+                at=row.created_at,
+            )
+            yield line.by(row.by or SYSTEM, self.viewer)
 
     def place(self, key: str) -> tuple[str, str]:
         """A subtask's number and name in the version that held then."""

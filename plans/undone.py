@@ -24,6 +24,7 @@ from agents.statements import prepared
 from agents.timestamps import timestamp
 from plans.changes import Changes, Document, changes_of, recordings_of, sums_document
 from plans.held_changes import composed_changes
+from plans.models import Plan
 
 HELD = 64  # undos whose files are held in memory
 
@@ -76,6 +77,21 @@ def summary(recordings: list[Recording], undone: TakenBack = NOTHING) -> Documen
     changes, at = changes_of(recordings), undone.at
     sums = {**sums_document(changes.sums), "up_to": changes.is_bound, "stopped": changes.stopped}
     return {**sums, "undone_at": timestamp(at), "partly_undone": undone.is_part}
+
+
+def undos_about(plan: Plan) -> list[tuple[Undo, str]]:
+    """What was taken back of the plan or its subtasks, and what was brought back, in their order;
+    each with the subtask's key, empty for the plan."""
+    subjects: dict[int, str] = {}
+    found = []
+    for row in undos_in.models(conversation=plan.conversation_id):
+        subject = subjects.get(row.reverses_id or 0) or row.subject
+        subjects[row.pk] = subject
+        kind, _, about = subject.partition(":")
+        number, _, key = about.partition("/")
+        if kind in ("plan", "subtask") and number == str(plan.pk):
+            found.append((row, key))
+    return found
 
 
 class UndoHistory:

@@ -21,6 +21,7 @@ from plans import actions
 from plans.comments import answered_between
 from plans.diff import Change, PlanDiff, SubtaskDiff, diff
 from plans.models import Attempt, Plan, PlanVersion
+from plans.undone import undos_about
 
 router = Router(tags=["plans"])
 Document = dict[str, object]
@@ -178,10 +179,12 @@ def version_of(plan: Plan, n: int) -> PlanVersion:
 
 @router.get("/{id}/events", response=answers(Page[EventShape], 404))
 def events(request: HttpRequest, id: int, after: Annotated[int, Query(ge=0)] = 0) -> HttpResponse:
-    """Every change, by whom; the numbers are the conversation's."""
+    """Every change, by whom, and every undo of its files (`undo:7`); the numbers are the
+    conversation's."""
     plan = plan_of(request, id)
+    subjects = [f"plan:{plan.pk}", *(f"undo:{row.pk}" for row, _ in undos_about(plan))]
     rows = Event.objects.filter(
-        conversation=plan.conversation_id, subject=f"plan:{plan.pk}", seq__gt=after
+        conversation=plan.conversation_id, subject__in=subjects, seq__gt=after
     )
     items = [document_of(row) for row in rows.order_by("seq")[:MOST_READ]]
     return JsonResponse({"items": items, "count": rows.count()})

@@ -27,6 +27,7 @@ from agents.models import Message, Recording, Turn, Undo
 from agents.recordings import restore
 from agents.recordings.store import Store, StoreBroken
 from console.chat_commands import handle_message
+from console.plan_timeline import Timeline
 from plans import actions
 from plans.changes import changes_of_turn
 from plans.check_text import Check
@@ -817,6 +818,24 @@ def test_a_file_that_an_undo_has_brought_back_goes_with_the_undo_of_the_plan(c):
     assert everything(files_of(c)) == before
     assert (left(c), partly(c)) == ([False, False, False], [False, False])
     assert shown(c)["changes"]["partly_undone"] is False
+
+
+def test_the_timeline_tells_of_undos_and_who_undid_what(c):
+    plan = run(c, shell("echo > a"), done(), shell("echo > c"), done())
+    row = actions.undo_changes(plan, "s2", "alice")
+    actions.reverse_undo(row, "alice")
+    actions.undo_changes(plan, "", "alice")
+    lines = [line for line in Timeline(plan_of(c), "alice").lines() if line.icon == "undo"]
+    assert [(line.words, line.actor, line.number) for line in lines] == [
+        ("undid its changes: 2 files restored", "You", ""),
+        ("undid an undo: 1 file restored", "You", "2"),
+        ("undid its changes: 1 file restored", "You", "2"),
+    ]
+    page = signed_in(person("alice")).get(f"/plans/{plan.pk}/").content.decode()
+    assert page.count("undid its changes") == 2
+    found = signed_in(person("alice")).get(f"/api/plans/{plan.pk}/events").json()["items"]
+    undos = [each["subject"] for each in found if each["type"] == "files.undone"]
+    assert undos == [f"undo:{each.pk}" for each in Undo.objects.order_by("pk")]
 
 
 def test_what_an_undo_has_left_is_no_change_of_somebody_else(c):
