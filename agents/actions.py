@@ -154,10 +154,15 @@ def start_turn(
     )
     # The first line of the first message, without a command's name; never a model's invention.
     lines = (text if wire is None else wire).splitlines() + [each["name"] for each in files]
-    title = shortened(next((line.strip() for line in lines if line.strip()), ""))
-    if first_title.update(conversation=conversation.pk, title=title):
-        search.index_title(conversation.pk, title)
+    name_untitled(conversation, next((line.strip() for line in lines if line.strip()), ""))
     return message, turn
+
+
+def name_untitled(conversation: Conversation, title: str) -> None:
+    """By what was said or made in it first; a title that it has stays."""
+    short = shortened(title)
+    if first_title.update(conversation=conversation.pk, title=short):
+        search.index_title(conversation.pk, short)
 
 
 def shortened(title: str) -> str:

@@ -15,7 +15,6 @@ from agents.config.schema import Show, WrongValue
 from agents.config.store import AgentRecord, Faulty, is_admins, set_key
 from agents.errors import Invalid, Refused, Stale
 from console.agent_settings import ELSEWHERE, SETTINGS, Choices, Setting
-from console.shipped import as_written, shown
 
 CHANGED = gettext_lazy("agent.json changed on disk.")
 
@@ -40,7 +39,7 @@ def fields_of(agent: AgentRecord) -> dict[str, Field]:
 def field_of(setting: Setting, agent: AgentRecord, chains: Choices) -> Field:
     """Among its choices stands what the file names, also a chain that is gone."""
     value = setting.value_in(agent.file)
-    text = shown(agent.id, setting.key, setting.show(value))
+    text = setting.show(value)
     choices = chains if setting.kind == "list" else setting.choices
     if choices and text not in dict(choices):
         choices = (*choices, (text, text))
@@ -59,7 +58,7 @@ def save_field(agent_id: str, key: str, text: str, was: str | None) -> str:
     if key not in SETTINGS:
         raise Invalid(gettext("There is no such field."))
     setting = SETTINGS[key]
-    value = setting.read(as_written(agent_id, key, text))
+    value = setting.read(text)
     before: list[JsonValue] = []
 
     def seen(record: AgentRecord) -> None:

@@ -22,7 +22,7 @@ from console.throttling import count_message
 from plans import actions
 from plans.actions.alternatives import asking_of
 from plans.actions.comments import bring_again
-from plans.alternatives import NO_REPLY, why_it_stays
+from plans.alternatives import NO_REPLY, why_it_stays, why_not_edited
 from plans.approval_phrases import approves, cancels, nearly_approves
 from plans.queries import active_plan_and_goal
 
@@ -83,6 +83,8 @@ def send_edited(message: Message, text: str, by: str) -> ChatResult:
     turn = reply_turn(message)
     if message.role != Message.Role.USER:
         raise Conflict(gettext("Only a message of your own can be edited."))
+    if why := why_not_edited(message):
+        raise Conflict(why)
     return send_anew(turn, message, text, by)
 
 

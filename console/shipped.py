@@ -10,12 +10,7 @@ from agents.errors import NotFound
 
 # As they stand in agents/config/samples and agents/chains/shipped: the model reads these.
 SAMPLE = "docs-writer"
-SAMPLE_TEXTS = {
-    "name": gettext_noop("Docs writer"),
-    "description": gettext_noop(
-        "Keeps a project's documents true: finds gaps and broken links, and mends them."
-    ),
-}
+SAMPLE_NAME = gettext_noop("Docs writer")
 CHAINS = {
     "default-chain": gettext_noop(
         "Ordinary chat: ask the model, run the tools it calls, until it just answers."
@@ -38,8 +33,9 @@ CHAINS = {
 
 
 def shown_name(file: AgentFile) -> str:
-    """What an agent is called on pages."""
-    return shown(file.id, "name", file.name)
+    """What an agent is called on pages; its form has the name as the file has it."""
+    is_ours = file.id == SAMPLE and file.name == SAMPLE_NAME
+    return gettext(file.name) if is_ours else file.name
 
 
 def agent_name(agent_id: str) -> str:
@@ -48,18 +44,6 @@ def agent_name(agent_id: str) -> str:
         return shown_name(read_agent(agent_id).file)
     except NotFound:
         return agent_id
-
-
-def shown(agent_id: str, key: str, text: str) -> str:
-    """The text of a key of agent.json."""
-    is_ours = agent_id == SAMPLE and text == SAMPLE_TEXTS.get(key)
-    return gettext(text) if is_ours else text
-
-
-def as_written(agent_id: str, key: str, text: str) -> str:
-    """What stands in the file for what the page has shown."""
-    ours = SAMPLE_TEXTS.get(key) if agent_id == SAMPLE else None
-    return ours if ours and text == gettext(ours) else text
 
 
 def chain_description(text: str) -> str:

@@ -14,6 +14,7 @@ from agents.statements import prepared
 from plans.models import Plan
 
 NO_REPLY = gettext_lazy("No reply answers this message: it stays as it is.")
+COMMENTED = gettext_lazy("Comments on a plan are not edited: comment on the plan again.")
 REPLANNED = gettext_lazy("Press Replan in the plan to ask for this again.")
 
 
@@ -57,3 +58,9 @@ def why_it_stays(message: Message) -> str:
     if turn is None or turn.lane != Lane.CHAT:
         return str(NO_REPLY)
     return str(REPLANNED) if message.meta.get("command") == "replan" else ""
+
+
+def why_not_edited(message: Message) -> str:
+    """Why another text never takes its place; of comments the system has written the text, which
+    is drawn as a card, from what was said of each subtask."""
+    return why_it_stays(message) or (str(COMMENTED) if message.meta.get("commented") else "")

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import Header, Query, Router
 from ninja.responses import Status
 
-from agents.actions import create_conversation, start_turn
+from agents.actions import create_conversation, name_untitled, start_turn
 from agents.config.ownership import agent_of
 from agents.errors import Conflict, Invalid
 from agents.models import Turn
@@ -82,6 +82,7 @@ def create_plan(
             by=by,
             beside=body.beside,
         )
+        name_untitled(conversation, plan.title)
         return plan_response(plan, status=201)
 
 

@@ -27,6 +27,7 @@ from console.status_labels import name_of_model
 # the second; the time alone otherwise.
 FORMS = {
     "moment": pgettext_lazy("format of a date", "d M H:i"),
+    "within": pgettext_lazy("format of a date", "d M H:i"),  # in the middle of a sentence
     "stamp": "H:i:s",
 }
 

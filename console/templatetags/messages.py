@@ -23,7 +23,7 @@ from console.shipped import agent_name
 from console.thread import TurnGroup, visible_calls
 from console.typed_text import typed
 from console.workspace_images import files_base
-from plans.alternatives import why_it_stays
+from plans.alternatives import why_not_edited
 
 # What a message of each kind looks like; any other is a text.
 MESSAGE_TEMPLATES = {
@@ -68,7 +68,7 @@ def message_template(message: Message) -> str:
 @register.filter
 def can_be_edited(message: Message) -> bool:
     """Unless that is refused now (`data-at`), or always."""
-    return not why_it_stays(message)
+    return not why_not_edited(message)
 
 
 register.filter(needs)

@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agents.actions import (
     LONGEST_MESSAGE,
@@ -232,9 +232,12 @@ def unless_known(request: HttpRequest, tag: str, draw: Callable[[], str]) -> Htt
 # Verbs
 
 
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def new(request: HttpRequest) -> HttpResponse:
-    """An empty conversation with an agent of one's own; without one named, the first."""
+    """An empty conversation with an agent of one's own; without one named, the first. Opening the
+    address begins nothing."""
+    if request.method != "POST":
+        return redirect("home")
     user = person(request)
     wanted = request.POST.get("agent") or next((a.id for a in agents_of(user)), "")
     try:

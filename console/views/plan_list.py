@@ -201,13 +201,13 @@ def attempt(request: HttpRequest, pk: int, attempt_id: int) -> HttpResponse:
 
 @require_GET
 def version(request: HttpRequest, pk: int, n: int) -> HttpResponse:
-    """What changed from the version before."""
+    """What changed from the version before; of the first one its whole text."""
     chosen = plan_of(request, pk)
-    if n < 2 or not chosen.versions.filter(version=n).exists():
+    if not chosen.versions.filter(version=n).exists():
         raise Http404
     if not is_htmx(request):
         return redirect("conversation", root_of(chosen.conversation))
-    compared = versions(chosen, person(request).username, n, n - 1)
+    compared = versions(chosen, person(request).username, n, max(n - 1, 1))
     html = render_to_string("plans/_diff.html", {"versions": compared})
     return HttpResponse(replace_content(f"version-{n}", html))
 

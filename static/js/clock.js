@@ -23,6 +23,7 @@ const full = parts({ dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" 
 const forms = {
   day: dayOf,
   moment: momentOf,
+  within: withinSentence,
   stamp: (moment) => (isToday(moment) ? exact.format(moment) : dayAndTime(monthDay.format(moment), moment)),
 };
 
@@ -87,6 +88,14 @@ function momentOf(moment) {
   if (daysAhead(moment) === 1) return gettext("Tomorrow {time}", { time: clock.format(moment) });
   if (isYesterday(moment)) return gettext("Yesterday {time}", { time: clock.format(moment) });
   return dayAndTime(earlierDay(moment), moment);
+}
+
+/** As it stands in the middle of a sentence. */
+function withinSentence(moment) {
+  if (isToday(moment)) return gettext("today {time}", { time: clock.format(moment) });
+  if (daysAhead(moment) === 1) return gettext("tomorrow {time}", { time: clock.format(moment) });
+  if (isYesterday(moment)) return gettext("yesterday {time}", { time: clock.format(moment) });
+  return momentOf(moment);
 }
 
 function dayAndTime(day, moment) {

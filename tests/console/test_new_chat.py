@@ -32,6 +32,12 @@ def test_asking_for_a_new_chat_often_leaves_one_behind(client, here):
     assert Conversation.objects.count() == 2
 
 
+def test_opening_the_address_of_the_button_leads_to_a_chat_and_begins_none(client, here):
+    answer = client.get("/c/new", follow=True)
+    assert answer.status_code == 200 and answer.redirect_chain[-1][0] == f"/c/{here.pk}/"
+    assert Conversation.objects.count() == 1
+
+
 def test_the_empty_one_comes_to_the_top_of_the_list(client, here):
     long_ago = here.created_at.replace(year=2020)
     Conversation.objects.filter(pk=here.pk).update(updated_at=long_ago)

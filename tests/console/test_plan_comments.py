@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 from agents.errors import Conflict
 from agents.models import Turn
-from console.alternatives import ask_again
+from console.alternatives import ask_again, send_edited
 from console.auth.users import local_owner
 from console.fragments import changes
 from plans import actions
@@ -112,6 +112,20 @@ def test_a_reply_that_is_asked_for_again_answers_the_same_comments():
     plan = plan_of(c)
     assert plan.version == 3
     assert list(answered_between(plan, 1, 2)) == ["s1", "s2"] == list(answered_between(plan, 2, 3))
+
+
+def test_comments_that_were_sent_are_asked_for_again_and_not_edited(alice):
+    c = proposed("Read", "Write", owner="alice")
+    answered(c)
+    message = c.messages.filter(role="user").order_by("seq").last()
+    page = html(alice.get(f"/c/{c.pk}/"))
+    assert "2 comments on the plan" in page
+    assert (
+        f"/messages/{message.pk}/edit" not in page and f'id="message-{message.pk}-edit"' not in page
+    )
+    assert 'id="message-' in page and "-edit" in page, "what was typed is"
+    with pytest.raises(Conflict, match="are not edited"):
+        send_edited(message, "Something else", "alice")
 
 
 def command(*words):

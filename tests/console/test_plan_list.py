@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from agents.models import Event
+from agents.models import Conversation, Event
 from plans import actions
 from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
@@ -421,6 +421,16 @@ def test_an_open_plan_is_read_again_every_few_seconds_a_resting_one_when_somethi
     assert 'hx-trigger="every 5s"' not in text(alice.get(f"/plans/{over.pk}/"))
 
 
+def test_a_title_that_turns_its_signs_round_is_boxed_wherever_it_is_read(alice):
+    plan = made("Safe \u202etxt.exe")
+    Conversation.objects.update(title=plan.title)
+    for address in ("/plans/", f"/plans/{plan.pk}/", f"/c/{plan.conversation_id}/"):
+        page = text(alice.get(address))
+        assert "U+202E" in page
+        shown = re.sub(r'data-[a-z-]+="[^"]*"', "", page)
+        assert "\u202e" not in shown, shown[shown.index("\u202e") - 200 :][:400]
+
+
 def test_each_version_says_what_it_changed(client, alice):
     plan = made("Water plants", "Fetch", "Pour")
     actions.update_subtask(plan, "s1", {"name": "Fetch the can"}, "alice", 1)
@@ -430,7 +440,10 @@ def test_each_version_says_what_it_changed(client, alice):
     assert 'hx-target="#version-2"' in compared
     assert "<ins>" in compared
     assert alice.get(address)["Location"] == f"/c/{plan.conversation_id}/"
-    for n in (0, 1, 3):
+    first = read(alice.get(f"/plans/{plan.pk}/versions/1/", headers=HTMX))
+    assert "Fetch" in first and "Pour" in first and "the can" not in first, "its text"
+    assert f"/plans/{plan.pk}/versions/1/" in text(alice.get(f"/plans/{plan.pk}/"))
+    for n in (0, 3):
         assert alice.get(f"/plans/{plan.pk}/versions/{n}/").status_code == 404
     client.force_login(person("charlie"))
     assert client.get(address).status_code == 404

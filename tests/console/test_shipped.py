@@ -3,13 +3,14 @@
 import json
 
 import pytest
+from django.utils.html import escape
 from django.utils.translation import gettext, override
 
 from agents.actions import create_conversation
 from agents.chains.store import SHIPPED, chain_ids, read_text
 from agents.config import workspaces
 from agents.config.store import change_agent, read_agent
-from console.shipped import CHAINS, SAMPLE, SAMPLE_TEXTS
+from console.shipped import CHAINS, SAMPLE, SAMPLE_NAME
 from tests.markup import html
 from tests.world import HTMX, agent, person
 
@@ -30,20 +31,18 @@ def alice(client, tmp_path, settings):
 
 def test_each_text_is_as_it_is_shipped():
     sample = json.loads((workspaces.SAMPLE / "agent.json").read_text())
-    assert {key: sample[key] for key in SAMPLE_TEXTS} == SAMPLE_TEXTS
-    assert sample["id"] == SAMPLE
+    assert (sample["id"], sample["name"]) == (SAMPLE, SAMPLE_NAME)
     shipped = {path.stem: json.loads(path.read_text()) for path in SHIPPED.glob("*.json")}
     assert {id: chain["description"] for id, chain in shipped.items()} == CHAINS
 
 
 def test_names_and_descriptions_are_in_the_language_of_the_page(alice):
     page = html(alice.get(f"/settings/agents/?agent={SAMPLE}", **CHINESE))
-    assert f'aria-label="{in_chinese(SAMPLE_TEXTS["name"])}"' in page
-    assert f'value="{in_chinese(SAMPLE_TEXTS["description"])}"' in page
-    assert SAMPLE_TEXTS["name"] in html(alice.get("/settings/agents/"))
+    assert f'aria-label="{in_chinese(SAMPLE_NAME)}"' in page
+    assert SAMPLE_NAME in html(alice.get("/settings/agents/"))
     talk = create_conversation(person("alice"), SAMPLE)
     files = html(alice.get(f"/c/{talk.pk}/workspace/", **CHINESE))
-    assert in_chinese(SAMPLE_TEXTS["name"]) in files and SAMPLE_TEXTS["name"] not in files
+    assert in_chinese(SAMPLE_NAME) in files and SAMPLE_NAME not in files
     page = html(alice.get("/settings/chains/", **CHINESE))
     for id in chain_ids():
         assert in_chinese(CHAINS[id]) in page
@@ -59,18 +58,18 @@ def in_chinese(text):
 
 def test_what_somebody_has_changed_stays_as_they_wrote_it(alice):
     change_agent(SAMPLE, {"name": "My writer"})
-    other = agent(name=SAMPLE_TEXTS["name"])
+    other = agent(name=SAMPLE_NAME)
     page = html(alice.get("/settings/agents/", **CHINESE))
     assert 'aria-label="My writer"' in page
-    assert f'aria-label="{SAMPLE_TEXTS["name"]}"' in page
+    assert f'aria-label="{SAMPLE_NAME}"' in page
     assert other
 
 
-def test_saving_a_shown_text_again_changes_nothing(alice):
-    before = read_agent(SAMPLE).text
-    form = {"key": "name", "value": in_chinese(SAMPLE_TEXTS["name"])}
-    alice.post(f"/settings/agents/{SAMPLE}/field", form, headers=HTMX, **CHINESE)
-    assert read_agent(SAMPLE).text == before
-    form["value"] = "文档"
+def test_a_field_shows_what_the_file_says_and_saves_what_is_typed(alice):
+    file = read_agent(SAMPLE).file
+    page = html(alice.get(f"/settings/agents/?agent={SAMPLE}", **CHINESE))
+    assert f'value="{file.name}"' in page and f'value="{in_chinese(file.name)}"' not in page
+    assert f'value="{escape(file.description)}"' in page
+    form = {"key": "name", "value": in_chinese(file.name)}
     alice.post(f"/settings/agents/{SAMPLE}/field", form | {"keep": "mine"}, headers=HTMX, **CHINESE)
-    assert read_agent(SAMPLE).file.name == "文档"
+    assert read_agent(SAMPLE).file.name == in_chinese(file.name)

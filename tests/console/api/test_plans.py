@@ -25,6 +25,14 @@ def plan(alice):
     return alice.post("/plans", {"agent": "alice-writer", **PLAN}).json()
 
 
+def test_a_conversation_made_for_a_plan_is_called_as_the_plan(plan, alice):
+    c = Conversation.objects.get(pk=plan["conversation"])
+    assert c.title == "Tidy up"
+    alice.post("/plans", {"conversation": c.pk, **PLAN, "title": "Another"})
+    c.refresh_from_db()
+    assert c.title == "Tidy up", "a title that it has stays"
+
+
 def keys(plan):
     return [subtask["key"] for subtask in plan["subtasks"]]
 
