@@ -57,6 +57,7 @@ on("click", "[data-edits]", (button) => {
   editing = { id, url: button.dataset.edits, form: form() };
   const field = editing.form.elements.text;
   editing.before = textOf(id);
+  field.defaultValue = editing.before;
   field.value = texts.get(id) ?? editing.before;
   put();
   setNote();

@@ -17,7 +17,8 @@ on("click", "[data-opens]", (button) => {
   if (dialog.id === "rename-dialog") {
     dialog.dataset.of = button.dataset.of;
     dialog.dataset.title = titleNow(dialog);
-    dialog.querySelector("[name=title]").value = dialog.dataset.title;
+    const field = dialog.querySelector("[name=title]");
+    field.defaultValue = field.value = dialog.dataset.title;
   }
   // What is answered is this plan at this version, whatever the drawer shows by then.
   const { planId, version } = byId("plan")?.dataset ?? {};

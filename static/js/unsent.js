@@ -1,16 +1,18 @@
 // A session that has ended takes the page to the sign-in, but not what was typed: texts that were not
 // sent yet are kept in this tab, for the same person alone, and stand in their fields again when that
 // person is back. A form with autocomplete="off" may hold a key: it is left out. What stands half typed
-// in an editor or below a question is kept in the same way when the page is loaded again for another
-// reason; the message box has a draft of its own (composer.js).
+// in an editor, a dialog, a field of the settings or below a question is kept in the same way when the
+// page is loaded again for another reason; the message box has a draft of its own (composer.js).
 import { atStart, person } from "./dom.js";
 import { gettext } from "./texts.js";
 
 const KEY = "planside-unsent";
 const KEPT = gettext("The page had to be loaded again. What you typed is here, and not sent yet.");
 const HERE = gettext("What you typed is here, and not sent yet.");
-/** What is neither a message nor saved by itself. */
-const HALF_TYPED = "form.editor, form[data-why], .need-card form";
+/** What is lost with the page otherwise; a dialog that leads to another page is not among it, since its text
+ * has been sent by then. */
+const HALF_TYPED =
+  "form.editor, form[data-why], .need-card form, #message-editor, dialog[open] form[data-closes], form[data-setting]";
 const TEXT = "textarea, input:is(:not([type]), [type=text], [type=url], [type=number])";
 const LEFT_OUT = ["password", "file", "submit", "button"];
 

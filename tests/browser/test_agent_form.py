@@ -63,6 +63,17 @@ def test_ctrl_enter_saves_the_instructions_and_the_focus_stays(form):
     assert form.file["instructions"] == "One.\nTwo."
 
 
+def test_instructions_that_were_being_typed_survive_a_reload(form):
+    form["Instructions"].press_sequentially("Then stop. ")
+    typed = form["Instructions"].input_value()
+    form.page.reload()
+    expect(form["Instructions"]).to_have_value(typed)
+    assert form.file["instructions"] == "Be brief."
+    form["Instructions"].press("Control+Enter")
+    expect(form.status).to_contain_text("The instructions are changed.")
+    assert form.file["instructions"] == typed.strip()
+
+
 def test_undo_puts_the_file_and_the_field_back(form):
     before = form.file
     form["Attempts"].fill("7")

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK
-from tests.browser.tab import POLLING
+from tests.browser.tab import LIVE, POLLING
 from tests.browser.test_focus import focused
 from tests.browser.test_pages import violations
 from tests.browser.test_tabs import wait_for
@@ -300,3 +300,20 @@ def is_where_there_is_room(tab, height):
     end = box["y"] + box["height"]
     is_below = menu["y"] >= end
     return is_below == (height - end > menu["height"]) and (height < 900 or is_below)
+
+
+def test_what_was_typed_in_a_message_that_is_edited_survives_a_reload(chat, open_tab):
+    tab = open_tab().chat(chat)
+    talk(tab, "say beta")
+    tab.log.locator(".own-message").hover()
+    tab.button("Edit message").click()
+    tab.page.reload()
+    tab.sees_connection(LIVE)
+    expect(tab.page.get_by_role("textbox", name="Your message")).to_have_count(0)
+    tab.log.locator(".own-message").hover()
+    tab.button("Edit message").click()
+    tab.page.get_by_role("textbox", name="Your message").fill("say beta, please")
+    tab.page.reload()
+    field = tab.page.get_by_role("textbox", name="Your message")
+    expect(field).to_have_value("say beta, please")
+    expect(tab.page.locator("#message-editor-alert")).to_contain_text("not sent yet")
