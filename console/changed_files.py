@@ -34,6 +34,7 @@ from console.file_diffs import (
 from console.form_parsing import number
 from plans.changes import Changes, changes_named, changes_of_turn
 from plans.models import Plan
+from plans.undone import TakenBack, UndoHistory
 
 MOST_DRAWN = 20  # files of which the page has the diffs; of more, each is fetched
 MOST_LISTED = 100  # files on one page
@@ -86,6 +87,15 @@ class Subject:
     def began_at(self) -> datetime | None:
         return self.changes.kept[0].began_at if self.changes.kept else None
 
+    @cached_property
+    def taken_back(self) -> TakenBack:
+        """What undos have taken back of it."""
+        undos, recordings = UndoHistory(self.conversation.pk), self.changes.recordings
+        if self.turn is not None:
+            return undos.of_turn(self.turn.pk, recordings)
+        assert self.plan is not None
+        return undos.of_plan(self.plan.pk, recordings, self.key)
+
     def commands(self) -> list[str]:
         """What its turns ran besides, whose doing elsewhere no undo takes back."""
         turns = [each.turn_id for each in self.changes.recordings]
@@ -127,6 +137,7 @@ class ChangedFile:
     images: dict[Side, str] = field(default_factory=dict)
     download: str = ""
     is_drawn: bool = True
+    link: str = ""  # where a link leads, in a sentence
 
     @property
     def name(self) -> str:
@@ -143,12 +154,20 @@ class ChangedFile:
         return "cube" if self.change.is_binary else "file"
 
     @property
+    def is_link(self) -> bool:
+        """Whether nothing but links was and is there."""
+        sides = [side for side in (self.change.old, self.change.new) if side]
+        return bool(sides) and all(side.is_link for side in sides)
+
+    @property
     def signs(self) -> str:
         return change_signs(self.change.added or 0, self.change.removed or 0)
 
     @property
     def kind(self) -> str:
         """In a word, where no lines are counted."""
+        if self.is_link and self.change.kind == "added":
+            return gettext("new link")
         words = {
             "added": gettext("new"),
             "deleted": gettext("removed"),
@@ -299,7 +318,24 @@ def drawn_file(
         diff = diff_of(store, change, is_whole=is_whole)
     side = "new" if change.new else "old"
     download = subject.address("changed-blob", **named, side=side, save=1)
-    return ChangedFile(id, change, address, diff, images, download, is_drawn=with_diff)
+    link = link_words(store, change) if with_diff else ""
+    return ChangedFile(id, change, address, diff, images, download, is_drawn=with_diff, link=link)
+
+
+def link_words(store: Store, change: Change) -> str:
+    """Where a link leads that came, changed or went; nothing of what is no link."""
+    try:
+        was, now = (
+            link_or_text(store, side) if side and side.is_link else None
+            for side in (change.old, change.new)
+        )
+    except StoreBroken:
+        return ""
+    if was is not None and now is not None and was != now:
+        return gettext("A link to {target}, it was one to {was}.").format(target=now, was=was)
+    if now is not None:
+        return gettext("A link to {target}.").format(target=now)
+    return gettext("It was a link to {target}.").format(target=was) if was is not None else ""
 
 
 def is_image(store: Store, version: Version) -> bool:

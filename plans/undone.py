@@ -46,6 +46,10 @@ class TakenBack:
     paths: frozenset[str] = frozenset()
 
     @property
+    def names(self) -> list[str]:
+        return sorted(self.paths)
+
+    @property
     def is_part(self) -> bool:
         return self.at is None and bool(self.paths)
 

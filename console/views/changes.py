@@ -50,10 +50,18 @@ def page(request: HttpRequest, pk: int) -> HttpResponse:
         "later": other_page(request, files.page + 1) if files.has_later else "",
         "back": back_to(origin or subject),
         "opens_undo": "undo" in request.GET,
+        "may_undo": may_undo(subject),
         "whole": whole_address(subject, now.plan["id"] if now.plan else None),
         "origin": origin,
     }
     return render(request, "changes/page.html", context)
+
+
+def may_undo(subject: Subject) -> bool:
+    """Whether something is left that could be taken back."""
+    changes = subject.changes
+    changed = changes.sums.files or changes.sums.unsure
+    return bool(changes.kept and changed) and not subject.taken_back.at
 
 
 def other_page(request: HttpRequest, page: int) -> str:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from agents.engine.undo import Wanted
 from agents.models import Recording
 from console.changed_files import MOST_DRAWN, MOST_LISTED
 from plans import actions
@@ -67,6 +68,38 @@ def test_the_thread_says_of_a_subtask_that_its_changes_were_undone():
     assert "No changes left, undone by you" in head()
     actions.reverse_undo(row, "alice")
     assert "1 file, +1" in head() and "undone" not in head()
+
+
+def test_the_page_of_changes_says_what_was_undone_and_offers_that_no_more():
+    chat = worked("echo 1 > a.txt; echo 2 > b.txt")
+    alice, plan = signed_in(chat.owner), plan_of(chat)
+
+    def page():
+        return flat(alice.get(f"/c/{chat.pk}/changed?plan={plan.pk}").content.decode())
+
+    assert "undone by you" not in page() and 'id="undo-button"' in page()
+    part = actions.undo_changes(plan, "s1", "alice", Wanted(paths=("a.txt",)))
+    assert (
+        'Partly undone by you. These files are as they were before: <span class="mono">a.txt<'
+        in page()
+    )
+    assert 'id="undo-button"' in page()
+    row = actions.undo_changes(plan, "s1", "alice")
+    assert "No changes left, undone by you at" in page() and 'id="undo-button"' not in page()
+    actions.reverse_undo(row, "alice")
+    actions.reverse_undo(part, "alice")
+    assert "undone by you" not in page() and 'id="undo-button"' in page()
+
+
+def test_a_link_is_shown_as_one_with_where_it_leads():
+    chat = worked("ln -s /etc/passwd out; ln -s one other; ln -sfn two other; echo x > plain")
+    page = signed_in(chat.owner).get(f"/c/{chat.pk}/changed?plan={plan_of(chat).pk}")
+    html = flat(page.content.decode())
+    assert "new link" in html and "A link to /etc/passwd." in html and "A link to two." in html
+    lines = re.search(
+        r'id="file-\d+-body">(?:(?!id="file).)*A link to /etc/passwd.*?</details>', html
+    )
+    assert "file-diff" not in lines[0]
 
 
 def test_the_thread_says_of_a_reply_that_its_changes_were_undone():
