@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import stat
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -70,8 +71,7 @@ def file_finding(check: CheckJson, workspace: Workspace, before: Digests) -> Fin
     path = str(check["path"])
     try:
         if check.get("exists"):
-            is_there = workspace.is_there(path)
-            return Finding(is_there, gettext("It is there.") if is_there else missing(path))
+            return exists_finding(path, workspace)
         if check.get("absent"):
             is_there = holds_entry(workspace, path)
             return Finding(not is_there, gettext("It is there.") if is_there else missing(path))
@@ -82,6 +82,14 @@ def file_finding(check: CheckJson, workspace: Workspace, before: Digests) -> Fin
         return text_finding(check, workspace)
     except ToolFailed as why:  # no such file, or not one that a tool may read
         return Finding(False, str(why))
+
+
+def exists_finding(path: str, workspace: Workspace) -> Finding:
+    if not workspace.is_there(path):
+        return Finding(False, missing(path))
+    if workspace.is_folder(path):
+        return Finding(False, gettext("{path} is a folder, not a file.").format(path=path))
+    return Finding(True, gettext("It is there."))
 
 
 def missing(path: str) -> str:
@@ -127,21 +135,28 @@ def unchanged_finding(path: str, workspace: Workspace, before: Digests) -> Findi
     now = digest_of(workspace, path)
     if FOLDER in (now, before[path]):
         return Finding(None, gettext("{path} is a folder, not a file.").format(path=path))
-    if now == before[path]:
+    if now == before[path] or now.partition(" ")[0] == before[path]:  # kept without permissions
         return Finding(True, gettext("It is as it was."))
+    if now.partition(" ")[0] == before[path].partition(" ")[0]:
+        return Finding(
+            False, gettext("{path} has other permissions than before.").format(path=path)
+        )
     return Finding(False, gettext("{path} is another one than before.").format(path=path))
 
 
 def digest_of(workspace: Workspace, path: str) -> str:
-    """What is at a path, so that another content has another digest."""
+    """What is at a path, so that another content has another digest, and behind it the permissions
+    of a file."""
     if not holds_entry(workspace, path):
         return ABSENT
     if workspace.is_folder(path):
         return FOLDER
     with workspace.open(path) as file:
-        if os.fstat(file.fileno()).st_size > LARGEST_DIGEST:
+        status = os.fstat(file.fileno())
+        if status.st_size > LARGEST_DIGEST:
             raise ToolFailed(f"{display_path(path)} is too large to be compared.")
-        return hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
+        digest = hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
+        return f"{digest} {stat.S_IMODE(status.st_mode):o}"
 
 
 def digests(paths: Collection[str], workspace: Workspace) -> dict[str, str]:

@@ -201,7 +201,7 @@ def test_a_review_is_paid_for_by_the_turn_and_its_budget():
     ("check", "before", "command", "holds"),
     [
         ({"exists": True}, "x", "true", True),
-        ({"exists": True}, None, "mkdir a.txt", True),
+        ({"exists": True}, None, "mkdir a.txt", False),
         ({"exists": True}, None, "ln -s /etc/hostname a.txt", False),
         ({"absent": True}, "x", "rm a.txt", True),
         ({"absent": True}, "x", "mv a.txt b.txt; ln -s nowhere a.txt", False),
@@ -211,6 +211,7 @@ def test_a_review_is_paid_for_by_the_turn_and_its_budget():
         ({"matches": "^h.llo$"}, "", "printf 'a\\nhello\\n' > a.txt", True),
         ({"matches": "^h.llo$"}, "", "echo a hello > a.txt", False),
         ({"unchanged": True}, "x", "touch a.txt", True),
+        ({"unchanged": True}, "x", "chmod +x a.txt", False),
         ({"unchanged": True}, "x", "echo y >> a.txt", False),
         ({"unchanged": True}, None, "true", True),
         ({"unchanged": True}, None, "echo y > a.txt", False),
