@@ -353,7 +353,9 @@ def diff_of(store: Store, change: Change, *, is_whole: bool = False) -> FileDiff
         return FileDiff(note=gettext("What it held is not kept any more."))
     old, new = (text or "" for text in texts)
     if len(old) + len(new) > LONGEST:
-        return FileDiff(note=gettext("Too long to be shown line by line here; the patch has it."))
+        return FileDiff(
+            note=gettext("Too long to be shown line by line here; the patch has it, up to 20 MB.")
+        )
     if count_hidden(old) + count_hidden(new) > MOST_HIDDEN:
         return FileDiff(
             note=gettext("It holds too many hidden characters to be shown line by line.")

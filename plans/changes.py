@@ -9,7 +9,7 @@ from pathlib import Path
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from agents.engine.recordings import MOST_DIFF, as_diff
+from agents.engine.recordings import MOST_DIFF, as_diff, as_patch
 from agents.errors import NotFound
 from agents.models import Recording, SkippedFile
 from agents.recordings.changes import Change, Sums, sums_of
@@ -87,6 +87,11 @@ class Changes:
         """As a unified diff of at most so many characters: the turns' own, or these."""
         own = [each for each in self.files if each.is_own] if changes is None else changes
         return as_diff(Path(self.root), own, longest) if own else ""
+
+    def patch(self) -> str:
+        """The turns' own changes as git takes them."""
+        own = [each for each in self.files if each.is_own]
+        return as_patch(Path(self.root), own, MOST_PATCH) if own else ""
 
     def document(self) -> Document:
         return {

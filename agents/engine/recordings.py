@@ -38,7 +38,7 @@ from agents.recordings.compaction import gather_small
 from agents.recordings.paths import path_bytes, path_text
 from agents.recordings.scan import Skipped, Snapshot, record
 from agents.recordings.store import Store, StoreBroken
-from agents.recordings.unified import diff_text
+from agents.recordings.unified import diff_text, patch_text
 from agents.recordings.windows import Window, Windows
 from agents.tools import permissions
 from agents.tools.base import PLAN_TOOLS, SEARCH_TOOLS, Tool, ToolFailed
@@ -218,6 +218,11 @@ async def changes_so_far(turn_id: int) -> list[Change]:
 def as_diff(root: Path, changes: list[Change], longest: int) -> str:
     with Store.of(root) as store:
         return diff_text(store, changes, longest)
+
+
+def as_patch(root: Path, changes: list[Change], longest: int) -> str:
+    with Store.of(root) as store:
+        return patch_text(store, changes, longest)
 
 
 def kept_changes(recording: Recording) -> list[Change]:

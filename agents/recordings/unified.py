@@ -15,6 +15,9 @@ CONTEXT = 3  # lines around a change
 LONGEST = 60_000  # characters of one file's diff
 MOST_READ = 40_000_000  # bytes of both sides that are compared for one text
 NOTHING = "/dev/null"
+# What stands in the place of hunks where there are none.
+BINARY, NOT_RECORDED, NOT_KEPT = "Binary files", "Not recorded", "What it held is not kept any more"
+NO_HUNKS = (BINARY, NOT_RECORDED, NOT_KEPT)
 
 
 def diff_text(store: Store, changes: Iterable[Change], longest: int) -> str:
@@ -31,6 +34,23 @@ def diff_text(store: Store, changes: Iterable[Change], longest: int) -> str:
     if named:
         parts.append("\n".join(["Left out here, for their length:", *named]) + "\n")
     return "".join(parts)
+
+
+def patch_text(store: Store, changes: Iterable[Change], longest: int) -> str:
+    """All of them as `git apply` takes them. What it could not apply, or what does not fit, is
+    named in lines before the first, which git passes over."""
+    parts, left, named, work = [], longest, [], MOST_READ
+    for change in changes:
+        work -= sum(side.size for side in (change.old, change.new) if side)
+        text = file_diff(store, change) if work > 0 and left > 0 else None
+        if text is None or len(text) > left:
+            named.append(f"# {change.path}: {in_words(change)}, left out for its length")
+        elif text.splitlines()[-1].startswith(NO_HUNKS):
+            named.append(f"# {change.path}: {in_words(change)}, not in this patch")
+        else:
+            parts.append(text)
+            left -= len(text)
+    return "".join([*(f"{line}\n" for line in named), *parts])
 
 
 def in_words(change: Change) -> str:
@@ -53,13 +73,15 @@ def file_diff(store: Store, change: Change) -> str:
     now = quoted(change.path)
     head = [f"diff --git a/{was} b/{now}", *header(change)]
     if change.kind == "not_recorded":
-        return "\n".join([*head, f"Not recorded: {change.why}", ""])
+        return "\n".join([*head, f"{NOT_RECORDED}: {change.why}", ""])
     try:
         before, after = (sided(store, side) for side in (change.old, change.new))
     except StoreBroken:
-        return "\n".join([*head, "What it held is not kept any more.", ""])
+        return "\n".join([*head, f"{NOT_KEPT}.", ""])
+    if change.old and change.new and change.old.oid == change.new.oid:
+        return "\n".join([*head, ""])
     if before is None or after is None:
-        return "\n".join([*head, f"Binary files a/{was} and b/{now} differ", ""])
+        return "\n".join([*head, f"{BINARY} a/{was} and b/{now} differ", ""])
     body = list(hunks(before, after))
     if body:
         head += [f"--- {f'a/{was}' if change.old else NOTHING}"]

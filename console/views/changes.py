@@ -25,7 +25,6 @@ from console.form_parsing import number
 from console.htmx import own_conversation, verb
 from console.undo_rows import undo_rows
 from plans import actions
-from plans.changes import MOST_PATCH
 from plans.models import Plan
 
 VARIES = "Cookie, Authorization"
@@ -159,7 +158,7 @@ def patch(request: HttpRequest, pk: int) -> HttpResponse:
     """The turns' own changes, as git takes them."""
     subject = subject_of(request, own_conversation(request, pk))
     headers = {**HEADERS, "Content-Disposition": 'attachment; filename="changes.patch"'}
-    text = subject.changes.diff(MOST_PATCH)
+    text = subject.changes.patch()
     return HttpResponse(
         text.encode(errors="surrogateescape"),
         "application/octet-stream",

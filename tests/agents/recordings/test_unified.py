@@ -10,7 +10,7 @@ from agents.recordings import unified
 from agents.recordings.changes import changes_between, lines_between
 from agents.recordings.scan import record
 from agents.recordings.store import Store
-from agents.recordings.unified import diff_text, hunks
+from agents.recordings.unified import diff_text, hunks, patch_text
 from agents.recordings.windows import Windows
 
 TEXTS = [
@@ -79,6 +79,43 @@ def test_what_is_too_long_is_named(own_home):
     assert "long.txt: added, +50000" in text
     assert "Binary files a/picture.png and b/picture.png differ" in text
     assert len(text) < 1000
+
+
+def test_git_applies_a_patch_with_binary_and_with_very_long_files(own_home):
+    root = own_home / "root"
+    root.mkdir()
+    contents = {
+        "five.txt": ("x" * 5_000_000, "y" * 5_000_000),
+        "moved": ("\0" * 100, ""),
+        "moved-there": ("", "\0" * 100),
+        "picture": ("\0one", "\0two"),
+        "huge.txt": ("", "z" * 11_000_000),
+        "short.txt": ("one\n", "two\n"),
+    }
+
+    def lay(side):
+        for name, texts in contents.items():
+            (root / name).unlink(missing_ok=True)
+            if texts[side]:
+                (root / name).write_text(texts[side])
+
+    with Store.of(root) as store, store.locked(root):
+        lay(0)
+        first = record(root, store)
+        lay(1)
+        changes = changes_between(store, first.tree, {}, record(root, store), Windows(0), root)
+        text = patch_text(store, changes, 20_000_000)
+    named = [line for line in text.splitlines() if line.startswith("#")]
+    assert named == [
+        "# huge.txt: added, left out for its length",
+        "# picture: modified, not in this patch",
+    ]
+    lay(0)
+    subprocess.run(["git", "apply", "-"], input=text.encode(), cwd=root, check=True)
+    assert (root / "five.txt").read_text() == contents["five.txt"][1]
+    assert (root / "short.txt").read_text() == "two\n"
+    assert (root / "moved-there").exists() and not (root / "moved").exists()
+    assert (root / "picture").read_text() == "\0one" and not (root / "huge.txt").exists()
 
 
 def test_what_would_take_long_to_compare_is_named(own_home, monkeypatch):
