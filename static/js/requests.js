@@ -39,19 +39,20 @@ function upToDate(request) {
 
 /** Posts of this page that were sent, and those that were answered. */
 let done = 0;
+/** How many there had been when a poll was sent. */
+const polls = new WeakMap();
 /** When this page last changed something, by performance.now(); Infinity while it does. */
 let changedAt = -Infinity;
 /** Whether a new version may be what was done here. A yes makes none. */
 export const isChanging = () => performance.now() - changedAt < LATE;
 const APPROVES = /\/plan\/approve/;
 
+/** Sends what changes something, so that news that come with it count as one's own. */
 async function changing(url, post) {
   if (APPROVES.test(url)) return post();
   changedAt = Infinity;
   return post().finally(() => (changedAt = performance.now()));
 }
-/** How many there had been when a poll was sent. */
-const polls = new WeakMap();
 
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
