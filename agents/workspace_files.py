@@ -300,8 +300,19 @@ def rename(place: Place, path: str, to: str) -> str:
         if not name:
             raise Invalid(gettext("Give it a name."))
         to = f"{folder}{between}{name}"
+        demand_inside(place.files, to)
         place.files.rename(path, to)
     return to
+
+
+def demand_inside(files: Files, to: str) -> None:
+    """Raises NotFound for a new path whose folder is not there, or not within the workspace."""
+    try:
+        with files.entry(to):
+            pass
+    except ToolFailed:
+        sentence = gettext("{path} cannot be its new place: there is no such folder here.")
+        raise NotFound(sentence.format(path=display_path(to))) from None
 
 
 def clean_name(wanted: str) -> str:

@@ -251,6 +251,16 @@ def test_a_name_with_a_slash_is_refused(client, chat, folder):
     assert [each.name for each in folder.iterdir()] == ["a.md"]
 
 
+@pytest.mark.parametrize("to", ["../up.txt", "none/up.txt"])
+def test_a_new_place_that_cannot_be_is_named_not_the_file(client, chat, folder, to):
+    (folder / "a.md").write_text("a")
+    address = f"/api/agents/{chat.agent_id}/files/rename"
+    answer = client.post(address, {"path": "a.md", "to": to}, "application/json")
+    assert answer.status_code == 404
+    assert "up.txt cannot be its new place" in answer.json()["detail"]
+    assert (folder / "a.md").read_text() == "a"
+
+
 def test_what_has_changed_has_another_stamp(client, chat, folder):
     (folder / "a.txt").write_text("a")
 
