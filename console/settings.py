@@ -130,6 +130,7 @@ TEMPLATES = [
                 "console.templatetags.languages",
                 "console.templatetags.messages",
                 "console.templatetags.plans",
+                "console.templatetags.versions",
             ],
         },
     }

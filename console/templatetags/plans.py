@@ -1,11 +1,10 @@
-"""A plan, its subtasks and its versions, from the snapshot that the API gives too."""
+"""A plan and its subtasks, from the snapshot that the API gives too."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from django import template
@@ -16,7 +15,6 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.actors import actor_of
 from agents.models import Conversation, Message
 from agents.sentences import commas, first_line
 from console.closing_buttons import closing_buttons
@@ -24,23 +22,19 @@ from console.endings import Ending, calls_of, ending_of
 from console.language import cached
 from console.plan_buttons import PlanButtons
 from console.plan_page import SubtaskTiming
-from console.plan_versions import VersionNews, news_of
 from console.status_labels import (
     Snapshot,
     StatusLabel,
     is_pausing,
     label_of_plan,
-    name_for,
     name_of_shape,
     shape_of_subtask,
     why_left_out,
 )
 from console.templatetags.changes import has_changes, link_words
 from console.templatetags.formats import tokens_used
-from console.templatetags.languages import plural
 from plans.comments import digest_of
-from plans.diff import less_words
-from plans.models import SUBTASK_TEXT, Plan, PlanVersion
+from plans.models import SUBTASK_TEXT
 from plans.progress import progress_parts, progress_words
 from plans.schemas import why_too_few, why_too_many
 from plans.standing import of_document
@@ -370,30 +364,6 @@ def why_abandoned(row: Snapshot) -> str:
 @register.filter
 def at(table: Mapping[str, object], key: str) -> object:
     return table.get(key)
-
-
-@register.simple_tag
-def news(plan: Snapshot) -> VersionNews | None:
-    """How much changed since you approved, or since the version before; None for the first."""
-    if plan["version"] == 1:
-        return None
-    return compared(plan["id"], plan["created_at"], plan["version"], plan["approved_version"])
-
-
-@lru_cache(maxsize=256)  # two versions never change again, and every drawing compares them
-def compared(pk: int, created_at: str, version: int, approved: int | None) -> VersionNews:
-    return news_of(Plan(pk=pk, version=version, approved_version=approved))
-
-
-@register.filter
-def news_words(news: VersionNews) -> str:
-    """2 changes, 1 check removed: that less is asked for stands beside the button that says yes."""
-    return commas([plural(news.changes, "change"), *less_words(*news.lost_checks)])
-
-
-@register.filter
-def author(version: PlanVersion, viewer: str) -> str:
-    return name_for(actor_of(version.author_kind, version.author), viewer)
 
 
 @register.filter
