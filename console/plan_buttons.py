@@ -75,11 +75,7 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if plan["version"] != plan["approved_version"] and run not in HALTING:
         ending = CANCEL if run == "idle" else STOP
         return PlanButtons(start_label(plan), comments_of(plan), ending=ending)
-    replan = replace(
-        REPLAN, opens="replan-dialog", answer_to=to("replan"), asks=gettext("Replan the rest?")
-    )
-    if replanning:
-        replan = replace(REPLAN, blocked=gettext("It is being replanned"))
+    replan = replan_button(plan, to("replan"), replanning=replanning)
     pause = replace(PAUSE, posts_to=to("pause"))
     # One that waits for its yes works on to the end of its subtask; a pause rests it before that.
     halts = run == "pausing" and plan["pause_reason"] != Plan.PauseReason.CONFIRM
@@ -104,6 +100,16 @@ def plan_buttons(plan: Snapshot, conversation: int, *, replanning: bool = False)
     if run == "stopping":
         return PlanButtons(steering=(STOPPING,))
     return PlanButtons(steering=(pause, replan), ending=STOP)
+
+
+def replan_button(plan: Snapshot, answer_to: str, *, replanning: bool) -> PlanButton:
+    if not any(row["state"] in ("todo", "in_progress") for row in plan["subtasks"]):
+        nothing_left = gettext("What is done stays as it is: there is nothing left to replan.")
+        return replace(REPLAN, blocked=nothing_left)
+    if replanning:
+        return replace(REPLAN, blocked=gettext("It is being replanned"))
+    asks = gettext("Replan the rest?")
+    return replace(REPLAN, opens="replan-dialog", answer_to=answer_to, asks=asks)
 
 
 def what_starts_again(plan: Snapshot) -> str:

@@ -52,6 +52,17 @@ TABLE = [
 ]
 
 
+def test_where_nothing_is_left_to_do_nothing_is_offered_to_be_replanned():
+    first, last = OPEN["subtasks"]
+    settled = [first, last | {"state": "abandoned"}]
+    for change in ({}, {"run": "paused"}, {"run": "idle"}):
+        now = plan_buttons(OPEN | change | {"subtasks": settled}, 5)
+        [button] = [each for each in now.steering if each.id == "replan"]
+        assert "nothing left to replan" in str(button.blocked) and not button.opens
+        [button] = [each for each in plan_buttons(OPEN | change, 5).steering if each.id == "replan"]
+        assert not button.blocked and button.opens
+
+
 @pytest.mark.parametrize(("change", "start", "steering", "ending"), TABLE, ids=str)
 def test_the_buttons_of_a_plan(change, start, steering, ending):
     buttons = plan_buttons(OPEN | change, 5)
