@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.tab import LIVE
+from tests.browser.test_tabs import A_MOMENT
 
 REFUSED = r"/c/\d+/plan/\S+ 4|\b4\d\d\b"
 
@@ -38,6 +39,7 @@ def test_a_page_that_fell_behind_never_starts_another_plan(product, cut_off, cha
         "“Another” (v1) is in the drawer now."
     )
     assert product.plan(chat)["approved_version"] is None
+    cut_off.page.wait_for_timeout(A_MOMENT)
     cut_off.button("Start plan").click()
     product.wait(chat, lambda plan: plan["id"] == other["id"] and plan["approved_version"] == 1)
 
@@ -151,6 +153,7 @@ def test_an_open_editor_is_never_saved_or_started_with_another_plan(product, ope
     expect(tab.plan.get_by_text("This belongs to another plan")).to_be_visible()
     tab.plan.locator("form.editor [data-save]").click()
     expect(tab.plan.get_by_text("is in the drawer now. Nothing was changed.")).to_be_visible()
+    tab.page.wait_for_timeout(A_MOMENT)
     tab.button("Start plan").click()
     product.wait(chat, lambda plan: plan["approved_version"] == 1)
     plan = product.plan(chat)
