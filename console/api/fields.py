@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, JsonValue, Strict
+from pydantic import BeforeValidator, Field, JsonValue, Strict
+from pydantic_core import PydanticKnownError
 
 from plans.schemas import VISIBLE
 
@@ -29,8 +30,18 @@ Headers = Annotated[
     dict[str, str],
     Field(json_schema_extra={"propertyNames": HEADER, "additionalProperties": ONE_LINE}),
 ]
+
+
+def number_as_written(value: object) -> object:
+    """Raises the error of a wrong type for what would be read as a number; 3.0 is a whole one."""
+    if isinstance(value, bool | str):
+        raise PydanticKnownError("int_type")
+    return value
+
+
 # A yes is never read out of another value: true is no version, and "yes" no flag.
-Whole = Annotated[int, Strict()]
+AsWritten = BeforeValidator(number_as_written)
+Whole = Annotated[int, AsWritten]
 Flag = Annotated[bool, Strict()]
-Count = Annotated[int, Strict(), Field(json_schema_extra={"minimum": 1})]
-Amount = Annotated[float, Strict(), Field(json_schema_extra={"exclusiveMinimum": 0})]
+Count = Annotated[int, AsWritten, Field(json_schema_extra={"minimum": 1})]
+Amount = Annotated[float, AsWritten, Field(json_schema_extra={"exclusiveMinimum": 0})]

@@ -188,8 +188,11 @@ def test_the_ids_within_a_subtask_carry_its_key():
         text = (ROOT / "templates" / "plans" / name).read_text()
         included = set(re.findall(r'include "plans/(\w+\.html)"', text))
         todo |= included - parts
-        for id in re.findall(r'\bid="([^"]*)"', text):
-            assert "row.key" in id or "{{ call }}" in id, f"{name}: {id}"  # a call has its own
+        own = {"row.key", "{{ call }}"}  # a call has its own
+        own |= {f"add:{word}" for word in re.findall(r"\b(\w+)=row\|id_within:", text)}
+        own |= {f"{{{{ {word[4:]} }}}}" for word in own if word.startswith("add:")}
+        for id in re.findall(r'\bid=("[^"]*"\S*)', text):
+            assert any(each in id for each in own), f"{name}: {id}"
     assert {"_activity.html", "_failed.html", "_row.html"} <= parts
 
 
