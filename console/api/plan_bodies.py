@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from ninja import Schema
 from pydantic import AliasChoices, ConfigDict, Field, JsonValue, model_validator
 
-from console.api.fields import Amount, Count, Flag, Whole
+from console.api.fields import Amount, AsWritten, Count, Flag, Whole
 from console.api.shapes import Body
 from plans.models import State
 from plans.schemas import (
@@ -185,7 +185,7 @@ class NewSubtask(SubtaskText, Body):
 class SubtaskPatch(SubtaskTextChange, Body):
     """`position` moves it, counted from 1 in the checklist."""
 
-    position: Annotated[Whole, Field(ge=1)] | None = None
+    position: Annotated[int, Field(ge=1), AsWritten] | None = None
 
 
 class Anew(Body):

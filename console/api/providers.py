@@ -19,7 +19,7 @@ from agents.llm.provider_checks import FLAGS
 from agents.llm.providers import ProviderEdit, provider_names, resolve
 from agents.models import Provider
 from console.api.auth import person
-from console.api.fields import Headers, Json, Secret, ShortName, WebAddress
+from console.api.fields import AsWritten, Flag, Headers, Json, Secret, ShortName, WebAddress
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 from console.throttling import count_test
@@ -27,7 +27,7 @@ from console.throttling import count_test
 router = Router(tags=["providers"])
 
 
-Dollars = Annotated[float, Field(json_schema_extra={"minimum": 0, "maximum": 100_000})]
+Dollars = Annotated[float, AsWritten, Field(json_schema_extra={"minimum": 0, "maximum": 100_000})]
 NAMES_OF_MODELS: Json = {"type": "string", "pattern": "^[ -~]{1,200}$"}
 NAMES_OF_FLAGS: Json = {"type": "string", "enum": [*sorted(FLAGS)]}
 WITH_OWN_ADDRESS: list[JsonValue] = [each.name for each in KNOWN_PROVIDERS if each.address]
@@ -74,7 +74,7 @@ class ProviderChange(Body):
         | None
     ) = None
     flags: (
-        Annotated[dict[str, bool], Field(json_schema_extra={"propertyNames": NAMES_OF_FLAGS})]
+        Annotated[dict[str, Flag], Field(json_schema_extra={"propertyNames": NAMES_OF_FLAGS})]
         | None
     ) = None
 

@@ -15,7 +15,7 @@ from agents.models import ToolSource
 from agents.tools.integrations import actions
 from agents.tools.integrations.changes import MOST_PATTERNS, SourceEdit, change_source
 from console.api.auth import person
-from console.api.fields import Headers, Json, NotBlank, ShortName, WebAddress
+from console.api.fields import Flag, Headers, Json, NotBlank, ShortName, WebAddress, Whole
 from console.api.shapes import Body, Page, answers
 from console.auth.admins import demand_admin
 from console.integration_schemas import SourceShape, shape
@@ -79,9 +79,9 @@ class NewSource(Body):
     headers: Headers = {}
     inject: dict[str, JsonValue] = {}
     timeout_s: Annotated[
-        int, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})
+        Whole, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})
     ] = 60
-    trusts_hints: bool = False
+    trusts_hints: Flag = False
     client_id: ClientText = ""
     client_secret: ClientText = ""
 
@@ -100,10 +100,10 @@ class SourceChange(Body):
     headers: Headers | None = None
     inject: dict[str, JsonValue] | None = None
     timeout_s: (
-        Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})]
+        Annotated[Whole, Field(json_schema_extra={"minimum": 1, "maximum": actions.LONGEST_WAIT})]
         | None
     ) = None
-    trusts_hints: bool | None = None
+    trusts_hints: Flag | None = None
     allowed: Annotated[list[str], Field(max_length=MOST_PATTERNS)] | None = None
     client_id: ClientText | None = None
     client_secret: ClientText | None = None

@@ -13,6 +13,7 @@ from agents.events import MOST_READ, document_of
 from agents.models import Event
 from agents.text_diff import Op, TextRun
 from console.api.auth import person, plan_of
+from console.api.fields import AsWritten
 from console.api.plan_shapes import AttemptShape, PlanShape, VersionShape, VersionTextShape
 from console.api.plans import Version, plan_response, version_seen
 from console.api.shapes import Body, EventShape, Page, answers
@@ -104,7 +105,7 @@ class DiffShape(Schema):
 
 
 class GoingBack(Body):
-    version: Number
+    version: Annotated[int, Field(ge=1, lt=2**31), AsWritten]
 
 
 @router.get("/{id}/versions", response=answers(Page[VersionShape], 404))

@@ -4,6 +4,7 @@ from typing import get_args, get_origin
 import pytest
 from pydantic import ValidationError
 
+import console.urls  # noqa: F401  all operations, and with them the bodies of all
 from console.api.errors import MOST_BYTES
 from console.api.shapes import Body
 
