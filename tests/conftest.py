@@ -6,7 +6,7 @@ from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
 
 from agents import http
-from console.static_files import StaticFiles
+from tests.inner import StaticFiles
 from tests.patience import be_patient
 
 CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it

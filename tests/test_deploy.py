@@ -13,8 +13,8 @@ import httpx
 import pytest
 import yaml
 
-from agents.llm.known_providers import KNOWN_PROVIDERS
 from tests.console.serving import DEADLINE, READY, surroundings
+from tests.inner import KNOWN_PROVIDERS
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

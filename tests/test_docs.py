@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.llm.known_providers import KNOWN_PROVIDERS
-from console.api.urls import api
+from tests.inner import KNOWN_PROVIDERS, api
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "deploy" / "README.md"]

@@ -9,21 +9,18 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agents import actions as talk
 from agents.actors import AGENT
-from agents.config.store import change_agent
 from agents.db import in_db
 from agents.errors import Conflict, Invalid
 from agents.models import Event, Message, ToolCall, Turn
-from agents.queue.leases import put_back_orphans
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.expected_version import Expected
-from plans.gate import PLAN_TOOLS
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State
 from plans.schemas import PlanEdit, Revision
-from plans.snapshot import conversation_snapshot
 from tests.fake_model import call, calls, say, silent
+from tests.inner import GATE_PLAN_TOOLS as PLAN_TOOLS
+from tests.inner import Expected, change_agent, conversation_snapshot, put_back_orphans
+from tests.inner import agents_actions as talk
+from tests.inner import handle_message as person_says
 from tests.world import (
     calls_of,
     conversation,

@@ -14,16 +14,16 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from agents.actions import stop_reply
 from agents.db import in_db
 from agents.errors import Conflict
 from agents.models import Message, Turn
-from agents.telemetry import log_context, tracing
-from console.chat_commands import handle_message as say_something
-from console.ops import tracing as console_tracing
 from plans import actions
 from tests.fake_model import call, fails, say
 from tests.fake_script import silent
+from tests.inner import handle_message as say_something
+from tests.inner import log_context, stop_reply
+from tests.inner import ops_tracing as console_tracing
+from tests.inner import telemetry_tracing as tracing
 from tests.world import (
     conversation,
     eventually,

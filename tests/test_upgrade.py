@@ -8,9 +8,8 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.models import Event, ToolCall, Turn
-from console.home import one_migration_at_a_time
-from plans.attempts import attempts_of, times_of_plan
 from plans.models import Plan
+from tests.inner import attempts_of, one_migration_at_a_time, times_of_plan
 
 OLD = [("agents", "0003_tries_are_counted_in_one_place"), ("plans", "0001_initial")]
 MORNING = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)

@@ -16,20 +16,23 @@ from django.db.models import F
 from django.test import Client
 
 from agents import http
-from agents.actions import create_conversation
-from agents.config.ownership import set_owner
-from agents.config.store import read_agent
 from agents.models import AgentOwner, Conversation, Message, ToolCall
-from agents.queue.worker import Worker
-from agents.tools.base import FILE_TOOLS
-from console.chat_commands import handle_message
-from console.chat_results import ChatResult
 from plans import actions
-from plans.expected_version import Expected
 from plans.models import Plan
-from plans.queries import active_plan
-from plans.snapshot import Document, snapshot
 from tests.fake_model import ScriptedTransport, call
+from tests.inner import (
+    FILE_TOOLS,
+    ChatResult,
+    Document,
+    Expected,
+    Worker,
+    active_plan,
+    create_conversation,
+    handle_message,
+    read_agent,
+    set_owner,
+    snapshot,
+)
 
 numbers = count(1)
 

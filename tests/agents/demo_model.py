@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from agents import http
-from agents.demo.pages import broken_links, gaps
-from agents.demo.transport import DEMO_URL
-from agents.llm.client import stream
-from agents.llm.reply import Reply
-from agents.llm.request import Endpoint, ModelRequest
-from agents.tools.base import Tool, ToolFailed
-from agents.tools.files import file_tools
+from tests.inner import (
+    DEMO_URL,
+    Endpoint,
+    ModelRequest,
+    Reply,
+    Tool,
+    ToolFailed,
+    broken_links,
+    file_tools,
+    gaps,
+    stream,
+)
 
 SAMPLE = Path(__file__).parents[2] / "agents/config/samples/docs-writer/files"
 DEMO = Endpoint("demo", DEMO_URL)

@@ -14,13 +14,17 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.client import list_models, stream
-from agents.llm.errors import ModelError
-from agents.llm.images import image_part
-from agents.llm.message_order import LEFT_OUT
-from agents.llm.reply import Reply
-from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import FakeModelServer
+from tests.inner import (
+    LEFT_OUT,
+    Endpoint,
+    ModelError,
+    ModelRequest,
+    Reply,
+    image_part,
+    list_models,
+    stream,
+)
 
 Json = dict[str, Any]
 MARK = {"type": "ephemeral"}

@@ -7,24 +7,34 @@ import time
 import pytest
 from django.contrib.auth.models import User
 
-from agents import actions, attachments
-from agents.attachments import LARGEST, LARGEST_IMAGE, MOST_FILES, remove, safe_name, take_in
-from agents.config.store import change_agent
-from agents.conversations import delete_conversation, erase
 from agents.errors import Conflict, DiskFull, Invalid, NotFound, Refused
-from agents.llm import catalog
-from agents.llm.catalog import Listing
-from agents.llm.lessons import remember
-from agents.llm.model_info import ModelInfo
-from agents.llm.providers import resolve
 from agents.models import Attachment, Conversation, Message
-from agents.tools.confinement import Workspace
-from console.alternatives import ask_again, send_edited
-from console.chat_commands import handle_message
-from console.model_choices import sees_images
-from plans.queries import active_plan
 from tests.fake_model import call, say, silent
 from tests.images import png
+from tests.inner import ATTACHMENTS_LARGEST as LARGEST
+from tests.inner import (
+    LARGEST_IMAGE,
+    MOST_FILES,
+    Listing,
+    ModelInfo,
+    Workspace,
+    active_plan,
+    ask_again,
+    attachments,
+    catalog,
+    change_agent,
+    delete_conversation,
+    handle_message,
+    remember,
+    remove,
+    resolve,
+    safe_name,
+    sees_images,
+    send_edited,
+)
+from tests.inner import agents_actions as actions
+from tests.inner import attachments_take_in as take_in
+from tests.inner import conversations_erase as erase
 from tests.world import (
     calls_of,
     conversation,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agents import actions as talk
 from agents.db import in_db
-from agents.llm.providers import ProviderEdit, add_provider
 from agents.models import Message, Turn
-from console.chat_commands import handle_message as person_says
 from plans import actions
 from tests.fake_model import call, cut, fails, say, silent
+from tests.inner import ProviderEdit, add_provider
+from tests.inner import agents_actions as talk
+from tests.inner import handle_message as person_says
 from tests.world import (
     conversation,
     drive,

@@ -10,9 +10,8 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from mcp_types import BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent
 
-from agents.tools.images import NotShown, image_of
-from agents.tools.integrations.mcp.results import result_of
 from tests.images import gif, jpeg, png, webp
+from tests.inner import NotShown, image_of, result_of
 
 
 def result(*images):

@@ -13,18 +13,22 @@ from asgiref.sync import async_to_sync
 from django.utils import timezone
 
 from agents import http
-from agents.llm import catalog, discovery
-from agents.llm.catalog import listing_of, model_info, model_problem, window_for
-from agents.llm.providers import (
-    ProviderEdit,
-    add_provider,
-    change_provider,
-    resolve,
-    set_key,
-)
 from agents.models import Provider, ProviderListing
 from console.env import ProviderKey
 from tests.fake_model import ScriptedTransport, say
+from tests.inner import (
+    ProviderEdit,
+    add_provider,
+    catalog,
+    change_provider,
+    discovery,
+    listing_of,
+    model_info,
+    model_problem,
+    resolve,
+    set_key,
+    window_for,
+)
 from tests.world import conversation, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

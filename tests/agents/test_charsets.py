@@ -7,16 +7,18 @@ import httpx2
 import pytest
 
 from agents import http
-from agents.llm.client import list_models
-from agents.llm.request import Endpoint
-from agents.tools.fetch import fetch
-from agents.tools.integrations.mcp import Server
-from agents.tools.integrations.mcp.remote import Remote
-from agents.tools.integrations.openapi import http as openapi_wire
-from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.openapi.http import call_operation
-from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import petstore
+from tests.inner import (
+    Endpoint,
+    Remote,
+    Server,
+    call_operation,
+    list_models,
+    operations_of,
+    read_operations,
+)
+from tests.inner import fetch_fetch as fetch
+from tests.inner import http as openapi_wire
 
 URL = "http://127.0.0.1:8123"
 OPERATIONS = {

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from agents.config import store as agent_file
-from agents.config.json_text import patched
-from agents.config.store import (
+from agents.errors import Conflict, Invalid, NotFound, Stale
+from tests.inner import (
     change_agent,
     copy_agent,
     create_agent,
-    delete_agent,
     list_agents,
+    patched,
     read_agent,
     replace_agent_text,
 )
-from agents.errors import Conflict, Invalid, NotFound, Stale
+from tests.inner import config_store as agent_file
+from tests.inner import store_delete_agent as delete_agent
 
 pytestmark = pytest.mark.django_db  # whose file it is decides what may stand in it
 

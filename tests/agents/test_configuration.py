@@ -6,11 +6,11 @@ import shutil
 
 import pytest
 
-from agents import actions as talk
 from agents.db import in_db
 from agents.models import Message, Turn
 from plans import actions
 from tests.fake_model import call, fails, say
+from tests.inner import agents_actions as talk
 from tests.world import (
     conversation,
     drive,

@@ -5,12 +5,11 @@ import asyncio
 import pytest
 
 from agents.db import in_db
-from agents.engine import lifecycle, loop
 from agents.errors import TurnWaits
-from agents.llm.errors import ModelError
 from agents.models import Turn
-from console.chat_commands import handle_message as person_says
 from tests.fake_model import say
+from tests.inner import ModelError, lifecycle, loop
+from tests.inner import handle_message as person_says
 from tests.world import conversation, eventually, happening, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

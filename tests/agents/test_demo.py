@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from agents import http
-from agents.demo import script
-from agents.demo.languages import LANGUAGES
-from agents.llm.client import list_models
 from tests.agents.demo_model import (
     CHAT,
     DEMO,
@@ -33,6 +30,7 @@ from tests.agents.demo_model import (
     user,
     work,
 )
+from tests.inner import LANGUAGES, list_models, script
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 

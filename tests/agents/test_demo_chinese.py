@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agents.demo.languages import pieces
 from tests.agents.demo_model import (
     CHAT,
     PLAN,
@@ -26,6 +25,7 @@ from tests.agents.demo_model import (
     user,
     work,
 )
+from tests.inner import pieces
 
 GOAL = "整理项目的 README 和 API 文档，补全缺失的章节并修复失效的链接"
 CHINESE_PLAN = """You keep documents.

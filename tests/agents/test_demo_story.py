@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from agents.demo.pages import broken_links
 from agents.models import Conversation
-from agents.tools.confinement import Workspace
 from plans import actions
-from plans.check_probes import file_finding
 from plans.models import State
 from tests.agents.demo_model import everything, pages, work
+from tests.inner import Workspace, broken_links, file_finding
 from tests.world import (
     conversation,
     drive,

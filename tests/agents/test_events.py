@@ -7,12 +7,10 @@ from asgiref.sync import SyncToAsync, sync_to_async
 from channels.layers import get_channel_layer
 from django.utils import timezone
 
-from agents import events
-from agents.actions import start_turn
 from agents.db import in_db
-from agents.engine import lifecycle, persistence
 from agents.models import Conversation, Event, Message, Turn, TurnState
 from tests.fake_model import say
+from tests.inner import events, lifecycle, persistence, start_turn
 from tests.world import conversation, happening, scripted
 
 

@@ -13,9 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agents.tools import fetch as limits
-from agents.tools.base import ToolFailed
-from agents.tools.fetch import LARGEST, fetch_tools, web_text
+from tests.inner import FETCH_LARGEST as LARGEST
+from tests.inner import ToolFailed, fetch_tools, web_text
+from tests.inner import tools_fetch as limits
 
 SECRET = "the secret of the metadata service"
 

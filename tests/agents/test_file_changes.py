@@ -6,13 +6,10 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agents.db import in_db
-from agents.engine.handlers import handler_of
-from agents.engine.loop import run_chain
 from agents.models import FileChange, ToolCall
-from agents.queue.claims import claim
-from agents.queue.leases import put_back_orphans
-from agents.tools.file_changes import MOST_KEPT, change_of
 from tests.fake_model import call, say
+from tests.inner import FILE_CHANGES_MOST_KEPT as MOST_KEPT
+from tests.inner import change_of, claim, handler_of, put_back_orphans, run_chain
 from tests.world import calls_of, conversation, drive, files_of, scripted, tell
 
 

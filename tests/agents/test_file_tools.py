@@ -15,10 +15,17 @@ from django import conf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.config.store import copy_agent, files_folder, read_agent
-from agents.tools.base import ToolFailed
-from agents.tools.files import LARGEST_READ, LARGEST_WRITE, MOST_LINES, file_tools
 from tests import world
+from tests.inner import FILES_MOST_LINES as MOST_LINES
+from tests.inner import (
+    LARGEST_READ,
+    LARGEST_WRITE,
+    ToolFailed,
+    copy_agent,
+    file_tools,
+    files_folder,
+    read_agent,
+)
 
 SECRET = "the secret of the house next door"
 

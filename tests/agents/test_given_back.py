@@ -8,18 +8,22 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agents import http
-from agents.engine.prompt import BROKE_OFF
-from agents.engine.usage import cost_of
-from agents.llm import catalog
-from agents.llm.api import api_of
-from agents.llm.model_info import read_model
-from agents.llm.providers import ProviderEdit, add_provider
-from agents.llm.reply import Reply
-from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Message, Provider, ToolCall, Turn
 from plans import actions
 from tests.agents.test_vendors import VENDORS, filled, streamed
 from tests.fake_model import FakeModelServer, call, fails, say
+from tests.inner import (
+    BROKE_OFF,
+    Endpoint,
+    ModelRequest,
+    ProviderEdit,
+    Reply,
+    add_provider,
+    api_of,
+    catalog,
+    cost_of,
+    read_model,
+)
 from tests.world import (
     agent,
     conversation,

@@ -12,17 +12,21 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents import http
 from agents.db import in_db
-from agents.llm.client import stream
-from agents.llm.lessons import lessons_for
-from agents.llm.providers import resolve
-from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Attachment, ProviderListing
-from agents.queue.worker import Worker
-from agents.tools.integrations import mcp
-from agents.tools.integrations.actions import add_source, register
-from console.chat_commands import handle_message
 from tests.agents.mcp_server import DOT
 from tests.fake_model import ScriptedTransport, call, calls, fails, say
+from tests.inner import (
+    Endpoint,
+    ModelRequest,
+    Worker,
+    add_source,
+    handle_message,
+    lessons_for,
+    mcp,
+    register,
+    resolve,
+    stream,
+)
 from tests.world import calls_of, conversation, scripted, until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,16 +10,22 @@ from asgiref.sync import async_to_sync
 
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolSource
-from agents.tools.base import ToolFailed
-from agents.tools.integrations import actions, mcp
-from agents.tools.integrations.actions import add_source, refresh_source, register, remove_source
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.tools import source_tools
-from console.integration_schemas import shape
-from console.ops import doctor
 from tests.agents.petstore import many, petstore
 from tests.fake_model import call as calls
 from tests.fake_model import say
+from tests.inner import (
+    ToolFailed,
+    add_source,
+    doctor,
+    http,
+    mcp,
+    refresh_source,
+    register,
+    remove_source,
+    shape,
+    source_tools,
+)
+from tests.inner import integrations_actions as actions
 from tests.world import calls_of, conversation, person, scripted, signed_in, tell
 
 pytestmark = pytest.mark.django_db

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from agents.json_size import has_more_values
+from tests.inner import has_more_values
 
 TEXTS = {
     "a list": ([1] * 100, 100),

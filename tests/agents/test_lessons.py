@@ -9,10 +9,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from agents.llm.lessons import MOST_KEPT, lessons_for, remember
-from agents.llm.providers import ProviderEdit, add_provider, change_provider, resolve
 from agents.models import ModelLesson
 from tests.fake_model import ScriptedTransport, fails, say
+from tests.inner import LESSONS_MOST_KEPT as MOST_KEPT
+from tests.inner import ProviderEdit, add_provider, change_provider, lessons_for, remember, resolve
 from tests.markup import html
 from tests.world import HTMX, conversation, person, scripted, tell
 

@@ -13,10 +13,8 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
-from agents.tools.base import ToolFailed
-from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, forget, list_tools
-from agents.tools.shell import marked
+from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, forget, list_tools, mcp
+from tests.inner import shell_marked as marked
 from tests.patience import at_most, until, until_connected
 
 SCRIPT = Path(__file__).with_name("mcp_server.py")

@@ -9,10 +9,8 @@ import pytest
 
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
-from agents.tools.base import ToolFailed
-from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
 from tests import peers
+from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, list_tools, mcp
 from tests.patience import until_connected
 
 pytestmark = pytest.mark.server("MCP everything")

@@ -11,9 +11,7 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
-from agents.tools.base import ToolFailed
-from agents.tools.integrations import mcp
-from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, list_tools
+from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, list_tools, mcp
 
 BEGIN = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "x"}}
 BEGIN["serverInfo"]["version"] = "1"

@@ -14,11 +14,6 @@ import pytest
 
 from agents import http
 from agents.db import in_db
-from agents.llm.client import list_models, stream
-from agents.llm.errors import ModelError
-from agents.llm.lessons import lessons_for
-from agents.llm.reply import ReasoningPart, Reply, TextPart
-from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import (
     FakeModelServer,
     ScriptedTransport,
@@ -29,6 +24,17 @@ from tests.fake_model import (
     say,
     silent,
     think,
+)
+from tests.inner import (
+    Endpoint,
+    ModelError,
+    ModelRequest,
+    ReasoningPart,
+    Reply,
+    TextPart,
+    lessons_for,
+    list_models,
+    stream,
 )
 
 KEY = "sk-alice-0123456789"

@@ -14,10 +14,7 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.errors import ModelError
-from agents.llm.model_info import ModelInfo
-from agents.llm.model_lists import models_of
-from agents.llm.request import Endpoint
+from tests.inner import Endpoint, ModelError, ModelInfo, models_of
 
 Answers = dict[str, Any]
 

@@ -20,13 +20,19 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.db import in_db
 from agents.errors import Invalid
 from agents.models import OAuthLogin, ToolSource
-from agents.telemetry.redaction import redact_log
-from agents.tools import progress
-from agents.tools.base import ToolFailed
-from agents.tools.integrations import mcp, sign_in
-from agents.tools.integrations.actions import add_source, refresh_source, register
-from agents.tools.integrations.tools import server_of, source_tools
 from tests.console.serving import Started
+from tests.inner import (
+    ToolFailed,
+    add_source,
+    mcp,
+    progress,
+    redact_log,
+    refresh_source,
+    register,
+    server_of,
+    sign_in,
+    source_tools,
+)
 from tests.patience import at_most, until_connected
 from tests.world import HTMX, person
 

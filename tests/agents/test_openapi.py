@@ -4,10 +4,8 @@ import httpx
 import pytest
 
 from agents.errors import Invalid
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.documents import read_operations
-from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import many, petstore
+from tests.inner import http, operations_of, read_operations
 
 URL = "https://pets.example"
 

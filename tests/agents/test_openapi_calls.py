@@ -8,11 +8,8 @@ from urllib.parse import parse_qsl
 import httpx
 import pytest
 
-from agents.tools.base import ToolFailed
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.http import call_operation
-from agents.tools.integrations.openapi.operations import operations_of
 from tests.agents.petstore import petstore
+from tests.inner import ToolFailed, call_operation, http, operations_of
 
 URL = "http://127.0.0.1:8123"
 BASE = f"{URL}/live/v2"

@@ -10,13 +10,16 @@ import pytest
 import yaml
 
 from agents.errors import Invalid
-from agents.tools.base import ToolFailed
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.documents import parsed, read_operations
-from agents.tools.integrations.openapi.http import call_operation
-from agents.tools.integrations.openapi.operations import operations_of
-from agents.tools.integrations.openapi.parser import Job
 from tests.agents.petstore import petstore
+from tests.inner import (
+    Job,
+    ToolFailed,
+    call_operation,
+    http,
+    operations_of,
+    parsed,
+    read_operations,
+)
 
 URL = "https://pets.example"
 SWAGGER = {

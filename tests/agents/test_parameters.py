@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agents.tools.base import Tool, ToolResult
+from tests.inner import Tool, ToolResult
 
 TEXT = {"type": "string"}
 NUMBER = {"type": "integer"}

@@ -8,20 +8,26 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.actions import decide_call
-from agents.config import ownership
-from agents.config.store import change_agent, read_agent
-from agents.config.workspaces import SAMPLE
-from agents.engine.available_tools import available_tools, same_json
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, Message, ToolSource, Turn
-from agents.tools import permissions
-from agents.tools.base import FILE_TOOLS
-from agents.tools.files import file_tools
-from agents.tools.integrations.actions import BUILT_IN
-from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS, RISKY
 from plans import actions
 from tests.fake_model import call, say
+from tests.inner import (
+    BUILT_IN,
+    DEFAULT_GRANTS,
+    DESCRIPTIONS,
+    FILE_TOOLS,
+    RISKY,
+    available_tools,
+    change_agent,
+    decide_call,
+    file_tools,
+    ownership,
+    permissions,
+    read_agent,
+    same_json,
+)
+from tests.inner import WORKSPACES_SAMPLE as SAMPLE
 from tests.world import (
     agent,
     approved,

@@ -4,10 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.engine.prompt import history
 from agents.models import Turn
-from console.chat_commands import handle_message
 from tests.fake_model import say as says
+from tests.inner import handle_message, history
 from tests.world import conversation, scripted, tell
 
 pytestmark = pytest.mark.django_db

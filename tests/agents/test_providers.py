@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from agents.errors import Invalid
-from agents.llm.known_providers import KNOWN_PROVIDERS
-from agents.llm.providers import (
+from agents.models import Provider
+from console import env
+from console.env import ProviderKey
+from tests.agents.test_vendors import VENDORS, streamed
+from tests.fake_model import FakeModelServer
+from tests.inner import (
     DEMO_LABEL,
+    KNOWN_PROVIDERS,
     ProviderEdit,
     add_provider,
     change_provider,
@@ -21,11 +26,6 @@ from agents.llm.providers import (
     resolve,
     set_key,
 )
-from agents.models import Provider
-from console import env
-from console.env import ProviderKey
-from tests.agents.test_vendors import VENDORS, streamed
-from tests.fake_model import FakeModelServer
 from tests.world import conversation, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,17 +17,26 @@ import pytest
 
 from agents import http
 from agents.db import in_db
-from agents.llm.api import api_of
-from agents.llm.client import spent, stream
-from agents.llm.errors import ModelError
-from agents.llm.images import image_part
-from agents.llm.lessons import lessons_for
-from agents.llm.providers import ProviderEdit, add_provider
-from agents.llm.reply import ReasoningPart, Reply, RequestedCall, TextPart
-from agents.llm.request import ChatMessage, Endpoint, ModelRequest
 from plans import actions
 from tests.agents.test_vendors import TOOLS, answered, hearing_the_end
 from tests.fake_model import FakeModelServer
+from tests.inner import (
+    ChatMessage,
+    Endpoint,
+    ModelError,
+    ModelRequest,
+    ProviderEdit,
+    ReasoningPart,
+    Reply,
+    RequestedCall,
+    TextPart,
+    add_provider,
+    api_of,
+    image_part,
+    lessons_for,
+    spent,
+    stream,
+)
 from tests.world import conversation, drive, plan_of, states, tell
 
 Json = dict[str, Any]

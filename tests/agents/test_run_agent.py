@@ -2,9 +2,9 @@
 
 import pytest
 
-from agents import actions as talk
 from agents.models import Conversation, Turn
 from tests.fake_model import call, fails, say
+from tests.inner import agents_actions as talk
 from tests.world import (
     agent,
     calls_of,

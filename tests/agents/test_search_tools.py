@@ -8,20 +8,26 @@ from itertools import pairwise
 import httpx
 import pytest
 
-from agents.config.store import read_agent
-from agents.engine.available_tools import left_out
 from agents.models import ToolCall, ToolSource
-from agents.tools import permissions
-from agents.tools.base import Tool
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.operations import operations_of
-from agents.tools.search import MOST_FOUND, MOST_OFFERED, SHARE, best, words_in
-from console.chat_commands import handle_message
-from console.ops import doctor
 from tests.agents.petstore import petstore
 from tests.chains.chains import chatting, task
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, call, calls, rule, say
+from tests.inner import (
+    MOST_FOUND,
+    MOST_OFFERED,
+    SHARE,
+    Tool,
+    best,
+    doctor,
+    handle_message,
+    http,
+    left_out,
+    operations_of,
+    permissions,
+    read_agent,
+    words_in,
+)
 from tests.world import (
     agent,
     calls_of,

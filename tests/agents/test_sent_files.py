@@ -3,11 +3,9 @@
 import pytest
 from asgiref.sync import async_to_sync
 
-from agents.config.store import files_folder, read_agent
-from agents.engine.available_tools import available_tools
 from agents.models import ToolSource, Turn
-from agents.tools.base import ToolFailed
 from tests.fake_model import call, say
+from tests.inner import ToolFailed, available_tools, files_folder, read_agent
 from tests.world import calls_of, conversation, scripted, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]

@@ -4,8 +4,7 @@ import pytest
 from django.template import Context, Template
 from django.utils.translation import override
 
-from agents.engine.usage import Times
-from agents.sentences import beside, gap_behind, listed, sentences
+from tests.inner import Times, beside, gap_behind, listed, sentences
 
 
 @pytest.mark.parametrize(

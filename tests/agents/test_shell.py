@@ -11,16 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.tools.base import ToolFailed
-from agents.tools.shell import (
-    MOST_CHARACTERS,
-    Output,
-    Supervised,
-    environment,
-    marked,
-    run_command,
-    shell_tools,
-)
+from tests.inner import SHELL_MOST_CHARACTERS as MOST_CHARACTERS
+from tests.inner import Output, Supervised, ToolFailed, environment, run_command, shell_tools
+from tests.inner import shell_marked as marked
 from tests.patience import at_most
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.tools.base import ToolFailed
-from agents.tools.ssrf_guard import Guard, ask_system, is_public
+from tests.inner import Guard, ToolFailed, ask_system, is_public
 
 PUBLIC = "93.184.215.14"
 INTERNAL = [

@@ -7,7 +7,8 @@ import pytest
 from django.db import connection
 
 from agents.models import Message, Turn
-from agents.statements import by_key, insert, kept_cursor, one_of, prepared, store, updating
+from tests.inner import by_key, insert, kept_cursor, one_of, prepared, updating
+from tests.inner import statements_store as store
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agents import actions as talk
 from agents.db import in_db
 from agents.models import Conversation, Message
-from console.chat_commands import handle_message as person_says
 from tests.fake_model import silent
+from tests.inner import agents_actions as talk
+from tests.inner import handle_message as person_says
 from tests.world import conversation, eventually, happening, scripted, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

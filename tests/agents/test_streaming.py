@@ -5,14 +5,14 @@ import asyncio
 import pytest
 from channels.layers import get_channel_layer
 
-from agents.engine.streaming import (
+from tests.inner import (
     FRAME_SECONDS,
     UNHEARD_SECONDS,
     LiveText,
     frame_seconds,
     split_blocks,
+    text_group_of,
 )
-from agents.events import text_group_of
 
 
 def test_a_long_frame_comes_less_often_so_that_no_more_is_sent():

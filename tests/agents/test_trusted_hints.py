@@ -5,19 +5,19 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 
-from agents.config.store import (
+from agents.errors import Invalid
+from agents.models import ToolCall, ToolSource, Turn
+from plans import actions
+from tests.fake_model import call, say
+from tests.inner import (
+    available_tools,
     change_agent,
     copy_agent,
     create_agent,
     read_agent,
     replace_agent_text,
+    source_tools,
 )
-from agents.engine.available_tools import available_tools
-from agents.errors import Invalid
-from agents.models import ToolCall, ToolSource, Turn
-from agents.tools.integrations.tools import source_tools
-from plans import actions
-from tests.fake_model import call, say
 from tests.world import agent, calls_of, conversation, person, plan_of, proposed, scripted, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]

@@ -20,12 +20,16 @@ import pytest
 
 from agents import http
 from agents.db import in_db
-from agents.llm.client import stream
-from agents.llm.errors import ModelError
-from agents.llm.lessons import lessons_for
-from agents.llm.reply import Reply, RequestedCall
-from agents.llm.request import Endpoint, ModelRequest
 from tests.fake_model import FakeModelServer
+from tests.inner import (
+    Endpoint,
+    ModelError,
+    ModelRequest,
+    Reply,
+    RequestedCall,
+    lessons_for,
+    stream,
+)
 
 FILES = sorted((Path(__file__).parent / "vendors").glob("*.json"))
 VENDORS = {path.stem: json.loads(path.read_text()) for path in FILES}

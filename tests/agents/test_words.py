@@ -4,17 +4,10 @@ import re
 
 import pytest
 
-from agents.search import written
-from agents.words import (
-    LONGEST_WORD,
-    MOST_BYTES,
-    MOST_CHARACTERS,
-    MOST_SIGNS,
-    SIGNS,
-    folded,
-    question_of,
-    words_of,
-)
+from tests.inner import LONGEST_WORD, MOST_SIGNS, SIGNS, folded, words_of, written
+from tests.inner import WORDS_MOST_BYTES as MOST_BYTES
+from tests.inner import WORDS_MOST_CHARACTERS as MOST_CHARACTERS
+from tests.inner import words_question_of as question_of
 
 
 @pytest.mark.parametrize(

@@ -6,19 +6,20 @@ import sys
 
 import pytest
 
-from agents.config.store import (
+from agents.errors import Conflict, Invalid, NotFound
+from tests.inner import WORKSPACES_SAMPLE as SAMPLE
+from tests.inner import (
     copy_agent,
     create_agent,
-    delete_agent,
+    file_tools,
     files_folder,
     list_agents,
+    prepare_home,
     read_agent,
     replace_agent_text,
 )
-from agents.config.workspaces import SAMPLE, prepare_home
-from agents.deleted_files import erase
-from agents.errors import Conflict, Invalid, NotFound
-from agents.tools.files import file_tools
+from tests.inner import deleted_files_erase as erase
+from tests.inner import store_delete_agent as delete_agent
 
 pytestmark = pytest.mark.django_db  # whose file it is decides what may stand in it
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from console import static_files
 from tests.browser.tab import LIVE
 from tests.browser.test_tabs import wait_for
+from tests.inner import static_files
 from tests.test_layers import ROOT
 
 FOLDER = ROOT / "static" / "js"

@@ -7,8 +7,7 @@ import httpx
 from django.conf import settings
 
 from agents.models import ToolSource
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.openapi.operations import operations_of
+from tests.inner import http, operations_of
 from tests.world import agent, conversation
 
 SHOP = {

@@ -2,12 +2,12 @@
 
 import pytest
 
-from agents.engine.completion import chosen
 from agents.models import Turn
-from agents.tools.base import PLAN_TOOLS
-from plans.gate import PLAN_TOOLS as BY_ROW
 from tests.chains.chains import chatting, task
 from tests.fake_model import call, fails, say
+from tests.inner import BASE_PLAN_TOOLS as PLAN_TOOLS
+from tests.inner import GATE_PLAN_TOOLS as BY_ROW
+from tests.inner import chosen
 from tests.world import files_of, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

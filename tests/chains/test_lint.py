@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from agents.chains.lint import Names, check_text
+from tests.inner import Names, check_text
 
 ASK = {
     "id": "ask",

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
-from agents.config.schema import macros_in
+from tests.inner import TemplateValues, UnknownMacro, expand, go_format, macros_in
 
 NOW = datetime(2026, 11, 20, 9, 5, 7, 123456, tzinfo=timezone(timedelta(hours=1), "CET"))
 

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from agents import run_once
-from agents.config.ownership import set_owner
-from agents.config.store import read_agent
 from agents.errors import Conflict
 from agents.models import Turn
 from tests.chains.chains import agent, chatting, task, written
 from tests.fake_model import call, say
+from tests.inner import read_agent, run_once, set_owner
 from tests.world import calls_of, conversation, drive, files_of, person, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

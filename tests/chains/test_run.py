@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from agents import actions as talk
 from agents.models import Turn
 from tests.chains.chains import chatting, task, written
 from tests.fake_model import call, fails, say, silent
+from tests.inner import agents_actions as talk
 from tests.world import (
     calls_of,
     conversation,

@@ -9,14 +9,12 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
 
-from agents.chains.store import lint, list_chains, load_chain, save_chain
-from agents.config.ownership import set_owner
 from agents.errors import Invalid
 from agents.models import Turn
-from console.ops.doctor import findings
 from plans import actions
 from tests.chains.chains import chatting, task, written
 from tests.fake_model import say
+from tests.inner import findings, lint, list_chains, load_chain, save_chain, set_owner
 from tests.world import (
     agent,
     conversation,

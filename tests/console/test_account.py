@@ -9,10 +9,7 @@ from django.db import DatabaseError
 from django.test import Client
 
 from agents.models import ApiToken, BrowserSession, SigninToken
-from console.auth import browsers
-from console.auth.signin import signin_path
-from console.auth.tokens import create_token
-from console.auth.users import local_owner
+from tests.inner import browsers, create_token, local_owner, signin_path
 from tests.world import HTMX, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from agents.config.ownership import set_owner
-from agents.config.store import read_agent
-from console.agent_form import SETTINGS, digest_of, field_of, fields_of
+from tests.inner import AGENT_FORM_SETTINGS as SETTINGS
+from tests.inner import agent_form_digest_of as digest_of
+from tests.inner import field_of, fields_of, read_agent, set_owner
 from tests.markup import html
 from tests.world import HTMX, agent, person
 

@@ -6,18 +6,17 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents import actions as talk
-from agents.conversations import delete_conversation, erase
 from agents.db import in_db
-from agents.engine import alternatives
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
-from console.alternatives import ask_again, send_edited
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.expected_version import Expected
 from plans.models import ActivePlan, Plan
 from tests.fake_model import call, fails, say, silent
+from tests.inner import Expected, ask_again, delete_conversation, send_edited
+from tests.inner import agents_actions as talk
+from tests.inner import conversations_erase as erase
+from tests.inner import engine_alternatives as alternatives
+from tests.inner import handle_message as person_says
 from tests.world import (
     approved,
     conversation,

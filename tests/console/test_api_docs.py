@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.api.urls import api
+from tests.inner import api
 
 pytestmark = pytest.mark.django_db
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from agents.models import Preferences
-from console.preferences import preferences_of, set_preferences
+from tests.inner import preferences_of, set_preferences
 from tests.world import HTMX, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,15 +7,10 @@ import os
 import pytest
 from django.test import Client
 
-from agents.llm import catalog
-from agents.llm.catalog import Listing
-from agents.llm.model_info import ModelInfo
-from agents.llm.providers import resolve
 from agents.models import Attachment, Conversation, Message
-from console.attachments import in_words
-from console.auth.tokens import create_token
 from tests.fake_model import say, silent
 from tests.images import png
+from tests.inner import Listing, ModelInfo, catalog, create_token, in_words, resolve
 from tests.markup import html
 from tests.world import HTMX, conversation, drive, files_of, news, numbers, person, scripted
 

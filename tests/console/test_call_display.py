@@ -7,15 +7,9 @@ from html import unescape
 import pytest
 
 from agents.models import ToolCall
-from console.call_display import (
-    MOST_CHARACTERS,
-    MOST_HIDDEN,
-    MOST_LINES,
-    call_status,
-    draw_call,
-    whole_change,
-    whole_text,
-)
+from tests.inner import CALL_DISPLAY_MOST_CHARACTERS as MOST_CHARACTERS
+from tests.inner import CALL_DISPLAY_MOST_LINES as MOST_LINES
+from tests.inner import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
 
 
 def text_of(drawing):

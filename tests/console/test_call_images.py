@@ -4,10 +4,10 @@ import pytest
 from django.test import Client
 
 from agents.models import Attachment, ToolCall
-from console.auth.tokens import create_token
 from plans.models import Attempt
 from tests.fake_model import call, say
 from tests.images import png
+from tests.inner import create_token
 from tests.markup import html
 from tests.world import conversation, person, plan_of, proposal, scripted, tell
 

@@ -7,18 +7,23 @@ from itertools import pairwise
 import pytest
 
 from agents.db import in_db
-from agents.engine.persistence import add_message, save_progress
-from agents.engine.streaming import PROGRESS_SECONDS, LiveProgress
 from agents.models import Event, ToolCall, Turn
-from agents.tools.base import Tool, ToolResult
-from agents.tools.progress import listener
-from console import fragments
-from console.api.events import tail
-from console.api.live_texts import LiveTexts
-from console.live.sessions import Credential
-from plans.snapshot import snapshot
 from tests.console.test_consumers import socket
 from tests.fake_model import call, say
+from tests.inner import (
+    PROGRESS_SECONDS,
+    Credential,
+    LiveProgress,
+    LiveTexts,
+    Tool,
+    ToolResult,
+    fragments,
+    listener,
+    save_progress,
+    snapshot,
+    tail,
+)
+from tests.inner import persistence_add_message as add_message
 from tests.world import conversation, person, plan_of, proposal, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from agents.chains.store import read_text
-from agents.config.ownership import set_owner
 from agents.models import Turn
-from agents.run_once import queue_chain
-from console.line_faults import of_chain
 from tests.fake_model import say
+from tests.inner import of_chain, queue_chain, read_text, set_owner
 from tests.markup import html
 from tests.world import HTMX, agent, conversation, drive, person, scripted
 

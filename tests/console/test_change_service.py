@@ -3,14 +3,10 @@
 import httpx
 import pytest
 
-from agents.config.ownership import set_owner
-from agents.config.store import read_agent
 from agents.models import OAuthLogin, ToolCall, ToolSource
-from agents.tools.integrations.mcp import SignInNeeded
-from agents.tools.integrations.openapi import http
-from agents.tools.integrations.tools import operation_names, source_tools
 from tests.agents.petstore import petstore
 from tests.fake_model import call, say
+from tests.inner import SignInNeeded, http, operation_names, read_agent, set_owner, source_tools
 from tests.markup import html
 from tests.world import HTMX, calls_of, conversation, drive, person, scripted, tell
 

@@ -4,12 +4,11 @@ import re
 
 import pytest
 
-from agents.engine.undo import Wanted
 from agents.models import Recording
-from console.changed_files import MOST_DRAWN, MOST_LISTED
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
+from tests.inner import MOST_DRAWN, MOST_LISTED, Wanted
 from tests.markup import flat
 from tests.world import (
     ALL_FILE_TOOLS,

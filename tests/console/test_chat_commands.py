@@ -7,13 +7,13 @@ from django.test import Client
 
 from agents.db import in_db
 from agents.models import Conversation, Message, Turn
-from console import thread
-from console.chat_commands import handle_message
-from console.fragments import changes
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanEdit
 from tests.fake_model import call, say, silent
+from tests.inner import console_thread as thread
+from tests.inner import fragments_changes as changes
+from tests.inner import handle_message
 from tests.markup import flat
 from tests.world import (
     conversation,

@@ -5,21 +5,24 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from agents.config.ownership import set_owner
-from agents.config.store import change_agent
 from agents.errors import Conflict, Invalid
 from agents.models import Turn, TurnState
-from console.auth.users import local_owner
-from console.call_display import question_of
-from console.check_display import check_from, typed_fields
-from console.plan_timeline import Timeline
 from plans import actions
-from plans.check_text import Check
-from plans.documents import as_markdown
 from plans.models import CheckResult, Plan
 from tests.checked import TOOLS, begun, first, worked
 from tests.console.api.conftest import Api
 from tests.fake_model import call, say
+from tests.inner import (
+    Check,
+    Timeline,
+    as_markdown,
+    change_agent,
+    check_from,
+    local_owner,
+    set_owner,
+    typed_fields,
+)
+from tests.inner import call_display_question_of as question_of
 from tests.markup import flat
 from tests.world import calls_of, done, drive, files_of, plan_of, shown, signed_in
 

@@ -8,14 +8,13 @@ from django.test import Client
 from django.utils.dateparse import parse_datetime
 
 from agents.models import Conversation, Message, ToolCall, Turn
-from agents.timestamps import timestamp
-from console.conversation_state import read_state
 from plans import actions
-from plans.documents import create_plan
 from plans.models import CheckResult
 from plans.schemas import SubtaskDraft
 from tests.checked import begun
 from tests.fake_model import call, fails, say
+from tests.inner import conversation_state_read_state as read_state
+from tests.inner import create_plan, timestamp
 from tests.markup import flat
 from tests.world import (
     approved,

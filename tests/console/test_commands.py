@@ -14,10 +14,8 @@ from django.core.management import call_command
 from django.test import Client
 
 from agents.errors import Conflict, NotFound
-from console.auth.signin import SPENT, signin_path
-from console.auth.users import local_owner
-from console.home import address_file, keep_address
 from tests.console.serving import ROOT, surroundings
+from tests.inner import SPENT, address_file, keep_address, local_owner, signin_path
 
 IMPORTING = """
 import os, sys

@@ -7,16 +7,22 @@ import pytest
 from channels.layers import get_channel_layer
 from channels.testing import WebsocketCommunicator
 
-from agents.actions import add_message
 from agents.db import in_db
-from agents.events import group_of, text_group_of
 from agents.models import Conversation, Message
-from console import fragments
 from console.asgi import application
-from console.live import consumers, sessions
-from console.live.consumers import NOT_YOURS, SIGN_IN, shared
-from console.live.consumers import Conversation as Consumer
 from plans.actions import update_subtask
+from tests.inner import (
+    NOT_YOURS,
+    SIGN_IN,
+    consumers,
+    fragments,
+    group_of,
+    sessions,
+    shared,
+    text_group_of,
+)
+from tests.inner import Conversation as Consumer
+from tests.inner import actions_add_message as add_message
 from tests.world import conversation, person, plan_of, proposed
 
 pytestmark = pytest.mark.django_db(transaction=True)

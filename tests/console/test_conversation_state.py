@@ -4,11 +4,12 @@ import re
 
 import pytest
 
-from console import fragments
-from console.fragments import changes, read_state
 from plans import actions
 from tests.checked import begun, worked
 from tests.fake_model import call, fails, say
+from tests.inner import fragments
+from tests.inner import fragments_changes as changes
+from tests.inner import fragments_read_state as read_state
 from tests.world import drive, files_of, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,14 +15,11 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.utils import timezone
 
-from agents.config.store import change_agent, create_agent
 from agents.errors import Conflict
 from agents.models import Provider, ToolSource, Turn
-from console.auth.users import local_owner
-from console.ops import doctor, health
-from console.ops import tracing as console_tracing
-from console.ops.doctor import findings
 from tests.console.serving import Started, command, new_database, worker
+from tests.inner import change_agent, create_agent, doctor, findings, health, local_owner
+from tests.inner import ops_tracing as console_tracing
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db

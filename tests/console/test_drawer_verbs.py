@@ -5,13 +5,12 @@ import re
 import pytest
 from django.utils import timezone
 
-from agents.engine.prompt import NO_RESULT, NOT_RUN
 from agents.models import ToolCall
-from console.thread import last_groups
 from plans import actions
 from plans.models import Plan, Run, State
 from tests.console.test_pages import HTMX, html
 from tests.fake_model import call, calls, fails, say
+from tests.inner import NO_RESULT, NOT_RUN, last_groups
 from tests.world import (
     ALL_FILE_TOOLS,
     agent,

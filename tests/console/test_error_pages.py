@@ -9,7 +9,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 
-from console.middleware import CompressedPages
+from tests.inner import CompressedPages
 
 PAGES = {
     "403": "This is not open to you",

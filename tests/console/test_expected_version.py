@@ -6,12 +6,12 @@ import pytest
 
 from agents.actors import AGENT
 from agents.models import Message
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State, Subtask
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, fails, say
+from tests.inner import Expected
+from tests.inner import handle_message as person_says
 from tests.world import HTMX, conversation, news, on_page, plan_of, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db

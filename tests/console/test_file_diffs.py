@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 
 from agents.models import FileChange, ToolCall
-from console.file_diffs import HEAD, LONG, diff_of, readable_size
 from tests.fake_model import call, say
+from tests.inner import HEAD, LONG, diff_of, readable_size
 from tests.markup import html
 from tests.world import calls_of, conversation, files_of, person, scripted, signed_in, tell
 

@@ -4,19 +4,26 @@ import re
 
 import pytest
 
-from agents.actions import add_message, discard_queued
-from agents.engine import persistence
-from agents.events import MOST_READ, record
 from agents.models import Conversation, Message, Turn
-from console import fragments
-from console.chat_commands import handle_message as person_says
-from console.conversation_state import read_state
-from console.fragments import changes, drawer, earlier, streamed
-from console.markdown import LONG_OPEN_BLOCK
-from console.thread import MESSAGES_PER_PAGE
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
 from tests.fake_model import call, say
+from tests.inner import (
+    LONG_OPEN_BLOCK,
+    MESSAGES_PER_PAGE,
+    MOST_READ,
+    discard_queued,
+    drawer,
+    earlier,
+    fragments,
+    persistence,
+    streamed,
+)
+from tests.inner import actions_add_message as add_message
+from tests.inner import conversation_state_read_state as read_state
+from tests.inner import events_record as record
+from tests.inner import fragments_changes as changes
+from tests.inner import handle_message as person_says
 from tests.markup import flat
 from tests.world import conversation, plan_of, proposal, proposed, scripted, tell
 

@@ -16,9 +16,8 @@ import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from console.ops import health
-from console.ops.health import OneThread
 from tests.console.serving import DEADLINE, new_database
+from tests.inner import OneThread, health
 from tests.patience import at_most
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")

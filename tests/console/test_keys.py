@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from console.keys import PLACES
 from tests.browser.keys_tried import TRIES
+from tests.inner import PLACES
 from tests.world import person, signed_in
 
 # As a person reads them, and as a script does.

@@ -10,22 +10,27 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.html import strip_tags
 
-from agents.chains.store import lint
-from agents.config import workspaces
-from agents.config.store import read_agent
 from agents.errors import Conflict
-from agents.llm.errors import unreachable
-from agents.llm.request import Endpoint, ModelRequest
 from agents.models import Turn
-from console.language import cached, drawn_in
-from console.markdown import render
-from console.preferences import set_preferences
-from console.settings_pages import TITLES
-from console.status_labels import UNANSWERED, WRITING
-from console.templatetags.languages import COUNTED
 from plans.actions import approve_plan, cancel_plan
-from plans.tools import text_and_standing
 from tests import messages
+from tests.inner import (
+    COUNTED,
+    TITLES,
+    UNANSWERED,
+    WRITING,
+    Endpoint,
+    ModelRequest,
+    cached,
+    drawn_in,
+    lint,
+    read_agent,
+    render,
+    set_preferences,
+    text_and_standing,
+    unreachable,
+    workspaces,
+)
 from tests.markup import html
 from tests.world import agent, conversation, done, drive, person, plan_of, proposed, scripted, tell
 

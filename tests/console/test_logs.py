@@ -8,13 +8,10 @@ import sys
 import httpx
 import pytest
 
-from agents.llm.providers import resolve
 from agents.models import Provider
-from agents.telemetry import redaction
-from agents.telemetry.log_context import about, add
-from console.ops.logs import formatter
 from tests.console.serving import Script
 from tests.fake_model import fails
+from tests.inner import about, add, formatter, redaction, resolve
 from tests.world import plan_of, proposed, scripted, tell
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from console.markdown import render
+from tests.inner import render
 
 
 @pytest.mark.parametrize(

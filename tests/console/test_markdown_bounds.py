@@ -7,18 +7,19 @@ import sys
 import pytest
 from markdown_it.parser_inline import ParserInline
 
-from console import formulas, markdown
-from console.markdown import (
+from tests.hostile_texts import CODE_UNITS, FORMULA_UNITS, MARKDOWN, repeated
+from tests.inner import (
     MOST_WEIGHT,
     SizedCache,
     affordable,
     block,
+    formulas,
     is_long,
+    markdown,
     render,
     rendered,
     weight_of,
 )
-from tests.hostile_texts import CODE_UNITS, FORMULA_UNITS, MARKDOWN, repeated
 
 PROSE = MARKDOWN["prose"](20_000)
 

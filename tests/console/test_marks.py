@@ -7,19 +7,22 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from agents.engine.lifecycle import suspend
 from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
-from agents.queue.claims import claim
-from console.auth.users import local_owner
-from console.notices import notices_of
-from console.status_labels import NAMES
 from plans import actions
-from plans.documents import as_markdown, in_code
 from plans.models import State, Subtask
-from plans.snapshot import snapshot
-from plans.standing import standings_of
 from tests.fake_model import call, say
+from tests.inner import (
+    NAMES,
+    as_markdown,
+    claim,
+    in_code,
+    local_owner,
+    notices_of,
+    snapshot,
+    standings_of,
+    suspend,
+)
 from tests.markup import flat
 from tests.world import drive, plan_of, proposed, scripted
 

@@ -9,12 +9,10 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from agents.models import Turn, TurnState
-from agents.queue.claims import backlog
-from console.auth.tokens import create_token
-from console.ops import metrics
 from plans import actions
 from tests.console.serving import Started
 from tests.fake_model import call, fails, say
+from tests.inner import backlog, create_token, metrics
 from tests.world import conversation, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

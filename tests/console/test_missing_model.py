@@ -4,13 +4,9 @@ import json
 
 import pytest
 
-from agents.llm import catalog
-from agents.llm.catalog import Listing
-from agents.llm.model_info import ModelInfo
-from agents.llm.providers import resolve
 from agents.models import Message, Turn
-from console.auth.tokens import create_token
 from tests.fake_model import say
+from tests.inner import Listing, ModelInfo, catalog, create_token, resolve
 from tests.markup import html
 from tests.world import HTMX, conversation, person, scripted, signed_in, tell
 

@@ -2,17 +2,20 @@
 
 import pytest
 
-from agents.actions import choose_model
-from agents.llm import catalog
-from agents.llm.catalog import Listing
-from agents.llm.model_info import ModelInfo
-from agents.llm.providers import resolve
 from agents.models import ProviderListing
-from console.alternatives import ask_again
-from console.conversation_state import read_state
-from console.model_choices import choices_of, recent_choices
 from plans import actions
 from tests.fake_model import call, say
+from tests.inner import (
+    Listing,
+    ModelInfo,
+    ask_again,
+    catalog,
+    choices_of,
+    choose_model,
+    recent_choices,
+    resolve,
+)
+from tests.inner import conversation_state_read_state as read_state
 from tests.world import (
     approved,
     conversation,

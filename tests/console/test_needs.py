@@ -8,9 +8,9 @@ from django.utils import timezone
 from agents.models import Conversation, ToolCall
 from plans import actions
 from plans.models import Plan
-from plans.needs import needs_of
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
+from tests.inner import needs_of
 from tests.markup import flat
 from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story

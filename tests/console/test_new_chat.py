@@ -2,11 +2,16 @@
 
 import pytest
 
-from agents.actions import choose_model, rename_conversation, save_draft
-from agents.conversations import delete_conversation, pin_conversation
 from agents.models import Conversation
-from console.chat_commands import handle_message as person_says
 from tests.fake_model import say
+from tests.inner import (
+    choose_model,
+    delete_conversation,
+    pin_conversation,
+    rename_conversation,
+    save_draft,
+)
+from tests.inner import handle_message as person_says
 from tests.world import conversation, person, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,10 +4,10 @@ import html as markup
 
 import pytest
 
-from console.fragments import changes
-from console.visible_text import visible
 from plans import actions
 from plans.schemas import PlanDraft
+from tests.inner import fragments_changes as changes
+from tests.inner import visible
 from tests.world import conversation, person, plan_of
 
 pytestmark = pytest.mark.django_db

@@ -5,13 +5,12 @@ Button and verb are decided in different places; here every one that is drawn is
 
 import pytest
 
-from agents.config.store import change_agent
-from agents.queue.claims import claim
 from plans import actions
 from plans.schemas import MOST_SUBTASKS
 from tests.checked import begun, worked
 from tests.console.test_drawer_verbs import failed, halted, held_between_attempts
 from tests.fake_model import call, say
+from tests.inner import change_agent, claim
 from tests.plans.test_gate_of_alternatives import changed_by_words
 from tests.pressing import Page, refusals
 from tests.world import (

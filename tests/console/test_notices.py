@@ -3,13 +3,10 @@
 import pytest
 
 from agents.models import Preferences, ToolCall
-from console.needs import waiting_for
-from console.notices import notices_of
-from console.preferences import preferences_of, set_preferences
-from console.shipped import agent_name
 from plans import actions
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
+from tests.inner import agent_name, notices_of, preferences_of, set_preferences, waiting_for
 from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import (

@@ -5,9 +5,8 @@ import sys
 
 import pytest
 
-from console import static_files
-from console.preferences import set_preferences
 from tests.benchmarks.weight import FONT, named_in
+from tests.inner import set_preferences, static_files
 from tests.world import conversation, person, plan_of, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

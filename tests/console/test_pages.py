@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from agents.config.store import read_agent
 from agents.models import Conversation
 from console.env import ProviderKey
 from plans import actions
 from plans.models import SUBTASK_TEXT, Plan, Run
 from tests.fake_model import call, say
+from tests.inner import read_agent
 from tests.markup import html
 from tests.world import (
     HTMX,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from console import palette
 from tests.fake_model import say
+from tests.inner import palette
 from tests.world import conversation, person, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,7 +4,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from console.palette import SETTINGS, results
+from tests.inner import PALETTE_SETTINGS as SETTINGS
+from tests.inner import results
 from tests.world import person
 
 pytestmark = pytest.mark.django_db

@@ -2,12 +2,11 @@
 
 import pytest
 
-from agents import actions as talk
 from agents.models import ToolCall
-from console.conversation_state import read_state
-from console.sidebar import grouped
-from plans.search import NEEDS_ME, Query, search_plans, standing_as
 from tests.fake_model import call, say
+from tests.inner import NEEDS_ME, Query, grouped, search_plans, standing_as
+from tests.inner import agents_actions as talk
+from tests.inner import conversation_state_read_state as read_state
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import agent, conversation, drive, person, scripted, tell
 

@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
-from console.call_display import draw_call
 from tests.fake_model import call, say
+from tests.inner import draw_call
 from tests.markup import html
 from tests.world import (
     HTMX,

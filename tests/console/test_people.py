@@ -9,8 +9,7 @@ from django.test import Client
 
 from agents.errors import Conflict
 from agents.models import SigninToken, Turn
-from console.auth import people
-from console.auth.tokens import create_token
+from tests.inner import create_token, people
 from tests.world import HTMX, conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

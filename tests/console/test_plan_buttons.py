@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.plan_buttons import plan_buttons
+from tests.inner import plan_buttons
 
 OPEN = {
     "id": 7,

@@ -9,11 +9,11 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from console.auth.users import local_owner
 from plans import actions
 from plans.schemas import PlanDraft
 from tests.console.serving import ROOT, manage, surroundings
 from tests.fake_model import FakeModelServer, call, rule, say
+from tests.inner import local_owner
 from tests.world import conversation
 
 GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"

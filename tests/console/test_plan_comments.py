@@ -8,12 +8,10 @@ from django.core.management import call_command
 
 from agents.errors import Conflict
 from agents.models import Turn
-from console.alternatives import ask_again, send_edited
-from console.auth.users import local_owner
-from console.fragments import changes
 from plans import actions
-from plans.comments import answered_between
 from tests.fake_model import call, say
+from tests.inner import answered_between, ask_again, local_owner, send_edited
+from tests.inner import fragments_changes as changes
 from tests.markup import html
 from tests.world import HTMX, drive, on_page, plan_of, proposed, scripted, shown
 

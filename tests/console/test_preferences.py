@@ -5,8 +5,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.test import RequestFactory
 
 from agents.models import Preferences
-from console.preferences import in_templates, preferences, preferences_of, set_preferences
 from tests import world
+from tests.inner import in_templates, preferences, preferences_of, set_preferences
 
 pytestmark = pytest.mark.django_db
 

@@ -6,11 +6,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agents import conversations
 from agents.models import Conversation, Event, Turn
-from console.chat_commands import handle_message
 from plans.models import Run
 from tests.fake_model import call, calls, say
+from tests.inner import conversations, handle_message
 from tests.markup import flat
 from tests.world import HTMX, conversation, done, drive, person, plan_of, proposed, scripted, tell
 

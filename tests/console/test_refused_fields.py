@@ -7,11 +7,9 @@ import httpx
 import pytest
 
 from agents import http
-from agents.config.ownership import set_owner
 from agents.errors import Invalid
 from agents.models import Provider, ToolSource
-from console.auth.tokens import create_token
-from console.htmx import headers_of
+from tests.inner import create_token, headers_of, set_owner
 from tests.markup import html
 from tests.world import HTMX, agent, person
 

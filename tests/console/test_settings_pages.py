@@ -9,16 +9,18 @@ from django.test import RequestFactory
 from django.urls import reverse
 
 from agents import http
-from agents.actions import create_conversation
-from agents.config.ownership import set_owner
-from agents.config.store import read_agent
 from agents.models import Provider, ToolSource
-from console import palette
 from console.env import ProviderKey
-from console.preferences import preferences_of
-from console.settings_pages import PAGES
-from console.views import first_run
 from tests.fake_model import call, say
+from tests.inner import (
+    PAGES,
+    create_conversation,
+    first_run,
+    palette,
+    preferences_of,
+    read_agent,
+    set_owner,
+)
 from tests.markup import html
 from tests.world import HTMX, agent, calls_of, conversation, person, scripted, tell
 

@@ -6,11 +6,18 @@ import pytest
 from django.utils.html import escape
 from django.utils.translation import gettext, override
 
-from agents.actions import create_conversation
-from agents.chains.store import SHIPPED, chain_ids, read_text
-from agents.config import workspaces
-from agents.config.store import change_agent, read_agent
-from console.shipped import CHAINS, SAMPLE, SAMPLE_NAME
+from tests.inner import (
+    CHAINS,
+    SAMPLE_NAME,
+    SHIPPED,
+    chain_ids,
+    change_agent,
+    create_conversation,
+    read_agent,
+    read_text,
+    workspaces,
+)
+from tests.inner import SHIPPED_SAMPLE as SAMPLE
 from tests.markup import html
 from tests.world import HTMX, agent, person
 

@@ -7,13 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agents.actions import rename_conversation
-from agents.conversations import delete_conversation
 from agents.models import Conversation
 from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft
 from tests.fake_model import call, say
+from tests.inner import delete_conversation, rename_conversation
 from tests.markup import flat
 from tests.world import approved, conversation, drive, person, plan_of, scripted
 

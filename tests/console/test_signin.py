@@ -6,8 +6,7 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import SigninToken
-from console.auth.signin import SPENT, signin_path
-from console.auth.users import local_owner
+from tests.inner import SPENT, local_owner, signin_path
 
 pytestmark = pytest.mark.django_db
 

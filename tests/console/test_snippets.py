@@ -2,8 +2,9 @@
 
 import pytest
 
-from agents.words import question_of
-from console.snippets import BEFORE, marked, snippet
+from tests.inner import BEFORE, snippet
+from tests.inner import snippets_marked as marked
+from tests.inner import words_question_of as question_of
 
 
 def shown(pieces):

@@ -3,11 +3,10 @@
 import pytest
 
 from agents.actors import AGENT
-from console.status_labels import label_of_plan
 from plans import actions
 from plans.schemas import PlanDraft
-from plans.snapshot import snapshot
 from tests.fake_model import call
+from tests.inner import label_of_plan, snapshot
 from tests.markup import flat
 from tests.world import approved, drive, person, plan_of, proposed, scripted, signed_in
 

@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
-from console.api.plan_shapes import SubtaskShape
-from console.api.versions import RowShape
-from console.fragments import changes
-from plans import actions, prompts
-from plans.documents import as_markdown
+from plans import actions
 from plans.models import SUBTASK_TEXT, PlanVersion
-from plans.queries import checklist
 from plans.schemas import PlanDraft, SubtaskRevision
-from plans.text_plans import plan_in_text
+from tests.inner import (
+    NewSubtask,
+    RowShape,
+    SubtaskPatch,
+    SubtaskShape,
+    SubtaskWanted,
+    as_markdown,
+    checklist,
+    plan_in_text,
+    prompts,
+)
+from tests.inner import fragments_changes as changes
 from tests.markup import html
 from tests.world import conversation, person, plan_of
 

@@ -5,13 +5,13 @@ from itertools import zip_longest
 
 import pytest
 
-from agents.actions import add_message
 from agents.models import Event
-from console import fragments, thread
-from console.conversation_state import read_state
-from console.thread import last_groups
 from plans import actions
 from tests.fake_model import call, say
+from tests.inner import actions_add_message as add_message
+from tests.inner import console_thread as thread
+from tests.inner import conversation_state_read_state as read_state
+from tests.inner import fragments, last_groups
 from tests.markup import flat
 from tests.plans.test_needs import failing
 from tests.world import conversation, done, drive, plan_of, proposed, scripted

@@ -3,12 +3,11 @@
 import pytest
 from django.contrib.auth.models import User
 
-from agents.actions import decide_call
 from agents.models import Event
-from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from plans import actions
 from plans.models import Plan
 from tests.fake_model import call, fails, say
+from tests.inner import Timeline, decide_call, page_of_lines, wanted_lines
 from tests.markup import flat
 from tests.world import approved, calls_of, drive, plan_of, proposed, scripted, tell
 

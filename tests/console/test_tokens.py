@@ -6,7 +6,7 @@ from django.core.management import call_command
 
 from agents.errors import Invalid, NotFound
 from agents.models import ApiToken
-from console.auth.tokens import bearer_of, create_token, revoke_token
+from tests.inner import bearer_of, create_token, revoke_token
 
 pytestmark = pytest.mark.django_db
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agents.tools.integrations.openapi.http import call_operation
 from tests.agents.petstore import many, petstore
 from tests.console.serving import ROOT, Started, command, prepare, token_for
+from tests.inner import call_operation
 from tests.patience import at_most, until
 
 SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"

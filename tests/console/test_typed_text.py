@@ -6,8 +6,8 @@ import time
 import pytest
 from django.utils.html import strip_tags
 
-from console.typed_text import MOST_LINKS, pieces_of, typed
 from tests.fake_model import say
+from tests.inner import MOST_LINKS, pieces_of, typed
 from tests.world import conversation, scripted, tell
 
 CODE = re.compile(r'<code data-kind="(\w+)">(.*?)</code>', re.DOTALL)

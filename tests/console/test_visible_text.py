@@ -6,12 +6,19 @@ import unicodedata
 import pytest
 
 from agents.errors import Invalid
-from agents.hidden_characters import MOST_BOXES, count_boxes, count_hidden
-from console.fragments import changes
-from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
 from plans import actions
 from plans.models import Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit
+from tests.inner import (
+    MOST_BOXES,
+    MOST_BOXES_OF_CODE,
+    count_boxes,
+    count_hidden,
+    visible,
+    visible_code,
+    visible_plain,
+)
+from tests.inner import fragments_changes as changes
 from tests.markup import html as page_html
 from tests.world import conversation, person, plan_of, signed_in
 

@@ -10,12 +10,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.errors import Conflict
-from agents.replaced_files import replace
-from agents.tools.base import FILE_TOOLS
-from agents.workspace_files import place_in, take_in
 from plans import actions
 from tests.fake_model import call, say
 from tests.images import png
+from tests.inner import FILE_TOOLS, place_in, replace
+from tests.inner import workspace_files_take_in as take_in
 from tests.markup import html
 from tests.world import (
     conversation,

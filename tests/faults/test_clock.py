@@ -11,12 +11,11 @@ from django.db.models import F
 from django.utils import timezone
 
 from agents.db import in_db
-from agents.engine.usage import Used
 from agents.errors import RateLimited
 from agents.models import Message, Tally, Turn
-from console import throttling
-from console.chat_commands import handle_message as person_says
 from tests.fake_model import fails, say, silent
+from tests.inner import Used, throttling
+from tests.inner import handle_message as person_says
 from tests.world import conversation, drive, eventually, happening, person, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

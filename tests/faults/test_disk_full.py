@@ -6,12 +6,11 @@ import re
 import httpx
 import pytest
 
-from agents.tools.base import ToolFailed
-from agents.tools.files import file_tools
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say
 from tests.faults.disks import small_disk
 from tests.faults.sockets import Page
+from tests.inner import ToolFailed, file_tools
 
 STORY = "word " * 400
 RULES = [

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from console.live import consumers
 from tests.console.serving import ROOT, Script, Started
 from tests.faults.sockets import CLOSE, Page, frame, text_of
+from tests.inner import consumers
 
 CODES = (consumers.SIGN_IN, consumers.NOT_YOURS, consumers.TOO_MANY, consumers.SERVER_ERROR)
 

@@ -6,17 +6,19 @@ from django.db import InternalError, connection
 from psycopg.errors import IdleInTransactionSessionTimeout
 
 from agents.db import in_db
-from agents.engine.available_tools import available_tools
-from agents.engine.handlers import handler_of
-from agents.engine.loop import run_chain
-from agents.engine.steps import ToolCallChanged
 from agents.models import Tally, Turn
-from agents.queue.claims import claim
-from agents.queue.leases import put_back_orphans
-from console import throttling
-from console.chat_commands import handle_message as person_says
 from plans.models import Plan
 from tests.fake_model import say
+from tests.inner import (
+    ToolCallChanged,
+    available_tools,
+    claim,
+    handler_of,
+    put_back_orphans,
+    run_chain,
+    throttling,
+)
+from tests.inner import handle_message as person_says
 from tests.world import (
     calls_of,
     conversation,

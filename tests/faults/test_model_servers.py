@@ -17,12 +17,18 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.chat_completions import MOST_CALLS, ChatDraft
-from agents.llm.client import LONGEST_REPLY, list_models, stream
-from agents.llm.errors import ModelError
-from agents.llm.request import Endpoint, ModelRequest
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say, silent
+from tests.inner import (
+    LONGEST_REPLY,
+    MOST_CALLS,
+    ChatDraft,
+    Endpoint,
+    ModelError,
+    ModelRequest,
+    list_models,
+    stream,
+)
 from tests.patience import at_most
 
 Write = Callable[[asyncio.StreamWriter], Awaitable[None]]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.queue.claims import claim
 from plans import actions
+from tests.inner import claim
 from tests.world import plan_of, proposed
 
 

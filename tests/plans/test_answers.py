@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from agents.models import ToolCall
-from console.chat_commands import handle_message as person_says
 from tests.fake_model import call
+from tests.inner import handle_message as person_says
 from tests.markup import flat
 from tests.world import on_screen, plan_of, proposed, scripted, tell, texts
 

@@ -8,9 +8,9 @@ import pytest
 from agents.models import Message, Turn
 from plans import actions
 from plans.models import Plan
-from plans.text_plans import plan_in_text
 from tests.chains.chains import task, written
 from tests.fake_model import say
+from tests.inner import plan_in_text
 from tests.world import (
     calls_of,
     conversation,

@@ -3,8 +3,9 @@
 import pytest
 
 from agents.models import Turn
-from plans import actions, approval_phrases
+from plans import actions
 from tests.fake_model import call, say
+from tests.inner import approval_phrases
 from tests.world import drive, plan_of, proposed, scripted, states, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

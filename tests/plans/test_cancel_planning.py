@@ -5,15 +5,15 @@ import asyncio
 import pytest
 from django.test import Client
 
-from agents import actions as talk
 from agents.actors import AGENT
 from agents.db import in_db
 from agents.models import Message, ToolCall, Turn
-from console.chat_commands import handle_message as person_says
 from plans import actions
 from plans.actions import create
 from plans.models import ActivePlan, Plan
 from tests.fake_model import call, say, silent
+from tests.inner import agents_actions as talk
+from tests.inner import handle_message as person_says
 from tests.markup import flat
 from tests.world import conversation, drive, eventually, happening, proposal, scripted, texts
 

@@ -11,12 +11,17 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from agents.models import Recording, Undo
-from agents.queue import housekeeping
-from agents.recordings.changes import Change
-from agents.recordings.store import Store, StoreBroken
-from plans import actions, held_changes
-from plans.changes import changes_of_plan, changes_of_subtask
+from plans import actions
 from tests.fake_model import call, say
+from tests.inner import ChangesChange as Change
+from tests.inner import (
+    Store,
+    StoreBroken,
+    changes_of_plan,
+    changes_of_subtask,
+    held_changes,
+    housekeeping,
+)
 from tests.world import (
     ALL_FILE_TOOLS,
     calls_of,

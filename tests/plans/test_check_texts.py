@@ -7,15 +7,11 @@ from pydantic import ValidationError
 
 from agents.actors import AGENT
 from agents.errors import Conflict, Invalid
-from console.api.plan_shapes import SubtaskShape
-from plans import actions, prompts
-from plans.check_text import Check, looks_at, with_keys
-from plans.diff import diff
+from plans import actions
 from plans.models import PlanVersion
-from plans.queries import checklist
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft
-from plans.snapshot import snapshot
 from tests.fake_model import call, say
+from tests.inner import Check, SubtaskShape, checklist, diff, looks_at, prompts, snapshot, with_keys
 from tests.world import conversation, plan_of, scripted, shown, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,26 +12,30 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.actions import decide_call
-from agents.config.store import change_agent
 from agents.db import in_db
 from agents.errors import Conflict, TurnLost
 from agents.models import Event, ToolCall, Turn
-from agents.queue.leases import put_back_orphans
-from agents.timestamps import timestamp
-from agents.tools.confinement import Workspace
-from plans import actions, finishes
-from plans import check_probes as probes
-from plans.changes import changes_of_plan
-from plans.check_results import finish_lines
-from plans.check_text import Check
+from plans import actions
 from plans.models import Attempt, CheckResult, Run
-from plans.needs import needs_of
-from plans.reviews import Material, question_text
-from plans.snapshot import snapshot
 from tests.chains.chains import written
 from tests.checked import TOOLS, begun, first, results, worked, write
 from tests.fake_model import call, say
+from tests.inner import (
+    Check,
+    Material,
+    Workspace,
+    change_agent,
+    changes_of_plan,
+    decide_call,
+    finish_lines,
+    finishes,
+    needs_of,
+    put_back_orphans,
+    question_text,
+    snapshot,
+    timestamp,
+)
+from tests.inner import check_probes as probes
 from tests.patience import at_most
 from tests.plans.test_any_chain import ANSWERS
 from tests.world import (

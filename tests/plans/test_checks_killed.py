@@ -2,14 +2,13 @@
 
 import pytest
 
-from agents.engine import persistence
 from agents.errors import TurnLost
 from agents.models import ToolCall, Turn
-from agents.queue.leases import put_back_orphans
-from plans import actions, check_runner
+from plans import actions
 from plans.models import Attempt, CheckResult
 from tests.checked import begun, first, results
 from tests.fake_model import call, say
+from tests.inner import check_runner, persistence, put_back_orphans
 from tests.world import done, drive, files_of, plan_of, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,19 +2,15 @@
 
 import pytest
 
-from agents.actions import decide_call
-from agents.config.store import change_agent
 from agents.db import in_db
-from agents.engine import undo as engine
 from agents.errors import Conflict, TurnLost
 from agents.models import ToolCall, Turn, TurnState, Undo
-from agents.queue.claims import claim
-from agents.queue.leases import put_back_orphans
-from agents.recordings.store import Store
-from plans import actions, check_runner
+from plans import actions
 from plans.models import CheckResult, Subtask
 from tests.checked import TOOLS, begun, worked
 from tests.fake_model import call, say
+from tests.inner import Store, change_agent, check_runner, claim, decide_call, put_back_orphans
+from tests.inner import undo as engine
 from tests.world import done, drive, eventually, files_of, happening, plan_of
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]

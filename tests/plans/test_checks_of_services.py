@@ -8,12 +8,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agents.errors import Invalid
-from agents.tools.base import Tool, ToolResult
-from agents.tools.integrations.actions import add_source, refresh_source
-from plans.check_probes import ask_service
-from plans.needs import needs_of
 from tests.checked import TOOLS, begun, first, results, worked
 from tests.fake_model import say
+from tests.inner import Tool, ToolResult, add_source, ask_service, needs_of, refresh_source
 from tests.world import done, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -2,18 +2,16 @@
 
 import pytest
 
-from agents import actions as talk
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Message, Turn
-from console import alternatives
 from plans import actions
-from plans.comments import answered_between
-from plans.diff import Change, diff
 from plans.models import SubtaskComment
-from plans.prompts import assignment
-from plans.queries import checklist
 from plans.schemas import PlanEdit
 from tests.fake_model import call, say
+from tests.inner import DiffChange as Change
+from tests.inner import agents_actions as talk
+from tests.inner import answered_between, assignment, checklist, diff
+from tests.inner import console_alternatives as alternatives
 from tests.world import drive, plan_of, proposal, proposed, scripted, shown, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -4,10 +4,9 @@ import pytest
 
 from agents.errors import Invalid
 from plans import actions
-from plans.documents import create_plan
-from plans.prompts import plan_context
 from tests.fake_model import call, say
 from tests.fake_script import texts_of
+from tests.inner import create_plan, plan_context
 from tests.world import conversation, drive, plan_of, scripted, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.text_diff import Op, diff_words, longest_increasing, words
-from plans.diff import diff
 from plans.models import SUBTASK_TEXT
+from tests.inner import Op, diff, diff_words, longest_increasing, words
 
 KEPT, DELETED, INSERTED = Op
 

@@ -5,12 +5,18 @@ from asgiref.sync import async_to_sync
 
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolCall, Turn
-from agents.tools.base import ToolFailed
 from plans import actions
-from plans.documents import create_plan, create_plan_tool, get_plan, plan_agent, update_plan
 from plans.models import Plan, PlanVersion
-from plans.snapshot import snapshot
 from tests.fake_model import call, say
+from tests.inner import (
+    ToolFailed,
+    create_plan,
+    create_plan_tool,
+    get_plan,
+    plan_agent,
+    snapshot,
+    update_plan,
+)
 from tests.world import conversation, drive, plan_of, proposal, proposed, scripted, shown, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

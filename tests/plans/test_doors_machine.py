@@ -23,11 +23,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from agents.actors import AGENT
 from agents.errors import Refused
 from agents.models import Event
-from console.auth.users import local_owner
-from console.management.commands.plan import Command
 from plans import actions
 from plans.models import LIVE, Plan
 from plans.schemas import PlanDraft, Revision
+from tests.inner import Command, local_owner
 from tests.markup import flat
 from tests.world import HTMX, conversation, person
 

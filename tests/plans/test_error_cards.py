@@ -8,12 +8,12 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.actions import stop_reply
 from agents.models import Message, Turn
-from console.conversation_state import read_state
-from console.fragments import thread
 from plans.models import Run
 from tests.fake_model import call, fails, say
+from tests.inner import conversation_state_read_state as read_state
+from tests.inner import fragments_thread as thread
+from tests.inner import stop_reply
 from tests.markup import flat
 from tests.world import conversation, drive, plan_of, proposed, scripted, tell
 

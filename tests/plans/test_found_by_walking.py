@@ -3,15 +3,12 @@
 import pytest
 
 from agents.actors import AGENT
-from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import suspend
 from agents.errors import Conflict, TurnWaits
 from agents.models import Turn
-from agents.queue.claims import claim, due
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
-from plans.queries import checklist
 from plans.schemas import PlanDraft, Revision
+from tests.inner import checklist, claim, due, handler_of, suspend
 from tests.world import conversation
 
 pytestmark = pytest.mark.django_db

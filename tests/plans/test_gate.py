@@ -4,13 +4,12 @@ import pytest
 
 from agents.db import in_db
 from agents.models import ToolCall
-from agents.queue.worker import Worker
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.expected_version import Expected
-from plans.gate import PLAN_TOOLS, Row, Situation, row_of
 from plans.models import Plan, Run, State
 from tests.fake_model import call, calls, say, silent
+from tests.inner import GATE_PLAN_TOOLS as PLAN_TOOLS
+from tests.inner import Expected, Row, Situation, Worker, row_of
+from tests.inner import handle_message as person_says
 from tests.world import (
     calls_of,
     conversation,

@@ -3,13 +3,13 @@
 import pytest
 from django.db import transaction
 
-from agents import actions as talk
 from agents.errors import Conflict
-from console.alternatives import ask_again, retry, send_edited
-from console.chat_commands import handle_message as person_says
 from plans import actions
 from plans.models import ActivePlan
 from tests.fake_model import call, fails, say
+from tests.inner import agents_actions as talk
+from tests.inner import ask_again, retry, send_edited
+from tests.inner import handle_message as person_says
 from tests.world import (
     calls_of,
     conversation,

@@ -13,17 +13,14 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents.actions import decide_call
-from agents.config.store import read_agent
-from agents.conversations import delete_conversation
 from agents.db import in_db
 from agents.errors import Conflict, Refused
-from agents.leaving import delete_agent, stop_work_of
 from agents.models import Conversation, Message, Provider, ToolCall, Turn
-from agents.queue.leases import put_back_orphans
 from plans import actions
 from plans.models import Plan, Run, Subtask
 from tests.fake_model import call, say, silent
+from tests.inner import decide_call, delete_conversation, put_back_orphans, read_agent, stop_work_of
+from tests.inner import leaving_delete_agent as delete_agent
 from tests.world import (
     agent,
     conversation,

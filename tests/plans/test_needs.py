@@ -4,18 +4,24 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from agents import actions as talk
-from agents.conversations import delete_conversation, restore_conversation
 from agents.models import Conversation, ToolCall
-from console import alternatives
-from console.chat_commands import handle_message as said
-from plans import actions, search
+from plans import actions
 from plans.models import Attempt
-from plans.needs import asking_calls, needs_of, resting_plans
-from plans.snapshot import snapshot
-from plans.standing import standings_of
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
+from tests.inner import agents_actions as talk
+from tests.inner import (
+    asking_calls,
+    delete_conversation,
+    needs_of,
+    resting_plans,
+    restore_conversation,
+    search,
+    snapshot,
+    standings_of,
+)
+from tests.inner import console_alternatives as alternatives
+from tests.inner import handle_message as said
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import (
     approved,

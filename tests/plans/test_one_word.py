@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agents.demo.languages import LANGUAGES
 from agents.errors import Conflict, NotFound
 from plans import actions
 from tests.fake_model import say
+from tests.inner import LANGUAGES
 from tests.world import plan_of, proposed, scripted, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -3,17 +3,23 @@
 import pytest
 
 from agents.actors import AGENT
-from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import end, interrupt, model_failed, requeue, suspend
 from agents.errors import TurnWaits
-from agents.llm.errors import ModelError
 from agents.models import Turn, TurnState
-from agents.queue.claims import claim
-from agents.queue.leases import release
 from plans import actions
 from plans.models import Run, State
 from plans.schemas import PlanDraft, Revision, SubtaskDraft
 from tests.fake_model import say
+from tests.inner import (
+    ModelError,
+    claim,
+    end,
+    handler_of,
+    interrupt,
+    model_failed,
+    release,
+    requeue,
+    suspend,
+)
 from tests.world import done, drive, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

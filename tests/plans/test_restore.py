@@ -5,10 +5,9 @@ import pytest
 from agents.actors import AGENT
 from agents.errors import Conflict, NotFound
 from plans import actions
-from plans.diff import diff
 from plans.models import Plan, State
-from plans.queries import checklist, snapshot_text
 from plans.schemas import PlanEdit, Revision, SubtaskDraft
+from tests.inner import checklist, diff, snapshot_text
 from tests.world import plan_of, proposed
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,11 @@ import pytest
 from agents.actors import AGENT
 from agents.errors import Conflict, NotFound
 from agents.models import Message, Turn
-from console.conversation_state import read_state
-from console.fragments import thread
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
 from tests.fake_model import call, fails, say
+from tests.inner import conversation_state_read_state as read_state
+from tests.inner import fragments_thread as thread
 from tests.world import (
     calls_of,
     conversation,

@@ -4,18 +4,16 @@ import json
 
 import pytest
 
-from agents import actions as talk
 from agents.actors import AGENT
 from agents.db import in_db
 from agents.errors import Conflict, Invalid
 from agents.models import Event, Message, Turn, TurnState
-from agents.queue.claims import claim
-from agents.queue.leases import put_back_orphans
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.expected_version import Expected
 from plans.models import Attempt, Plan, Run, State
 from tests.fake_model import call, calls, cut, fails, say, silent
+from tests.inner import Expected, claim, put_back_orphans
+from tests.inner import agents_actions as talk
+from tests.inner import handle_message as person_says
 from tests.world import (
     calls_of,
     conversation,

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from plans import actions, search
+from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft, SubtaskDraft
-from plans.search import Query
-from plans.snapshot import snapshot
 from tests.fake_model import call, say
+from tests.inner import Query, search, snapshot
 from tests.world import conversation, done, drive, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,9 +8,9 @@ from django.apps import apps
 from django.db import connection
 
 from agents.models import SearchEntry
-from agents.search import Kind, find
-from agents.words import question_of
 from tests.fake_model import say
+from tests.inner import Kind, find
+from tests.inner import words_question_of as question_of
 from tests.world import conversation, person, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

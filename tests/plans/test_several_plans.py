@@ -2,17 +2,15 @@
 
 import pytest
 
-from agents.actions import discard_queued
 from agents.db import in_db
 from agents.errors import Conflict
 from agents.models import Lane, Turn
-from console.chat_commands import handle_message as person_says
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanDraft, SubtaskDraft
-from plans.snapshot import snapshot
-from plans.turn_handlers import repair_one
 from tests.fake_model import call, say, silent
+from tests.inner import discard_queued, repair_one, snapshot
+from tests.inner import handle_message as person_says
 from tests.world import (
     approved,
     conversation,

@@ -15,9 +15,9 @@ from agents.db import in_db
 from agents.models import Turn
 from plans import actions
 from plans.models import Plan, Run
-from plans.queries import ready, run_turns_of, settle_run, turns_of
 from plans.schemas import Revision
 from tests.fake_model import call, say, silent
+from tests.inner import ready, run_turns_of, settle_run, turns_of
 from tests.world import approved, drive, eventually, happening, plan_of, scripted, states
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,19 +8,22 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from agents.actions import decide_call
-from agents.engine.persistence import add_message
 from agents.models import Conversation, ToolCall, Turn
-from console.auth.users import local_owner
-from console.chat_commands import handle_message as said_by_person
-from console.status_labels import describe_plan
-from plans import actions, search
-from plans.documents import as_markdown
+from plans import actions
 from plans.models import Attempt, Plan, Run
-from plans.queries import checklist
-from plans.snapshot import snapshot
-from plans.tools import waits_for
 from tests.fake_model import call, say
+from tests.inner import (
+    as_markdown,
+    checklist,
+    decide_call,
+    describe_plan,
+    local_owner,
+    search,
+    snapshot,
+    waits_for,
+)
+from tests.inner import handle_message as said_by_person
+from tests.inner import persistence_add_message as add_message
 from tests.markup import flat
 from tests.plans.test_subplans import PLANNED, story
 from tests.world import conversation, drive, plan_of, proposed, scripted, tell

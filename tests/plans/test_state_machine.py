@@ -19,20 +19,33 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from agents.actions import decide_call, start_turn
 from agents.actors import AGENT
-from agents.engine import persistence
-from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import end, fail, interrupt, model_failed, requeue, suspend
 from agents.errors import NothingToDo, Refused, TurnFailed, TurnLost, TurnStopped, TurnWaits
-from agents.llm.errors import ModelError
 from agents.models import Conversation, Event, Message, ToolCall, Turn, TurnState
-from agents.queue.claims import claim, due
-from agents.queue.leases import put_back_orphans
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
-from plans.queries import active_plan, checklist, ready, snapshot_text, turns_of
 from plans.schemas import PlanDraft, PlanEdit, Revision, SubtaskDraft, SubtaskEdit
+from tests.inner import (
+    ModelError,
+    active_plan,
+    checklist,
+    claim,
+    decide_call,
+    due,
+    end,
+    fail,
+    handler_of,
+    interrupt,
+    model_failed,
+    persistence,
+    put_back_orphans,
+    ready,
+    requeue,
+    snapshot_text,
+    start_turn,
+    suspend,
+    turns_of,
+)
 from tests.world import conversation
 
 WALKS = int(os.environ.get("PLANSIDE_WALKS", 0))

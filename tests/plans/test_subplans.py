@@ -3,16 +3,15 @@
 import pytest
 from django.db import transaction
 
-from agents import actions as talk
 from agents.actors import AGENT, SYSTEM
 from agents.errors import Conflict
 from agents.models import Message, ToolCall, Turn
-from console import plan_requests
 from plans import actions
 from plans.models import Plan, Run, State
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
-from plans.subplans import settle_planning, start_for_parent
 from tests.fake_model import call, say
+from tests.inner import agents_actions as talk
+from tests.inner import plan_requests, settle_planning, start_for_parent
 from tests.world import (
     agent,
     done,

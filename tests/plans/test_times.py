@@ -9,23 +9,29 @@ from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 
-from agents import actions as talk
 from agents.db import clock
-from agents.engine import persistence
-from agents.engine.lifecycle import close_turn, suspend
-from agents.engine.usage import times_of
 from agents.errors import TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
-from agents.queue.claims import claim
-from agents.queue.leases import lease_length, put_back_orphans, renew
-from agents.timestamps import timestamp
-from console.auth.users import local_owner
-from console.conversation_state import read_state
-from console.thread import last_groups
-from plans import actions, search
-from plans.documents import as_markdown
+from plans import actions
 from plans.models import Attempt, Plan
 from tests.fake_model import call, fails, say
+from tests.inner import agents_actions as talk
+from tests.inner import (
+    as_markdown,
+    claim,
+    close_turn,
+    last_groups,
+    lease_length,
+    local_owner,
+    persistence,
+    put_back_orphans,
+    renew,
+    search,
+    suspend,
+    times_of,
+    timestamp,
+)
+from tests.inner import conversation_state_read_state as read_state
 from tests.markup import flat
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import agent, drive, plan_of, proposed, scripted, shown, tell

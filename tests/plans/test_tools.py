@@ -3,9 +3,9 @@
 import pytest
 
 from plans import actions
-from plans.documents import create_plan
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import create_plan
 from tests.world import calls_of, conversation, drive, plan_of, proposed, scripted, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -16,26 +16,33 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from agents.actions import create_conversation
-from agents.config.store import change_agent
-from agents.conversations import delete_conversation
 from agents.db import in_db
-from agents.engine import undo as engine
-from agents.engine.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
 from agents.errors import Conflict, NotFound
 from agents.models import Message, Recording, Turn, Undo
-from agents.recordings import restore
-from agents.recordings.store import Store, StoreBroken
-from console.chat_commands import handle_message
-from console.plan_timeline import Timeline
 from plans import actions
-from plans.changes import changes_of_turn
-from plans.check_text import Check
 from plans.models import Plan
 from plans.schemas import PlanDraft
 from tests.chains.chains import written
 from tests.checked import begun, results, worked
 from tests.fake_model import call, say
+from tests.inner import (
+    Check,
+    NothingToUndo,
+    PreviewChanged,
+    Store,
+    StoreBroken,
+    Timeline,
+    Wanted,
+    change_agent,
+    changes_of_turn,
+    create_conversation,
+    delete_conversation,
+    finish_cut_off,
+    handle_message,
+    restore,
+    unfinished,
+)
+from tests.inner import undo as engine
 from tests.plans.test_any_chain import ANSWERS
 from tests.world import (
     ALL_FILE_TOOLS,

@@ -4,12 +4,11 @@ import os
 
 import pytest
 
-from agents.engine.undo import NothingToUndo, Wanted
 from agents.errors import Invalid, NotFound
 from agents.models import Undo
 from plans import actions
-from plans.changes import changes_of_plan
 from tests.fake_model import call, say
+from tests.inner import NothingToUndo, Wanted, changes_of_plan
 from tests.world import (
     ALL_FILE_TOOLS,
     done,

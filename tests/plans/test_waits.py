@@ -2,19 +2,25 @@
 
 import pytest
 
-from agents.actions import decide_call
 from agents.actors import AGENT
-from agents.engine import persistence
-from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import end, interrupt, model_failed, requeue, suspend
 from agents.errors import Conflict, NothingToDo, TurnWaits
 from agents.models import Message, ToolCall, Turn, TurnState
-from agents.queue.claims import claim
 from plans import actions
 from plans.models import Run, State
-from plans.queries import checklist
 from plans.schemas import PlanDraft
 from tests.fake_model import call, say
+from tests.inner import (
+    checklist,
+    claim,
+    decide_call,
+    end,
+    handler_of,
+    interrupt,
+    model_failed,
+    persistence,
+    requeue,
+    suspend,
+)
 from tests.plans.test_pause import (
     BUSY,
     REWORDED,

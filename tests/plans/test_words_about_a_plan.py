@@ -2,12 +2,11 @@
 
 import pytest
 
-from console.chat_commands import handle_message as person_says
 from plans import actions
-from plans.documents import create_plan
-from plans.expected_version import Expected
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import Expected, create_plan
+from tests.inner import handle_message as person_says
 from tests.world import drive, on_screen, plan_of, proposed, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

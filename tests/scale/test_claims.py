@@ -11,8 +11,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Turn
-from agents.queue.claims import claim, due
-from agents.queue.leases import put_back_orphans
+from tests.inner import claim, due, put_back_orphans
 from tests.world import conversation
 
 pytestmark = [

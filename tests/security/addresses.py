@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from console.api.urls import api
+from tests.inner import api
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 

@@ -17,13 +17,10 @@ from hypothesis import strategies as st
 from schemathesis import checks
 
 from agents import http
-from agents.config import ownership
 from agents.models import Provider, ToolSource
-from console.api import chains
-from console.api.urls import api
-from console.auth.tokens import create_token
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import api, chains, create_token, ownership
 from tests.security.addresses import A_CHECK
 from tests.world import agent, calls_of, conversation, person, plan_of, proposal, scripted, tell
 

@@ -21,13 +21,11 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.datastructures import MultiValueDict
 
-from agents.config.schema import AgentFile
-from agents.engine.available_tools import available_tools
 from agents.models import Conversation, ToolSource, Turn
-from agents.tools.base import ToolFailed
-from console.api import chains as chains_api
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import AgentFile, ToolFailed, available_tools
+from tests.inner import chains as chains_api
 from tests.security import test_isolation as isolation
 from tests.security.addresses import document, least, operations, pages
 from tests.world import HTMX, calls_of, conversation, drive, proposal, scripted, tell

@@ -17,17 +17,15 @@ from django.db.models import Model
 from django.test import Client
 
 from agents import models as tables
-from agents.config import ownership
 from agents.errors import Refused
 from agents.models import Conversation, Provider, SigninToken, ToolSource
-from agents.tools.integrations import actions
-from console.auth.signin import signin_path
-from console.auth.tokens import create_token, digest_of
 from console.env import ProviderKey
-from console.serving.process import make_undumpable
 from plans import models as plan_tables
 from tests.console.serving import ROOT, Script, Started
 from tests.fake_model import call, say
+from tests.inner import create_token, make_undumpable, ownership, signin_path
+from tests.inner import integrations_actions as actions
+from tests.inner import tokens_digest_of as digest_of
 from tests.security.addresses import operations, pages
 from tests.world import calls_of, conversation, person, scripted, tell
 

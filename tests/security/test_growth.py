@@ -10,13 +10,18 @@ from collections import Counter
 
 import pytest
 
-from agents.chains.lint import LONGEST_TEXT
-from agents.chains.schema import MOST_BRANCHES
-from agents.config import json_text
-from agents.config.json_text import BadFile, Lines, parse
-from agents.config.schema import parse_agent_file
-from console.chain_pages import ChainFile
-from console.line_faults import MOST_FAULTS, of_chain
+from tests.inner import (
+    LONGEST_TEXT,
+    MOST_BRANCHES,
+    MOST_FAULTS,
+    BadFile,
+    ChainFile,
+    Lines,
+    json_text,
+    of_chain,
+    parse,
+    parse_agent_file,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_home")]
 

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from console.static_files import early_script, early_script_hash
+from tests.inner import early_script, early_script_hash
 from tests.security.addresses import METHODS, operations, pages
 from tests.security.test_isolation import NOBODYS, owner_word, shared, things_of
 from tests.world import HTMX, signed_in

@@ -14,11 +14,6 @@ from django.db import transaction
 from django.test import Client
 from django.utils.timezone import now
 
-from agents import deleted_files
-from agents.attachments import take_in
-from agents.config import ownership
-from agents.config.store import change_agent, read_agent
-from agents.conversations import delete_conversation
 from agents.db import in_db
 from agents.errors import Forbidden
 from agents.models import (
@@ -32,15 +27,24 @@ from agents.models import (
     ToolSource,
     Undo,
 )
-from agents.recordings.store import Store
-from agents.tools import permissions
-from agents.workspace_files import place_of
 from console import asgi
-from console.auth.tokens import create_token
-from console.live.consumers import NOT_YOURS, SIGN_IN
 from plans.models import Attempt, Plan
 from tests.fake_model import call, say
 from tests.images import png
+from tests.inner import (
+    NOT_YOURS,
+    SIGN_IN,
+    Store,
+    change_agent,
+    create_token,
+    delete_conversation,
+    deleted_files,
+    ownership,
+    permissions,
+    place_of,
+    read_agent,
+)
+from tests.inner import attachments_take_in as take_in
 from tests.security.addresses import METHODS, least, operations, pages
 from tests.world import (
     HTMX,

@@ -15,11 +15,20 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 
 from agents.errors import Invalid
-from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
-from agents.words import MOST_CHARACTERS, folded
-from console.auth.users import LONGEST, known_username, new_username
-from plans import approval_phrases
 from tests.fake_model import say
+from tests.inner import (
+    LONGEST,
+    MOST_MARKS,
+    approval_phrases,
+    folded,
+    joined_url,
+    known_username,
+    new_username,
+    normalized,
+    slug,
+    split_url,
+)
+from tests.inner import WORDS_MOST_CHARACTERS as MOST_CHARACTERS
 from tests.world import HTMX, conversation, proposed, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)

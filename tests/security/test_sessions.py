@@ -12,14 +12,19 @@ from django.db import DatabaseError
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
-from agents.config import ownership
 from agents.db import in_db
 from agents.models import ApiToken, Conversation
 from console.asgi import application
-from console.auth.signin import signin_path
-from console.auth.tokens import create_token, revoke_token
-from console.live import sessions
-from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY
+from tests.inner import (
+    NOT_YOURS,
+    SIGN_IN,
+    TOO_MANY,
+    create_token,
+    ownership,
+    revoke_token,
+    sessions,
+    signin_path,
+)
 from tests.world import conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)

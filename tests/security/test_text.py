@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from agents.models import Message, ToolCall
-from agents.sanitize import DEEPEST, fault_of, sanitize
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import DEEPEST, fault_of, sanitize
 from tests.security.addresses import operations, pages
 from tests.world import calls_of, conversation, proposed, scripted, tell, texts
 

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from agents.errors import RateLimited
 from agents.models import Message, Tally
-from console import env, throttling
-from console.auth.tokens import create_token
+from console import env
 from tests.console.serving import ROOT
+from tests.inner import create_token, throttling
 from tests.world import conversation, person
 
 pytestmark = pytest.mark.django_db(transaction=True)

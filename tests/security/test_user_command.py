@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.test import Client
 
 from agents.errors import Conflict, Invalid, NotFound
-from console.auth.tokens import create_token
+from tests.inner import create_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,10 +10,10 @@ from django.test import Client
 
 from agents.errors import Conflict, Invalid, Refused
 from agents.models import Event
-from console.auth.users import new_username
 from plans import actions
 from plans.schemas import SubtaskDraft
 from tests.fake_model import call, say
+from tests.inner import new_username
 from tests.world import drive, person, plan_of, proposed, scripted, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]

@@ -16,10 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.asgi import application, live
-from console.live.consumers import NOT_YOURS, SIGN_IN, asked_of
-from console.middleware import MOST_BYTES, REFUSALS
-from console.serving.protocols import MOST_RECEIVED
 from tests.console.serving import Started
+from tests.inner import MIDDLEWARE_MOST_BYTES as MOST_BYTES
+from tests.inner import MOST_RECEIVED, NOT_YOURS, REFUSALS, SIGN_IN, asked_of
 from tests.world import conversation, person
 
 pytestmark = pytest.mark.django_db(transaction=True)

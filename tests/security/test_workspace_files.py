@@ -10,13 +10,20 @@ import zipfile
 
 import pytest
 
-from agents import deleted_files, workspace_files
 from agents.db import in_db
 from agents.errors import Conflict, Refused
-from agents.queue.leases import put_back_orphans
-from agents.replaced_files import replace
-from agents.workspace_files import Files, moment_of, place_of
-from console.downloads import file_response, pdf_response, zip_response
+from tests.inner import (
+    Files,
+    deleted_files,
+    file_response,
+    moment_of,
+    pdf_response,
+    place_of,
+    put_back_orphans,
+    replace,
+    workspace_files,
+    zip_response,
+)
 from tests.world import conversation, eventually, files_of, happening
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]

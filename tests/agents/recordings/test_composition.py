@@ -4,9 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from agents.recordings.changes import Change, Version
-from agents.recordings.composition import composed
-from agents.recordings.store import Store
+from tests.inner import ChangesChange as Change
+from tests.inner import Store, Version, composed
 
 pytestmark = pytest.mark.usefixtures("own_home")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.recordings import ignore
-from agents.recordings.ignore import NO_RULES
+from tests.inner import NO_RULES, ignore
 
 NAMES = ["a", "b", "ab", "aab", "a.b", "!a", "#a", "a b", "x[1]", "[", "a\\b", "ba", "abab"]
 BITS = [

@@ -9,12 +9,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from agents.recordings import index, scan
-from agents.recordings.changes import changes_between
-from agents.recordings.compaction import keep_only
-from agents.recordings.paths import path_bytes, path_text
-from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
-from agents.recordings.windows import Windows
+from tests.inner import (
+    BLOB,
+    TREE,
+    Store,
+    StoreBroken,
+    Windows,
+    changes_between,
+    index,
+    keep_only,
+    oid_of,
+    path_bytes,
+    path_text,
+    scan,
+)
 
 
 @pytest.fixture

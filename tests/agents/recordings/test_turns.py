@@ -8,23 +8,26 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.utils import timezone
 
-from agents.actions import retry_reply
 from agents.db import in_db
-from agents.engine import loop, recordings
-from agents.engine.handlers import handler_of
-from agents.engine.lifecycle import request_stop
-from agents.engine.loop import run_chain
-from agents.engine.recordings import record_all_ended
 from agents.errors import TurnLost
 from agents.models import Recording, Turn, Undo
-from agents.queue import housekeeping
-from agents.queue.claims import claim
-from agents.queue.leases import put_back_orphans
-from agents.recordings.changes import read_changes
-from agents.recordings.store import Store
-from console.chat_commands import handle_message
 from plans import actions
 from tests.fake_model import call, say
+from tests.inner import (
+    Store,
+    claim,
+    handle_message,
+    handler_of,
+    housekeeping,
+    loop,
+    put_back_orphans,
+    read_changes,
+    record_all_ended,
+    recordings,
+    request_stop,
+    retry_reply,
+    run_chain,
+)
 from tests.world import (
     ALL_FILE_TOOLS,
     conversation,

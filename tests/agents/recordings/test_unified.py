@@ -5,13 +5,18 @@ from collections import Counter
 
 import pytest
 
-from agents.recordings import changes as changed
-from agents.recordings import unified
-from agents.recordings.changes import changes_between, lines_between
-from agents.recordings.scan import record
-from agents.recordings.store import Store
-from agents.recordings.unified import diff_text, hunks, patch_text
-from agents.recordings.windows import Windows
+from tests.inner import (
+    Store,
+    Windows,
+    changes_between,
+    diff_text,
+    hunks,
+    lines_between,
+    patch_text,
+    unified,
+)
+from tests.inner import recordings_changes as changed
+from tests.inner import scan_record as record
 
 TEXTS = [
     ("", "one\n"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.recordings.windows import Windows
+from tests.inner import Windows
 
 SECOND = 1_000_000_000
 SHELL, WRITE = (1, 2), (4, 5)  # of ours, in seconds

@@ -4,9 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from agents.config.ownership import set_owner
-from agents.config.store import create_agent
-from console.auth.tokens import create_token
+from tests.inner import create_agent, create_token, set_owner
 
 
 class Api:

@@ -1,7 +1,7 @@
 import pytest
 from django.test import Client
 
-from console.auth.tokens import revoke_token
+from tests.inner import revoke_token
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import pytest
 from pydantic import ValidationError
 
 import console.urls  # noqa: F401  all operations, and with them the bodies of all
-from console.api.errors import MOST_BYTES
-from console.api.shapes import Body
+from tests.inner import ERRORS_MOST_BYTES as MOST_BYTES
+from tests.inner import Body
 
 
 def post_raw(api, raw, path="/conversations"):

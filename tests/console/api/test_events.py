@@ -5,10 +5,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents import events
 from agents.models import Conversation
-from console.api.events import tail
-from console.live.sessions import Credential
+from tests.inner import Credential, events, tail
 from tests.world import person
 
 

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agents import deleted_files
-from agents.config.store import change_agent
-from console.downloads import Pieces
 from tests.console.api.conftest import person
+from tests.inner import Pieces, change_agent, deleted_files
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BASE = "/agents/alice-writer/files"

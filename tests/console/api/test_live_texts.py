@@ -7,14 +7,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from agents.engine.streaming import LiveText
-from agents.events import record
 from agents.models import Message
-from console.api.events import tail
-from console.api.live_texts import LiveTexts, Text
-from console.chat_commands import handle_message
-from console.live.sessions import Credential
 from tests.fake_model import call, say, think
+from tests.inner import Credential, LiveText, LiveTexts, Text, handle_message, tail
+from tests.inner import events_record as record
 from tests.world import conversation, happening, person, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,11 +1,10 @@
 import pytest
 
 from agents.models import Conversation, Turn
-from console.api.plan_shapes import PlanShape
-from console.status_labels import why_left_out
 from plans import actions
 from plans.models import Attempt, Plan
 from plans.schemas import PlanDraft
+from tests.inner import PlanShape, why_left_out
 
 PLAN = {
     "title": "Tidy up",

@@ -2,10 +2,8 @@ import httpx
 import pytest
 
 from agents import http
-from agents.llm.known_providers import BY_NAME
-from agents.llm.lessons import remember
-from agents.llm.providers import resolve
 from agents.models import Provider
+from tests.inner import BY_NAME, remember, resolve
 
 GROQ = {"name": "router", "base_url": "https://api.router.invalid/openai/v1", "key": "gsk-secret-1"}
 PRICES = {"llama": {"input": 0.4, "output": 1.6}}

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agents import actions as talk
 from agents.models import Message, SearchEntry
 from plans import actions
 from plans.schemas import PlanDraft, PlanEdit
 from tests.fake_model import say
+from tests.inner import agents_actions as talk
 from tests.world import conversation, done, person, plan_of, proposed, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

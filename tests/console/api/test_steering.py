@@ -3,8 +3,8 @@
 import pytest
 
 from agents.models import ApiToken
-from console.auth.tokens import create_token
 from tests.fake_model import call, say
+from tests.inner import create_token
 from tests.world import drive, person, plan_of, proposed, scripted, shown, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,11 +10,9 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from agents.models import ToolSource
-from agents.timestamps import timestamp
-from console.api.urls import api
-from console.auth.users import OWNER
 from plans.models import Plan
 from tests.fake_model import call, say
+from tests.inner import OWNER, api, timestamp
 from tests.world import drive, scripted
 
 LIKE_A_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")

@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from agents.models import ToolSource
-from agents.tools.integrations.openapi import http
 from tests.agents.petstore import petstore
+from tests.inner import http
 
 URL = "http://127.0.0.1:8123"
 PETS = {

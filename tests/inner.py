@@ -1,0 +1,351 @@
+"""What tests name of the product's inner modules, so that a move of a module touches one file.
+
+Verbs, models, errors and schemas are imported from where they are: `plans.actions`, `agents.models`,
+`plans.models`, `agents.errors`, `plans.schemas`, and `agents.actors`, `agents.db`, `agents.http`.
+"""
+
+# ruff: noqa: F401
+
+from agents import actions as agents_actions
+from agents import attachments, conversations, deleted_files, events, run_once, workspace_files
+from agents.actions import add_message as actions_add_message
+from agents.actions import (
+    choose_model,
+    create_conversation,
+    decide_call,
+    discard_queued,
+    rename_conversation,
+    retry_reply,
+    save_draft,
+    start_turn,
+    stop_reply,
+)
+from agents.attachments import LARGEST as ATTACHMENTS_LARGEST
+from agents.attachments import LARGEST_IMAGE, MOST_FILES, remove, safe_name
+from agents.attachments import take_in as attachments_take_in
+from agents.chains.lint import LONGEST_TEXT, Names, check_text
+from agents.chains.schema import MOST_BRANCHES
+from agents.chains.store import (
+    SHIPPED,
+    chain_ids,
+    lint,
+    list_chains,
+    load_chain,
+    read_text,
+    save_chain,
+)
+from agents.chains.template import TemplateValues, UnknownMacro, expand, go_format
+from agents.config import json_text, ownership, workspaces
+from agents.config import store as config_store
+from agents.config.json_text import BadFile, Lines, parse, patched
+from agents.config.ownership import set_owner
+from agents.config.schema import AgentFile, macros_in, parse_agent_file
+from agents.config.store import (
+    change_agent,
+    copy_agent,
+    create_agent,
+    files_folder,
+    list_agents,
+    read_agent,
+    replace_agent_text,
+)
+from agents.config.store import delete_agent as store_delete_agent
+from agents.config.workspaces import SAMPLE as WORKSPACES_SAMPLE
+from agents.config.workspaces import prepare_home
+from agents.conversations import delete_conversation, pin_conversation, restore_conversation
+from agents.conversations import erase as conversations_erase
+from agents.deleted_files import erase as deleted_files_erase
+from agents.demo import script
+from agents.demo.languages import LANGUAGES, pieces
+from agents.demo.pages import broken_links, gaps
+from agents.demo.transport import DEMO_URL
+from agents.engine import alternatives as engine_alternatives
+from agents.engine import lifecycle, loop, persistence, recordings, undo
+from agents.engine.available_tools import available_tools, left_out, same_json
+from agents.engine.completion import chosen
+from agents.engine.handlers import handler_of
+from agents.engine.lifecycle import (
+    close_turn,
+    end,
+    fail,
+    interrupt,
+    model_failed,
+    request_stop,
+    requeue,
+    suspend,
+)
+from agents.engine.loop import run_chain
+from agents.engine.persistence import add_message as persistence_add_message
+from agents.engine.persistence import save_progress
+from agents.engine.prompt import BROKE_OFF, NO_RESULT, NOT_RUN, history
+from agents.engine.recordings import record_all_ended
+from agents.engine.steps import ToolCallChanged
+from agents.engine.streaming import (
+    FRAME_SECONDS,
+    PROGRESS_SECONDS,
+    UNHEARD_SECONDS,
+    LiveProgress,
+    LiveText,
+    frame_seconds,
+    split_blocks,
+)
+from agents.engine.undo import NothingToUndo, PreviewChanged, Wanted, finish_cut_off, unfinished
+from agents.engine.usage import Times, Used, cost_of, times_of
+from agents.events import MOST_READ, group_of, text_group_of
+from agents.events import record as events_record
+from agents.hidden_characters import MOST_BOXES, count_boxes, count_hidden
+from agents.json_size import has_more_values
+from agents.leaving import delete_agent as leaving_delete_agent
+from agents.leaving import stop_work_of
+from agents.llm import catalog, discovery
+from agents.llm.api import api_of
+from agents.llm.catalog import Listing, listing_of, model_info, model_problem, window_for
+from agents.llm.chat_completions import MOST_CALLS, ChatDraft
+from agents.llm.client import LONGEST_REPLY, list_models, spent, stream
+from agents.llm.errors import ModelError, unreachable
+from agents.llm.images import image_part
+from agents.llm.known_providers import BY_NAME, KNOWN_PROVIDERS
+from agents.llm.lessons import MOST_KEPT as LESSONS_MOST_KEPT
+from agents.llm.lessons import lessons_for, remember
+from agents.llm.message_order import LEFT_OUT
+from agents.llm.model_info import ModelInfo, read_model
+from agents.llm.model_lists import models_of
+from agents.llm.providers import (
+    DEMO_LABEL,
+    ProviderEdit,
+    add_provider,
+    change_provider,
+    default_model,
+    lacks,
+    provider_names,
+    remove_key,
+    resolve,
+    set_key,
+)
+from agents.llm.reply import ReasoningPart, Reply, RequestedCall, TextPart
+from agents.llm.request import ChatMessage, Endpoint, ModelRequest
+from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
+from agents.queue import housekeeping
+from agents.queue.claims import backlog, claim, due
+from agents.queue.leases import lease_length, put_back_orphans, release, renew
+from agents.queue.worker import Worker
+from agents.recordings import changes as recordings_changes
+from agents.recordings import ignore, index, restore, scan, unified
+from agents.recordings.changes import Change as ChangesChange
+from agents.recordings.changes import Version, changes_between, lines_between, read_changes
+from agents.recordings.compaction import keep_only
+from agents.recordings.composition import composed
+from agents.recordings.ignore import NO_RULES
+from agents.recordings.paths import path_bytes, path_text
+from agents.recordings.scan import record as scan_record
+from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
+from agents.recordings.unified import diff_text, hunks, patch_text
+from agents.recordings.windows import Windows
+from agents.replaced_files import put_back, replace
+from agents.run_once import queue_chain
+from agents.sanitize import DEEPEST, fault_of, sanitize
+from agents.search import Kind, find, written
+from agents.sentences import beside, gap_behind, listed, sentences
+from agents.statements import by_key, insert, kept_cursor, one_of, prepared, updating
+from agents.statements import store as statements_store
+from agents.telemetry import log_context, redaction
+from agents.telemetry import tracing as telemetry_tracing
+from agents.telemetry.log_context import about, add
+from agents.telemetry.redaction import redact_log
+from agents.text_diff import Op, diff_words, longest_increasing, words
+from agents.timestamps import timestamp
+from agents.tools import fetch as tools_fetch
+from agents.tools import permissions, progress
+from agents.tools.base import FILE_TOOLS, Tool, ToolFailed, ToolResult
+from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
+from agents.tools.confinement import FileName, NotAName, Workspace, take_free_name
+from agents.tools.fetch import LARGEST as FETCH_LARGEST
+from agents.tools.fetch import fetch as fetch_fetch
+from agents.tools.fetch import fetch_tools, web_text
+from agents.tools.file_changes import MOST_KEPT as FILE_CHANGES_MOST_KEPT
+from agents.tools.file_changes import change_of
+from agents.tools.files import LARGEST_READ, LARGEST_WRITE, file_tools
+from agents.tools.files import MOST_LINES as FILES_MOST_LINES
+from agents.tools.images import NotShown, image_of
+from agents.tools.integrations import actions as integrations_actions
+from agents.tools.integrations import mcp, sign_in
+from agents.tools.integrations.actions import (
+    BUILT_IN,
+    add_source,
+    refresh_source,
+    register,
+    remove_source,
+)
+from agents.tools.integrations.mcp import (
+    RemoteTool,
+    Server,
+    SignInNeeded,
+    aclose_all,
+    forget,
+    list_tools,
+)
+from agents.tools.integrations.mcp.remote import Remote
+from agents.tools.integrations.mcp.results import result_of
+from agents.tools.integrations.openapi import http
+from agents.tools.integrations.openapi.documents import parsed, read_operations
+from agents.tools.integrations.openapi.http import call_operation
+from agents.tools.integrations.openapi.operations import operations_of
+from agents.tools.integrations.openapi.parser import Job
+from agents.tools.integrations.tools import operation_names, server_of, source_tools
+from agents.tools.progress import listener
+from agents.tools.search import MOST_FOUND, MOST_OFFERED, SHARE, best, words_in
+from agents.tools.shell import MOST_CHARACTERS as SHELL_MOST_CHARACTERS
+from agents.tools.shell import Output, Supervised, environment, run_command, shell_tools
+from agents.tools.shell import marked as shell_marked
+from agents.tools.ssrf_guard import Guard, ask_system, is_public
+from agents.words import LONGEST_WORD, MOST_SIGNS, SIGNS, folded, words_of
+from agents.words import MOST_BYTES as WORDS_MOST_BYTES
+from agents.words import MOST_CHARACTERS as WORDS_MOST_CHARACTERS
+from agents.words import question_of as words_question_of
+from agents.workspace_files import Files, moment_of, place_in, place_of
+from agents.workspace_files import take_in as workspace_files_take_in
+from console import alternatives as console_alternatives
+from console import formulas, fragments, markdown, palette, plan_requests, static_files, throttling
+from console import thread as console_thread
+from console.agent_form import SETTINGS as AGENT_FORM_SETTINGS
+from console.agent_form import digest_of as agent_form_digest_of
+from console.agent_form import field_of, fields_of
+from console.agent_tools import DEFAULT_GRANTS, DESCRIPTIONS, RISKY
+from console.alternatives import ask_again, retry, send_edited
+from console.api import chains
+from console.api.errors import MOST_BYTES as ERRORS_MOST_BYTES
+from console.api.events import tail
+from console.api.live_texts import LiveTexts, Text
+from console.api.plan_bodies import NewSubtask, SubtaskPatch, SubtaskWanted
+from console.api.plan_shapes import PlanShape, SubtaskShape
+from console.api.shapes import Body
+from console.api.urls import api
+from console.api.versions import RowShape
+from console.attachments import in_words
+from console.auth import browsers, people
+from console.auth.signin import SPENT, signin_path
+from console.auth.tokens import bearer_of, create_token, revoke_token
+from console.auth.tokens import digest_of as tokens_digest_of
+from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
+from console.call_display import MOST_CHARACTERS as CALL_DISPLAY_MOST_CHARACTERS
+from console.call_display import MOST_HIDDEN, call_status, draw_call, whole_change, whole_text
+from console.call_display import MOST_LINES as CALL_DISPLAY_MOST_LINES
+from console.call_display import question_of as call_display_question_of
+from console.chain_pages import ChainFile
+from console.changed_files import MOST_DRAWN, MOST_LISTED
+from console.chat_commands import handle_message
+from console.chat_results import ChatResult
+from console.check_display import check_from, typed_fields
+from console.conversation_state import read_state as conversation_state_read_state
+from console.downloads import Pieces, file_response, pdf_response, zip_response
+from console.file_diffs import HEAD, LONG, diff_of, readable_size
+from console.fragments import changes as fragments_changes
+from console.fragments import drawer, earlier, streamed
+from console.fragments import read_state as fragments_read_state
+from console.fragments import thread as fragments_thread
+from console.home import address_file, keep_address, one_migration_at_a_time
+from console.htmx import headers_of
+from console.integration_schemas import shape
+from console.keys import PLACES
+from console.language import cached, drawn_in
+from console.line_faults import MOST_FAULTS, of_chain
+from console.live import consumers, sessions
+from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of, shared
+from console.live.sessions import Credential
+from console.management.commands.plan import Command
+from console.markdown import (
+    LONG_OPEN_BLOCK,
+    MOST_WEIGHT,
+    SizedCache,
+    affordable,
+    block,
+    is_long,
+    render,
+    rendered,
+    weight_of,
+)
+from console.middleware import MOST_BYTES as MIDDLEWARE_MOST_BYTES
+from console.middleware import REFUSALS, CompressedPages
+from console.model_choices import choices_of, recent_choices, sees_images
+from console.needs import waiting_for
+from console.notices import notices_of
+from console.ops import doctor, health, metrics
+from console.ops import tracing as ops_tracing
+from console.ops.doctor import findings
+from console.ops.health import OneThread
+from console.ops.logs import formatter
+from console.palette import SETTINGS as PALETTE_SETTINGS
+from console.palette import results
+from console.plan_buttons import plan_buttons
+from console.plan_timeline import Timeline, page_of_lines, wanted_lines
+from console.preferences import in_templates, preferences, preferences_of, set_preferences
+from console.serving.process import make_undumpable
+from console.serving.protocols import MOST_RECEIVED
+from console.settings_pages import PAGES, TITLES
+from console.shipped import CHAINS, SAMPLE_NAME, agent_name
+from console.shipped import SAMPLE as SHIPPED_SAMPLE
+from console.sidebar import grouped
+from console.snippets import BEFORE, snippet
+from console.snippets import marked as snippets_marked
+from console.static_files import StaticFiles, early_script, early_script_hash
+from console.status_labels import (
+    NAMES,
+    UNANSWERED,
+    WRITING,
+    describe_plan,
+    label_of_plan,
+    why_left_out,
+)
+from console.templatetags.languages import COUNTED
+from console.thread import MESSAGES_PER_PAGE, last_groups
+from console.typed_text import MOST_LINKS, pieces_of, typed
+from console.views import first_run
+from console.visible_text import MOST_BOXES_OF_CODE, visible, visible_code, visible_plain
+from plans import (
+    approval_phrases,
+    check_probes,
+    check_runner,
+    finishes,
+    held_changes,
+    prompts,
+    search,
+)
+from plans.attempts import attempts_of, times_of_plan
+from plans.changes import changes_of_plan, changes_of_subtask, changes_of_turn
+from plans.check_probes import ask_service, file_finding
+from plans.check_results import finish_lines
+from plans.check_text import Check, looks_at, with_keys
+from plans.comments import answered_between
+from plans.diff import Change as DiffChange
+from plans.diff import diff
+from plans.documents import (
+    as_markdown,
+    create_plan,
+    create_plan_tool,
+    get_plan,
+    in_code,
+    plan_agent,
+    update_plan,
+)
+from plans.expected_version import Expected
+from plans.gate import PLAN_TOOLS as GATE_PLAN_TOOLS
+from plans.gate import Row, Situation, row_of
+from plans.needs import asking_calls, needs_of, resting_plans
+from plans.prompts import assignment, plan_context
+from plans.queries import (
+    active_plan,
+    checklist,
+    ready,
+    run_turns_of,
+    settle_run,
+    snapshot_text,
+    turns_of,
+)
+from plans.reviews import Material, question_text
+from plans.search import NEEDS_ME, Query, search_plans, standing_as
+from plans.snapshot import Document, conversation_snapshot, snapshot
+from plans.standing import standings_of
+from plans.subplans import settle_planning, start_for_parent
+from plans.text_plans import plan_in_text
+from plans.tools import text_and_standing, waits_for
+from plans.turn_handlers import repair_one
