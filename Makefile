@@ -59,7 +59,7 @@ trace: .venv/.dev
 
 # A hundred kills -9 at random moments, on SQLite and on PostgreSQL; then the account.
 chaos: .venv/.dev
-	@$(BIN)/python -m tests.chaos
+	@$(BIN)/python -m tests.nightly.chaos
 
 # Whether every page is as it was at a commit: elements, words, names for screen readers, pictures.
 compare-pages: .venv/.dev

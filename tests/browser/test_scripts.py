@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.tab import LIVE
 from tests.browser.test_tabs import wait_for
 from tests.inner import static_files
-from tests.test_layers import ROOT
+from tests.lint.test_layers import ROOT
 
 FOLDER = ROOT / "static" / "js"
 FILES = sorted(path.name for path in FOLDER.glob("*.js"))

@@ -11,7 +11,7 @@ from django.test import RequestFactory
 
 from console import static_files
 from tests.benchmarks.weight import named_in
-from tests.test_layers import ROOT
+from tests.lint.test_layers import ROOT
 from tests.world import conversation
 
 SOURCE = ROOT / "static"

@@ -10,20 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.chaos.figures import table
-from tests.chaos.homes import (
+from tests.console.serving import token_for
+from tests.fake_model import FakeModelServer
+from tests.nightly.chaos.figures import table
+from tests.nightly.chaos.homes import (
     Place,
     new_database,
     place_on_postgres,
     place_on_sqlite,
     postgres_url,
 )
-from tests.chaos.kills import Kills, kill_at_random
-from tests.chaos.model import answer
-from tests.chaos.people import People
-from tests.chaos.verify import Findings, verify
-from tests.console.serving import token_for
-from tests.fake_model import FakeModelServer
+from tests.nightly.chaos.kills import Kills, kill_at_random
+from tests.nightly.chaos.model import answer
+from tests.nightly.chaos.people import People
+from tests.nightly.chaos.verify import Findings, verify
 
 REST = 180  # seconds within which everything has to come to rest after the last kill
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.inner import KNOWN_PROVIDERS, api
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "deploy" / "README.md"]
 NAMED = re.compile(
     r"`((?:agents|plans|console|templates|static|tests|deploy|docs)/[\w./-]+)(?:: (\w+))?`"

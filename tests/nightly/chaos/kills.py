@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.chaos.homes import LEASE, Place, Process, as_json
+from tests.nightly.chaos.homes import LEASE, Place, Process, as_json
 
 # Every such kill is followed, so often, by one that is no kill -9: counted apart.
 TERMINATED = 0.1

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tests.chaos.run import chaos, on_postgres, on_sqlite
+from tests.nightly.chaos.run import chaos, on_postgres, on_sqlite
 
 needs_postgres = pytest.mark.skipif(
     not os.environ.get("TEST_DATABASE_URL"), reason="TEST_DATABASE_URL is not set"

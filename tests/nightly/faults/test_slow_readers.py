@@ -7,8 +7,8 @@ import pytest
 
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, say
-from tests.faults.processes import megabytes
-from tests.faults.sockets import SMALL, Page, text_of
+from tests.nightly.faults.processes import megabytes
+from tests.nightly.faults.sockets import SMALL, Page, text_of
 
 # 100,000 characters a second, six bytes on the wire for each quotation mark. Each frame carries a
 # growing paragraph whole.

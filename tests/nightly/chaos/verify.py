@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.chaos.homes import Place, as_json
-from tests.chaos.model import BULK, UNDONE, size_of, steps_of
-from tests.chaos.people import STOCK, Witness
+from tests.nightly.chaos.homes import Place, as_json
+from tests.nightly.chaos.model import BULK, UNDONE, size_of, steps_of
+from tests.nightly.chaos.people import STOCK, Witness
 
 Row = dict[str, Any]
 

@@ -6,9 +6,9 @@ import time
 import httpx
 
 from tests.console.serving import is_done
+from tests.nightly.scale.story import HALF, SLOWLY
+from tests.nightly.scale.team import Tail
 from tests.patience import at_most
-from tests.scale.story import HALF, SLOWLY
-from tests.scale.team import Tail
 
 
 def start(team, plan, web=0):

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from statistics import quantiles
 from typing import Any
 
-from tests.chaos.homes import Place
-from tests.chaos.kills import Kills
-from tests.chaos.verify import Findings
+from tests.nightly.chaos.homes import Place
+from tests.nightly.chaos.kills import Kills
+from tests.nightly.chaos.verify import Findings
 
 MOVES = """
     SELECT subject, type, created_at FROM agents_event

@@ -6,8 +6,8 @@ import pytest
 
 from tests.console.serving import new_database
 from tests.fake_model import FakeModelServer
-from tests.scale.story import RULES
-from tests.scale.team import Team
+from tests.nightly.scale.story import RULES
+from tests.nightly.scale.team import Team
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")
 REDIS = os.environ.get("TEST_REDIS_URL", "")

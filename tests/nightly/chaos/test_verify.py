@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.chaos.model import BULK, UNDONE, size_of
-from tests.chaos.people import STOCK
-from tests.chaos.verify import Rows, half_written, invented, unfinished_evidence
+from tests.nightly.chaos.model import BULK, UNDONE, size_of
+from tests.nightly.chaos.people import STOCK
+from tests.nightly.chaos.verify import Rows, half_written, invented, unfinished_evidence
 
 NAMES = [f"c{UNDONE}-{n}" for n in range(1, size_of(f"c{UNDONE}") + 1)]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-from tests.chaos.homes import Place
-from tests.chaos.model import UNDONE, goal
+from tests.nightly.chaos.homes import Place
+from tests.nightly.chaos.model import UNDONE, goal
 
 LOOK = 0.12  # seconds between two looks at a plan
 AGENTS = {"free": "allow", "asking": "ask", "undone": "allow"}  # what shell is granted

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tests.chaos.homes import Place, postgres_url
-from tests.chaos.run import chaos, on_postgres, on_sqlite
+from tests.nightly.chaos.homes import Place, postgres_url
+from tests.nightly.chaos.run import chaos, on_postgres, on_sqlite
 
 
 def main() -> None:

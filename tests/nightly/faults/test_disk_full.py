@@ -8,9 +8,9 @@ import pytest
 
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer, rule, say
-from tests.faults.disks import small_disk
-from tests.faults.sockets import Page
 from tests.inner import ToolFailed, file_tools
+from tests.nightly.faults.disks import small_disk
+from tests.nightly.faults.sockets import Page
 
 STORY = "word " * 400
 RULES = [

@@ -1,7 +1,7 @@
-"""`python -m tests.recorded.make`: records the home anew, by the code as it is now.
+"""`python -m tests.nightly.homes.make`: records the home anew, by the code as it is now.
 
 A server is brought to where many conversations are in the midst of something, and killed. What is
-left of its home is written down beside this file, for `tests/test_recorded.py`. Recording anew
+left of its home is written down beside this file, for `tests/nightly/homes/test_recorded.py`. Recording anew
 replaces what older code has left, which is the point of keeping it: do it in another folder, or for
 a reason.
 """
@@ -20,8 +20,8 @@ from pathlib import Path
 
 from tests.console.serving import Started, token_for
 from tests.fake_model import FakeModelServer
-from tests.recorded.home import write_down
-from tests.recorded.scenes import SCENES, Scene, Talk, rules
+from tests.nightly.homes.home import write_down
+from tests.nightly.homes.scenes import SCENES, Scene, Talk, rules
 
 SAVED = 1.5  # seconds until streamed text is in the row
 

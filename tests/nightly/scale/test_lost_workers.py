@@ -7,9 +7,9 @@ import psycopg
 import pytest
 
 from tests.console.serving import is_done
+from tests.nightly.scale.story import HALF
+from tests.nightly.scale.team import LEASE
 from tests.patience import at_most
-from tests.scale.story import HALF
-from tests.scale.team import LEASE
 
 RUNNING = "SELECT epoch FROM agents_turn WHERE conversation_id = %s AND state = 'running'"
 TAKEN_AGAIN = (

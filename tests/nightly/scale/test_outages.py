@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from tests.console.serving import is_done, new_database
+from tests.nightly.scale.servers import OwnPostgres, OwnRedis
+from tests.nightly.scale.story import HALF, SLOWLY
+from tests.nightly.scale.team import Team
 from tests.patience import at_most
-from tests.scale.servers import OwnPostgres, OwnRedis
-from tests.scale.story import HALF, SLOWLY
-from tests.scale.team import Team
 
 SENTENCE = "The database does not answer"
 

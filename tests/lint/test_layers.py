@@ -8,7 +8,7 @@ import pytest
 from django.apps import apps
 from django.db.migrations.loader import MigrationLoader
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DJANGO = {"auth", "contenttypes", "sessions"}
 BELOW = {"agents": {"agents"} | DJANGO, "plans": {"plans", "agents"} | DJANGO}
 

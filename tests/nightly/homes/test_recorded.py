@@ -1,6 +1,6 @@
 """A home that an older Planside left behind in the midst of everything is shown, and goes on.
 
-tests/recorded holds it, with the script that made it and what is expected of each conversation.
+tests/nightly/homes holds it, with the script that made it and what is expected of each conversation.
 """
 
 import os
@@ -10,8 +10,8 @@ import pytest
 
 from tests.console.serving import Started, new_database, token_for
 from tests.fake_model import FakeModelServer
-from tests.recorded import home as recorded
-from tests.recorded.scenes import SCENES, Talk, rules
+from tests.nightly.homes import home as recorded
+from tests.nightly.homes.scenes import SCENES, Talk, rules
 
 DATABASE = os.environ.get("TEST_DATABASE_URL", "")
 NAMES = [scene.name for scene in SCENES]
