@@ -1,6 +1,8 @@
-from collections import Counter
+import shutil
 
+import hypothesis
 import pytest
+from django.conf import settings
 from django.contrib.auth.management import create_permissions
 from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
@@ -10,27 +12,21 @@ from tests.inner import StaticFiles
 from tests.patience import be_patient
 
 CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it
-STARTING = {"Started", "launch", "manage", "start", "team", "small_team"}
+
+
+# The same examples each time, so that a failure is a fault of the change; others at night.
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("others", max_examples=500, database=None, deadline=None)
+hypothesis.settings.load_profile("same")
 
 
 def pytest_configure():
     be_patient()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Files whose tests start servers and commands come first, then the larger ones.
-
-    They take the longest, and what is long and begun last is waited for by one processor alone.
-    """
-    sizes = Counter(item.path for item in items)
-    long = {item.path for item in items if starts_processes(item)}
-    items.sort(key=lambda item: (item.path not in long, -sizes[item.path], item.path))
-
-
-def starts_processes(item):
-    """As far as can be seen from what its module imports and which fixtures it has."""
-    return not STARTING.isdisjoint([*vars(item.module), *item.fixturenames])
+def pytest_unconfigure():
+    """The home of this run goes with it (tests/settings.py)."""
+    shutil.rmtree(settings.PLANSIDE_HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
