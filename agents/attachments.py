@@ -25,7 +25,7 @@ from agents.models.conversation import attachments_in
 from agents.normalization import normalized
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
-from agents.tools.confinement import NoRoom, Workspace
+from agents.tools.confinement import FileName, NoRoom, Workspace
 from agents.tools.images import Image, NotShown, image_of
 
 Files = Sequence[AttachedFile]
@@ -48,11 +48,12 @@ def take_in(
     demand_room(conversation, name)
     workspace = workspace_of(conversation)
     try:
-        path = f"{FOLDER}/{workspace.add(FOLDER, safe_name(name), bounded(pieces, least=1))}"
+        stored = workspace.add(FOLDER, FileName(safe_name(name)), bounded(pieces, least=1))
     except NoRoom:
         raise DiskFull(str(FULL)) from None
     except ToolFailed as fault:
         raise Conflict(gettext("The file cannot be stored: {fault}").format(fault=fault)) from None
+    path = f"{FOLDER}/{stored}"
     try:
         return attach(conversation, workspace, path, name, by)
     except BaseException:

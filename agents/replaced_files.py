@@ -26,7 +26,7 @@ from agents.deleted_files import (
 )
 from agents.errors import Conflict
 from agents.tools.base import ToolFailed
-from agents.tools.confinement import FOLDER
+from agents.tools.confinement import FOLDER, FileName
 from agents.tools.files import editing
 from agents.workspace_files import Place, refusals, take_in
 
@@ -38,7 +38,7 @@ def replace(
     kept: list[Deleted] = []
 
     @contextmanager
-    def replacing(parent: int, name: str) -> Iterator[None]:
+    def replacing(parent: int, name: FileName) -> Iterator[None]:
         with keeping(place, f"{folder}/{name}".removeprefix("/"), parent, name) as old:
             yield
         kept.extend(filter(None, [old]))

@@ -27,8 +27,10 @@ from agents.normalization import normalized
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import (
     UNFINISHED,
+    FileName,
     NameTaken,
     NoRoom,
+    NotAName,
     Replacing,
     Workspace,
     display_path,
@@ -262,6 +264,9 @@ def refusals(path: str) -> Iterator[None]:
         raise DiskFull(str(FULL)) from None
     except NameTaken as taken:
         raise Conflict(gettext("{name} is there already.").format(name=taken.name)) from None
+    except NotAName as fault:
+        sentence = gettext("{name} cannot be the name of a file here.")
+        raise Invalid(sentence.format(name=display_path(fault.name))) from None
     except ToolFailed:
         sentence = gettext("{path} cannot be used: it is gone, or not to be opened here.")
         raise NotFound(sentence.format(path=display_path(path))) from None
@@ -280,13 +285,14 @@ def take_in(
 ) -> str:
     """Store a file whole or not at all; its path. Raises Conflict where the name is taken."""
     place.check_writable()
-    name = clean_name(name) or "file"
-    path = f"{folder}/{name}".removeprefix("/")
     files = place.files
+    wanted = clean_name(name) or "file"
+    path = f"{folder}/{wanted}".removeprefix("/")
     with refusals(path):
+        clean = FileName(wanted)
         if if_taken == "refuse" and files.is_there(path):
-            raise NameTaken(name)
-        stored = files.add(folder or ".", name, bounded(pieces), if_taken, replacing)
+            raise NameTaken(clean)
+        stored = files.add(folder or ".", clean, bounded(pieces), if_taken, replacing)
     return f"{folder}/{stored}".removeprefix("/")
 
 

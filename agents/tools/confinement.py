@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from django.conf import settings
 
@@ -45,9 +45,9 @@ REASONS = {
 }
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+LONGEST_NAME = 255  # bytes, of any common file system
 
 Parts = tuple[str, ...]
-Replacing = Callable[[int, str], AbstractContextManager[object]]
 
 
 class NoRoom(ToolFailed):
@@ -60,6 +60,37 @@ class NameTaken(ToolFailed):
     def __init__(self, name: str) -> None:
         super().__init__(f"{display_path(name)} is there already.")
         self.name = name
+
+
+class NotAName(ToolFailed):
+    """It is no single component of a path, so it could lead out of an opened folder."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{display_path(name)} is not the name of a file.")
+        self.name = name
+
+
+class FileName(str):
+    """One component of a path: what may be used below an opened folder (`dir_fd`).
+
+    Made after cleaning, which can make a path of a name. Raises NotAName.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, name: str) -> Self:
+        if name in ("", ".", "..") or {"/", "\0"} & set(name):
+            raise NotAName(name)
+        try:
+            is_too_long = len(os.fsencode(name)) > LONGEST_NAME
+        except UnicodeEncodeError:  # half a character
+            raise NotAName(name) from None
+        if is_too_long:
+            raise NotAName(name)
+        return super().__new__(cls, name)
+
+
+Replacing = Callable[[int, FileName], AbstractContextManager[object]]
 
 
 @dataclass(frozen=True)
@@ -147,11 +178,11 @@ class Workspace:
     def add(
         self,
         folder: str,
-        name: str,
+        name: FileName,
         pieces: Iterable[bytes],
         if_taken: str = "keep_both",
         replacing: Replacing = lambda folder, name: nullcontext(),
-    ) -> str:
+    ) -> FileName:
         """A new file in a folder, which is made if need be; gives its name.
 
         Where the name is taken that is another one, unless it is to `replace` or to `refuse`. The
@@ -184,7 +215,7 @@ class Workspace:
             os.fsync(parent)
             return free
 
-    def take_mode(self, folder: int, name: str, heir: str) -> None:
+    def take_mode(self, folder: int, name: FileName, heir: str) -> None:
         """Give a file the mode of what it is to replace, if that is a file to be written over."""
         with suppress(FileNotFoundError):
             old = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -315,13 +346,13 @@ class Workspace:
         return links
 
 
-def take_free_name(folder: int, name: str, *, only: bool = False) -> str:
+def take_free_name(folder: int, name: FileName, *, only: bool = False) -> FileName:
     """The name, or it with a number; an empty file holds it against everybody else's.
 
     Raises NameTaken where it is to be the name `only`.
     """
     for number in count(1):
-        free = numbered(name, number)
+        free = FileName(numbered(name, number))
         with suppress(FileExistsError):
             os.close(os.open(free, NEW_FILE, 0o600, dir_fd=folder))
             return free
