@@ -1,4 +1,5 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
+import { mayApprove } from "./approving.js";
 import { always, byId, moveInto, on, unfoldAround } from "./dom.js";
 import { close } from "./drawer.js";
 import { gettext } from "./texts.js";
@@ -113,9 +114,9 @@ on("keydown", "[data-approval]", (card, event) => {
   if (event.key === "Escape" && !why.hidden) {
     event.preventDefault();
     ask(card, false);
-  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && why.hidden) {
+  } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && why.hidden) {
     event.preventDefault(); // in the reason's field the keys send what was written, never a yes
-    card.querySelector("[value=allow_once]").click();
+    if (mayApprove()) card.querySelector("[value=allow_once]").click();
   }
 });
 

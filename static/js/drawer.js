@@ -1,5 +1,6 @@
 // The plan beside the conversation, or over it on a phone. Whether it is open is the reader's
 // business, so it is kept here and not by the server.
+import { mayApprove } from "./approving.js";
 import { always, areFilesOpen, atStart, byId, isDrawerOpen, isSidebarOver, on } from "./dom.js";
 import { gettext } from "./texts.js";
 
@@ -158,5 +159,6 @@ on("keydown", "#plan", (_drawer, event) => {
   const isTyping = event.target.closest("form.editor, dialog, textarea, input, select");
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
   event.preventDefault();
+  if (!mayApprove()) return;
   byId("plan-actions").querySelector("form:has([data-kind=go]:not([hidden]))")?.requestSubmit();
 });

@@ -105,7 +105,8 @@ async function save(place) {
   const needed = form.querySelector("[name=name], [name=title], [name=comment]");
   if (needed && !needed.value.trim()) return complainAt(needed, missing(place));
   if (!isDirty(place) && !isNewCheck(place)) return cancel(place);
-  await inTurn("plan", () => store(place, form, typed));
+  // Pressed twice, it may be saved and closed by now.
+  await inTurn("plan", () => formOf(place) === form && store(place, form, typed));
 }
 
 async function store(place, form, typed) {
@@ -214,6 +215,7 @@ export async function removeCheck(place) {
   const form = formOf(place);
   place.dataset.goes = ""; // that it is gone is no news, however it comes
   await inTurn("plan", async () => {
+    if (formOf(place) !== form) return;
     const seen = aboutOf(place);
     const address = `${base()}subtasks/${place.dataset.checkOf}/checks/remove`;
     const answer = await ask(address, { check: form.elements.check.value, ...seen });

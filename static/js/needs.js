@@ -119,7 +119,7 @@ on("keydown", ".need-card", (card, event) => {
     unfold(card, "");
   } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-sends]")) {
     event.preventDefault();
-    form.requestSubmit();
+    if (!event.repeat) form.requestSubmit();
   }
 });
 

@@ -2,6 +2,7 @@
 // (console/static_files.py); each is edited by itself. What comes later, when it is used, is named in
 // parts.js.
 import "./texts.js";
+import "./approving.js";
 import "./parts.js";
 import "./swaps.js";
 import "./unsent.js";

@@ -43,8 +43,10 @@ let done = 0;
 const polls = new WeakMap();
 /** When this page last changed something, by performance.now(); Infinity while it does. */
 let changedAt = -Infinity;
-/** Whether a new version may be what was done here. A yes makes none. */
-export const isChanging = () => performance.now() - changedAt < LATE;
+/** How long ago that was, in ms. A yes is no change. */
+export const sinceChange = () => performance.now() - changedAt;
+/** Whether a new version may be what was done here. */
+export const isChanging = () => sinceChange() < LATE;
 const APPROVES = /\/plan\/approve/;
 
 /** Sends what changes something, so that news that come with it count as one's own. */
