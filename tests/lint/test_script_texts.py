@@ -21,6 +21,7 @@ SHOWN = {
 NO_TEXTS = {
     *("Enter", "Escape", "Tab", "Delete", "Backspace", "End", "ContextMenu"),
     *("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home"),
+    *("Control", "Meta", "Shift", "Alt"),
     *("Accept-Language", "Content-Type", "If-None-Match"),
     *("Planside-Attachment", "Planside-Field", "Planside-Reload", "Planside-Seen", "Planside-Seq"),
     *("TimeoutError", "Files", "Planside", "${titleNow()} · Planside"),
