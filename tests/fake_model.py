@@ -17,7 +17,8 @@ REPLY, all keys optional (the builders below write them):
     cut                   true: the stream ends after the text, without finish_reason and [DONE];
                           "hard": the connection breaks there
     error                 an error object sent inside the stream, after the text
-    wait                  seconds before the answer begins; "forever"; in-process an Event
+    wait                  seconds before the answer begins; "forever"; in-process an Event, or a
+                          coroutine function for what happens meanwhile
     hang                  the same, after the text and before the end
     then                  another REPLY in the place of the end, which goes on with the text
     plain                 true: one JSON body, as from a server that ignores `stream`

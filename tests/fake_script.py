@@ -231,6 +231,8 @@ async def pause(how_long: Any) -> None:
         await asyncio.Event().wait()
     elif isinstance(how_long, asyncio.Event):
         await how_long.wait()
+    elif callable(how_long):
+        await how_long()
     elif isinstance(how_long, threading.Event):
         while not how_long.is_set():
             await asyncio.sleep(0.02)

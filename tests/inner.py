@@ -205,7 +205,16 @@ from agents.words import question_of as words_question_of
 from agents.workspace_files import Files, moment_of, place_in, place_of
 from agents.workspace_files import take_in as workspace_files_take_in
 from console import alternatives as console_alternatives
-from console import formulas, fragments, markdown, palette, plan_requests, static_files, throttling
+from console import (
+    changed_files,
+    formulas,
+    fragments,
+    markdown,
+    palette,
+    plan_requests,
+    static_files,
+    throttling,
+)
 from console import thread as console_thread
 from console.agent_form import SETTINGS as AGENT_FORM_SETTINGS
 from console.agent_form import digest_of as agent_form_digest_of

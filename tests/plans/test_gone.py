@@ -125,17 +125,23 @@ def orphaned(c, goes):
     drive()
 
 
+def meanwhile(happens, when=lambda: True):
+    """What a reply of the model's waits for: this happens once that is so."""
+
+    async def wait():
+        await eventually(when)
+        await in_db(happens)
+
+    return wait
+
+
+def is_heard():
+    return Message.objects.filter(streaming=True).exists()
+
+
 def streaming(c, goes):
-    on = asyncio.Event()
-    scripted({**DONE, "text": "Let me see", "hang": on}, *REST)
-
-    async def story(worker):
-        await eventually(lambda: Message.objects.filter(streaming=True).exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted({**DONE, "text": "Let me see", "hang": meanwhile(goes, is_heard)}, *REST)
+    drive()
 
 
 def stopping(c, goes):
@@ -146,7 +152,7 @@ def stopping(c, goes):
         await in_db(goes)
         if await in_db(Plan.objects.exists):
             await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
-        await eventually(nobody_works, 2)
+        await eventually(nobody_works)
 
     happening(story)
 
@@ -194,29 +200,13 @@ def paused(c, goes):
 
 def between_two_subtasks(c, goes):
     """It goes away while the model writes the call that finishes the first one."""
-    on = asyncio.Event()
-    scripted({**DONE, "wait": on}, *REST)
-
-    async def story(worker):
-        await eventually(lambda: Subtask.objects.filter(state="in_progress").exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted({**DONE, "wait": meanwhile(goes)}, *REST)
+    drive()
 
 
 def closing(c, goes):
-    on = asyncio.Event()
-    scripted(DONE, DONE, {**say("All done."), "wait": on})
-
-    async def story(worker):
-        await eventually(lambda: Turn.objects.filter(kind="closing", state="running").exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted(DONE, DONE, {**say("All done."), "wait": meanwhile(goes)})
+    drive()
 
 
 WHEN = [
@@ -288,7 +278,7 @@ def test_another_plan_runs_though_one_cannot_be_repaired():
     scripted(DONE, say("All done."))
 
     async def story(worker):
-        await eventually(lambda: plan_of(c).state == "done", 5)
+        await eventually(lambda: plan_of(c).state == "done")
 
     happening(story)
     assert plan_of(gone).run == Run.IDLE
@@ -330,7 +320,7 @@ def test_an_agent_that_waits_for_another_gets_an_answer_whatever_goes_away(goes)
         await in_db(lambda: goes(Conversation.objects.exclude(parent_call=None).get()))
         on.set()
         worker.swept_at = None  # the sweep comes every few seconds
-        await eventually(lambda: not open_turns(), 5)
+        await eventually(lambda: not open_turns())
 
     happening(story)
     everything_came_to_rest()

@@ -136,6 +136,11 @@ TABLE = [
 
 @pytest.mark.parametrize("tried", ["untried", "stopped", "failed"])
 def test_every_combination_reads_the_same_in_every_place(owner, tried):
+    """In every place for each word once; nightly for each combination. In the row for each here."""
+    reads_the_same(owner, tried, once=True)
+
+
+def reads_the_same(owner, tried, once):
     """Where an attempt changes nothing, the pages of the untried plan have shown it already."""
     plan, untried = plan_of(proposed("Read", "Write")), plan_of(proposed("Read", "Write"))
     if tried != "untried":
@@ -149,9 +154,10 @@ def test_every_combination_reads_the_same_in_every_place(owner, tried):
         both = Plan.objects.filter(pk__in=(plan.pk, untried.pk))
         both.update(**now, version=2, approved_version=APPROVED[approved])
         asking = [ask(each) for each in both if reason == "question" and run == "paused"]
-        if tried == "untried" or standing(plan) != standing(untried):
-            assert says_the_same(plan, owner) == standing(plan)
         word = standing(plan)
+        is_as_untried = tried != "untried" and word == standing(untried)
+        if not is_as_untried and not (once and word in seen):
+            assert says_the_same(plan, owner) == word
         [row] = search.rows_of([plan.pk])
         assert row.standing.word == word
         counted = search.counts(Plan.objects.filter(pk=plan.pk))
