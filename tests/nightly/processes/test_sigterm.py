@@ -4,9 +4,8 @@ import shlex
 import socket
 import sys
 import time
-from pathlib import Path
 
-from tests.console.serving import DEADLINE, Script, Started
+from tests.console.serving import DEADLINE, ROOT, Script, Started
 from tests.fake_model import FakeModelServer, call, rule, silent
 from tests.faults.processes import below, left_of
 from tests.faults.sockets import SMALL
@@ -17,7 +16,7 @@ RULES = [
     rule(call("shell", command=STUBBORN), user="command"),
     rule(call("deaf__hang"), user="service"),
 ]
-DEAF = Path(__file__).with_name("deaf_mcp_server.py")
+DEAF = ROOT / "tests" / "faults" / "deaf_mcp_server.py"
 
 
 def test_whatever_hangs_the_server_ends_in_time_and_leaves_no_process(tmp_path):

@@ -17,9 +17,10 @@ from agents.tools.base import ToolFailed
 from agents.tools.integrations import mcp
 from agents.tools.integrations.mcp import RemoteTool, Server, aclose_all, forget, list_tools
 from agents.tools.shell import marked
+from tests.console.serving import ROOT
 from tests.patience import at_most, until, until_connected
 
-SCRIPT = Path(__file__).with_name("mcp_server.py")
+SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
 
 
@@ -406,9 +407,7 @@ asyncio.run(call_tool(server, RemoteTool("echo"), {}))
     ],
 )
 def test_no_server_outlives_a_killed_planside(tmp_path, command):
-    process = subprocess.Popen(
-        [sys.executable, "-c", ASLEEP, str(tmp_path), command], cwd=SCRIPT.parents[2]
-    )
+    process = subprocess.Popen([sys.executable, "-c", ASLEEP, str(tmp_path), command], cwd=ROOT)
     try:
         wanted = command.count("sleep")
         until(lambda: len(of(tmp_path)) >= wanted)

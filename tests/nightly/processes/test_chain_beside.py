@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from tests.console.serving import Started
-from tests.console.test_plan_interrupted import Home, ended
 from tests.fake_model import FakeModelServer, call, fails, rule, say
+from tests.nightly.processes.test_plan_interrupted import Home, ended
 
 
 @pytest.fixture
