@@ -1,6 +1,7 @@
 import os
 import random
 import shutil
+import signal
 
 import hypothesis
 import pytest
@@ -11,6 +12,8 @@ from django.db.models.signals import post_migrate
 
 from agents import http
 from tests import quarantine
+from tests.cli import run_command
+from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
 from tests.patience import be_patient
 
@@ -25,6 +28,14 @@ hypothesis.settings.load_profile("same")
 
 def pytest_configure():
     be_patient()
+    hear_ctrl_c()
+
+
+def hear_ctrl_c():
+    """Also where a shell runs the tests in the background: it lets them ignore Ctrl-C, and so would
+    every command that they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)
@@ -85,3 +96,30 @@ def own_home(tmp_path, settings):
     """A home folder that no other test shares."""
     settings.PLANSIDE_HOME = tmp_path
     return tmp_path
+
+
+@pytest.fixture
+def home(tmp_path, settings):
+    """A home that nobody has started yet, beside what else the test makes."""
+    settings.PLANSIDE_HOME = tmp_path / "home"
+    settings.PLANSIDE_HOME.mkdir(mode=0o700)
+    return settings.PLANSIDE_HOME
+
+
+@pytest.fixture
+def cli(home, transactional_db):
+    """Runs a command on this home: `cli("plan", "run")` gives its exit code, stdout and stderr."""
+    return run_command
+
+
+@pytest.fixture
+def model(settings):
+    """Lets every new agent ask a scripted model: `model(say("Hello."))` or `model(rules=[…])`."""
+
+    def play(*replies, rules=()):
+        transport = ScriptedTransport({"replies": list(replies), "rules": list(rules)})
+        http.use(transport)
+        return transport
+
+    settings.PLANSIDE_MODEL, settings.PLANSIDE_MODEL_IS_SET = "openai/scripted", True
+    return play

@@ -7,7 +7,15 @@ Verbs, models, errors and schemas are imported from where they are: `plans.actio
 # ruff: noqa: F401
 
 from agents import actions as agents_actions
-from agents import attachments, conversations, deleted_files, events, run_once, workspace_files
+from agents import (
+    attachments,
+    conversations,
+    deleted_files,
+    events,
+    run_once,
+    umask,
+    workspace_files,
+)
 from agents.actions import add_message as actions_add_message
 from agents.actions import (
     choose_model,
@@ -127,7 +135,15 @@ from agents.llm.request import ChatMessage, Endpoint, ModelRequest
 from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
 from agents.queue import housekeeping
 from agents.queue.claims import backlog, claim, due
-from agents.queue.leases import lease_length, put_back_orphans, release, renew
+from agents.queue.leases import (
+    as_command,
+    folder,
+    home_lock,
+    lease_length,
+    put_back_orphans,
+    release,
+    renew,
+)
 from agents.queue.worker import Worker
 from agents.recordings import changes as recordings_changes
 from agents.recordings import ignore, index, restore, scan, unified
@@ -252,7 +268,7 @@ from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
 from console.fragments import thread as fragments_thread
-from console.home import address_file, keep_address, one_migration_at_a_time
+from console.home import address_file, keep_address, one_migration_at_a_time, warnings
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
@@ -261,6 +277,7 @@ from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions
 from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of, shared
 from console.live.sessions import Credential
+from console.management import main
 from console.management.commands.plan import Command
 from console.markdown import (
     LONG_OPEN_BLOCK,
