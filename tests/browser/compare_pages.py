@@ -30,10 +30,10 @@ from playwright.sync_api import expect, sync_playwright
 
 from tests.browser import page_states
 from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE, Product, sign_in
-from tests.browser.tab import Tab
 from tests.browser.test_states import READ, State
 from tests.console import serving
 from tests.fake_model import FakeModelServer
+from tests.tab import Tab
 
 HERE = Path(__file__).parent
 SCRIPT = (HERE / "still_page.js").read_text()

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.model import script
-from tests.browser.tab import GOAL, Tab
 from tests.console.serving import Script, Started
 from tests.fake_model import FakeModelServer
+from tests.tab import GOAL, Tab
 
 HERE = Path(__file__).parent
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")

@@ -10,11 +10,11 @@ from playwright.sync_api import expect
 
 from tests.browser.model import script
 from tests.browser.reader_states import CHANGED, READER_LOOKS
-from tests.browser.tab import A_RUN, LIVE, POLLING
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
 from tests.browser.test_states import STATES, State
 from tests.fake_model import call, rule, say, think
+from tests.tab import A_RUN, LIVE, POLLING
 
 MARKDOWN = """\
 # Heading one

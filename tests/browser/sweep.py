@@ -21,8 +21,8 @@ from playwright.sync_api import expect
 from tests.browser import page_states
 from tests.browser.compare_pages import at_rest, browser, running, tell
 from tests.browser.conftest import PATIENCE, sign_in
-from tests.browser.tab import Tab
 from tests.browser.test_states import State
+from tests.tab import Tab
 
 WIDTHS = (1440, 1024, 768, 390, 360)
 HEIGHT = 900

@@ -4,8 +4,8 @@ drawer has changed underneath."""
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.browser.test_tabs import A_MOMENT
+from tests.tab import LIVE
 
 REFUSED = r"/c/\d+/plan/\S+ 4|\b4\d\d\b"
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, PHONE
-from tests.browser.tab import A_RUN, LIVE
+from tests.tab import A_RUN, LIVE
 
 FOCUSED = """() => {
   const e = document.activeElement;

@@ -8,9 +8,9 @@ from threading import Event
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import Tab
 from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, rule, say
+from tests.tab import Tab
 
 SEEN, READ = Event(), Event()  # how far the reader is
 RULES = [

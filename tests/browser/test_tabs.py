@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX, PHONE
 from tests.browser.model import script
-from tests.browser.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
 from tests.console.serving import manage
 from tests.fake_model import rule, say
 from tests.patience import at_most
+from tests.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
 
 PROMPT = 4_000  # ms in which a change of another conversation is in the list, at rest
 

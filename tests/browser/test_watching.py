@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN
+from tests.tab import A_RUN
 
 FLAT = {"width": 1280, "height": 300}
 IS_SEEN = """() => {
