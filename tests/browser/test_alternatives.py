@@ -8,8 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import DESK
 from tests.browser.test_focus import focused
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
-from tests.tab import LIVE, POLLING
+from tests.tab import LIVE, POLLING, wait_for
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import A_MOMENT, add_subtask
-from tests.tab import LIVE
+from tests.browser.test_tabs import add_subtask
+from tests.tab import A_MOMENT, LIVE
 
 REFUSED = r"status of 4(09|12|22)"
 

@@ -7,8 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX
-from tests.browser.test_tabs import wait_for
-from tests.tab import LIVE
+from tests.tab import LIVE, wait_for
 
 READS_WHAT_IS_SENT = pytest.mark.skipif(
     bool(FIREFOX), reason="Firefox does not tell its driver what a page sends"

@@ -4,8 +4,7 @@ drawer has changed underneath."""
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import A_MOMENT
-from tests.tab import LIVE
+from tests.tab import A_MOMENT, LIVE
 
 REFUSED = r"/c/\d+/plan/\S+ 4|\b4\d\d\b"
 

@@ -9,9 +9,8 @@ from playwright.sync_api import expect
 from tests.browser.model import script
 from tests.browser.test_approvals import LONG
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
 from tests.fake_model import FakeModelServer, call, rule
-from tests.tab import A_POLL, LIVE, OFFLINE
+from tests.tab import A_POLL, LIVE, OFFLINE, wait_for
 
 RUN = rule(call("shell", command=LONG), user="run the long one", results=0)
 ASKS = {"write_file": "ask", "shell": "ask", "list_files": "allow"}

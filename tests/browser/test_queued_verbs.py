@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 
 def cell(tab, number):

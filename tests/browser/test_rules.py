@@ -7,10 +7,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.model import script
-from tests.browser.test_tabs import add_subtask, wait_for
+from tests.browser.test_tabs import add_subtask
 from tests.fake_model import call, rule
 from tests.patience import at_most
-from tests.tab import A_RUN, LIVE
+from tests.tab import A_RUN, LIVE, wait_for
 
 ASIDE = re.compile(r'<aside\s+class="drawer"\s+id="plan".*?</aside>', re.DOTALL)
 SEQ = re.compile(r'(<aside\s[^>]*data-seq=")(\d+)')

@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from console import static_files
-from tests.browser.test_tabs import wait_for
-from tests.tab import LIVE
+from tests.tab import LIVE, wait_for
 from tests.test_layers import ROOT
 
 FOLDER = ROOT / "static" / "js"

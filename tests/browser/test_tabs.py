@@ -5,7 +5,6 @@ import re
 from threading import Event
 
 import httpx
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX, PHONE
@@ -13,7 +12,7 @@ from tests.browser.model import script
 from tests.console.serving import manage
 from tests.fake_model import rule, say
 from tests.patience import at_most
-from tests.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
+from tests.tab import A_MOMENT, A_POLL, A_RUN, GOAL, LIVE, POLLING, wait_for
 
 PROMPT = 4_000  # ms in which a change of another conversation is in the list, at rest
 
@@ -244,7 +243,6 @@ def add_subtask(product, chat, name):
     return product.post(f"/plans/{plan['id']}/subtasks", name=name)
 
 
-A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
 PRESSED_AS_IT_CHANGES = """() => {
   const press = () => {
     if (document.querySelector("#plan").dataset.version !== "2") return;
@@ -257,15 +255,6 @@ PRESSED_AS_IT_CHANGES = """() => {
 
 def kind(response):
     return re.sub(r"\?.*", "", response.url).rpartition("/")[2]
-
-
-def wait_for(tab, is_so, milliseconds=A_POLL):
-    """Until something that the test itself records has come true."""
-    for _ in range(milliseconds // 50):
-        if is_so():
-            return
-        tab.page.wait_for_timeout(50)
-    pytest.fail("it did not come true in time")
 
 
 def drawer(tab):
