@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
@@ -26,7 +28,7 @@ from django.http import HttpRequest
 from twisted.internet import reactor, tcp
 
 from agents import events, http
-from agents.config.workspaces import SCHEMA, prepare_home
+from agents.config.workspaces import prepare_home
 from agents.db import in_db
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
@@ -43,17 +45,15 @@ R = TypeVar("R")
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds; what takes longer hangs
-STATIC = "static"  # in the home
-KEPT_FILES = {STATIC, SCHEMA}  # which are the same for every test
 KEPT_ROWS = {"django_content_type", "auth_permission"}
 
 
-def settings_for(home: Path) -> dict[str, object]:
-    """What differs for a server on this home from the settings of the other tests."""
+def settings_for(folder: Path) -> dict[str, object]:
+    """What differs for a server within this folder from the settings of the other tests."""
     return {
-        "PLANSIDE_HOME": home,
-        "STATIC_URL": f"/{STATIC}/{settings.FINGERPRINT}/",
-        "STATIC_ROOT": home / STATIC / settings.FINGERPRINT,
+        "PLANSIDE_HOME": folder / "home",
+        "STATIC_URL": f"/static/{settings.FINGERPRINT}/",
+        "STATIC_ROOT": folder / "static" / settings.FINGERPRINT,
         "WHITENOISE_USE_FINDERS": False,
     }
 
@@ -63,6 +63,7 @@ class Site:
 
     def __init__(self) -> None:
         self.home = Path(settings.PLANSIDE_HOME)
+        self.folder, self.homes = self.home.parent, count(1)
         make_ready()
         static_files.collect()
         self.is_up = threading.Event()
@@ -146,11 +147,21 @@ class Site:
         self.is_up.clear()
         await self.server.port.stopListening().asFuture(self.loop)
         self.server.listener.close()
-        for each in list(self.server.connections):
-            if says and isinstance(each, BoundedSocket):
-                each.say_goodbye(says)
-                each.transport.loseConnection()  # once that has left
+        hang_up(self.server, but=BoundedSocket if says else ())
+        sockets = [each for each in self.server.connections if isinstance(each, BoundedSocket)]
+        for each in sockets if says else ():
+            each.say_goodbye(says)
+        await self.ended(sockets if says else [])
         hang_up(self.server)
+
+    async def ended(self, connections: Iterable[Any], within: float = 1.0) -> None:
+        """Wait until what serves these has come to its end, or see to it."""
+        served = [self.server.connections[each] for each in connections]
+        tasks = [each.get("application_instance") for each in served]
+        if running := [each for each in tasks if each is not None and not each.done()]:
+            _, late = await asyncio.wait(running, timeout=within)
+            for each in late:
+                each.cancel()
 
     def comes_back(self) -> None:
         """Listen at the same address again."""
@@ -172,33 +183,28 @@ class Site:
             self.comes_back()
         self.wait_for(self.end_everything())
         self.model = ScriptedTransport()
+        self.__dict__.pop("link", None)
         self.do(empty_tables)
-        self.do(self.empty_home)
+        self.do(self.move_house)
 
     async def end_everything(self) -> None:
         """Sockets and requests of pages that are gone, turns, and connections to others."""
         await self.worker.stop()
         self.worker = Worker()
         hang_up(self.server)
-        asked = (each.get("application_instance") for each in self.server.connections.values())
-        if under_way := [each for each in asked if each is not None and not each.done()]:
-            _, late = await asyncio.wait(under_way, timeout=1)
-            for each in late:
-                each.cancel()
+        await self.ended(self.server.connections)
         await mcp.aclose_all()
         await http.aclose_all()
         await events.wait_until_sent()
 
-    def empty_home(self) -> None:
-        for path in self.home.iterdir():
-            if path.is_dir() and path.name not in KEPT_FILES:
-                shutil.rmtree(path)
-            elif path.name not in KEPT_FILES:
-                path.unlink()
+    def move_house(self) -> None:
+        """To a home in which nothing is; what is still written late is written to the one before."""
+        shutil.rmtree(self.home, ignore_errors=True)
+        self.home = settings.PLANSIDE_HOME = self.folder / f"home-{next(self.homes)}"
+        prepare_home()
         # For commands in processes of their own.
         (self.home / "planside.sqlite3").symlink_to(connection.settings_dict["NAME"])
         (self.home / "secret.key").write_text(settings.SECRET_KEY)
-        prepare_home()
         keep_address(self.address)
 
     # Signing in
@@ -207,9 +213,9 @@ class Site:
     def owner(self) -> User:
         return self.do(local_owner)
 
-    @property
+    @cached_property
     def link(self) -> str:
-        """Signs in once; the one before it stops working."""
+        """What a server prints when it starts: it signs in once."""
         return self.address + self.do(lambda: signin_path(local_owner()))
 
     def session(self) -> dict[str, Any]:
@@ -235,14 +241,15 @@ def new_session() -> str:
     return str(request.session.session_key)
 
 
-def hang_up(server: Server) -> None:
+def hang_up(server: Server, but: Any = ()) -> None:
     """Drop every connection: those that wait for a request, and those that wait for an answer."""
     for each in reactor.getReaders():
-        if isinstance(each, tcp.Server) and not each.disconnecting:
+        if isinstance(each, tcp.Server) and not isinstance(each.protocol, but):
             each.abortConnection()
-    for each in list(server.connections):
-        if channel := getattr(each, "channel", None):
-            channel.forceAbortClient()
+    for each, about in list(server.connections.items()):
+        is_request = hasattr(each, "channel") and "disconnected" not in about
+        if is_request and each.channel:
+            each.channel.forceAbortClient()
 
 
 def empty_tables() -> None:

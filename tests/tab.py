@@ -2,7 +2,7 @@
 
 import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
@@ -158,11 +158,19 @@ class Tab:
         self.row(number).hover()
         self.button(f"Remove subtask {number}").click()
 
+    @contextmanager
     def sends(self):
         """Until the server has answered what is sent meanwhile, but for a draft."""
-        return self.page.expect_response(
-            lambda answer: answer.request.method == "POST" and not answer.url.endswith("/draft")
-        )
+        sent = []
+
+        def note(request):
+            if request.method == "POST" and not request.url.endswith("/draft"):
+                sent.append(request)
+
+        self.page.on("request", note)
+        with self.page.expect_response(lambda answer: answer.request in sent):
+            yield
+        self.page.remove_listener("request", note)
 
     def has_sent_all(self):
         """Until the test has heard of each request that the page has made by now."""

@@ -60,8 +60,8 @@ def _rows_may_be_read():
 @pytest.fixture(scope="session")
 def whole_site(tmp_path_factory, _rows_may_be_read, django_db_setup, django_db_blocker):
     """The one server of this process."""
-    home = tmp_path_factory.mktemp("site") / "home"
-    with django_db_blocker.unblock(), override_settings(**settings_for(home), **as_settings()):
+    folder = tmp_path_factory.mktemp("site")
+    with django_db_blocker.unblock(), override_settings(**settings_for(folder), **as_settings()):
         site = ScriptedSite()
         site.start()
         yield site
