@@ -66,7 +66,6 @@ from tests.fake_script import (
     cut,
     fails,
     head_of,
-    pause,
     rule,
     say,
     silent,
@@ -114,7 +113,7 @@ class ScriptedTransport(httpx.AsyncBaseTransport):
         asked = json.loads(await request.aread())
         self.headers.append(request.headers)
         reply = self.script.next(asked)
-        await pause(reply.get("wait"))
+        await self.script.pause(reply.get("wait"))
         status, headers = head_of(reply)
         return httpx.Response(status, headers=headers, stream=_Body(self, reply, asked))
 
@@ -228,7 +227,7 @@ class FakeModelServer:
         return {"raw": json.dumps(shown[path])} if path in shown else fails(404)
 
     async def send(self, writer: asyncio.StreamWriter, reply: Reply, asked: Any) -> None:
-        await pause(reply.get("wait"))
+        await self.script.pause(reply.get("wait"))
         status, headers = head_of(reply)
         lines = [f"HTTP/1.1 {status} Scripted", "Connection: close", "Transfer-Encoding: chunked"]
         lines += [f"{name}: {value}" for name, value in headers.items()]

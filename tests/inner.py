@@ -22,6 +22,7 @@ from agents.actions import (
     create_conversation,
     decide_call,
     discard_queued,
+    name_untitled,
     rename_conversation,
     retry_reply,
     save_draft,
@@ -46,7 +47,7 @@ from agents.chains.template import TemplateValues, UnknownMacro, expand, go_form
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched
-from agents.config.ownership import set_owner
+from agents.config.ownership import make_agent, set_owner
 from agents.config.schema import AgentFile, macros_in, parse_agent_file
 from agents.config.store import (
     change_agent,
@@ -307,6 +308,7 @@ from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
 from console.serving.process import make_undumpable
 from console.serving.protocols import MOST_RECEIVED
+from console.serving.server import GOES_AWAY, RESTARTS
 from console.settings_pages import PAGES, TITLES
 from console.shipped import CHAINS, SAMPLE_NAME, agent_name
 from console.shipped import SAMPLE as SHIPPED_SAMPLE

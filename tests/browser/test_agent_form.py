@@ -7,10 +7,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.browser.tab import A_POLL
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import let_go
+from tests.tab import A_POLL, wait_for
 
 pytestmark = pytest.mark.browser
 

@@ -6,10 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK
-from tests.browser.tab import LIVE, POLLING
 from tests.browser.test_focus import focused
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
+from tests.tab import LIVE, POLLING, wait_for
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
-from tests.browser.test_tabs import wait_for
+from tests.tab import LIVE, wait_for
 
 NARROWEST = {"width": 360, "height": 780}
 LOOK = """() => ({

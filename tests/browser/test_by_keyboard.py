@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Error, expect
 
 from tests.browser.conftest import PATIENCE, Product
-from tests.browser.tab import A_RUN, LIVE, Tab
+from tests.tab import A_RUN, LIVE, Tab
 
 FAR = 150  # presses of Tab; no page has as many stops
 SECOND = "^(Subtask 2|2Then)"

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK
-from tests.browser.tab import A_RUN
 from tests.browser.test_pages import violations
+from tests.tab import A_RUN
 
 pytestmark = pytest.mark.browser
 

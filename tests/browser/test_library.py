@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN, LIVE, OFFLINE
 from tests.browser.test_pages import violations
+from tests.tab import A_RUN, LIVE, OFFLINE
 
 
 def table(tab):

@@ -6,9 +6,9 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING, RESTARTING
 from tests.browser.test_tabs import add_subtask
 from tests.patience import at_most
+from tests.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING, RESTARTING
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
 LOST = re.compile(rf"^\s*({OFFLINE}|{POLLING})\s*$")

@@ -8,9 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, FIREFOX, PHONE
-from tests.browser.tab import A_POLL, A_RUN
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
+from tests.tab import A_POLL, A_RUN, wait_for
 
 DOCUMENT = {
     "openapi": "3.0.0",

@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.test_focus import focused
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import let_go
+from tests.tab import wait_for
 
 TABLET = {"width": 768, "height": 900}
 

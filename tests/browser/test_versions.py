@@ -6,10 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import let_go
+from tests.tab import A_RUN, LIVE, wait_for
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
 from tests.images import PETROL, RED, png
+from tests.tab import wait_for
 
 API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| url | string |\n"
 

@@ -9,12 +9,12 @@ import httpx
 from playwright.sync_api import expect
 
 from tests.browser.model import script
-from tests.browser.tab import A_RUN, LIVE, POLLING
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
 from tests.fake_model import call, rule, say, think
 from tests.nightly.states.reader_states import CHANGED, READER_LOOKS
 from tests.nightly.states.test_states import STATES, State
+from tests.tab import A_RUN, LIVE, POLLING
 
 MARKDOWN = """\
 # Heading one

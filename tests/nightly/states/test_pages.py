@@ -5,7 +5,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.browser.tab import A_RUN
+from tests.tab import A_RUN
 
 THEMES = ("light", "dark")
 # That rule takes a label further down in a pane that scrolls for a hidden one; `label` asks for names.
