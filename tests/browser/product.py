@@ -97,8 +97,8 @@ class ProductOnSite(Product):
 
     def __init__(self, site, **environment):
         self.site, self.environment = site, environment
-        self.home, self.address, self.server = site.home, site.address, site
         site.reset()
+        self.home, self.address, self.server = site.home, site.address, site
         self.script = ScriptOnSite(site)
         self.session = {"cookies": [site.session()], "origins": []}
         self.work = self.at_work()
