@@ -2,6 +2,7 @@ import os
 import random
 import shutil
 import signal
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,6 +18,7 @@ from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
 from tests.patience import be_patient
 
+AGENTS = Path(settings.PLANSIDE_HOME) / "workspaces"  # where a test has no home of its own
 CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it
 
 
@@ -89,6 +91,13 @@ def _static_files_are_looked_for_once():
 def _nothing_on_the_wire_outlives_a_test():
     with http.use(None):
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_agents_of_other_tests():
+    """A page that lists agents, or reads all their files, would do so for those of a thousand tests."""
+    yield
+    shutil.rmtree(AGENTS, ignore_errors=True)
 
 
 @pytest.fixture
