@@ -1,8 +1,6 @@
 """Images in results of tools: kept with the call, and sent to models that see."""
 
-import sys
 from base64 import b64decode
-from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -21,13 +19,12 @@ from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import add_source, register
 from console.chat_commands import handle_message
-from tests.agents.mcp_server import DOT
+from tests.agents.mcp_server import DOT, serve
 from tests.fake_model import ScriptedTransport, call, calls, fails, say
 from tests.world import calls_of, conversation, scripted, until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SCRIPT = Path(__file__).with_name("mcp_server.py")
 URL = {"url": f"data:image/png;base64,{DOT}"}
 IMAGE = {"type": "image_url", "image_url": URL}
 ATTACHED = {"type": "text", "text": "[the images of the tool results above, in order]"}
@@ -47,12 +44,12 @@ def talk(c, *words):
 
 
 @pytest.fixture
-def shown():
+def shown(programs):
     async def added():
         await register(source, "alice")
         await mcp.aclose_all()
 
-    command = f"{sys.executable} -W ignore {SCRIPT}"
+    command = programs.add("small", serve)
     source = add_source("small", kind="mcp", command=command, by="alice")
     async_to_sync(added)()
     return conversation(tools={"small": "allow"}, plan={"enabled": False})
