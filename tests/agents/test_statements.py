@@ -10,7 +10,7 @@ from agents.models import Message, Turn
 from agents.statements import by_key, insert, kept_cursor, one_of, prepared, store, updating
 from tests.world import conversation
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def made(**values):

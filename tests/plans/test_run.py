@@ -37,6 +37,7 @@ from tests.world import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.both_databases
 def test_next_runs_one_subtask_and_halts():
     c = proposed("Read", "Write")
     scripted(done(), say("never asked"))
@@ -108,6 +109,7 @@ def test_an_unknown_tool_and_broken_arguments_are_said_to_the_model():
     assert states(c) == ["done"]
 
 
+@pytest.mark.both_databases
 def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
     c = proposed("Read", "Write")
     scripted(silent("thinking about it"))
@@ -127,6 +129,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
     assert plan_of(c).run == Run.IDLE, "nothing starts again by itself"
 
 
+@pytest.mark.both_databases
 def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
     c = proposed("Read")
     scripted(
@@ -166,6 +169,7 @@ async def pausing_after_first_call(c, turn, run_turn):
     await asyncio.gather(run_turn(turn), press())
 
 
+@pytest.mark.both_databases
 def test_a_question_waits_uses_no_attempt_and_goes_on_with_the_answer():
     c = proposed("Read")
     model = scripted(call("ask_user", question="Which branch?"), done(), say("ok"))
@@ -310,6 +314,7 @@ def test_clear_and_new_empty_the_drawer_stop_the_run_and_delete_nothing():
         assert (said.conversation.pk != c.pk) == (command == "/new")
 
 
+@pytest.mark.both_databases
 def test_a_turn_cut_off_by_a_dead_process_goes_on_at_its_step_and_repeats_nothing():
     c = proposed("Read", "Write")
     scripted(done("first"), call("write_file", path="a.txt", content="1"), silent("half a sen"))
@@ -341,6 +346,7 @@ def die(c):
     )
 
 
+@pytest.mark.both_databases
 def test_a_worker_that_lost_its_turn_writes_nothing():
     c = proposed("Read")
     scripted(silent("mine"))
@@ -381,6 +387,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     assert (files_of(c) / "a.txt").read_text() == "old"
 
 
+@pytest.mark.both_databases
 def test_a_run_without_a_turn_is_repaired_at_start_up():
     c = proposed("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
@@ -391,6 +398,7 @@ def test_a_run_without_a_turn_is_repaired_at_start_up():
     assert states(c) == ["done"]
 
 
+@pytest.mark.both_databases
 def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     c = proposed("Read", "Write", "Check")
     replies = iter([done("read"), silent("writing")])
@@ -412,6 +420,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     )
 
 
+@pytest.mark.both_databases
 def test_a_tool_set_to_ask_waits_for_a_decision_and_runs_once():
     c = proposed("Write", tools={"write_file": "ask"})
     scripted(call("write_file", path="a.txt", content="a"), done(), say("ok"))

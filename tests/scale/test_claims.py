@@ -16,6 +16,7 @@ from agents.queue.leases import put_back_orphans
 from tests.world import conversation
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
         connection.vendor != "postgresql", reason="PLANSIDE_TEST_ON is not postgres"
