@@ -120,7 +120,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
         await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
         await eventually(lambda: plan_of(c).run == Run.IDLE, seconds=2)
 
-    happening(story)
+    happening(story, at_once=True)
     assert states(c) == ["todo", "todo"]
     attempt = Attempt.objects.get()
     assert (attempt.failure_class, attempt.error) == ("interrupted", "")
@@ -411,7 +411,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
         await in_db(lambda: actions.cancel_plan(plan_of(c), "alice"))
         await eventually(lambda: plan_of(c).run == Run.IDLE, 2)
 
-    happening(story)
+    happening(story, at_once=True)
     plan = shown(c)
     assert states(c) == ["done", "abandoned", "abandoned"]
     assert (plan["state"], plan["reason"]) == ("abandoned", "cancelled")
