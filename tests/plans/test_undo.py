@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import subprocess
-import time
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +25,7 @@ from agents.errors import Conflict, NotFound
 from agents.models import Message, Recording, Turn, Undo
 from agents.recordings import restore
 from agents.recordings.store import Store, StoreBroken
+from agents.recordings.windows import CLOCK
 from console.chat_commands import handle_message
 from console.plan_timeline import Timeline
 from plans import actions
@@ -36,6 +36,7 @@ from plans.schemas import PlanDraft
 from tests.chains.chains import written
 from tests.checked import begun, results, worked
 from tests.fake_model import call, say
+from tests.patience import until_files_are_older
 from tests.plans.test_any_chain import ANSWERS
 from tests.world import (
     ALL_FILE_TOOLS,
@@ -358,7 +359,7 @@ def test_what_others_changed_meanwhile_is_left_alone(c):
     def model(request):
         if request["messages"][-1]["role"] != "tool":
             return call("write_file", path="a.txt", content="its\n")
-        time.sleep(0.1)
+        until_files_are_older(CLOCK)
         (root / "hers.txt").write_text("hers\n")
         return done()
 

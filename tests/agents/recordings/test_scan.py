@@ -13,8 +13,10 @@ from agents.recordings import index, scan
 from agents.recordings.changes import changes_between
 from agents.recordings.compaction import keep_only
 from agents.recordings.paths import path_bytes, path_text
+from agents.recordings.scan import CLOCK
 from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.recordings.windows import Windows
+from tests.patience import until_files_are_older
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def aged(root):
     for inside, _, names in os.walk(root):
         for name in names:
             os.utime(Path(inside, name), (hour, hour), follow_symlinks=False)
-    time.sleep(0.15)  # longer than a tick of the kernel's clock
+    until_files_are_older(CLOCK)
     record(root)
 
 

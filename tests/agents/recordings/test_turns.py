@@ -1,7 +1,6 @@
 """What a turn changed in its folder: recorded before it writes, and as it ends."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -22,9 +21,11 @@ from agents.queue.claims import claim
 from agents.queue.leases import put_back_orphans
 from agents.recordings.changes import read_changes
 from agents.recordings.store import Store
+from agents.recordings.windows import CLOCK
 from console.chat_commands import handle_message
 from plans import actions
 from tests.fake_model import call, say
+from tests.patience import until_files_are_older
 from tests.world import (
     ALL_FILE_TOOLS,
     conversation,
@@ -139,7 +140,7 @@ class TestAChatTurn:
         c = conversation(plan={"enabled": False}, tools=WITH_SHELL)
         (files_of(c) / "docs" / "deep").mkdir(parents=True)
         (files_of(c) / "docs" / "deep" / "a.md").write_text("a text\n")
-        time.sleep(0.2)
+        until_files_are_older(CLOCK)
         scripted(shell("mv docs papers"), say("ok"))
         tell(c, "move")
         [change] = changes_of(Recording.objects.get()).values()
@@ -375,7 +376,7 @@ class TestWhoseItIs:
             turns = [m for m in request["messages"] if m["role"] == "tool"]
             if not turns:
                 return shell("echo more >> its.txt")
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             (folder / "hers.txt").write_text("hers\n")
             (folder / "new.txt").write_text("hers\n")
             return say("ok")
@@ -396,7 +397,7 @@ class TestWhoseItIs:
         def model(request):
             if request["messages"][-1]["role"] != "tool":
                 return call("write_file", path="a.txt", content="its\n")
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             (folder / "a.txt").write_text("hers\n")
             return say("ok")
 
@@ -408,7 +409,7 @@ class TestWhoseItIs:
         """One call after the other, with some time in between."""
 
         def model(request):
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             results = sum(message["role"] == "tool" for message in request["messages"])
             reply = [*replies, say("ok")][results]
             return reply() if callable(reply) else reply
@@ -476,7 +477,7 @@ class TestWhoseItIs:
 
         def hers():
             (folder / "gone.md").unlink()
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             return shell("true")
 
         scripted(self.apart(call("write_file", path="c.md", content="text\n"), hers))
