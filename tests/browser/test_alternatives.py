@@ -1,14 +1,10 @@
 """Asking again, editing and walking in the page; the model of the conversation."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK
 from tests.browser.test_focus import focused
-from tests.browser.test_pages import violations
-from tests.tab import LIVE, POLLING, wait_for
+from tests.tab import wait_for
 
 
 @pytest.fixture
@@ -59,15 +55,6 @@ def test_a_reply_is_asked_for_again_and_walked_in_every_tab(chat, open_tab):
     expect(walker(tab, "1 of 2")).to_be_visible()
 
 
-def test_what_follows_goes_with_its_alternative(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say beta", "and then")
-    ask_again(tab, 0)
-    sees(tab, "say beta", "Beta two.")
-    walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
-    sees(tab, "say beta", "Beta one.", "and then", "Understood.")
-
-
 def test_the_walker_stays_where_it_was_pressed(chat, open_tab):
     tab = open_tab().chat(chat)
     talk(tab, "say beta")
@@ -112,7 +99,7 @@ def test_the_keys_ask_again_and_walk(chat, open_tab):
     focused(tab, "walker-first-later BUTTON")
 
 
-def test_a_message_is_edited_by_the_keyboard(chat, open_tab):
+def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(chat, open_tab):
     tab = open_tab().chat(chat)
     talk(tab, "say delta")
     tab.button("Edit message").focus()
@@ -128,103 +115,13 @@ def test_a_message_is_edited_by_the_keyboard(chat, open_tab):
     expect(tab.button("Edit message")).to_be_focused()
     tab.page.keyboard.press("Enter")
     expect(field).to_have_value("say delta, please")
-    tab.page.keyboard.press("Control+Enter")
+    tab.page.reload()
+    expect(field).to_have_value("say delta, please")
+    expect(tab.page.locator("#message-editor-alert")).to_contain_text("not sent yet")
+    field.press("Control+Enter")
     sees(tab, "say delta, please", "Delta two.")
     expect(tab.message).to_be_focused()
     expect(walker(tab, "2 of 2")).to_be_visible()
-
-
-def test_a_plan_command_in_the_editor_says_what_comes_of_it(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "hello")
-    tab.button("Edit message").click()
-    form = tab.page.get_by_role("form", name="Edit message")
-    form.get_by_role("textbox").fill("/plan I want to quick")
-    expect(form).to_contain_text("Makes a new plan.")
-    form.get_by_role("textbox").fill("/help")
-    tab.expects(r"status of 409")
-    form.get_by_role("button", name="Send again").click()
-    expect(form.get_by_role("alert")).to_contain_text("type it in the message box")
-    expect(form.get_by_role("textbox")).to_have_value("/help")
-    form.get_by_role("button", name="Keep as it was").click()
-    sees(tab, "hello", "Understood.")
-
-
-def test_the_editor_says_which_files_stay_changed(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "write it down")
-    tab.button("Edit message").click()
-    form = tab.page.get_by_role("form", name="Edit message")
-    expect(form).to_contain_text("The reply below stays, and so does the file it changed.")
-
-
-def test_a_reply_is_copied_as_the_model_wrote_it(chat, open_tab, product):
-    tab = open_tab(permissions=["clipboard-read", "clipboard-write"]).chat(chat)
-    talk(tab, "say iota")
-    expect(tab.log.locator("strong")).to_have_text("Iota")
-    tab.button("Copy reply").click()
-    expect(tab.button("Copy reply").locator("use")).to_have_attribute(
-        "href", re.compile("#i-check$")
-    )
-    assert tab.page.evaluate("navigator.clipboard.readText()") == "**Iota** one."
-    tab.button("Copy message").click()
-    expect(tab.button("Copy message").locator("use")).to_have_attribute(
-        "href", re.compile("#i-check$")
-    )
-    assert tab.page.evaluate("navigator.clipboard.readText()") == "say iota"
-
-
-def test_what_is_being_edited_outlasts_news(chat, open_tab, product):
-    tab = open_tab().chat(chat)
-    talk(tab, "say epsilon", "and then")
-    tab.button("Edit message").first.click()
-    field = tab.page.get_by_role("textbox", name="Your message")
-    field.fill("half of it")
-    product.post(f"/conversations/{chat}/messages", text="from elsewhere")
-    expect(tab.log).to_contain_text("from elsewhere")
-    expect(field).to_have_value("half of it")
-    expect(field).to_be_focused()
-
-
-def test_while_a_reply_is_written_the_buttons_say_why_not(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "hello")
-    tab.say("say half of it")
-    expect(tab.button("Stop the reply")).to_be_visible()
-    pencil = tab.button("Edit message").first
-    expect(pencil).to_have_attribute("aria-disabled", "true")
-    pencil.click(force=True)
-    expect(tab.page.locator("#say-alert")).to_have_text("Stop the reply first.")
-    expect(tab.page.get_by_role("form", name="Edit message")).to_have_count(0)
-    tab.button("Stop the reply").click()
-    expect(pencil).not_to_have_attribute("aria-disabled", "true")
-    ask_again(tab)
-    expect(tab.button("Stop the reply")).to_be_visible()
-    tab.button("Stop the reply").click()
-    expect(walker(tab, "2 of 2")).to_be_visible()
-
-
-def test_what_an_approved_plan_came_out_of_cannot_be_pressed(product, open_tab):
-    chat = product.scripted("quick")
-    tab = open_tab().chat(chat)
-    expect(tab.button("Edit message")).not_to_have_attribute("aria-disabled", "true")
-    tab.button("Start plan").click()
-    expect(tab.button("Edit message")).to_have_attribute("aria-disabled", "true")
-    expect(tab.button("Ask again").first).to_have_attribute(
-        "aria-description", re.compile("was approved")
-    )
-
-
-def test_without_a_socket_the_walk_is_shown_as_well(chat, open_tab):
-    tab = open_tab(blocked=True).chat(chat)
-    tab.expects("WebSocket")
-    tab.sees_connection(POLLING)
-    tab.say("say zeta")
-    sees(tab, "say zeta", "Zeta one.")
-    ask_again(tab)
-    sees(tab, "say zeta", "Zeta two.")
-    walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
-    sees(tab, "say zeta", "Zeta one.")
 
 
 # The model
@@ -240,8 +137,6 @@ def test_the_model_of_the_conversation_is_found_and_chosen(chat, open_tab):
     options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
     expect(options.filter(has_text="another-model")).to_be_visible()
     expect(options.filter(has_text="scripted")).to_have_attribute("aria-selected", "true")
-    assert violations(tab) == []
-    tab.page.set_viewport_size(DESK)
     field.fill("ANOTHER")
     expect(options).to_have_count(1)
     tab.page.keyboard.press("Enter")
@@ -252,34 +147,6 @@ def test_the_model_of_the_conversation_is_found_and_chosen(chat, open_tab):
     tab.button("Model: another-model").click()
     tab.button("Back to the agent’s model").click()
     expect(tab.button("Model: scripted")).to_be_visible()
-
-
-def test_a_reply_is_asked_for_again_of_another_model(chat, open_tab, product):
-    tab = open_tab().chat(chat)
-    talk(tab, "say eta")
-    ask_again(tab, model="Another model")
-    options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
-    options.filter(has_text="another-model").click()
-    sees(tab, "say eta", "Eta two.")
-    expect(tab.log.locator(".message-foot .tag")).to_have_text("another-model")
-    expect(tab.button("Model: scripted")).to_be_visible()
-    tab.button("Ask again").click()
-    expect(tab.page.get_by_role("menuitem", name="another-model")).to_be_visible()
-
-
-def test_alternatives_the_menu_and_the_editor_have_no_faults_for_axe(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say theta")
-    ask_again(tab)
-    expect(walker(tab, "2 of 2")).to_be_visible()
-    tab.button("Ask again").click()
-    expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
-    assert violations(tab) == []
-    tab.page.set_viewport_size(DESK)
-    tab.page.keyboard.press("Escape")
-    tab.button("Edit message").click()
-    expect(tab.page.get_by_role("form", name="Edit message")).to_be_visible()
-    assert violations(tab) == []
 
 
 def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(chat, open_tab):
@@ -299,20 +166,3 @@ def is_where_there_is_room(tab, height):
     end = box["y"] + box["height"]
     is_below = menu["y"] >= end
     return is_below == (height - end > menu["height"]) and (height < 900 or is_below)
-
-
-def test_what_was_typed_in_a_message_that_is_edited_survives_a_reload(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say beta")
-    tab.log.locator(".own-message").hover()
-    tab.button("Edit message").click()
-    tab.page.reload()
-    tab.sees_connection(LIVE)
-    expect(tab.page.get_by_role("textbox", name="Your message")).to_have_count(0)
-    tab.log.locator(".own-message").hover()
-    tab.button("Edit message").click()
-    tab.page.get_by_role("textbox", name="Your message").fill("say beta, please")
-    tab.page.reload()
-    field = tab.page.get_by_role("textbox", name="Your message")
-    expect(field).to_have_value("say beta, please")
-    expect(tab.page.locator("#message-editor-alert")).to_contain_text("not sent yet")

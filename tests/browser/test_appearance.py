@@ -3,9 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.tab import LIVE, wait_for
+from tests.tab import wait_for
 
-NARROWEST = {"width": 360, "height": 780}
 LOOK = """() => ({
   scheme: getComputedStyle(document.documentElement).colorScheme,
   size: getComputedStyle(document.documentElement).fontSize,
@@ -56,22 +55,3 @@ def test_a_choice_that_does_not_get_through_is_taken_back(settings):
     expect(settings.page.get_by_label("As the system")).to_be_checked()
     looks(settings, scheme="light dark")
     settings.page.unroute("**/appearance/set")
-
-
-def test_nothing_falls_off_a_narrow_page_with_the_largest_text(settings, product, open_tab):
-    choose(settings, "Largest")
-    choose(settings, "Compact")
-    chat = product.proposed()
-    tab = open_tab()
-    tab.page.set_viewport_size(NARROWEST)
-    pages = ["agents", "models", "tools", "appearance", "account"]
-    paths = [f"/c/{chat}/", "/plans/", f"/plans/{product.plan(chat)['id']}/"]
-    for path in paths + [f"/settings/{page}/" for page in pages]:
-        tab.open(path)
-        expect(tab.page.get_by_role("main")).to_be_visible()
-        assert tab.page.evaluate("document.documentElement.scrollWidth") <= 360, path
-    tab.chat(chat)
-    tab.sees_connection(LIVE)
-    tab.drawer_toggle.click()
-    expect(tab.button("Start plan")).to_be_in_viewport()
-    assert tab.plan.evaluate("e => e.scrollWidth <= e.clientWidth")

@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, call, rule, say
 
 LONG = "\n".join(f"echo {n}" for n in range(1, 414)) + "\nrm -f \u202etxt.eton"
@@ -79,7 +78,6 @@ def test_a_long_command_is_allowed_only_after_all_its_lines_were_on_the_screen(a
     expect(whole).to_be_focused()
     expect(card.get_by_text("403 not shown")).to_be_hidden()
     is_refused(allow(card))
-    assert [each for each in violations(tab) if "skip" not in each] == []
     whole.press("End")
     expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
     expect(card.get_by_text("You can allow it when")).to_be_hidden()
@@ -99,29 +97,15 @@ def test_what_was_seen_stays_seen_when_the_card_is_drawn_anew(asked, product):
     is_refused(allow(card))
 
 
-def test_a_long_command_can_be_denied_at_once(asked):
-    tab, card = asked("run the long one")
-    card.get_by_role("button", name="Deny").click()
-    card.get_by_role("button", name="Deny").click()
-    expect(tab.log.get_by_text("Denied by you")).to_be_visible()
-
-
-def test_blank_lines_push_nothing_out_of_sight(asked):
-    _, card = asked("run the blank one")
-    expect(card.get_by_text("400 blank lines")).to_be_visible()
-    expect(card.get_by_text("echo below")).to_be_in_viewport()
-    expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
-
-
-@pytest.mark.parametrize("way", ["End", "Wrap lines"])
-def test_a_wide_line_is_seen_to_its_end_or_wrapped_first(asked, way):
-    _, card = asked("run the wide one", viewport=PHONE)
+def test_a_wide_line_is_seen_to_its_end_or_wrapped_first(asked):
+    tab, card = asked("run the wide one", viewport=PHONE)
     expect(allow(card)).to_have_attribute("aria-disabled", "true")
-    if way == "Wrap lines":
-        card.get_by_role("button", name="Wrap lines").click()
-    else:
-        text = card.get_by_role("group", name="Command, 1 line")
-        text.evaluate("text => text.scrollTo(text.scrollWidth, 0)")
+    text = card.get_by_role("group", name="Command, 1 line")
+    text.evaluate("text => text.scrollTo(text.scrollWidth, 0)")
+    expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
+    tab.page.reload()
+    expect(allow(card)).to_have_attribute("aria-disabled", "true")
+    card.get_by_role("button", name="Wrap lines").click()
     expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
 
 
@@ -158,11 +142,13 @@ def test_a_wide_line_that_was_folded_away_has_not_been_seen(asked):
     expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
 
 
-@pytest.mark.parametrize("viewport", [PHONE, NARROW, DESK], ids=["phone", "narrow", "desk"])
-def test_in_a_change_nothing_lies_over_the_text(asked, viewport):
-    _, card = asked("write the file", viewport=viewport)
+def test_in_a_change_nothing_lies_over_the_text(asked):
+    tab, card = asked("write the file", viewport=DESK)
     text = card.get_by_role("group", name="Change, 7 lines")
-    assert text.evaluate(COVERED) == []
+    for viewport in (DESK, NARROW, PHONE):
+        tab.page.set_viewport_size(viewport)
+        card.scroll_into_view_if_needed()
+        assert text.evaluate(COVERED) == []
     numbers = text.locator("[data-kind=new] .line-number:visible").filter(has_text=re.compile("."))
     expect(numbers).to_have_text([str(n) for n in range(1, 8)])
     to_the_end(text)
@@ -170,21 +156,7 @@ def test_in_a_change_nothing_lies_over_the_text(asked, viewport):
     expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
 
 
-@pytest.mark.parametrize("viewport", [PHONE, NARROW], ids=["phone", "narrow"])
-def test_a_wrapped_change_has_the_width_of_its_pane(asked, viewport):
-    _, card = asked("write the file", viewport=viewport)
-    card.get_by_role("button", name="Wrap lines").click()
-    text = card.get_by_role("group", name="Change, 7 lines")
-    expect(text).to_have_attribute("data-wrapped", "")
-    room = text.evaluate("text => text.clientWidth")
-    widths = text.evaluate(WIDTHS)
-    assert min(widths) > room - 100
-    assert text.evaluate("text => text.scrollWidth") == room
-    assert text.evaluate(COVERED) == []
-
-
 # Not `evaluate_all`, at which Firefox's page crashes under Playwright.
-WIDTHS = "pane => [...pane.querySelectorAll('.line-text')].map((one) => one.offsetWidth)"
 # Where a line's text begins, what is on top there must be that text.
 COVERED = """pane => [...pane.querySelectorAll(".line-text")].filter((text) => {
   const range = document.createRange();
@@ -195,29 +167,3 @@ COVERED = """pane => [...pane.querySelectorAll(".line-text")].filter((text) => {
   const sign = text.previousElementSibling.getBoundingClientRect();
   return onTop !== text || sign.width < 8 || sign.right > x + 1;
 }).map((text) => text.textContent)"""
-
-
-def test_an_empty_file_can_be_allowed(asked):
-    tab, card = asked("write the empty file")
-    expect(card.get_by_text("(empty)")).to_be_visible()
-    allow(card).click()
-    expect(tab.log.get_by_text("allowed once")).to_be_visible()
-
-
-def test_an_edit_is_drawn_as_a_change_before_and_after(asked, product):
-    product.file("a.txt", "scripted").parent.mkdir(parents=True, exist_ok=True)
-    product.file("a.txt", "scripted").write_text("one\ntwo\n")
-    tab, card = asked("edit it")
-    expect(card.locator("[data-kind=gone]")).to_have_text(re.compile(r"2\s*−\s*Removed: two"))
-    expect(card.locator("[data-kind=new]")).to_have_text(re.compile(r"2\s*\+\s*Added: 2"))
-    allow(card).click()
-    row = tab.log.locator("details.tool", has_text="edit_file")
-    row.locator("summary").click()
-    expect(row.locator("[data-kind=gone]")).to_contain_text("two")
-
-
-def test_without_scripts_all_is_shown(asked, product, open_tab):
-    tab, _card = asked("run the long one")
-    plain = open_tab(tab.page.url.removeprefix(product.address), java_script_enabled=False)
-    expect(plain.page.get_by_text("echo 200", exact=True)).to_be_visible()
-    expect(plain.page.get_by_text("403 not shown")).to_be_hidden()

@@ -1,12 +1,8 @@
 """A reply in markdown as it is drawn: formulas, footnotes, and code that is copied."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
-from tests.browser.test_pages import violations
 from tests.fake_model import FakeModelServer, rule, say
 
 COPIES = ["clipboard-read", "clipboard-write"]
@@ -58,34 +54,6 @@ def tab(product, open_tab):
 @pytest.fixture
 def page(tab):
     return tab.page
-
-
-def test_formulas_and_footnotes_are_drawn_without_a_fault_at_either_width(tab):
-    page = tab.page
-    expect(page.locator(".prose math")).to_have_count(6)
-    expect(page.locator(".prose code", has_text=r"$\foo$")).to_be_visible()
-    assert violations(tab) == []
-
-
-def test_a_formula_wider_than_the_page_scrolls_by_itself(tab):
-    tab.page.set_viewport_size(PHONE)
-    for place in ("p", "li"):
-        math = tab.page.locator(f".prose {place} > math").first
-        math.evaluate(
-            "each => each.append(...Array.from({length: 200}, () => each.firstChild.cloneNode(true)))"
-        )
-        holder = "each => each.closest('p, ul')"
-        assert math.evaluate(f"each => ({holder})(each).scrollWidth > innerWidth")
-    wide = "each => each.scrollWidth > each.clientWidth"
-    assert not tab.page.locator("html").evaluate(wide)
-    assert not tab.log.evaluate(wide)
-
-
-def test_a_footnote_leads_to_its_place_and_back(page):
-    page.get_by_role("link", name="1", exact=True).click()
-    expect(page.locator(":target")).to_have_text(re.compile("^As far"))
-    page.get_by_role("link", name="Back to note 1").click()
-    expect(page.locator(":target")).to_have_text("1")
 
 
 def test_code_that_was_copied_says_so_for_two_seconds(page):

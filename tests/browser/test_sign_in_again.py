@@ -48,12 +48,6 @@ def sign_out(tab):
     page.close()
 
 
-def hears_nothing(tab):
-    """A poll would learn of the end first, and the page leave by itself."""
-    tab.hears_nothing_until_it_asks()
-    tab.hold("**/file?*since=*")
-
-
 def come_back(tab, product):
     """Signed in elsewhere by a link, the person looks at the sign-in page again."""
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_have_count(1)
@@ -100,45 +94,6 @@ def test_an_open_editor_is_open_again(product, open_alone):
     expect(editor).to_have_count(0)
 
 
-def test_a_message_that_was_being_edited_is_being_edited_again(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/")
-    tab.say("hello")
-    expect(tab.log).to_contain_text("Understood.")
-    tab.log.locator(".own-message").hover()
-    tab.button("Edit message").click()
-    tab.page.get_by_role("textbox", name="Your message").fill("hello again")
-    sign_out(tab)
-    come_back(tab, product)
-    field = tab.page.get_by_role("textbox", name="Your message")
-    expect(field).to_have_value("hello again")
-
-
-def test_an_open_dialog_is_open_again(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/")
-    tab.sees_connection(LIVE)
-    tab.page.get_by_label("Conversation menu").click()
-    tab.button("Rename").click()
-    tab.page.get_by_label("Title").fill("Another title")
-    sign_out(tab)
-    come_back(tab, product)
-    dialog = tab.page.get_by_role("dialog", name="Rename conversation")
-    expect(dialog.get_by_label("Title")).to_have_value("Another title")
-
-
-def test_the_file_of_an_agent_is_being_edited_again(product, open_alone):
-    tab = open_alone("/settings/agents/?agent=scripted")
-    tab.button("Edit").click()
-    text = tab.page.get_by_role("textbox", name="agent.json")
-    typed = text.inner_text().replace('"Scripted"', '"Scripted, by me"')
-    text.fill(typed)
-    hears_nothing(tab)
-    sign_out(tab)
-    tab.button("Save").click()
-    come_back(tab, product)
-    expect(tab.page.get_by_role("textbox", name="agent.json")).to_contain_text("Scripted, by me")
-    expect(tab.page.get_by_text(AGAIN)).to_be_visible()
-
-
 def test_a_key_is_not_kept(product, open_alone):
     tab = open_alone("/settings/models/")
     tab.button("Add provider").click()
@@ -164,27 +119,3 @@ def test_whoever_else_signs_in_is_given_nothing(product, open_alone):
     tab.sees_connection(LIVE)
     expect(tab.alerts).to_have_count(0)
     assert tab.page.evaluate("sessionStorage.getItem('planside-unsent')") is None
-
-
-def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(product, open_alone):
-    tab = open_alone("/settings/agents/?agent=scripted")
-    hears_nothing(tab)
-    sign_out(tab)
-    tab.page.get_by_role("switch", name="Plan Mode").first.click()
-    expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_be_visible()
-    expect(tab.page.get_by_role("heading")).to_have_count(1)
-
-
-def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(
-    product, open_alone
-):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/", blocked=True)
-    tab.hears_nothing_until_it_asks()
-    tab.hold("**/sidebar*")
-    sign_out(tab)
-    sign_in(tab, product)
-    tab.say("still here")
-    expect(tab.alerts).to_have_text(AGAIN)
-    expect(tab.message).to_have_value("still here")
-    tab.button("Send").click()
-    expect(tab.log).to_contain_text("Understood.")

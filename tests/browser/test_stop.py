@@ -38,32 +38,6 @@ def test_what_is_typed_between_the_stop_and_its_being_drawn_is_kept_beside_it(pr
     expect(tab.message).to_have_value(both)
 
 
-def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(product, open_tab):
-    tab = answering(product, open_tab, "second", deaf=True)
-    tab.message.press_sequentially("half a word")
-    with tab.page.expect_response("**/stop"):
-        tab.button("Stop the reply").click()
-    tab.message.press_sequentially(" and more")
-    tab.page.reload()
-    expect(tab.message).to_have_value("second\n\nhalf a word and more")
-
-
-def test_what_is_sent_between_the_stop_and_its_being_drawn_does_not_come_back(product, open_tab):
-    tab = answering(product, open_tab, "second")
-    held = tab.hold("**/stop")
-    tab.message.press_sequentially("sent behind it")
-    tab.button("Stop the reply").click()
-    wait_for(tab, lambda: held)
-    said = tab.hold("**/say")
-    tab.message.press("Enter")
-    wait_for(tab, lambda: said)
-    held[0].continue_()
-    expect(tab.message).to_have_value("second")
-    said[0].continue_()
-    expect(tab.log).to_contain_text("sent behind it")
-    expect(tab.message).to_have_value("second")
-
-
 def test_a_stop_in_another_tab_gives_back_to_what_is_typed_in_this_one(product, open_tab):
     tab = answering(product, open_tab, "second")
     other = open_tab(tab.page.url.removeprefix(product.address))

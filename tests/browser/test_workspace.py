@@ -1,15 +1,12 @@
 """The agent's files beside the conversation: by mouse, by keyboard, on a phone."""
 
-import re
 import shutil
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK, PHONE
-from tests.browser.test_pages import violations
+from tests.browser.conftest import PHONE
 from tests.images import PETROL, RED, png
-from tests.tab import wait_for
 
 API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| url | string |\n"
 
@@ -122,34 +119,6 @@ def test_it_stands_in_place_of_the_plan_and_each_button_swaps(product, folder, o
     expect(tab.button("Files")).to_be_focused()
 
 
-def test_page_source_picture_and_code_are_shown(tab):
-    opened(tab)
-    row(tab, "docs").click()
-    row(tab, "api.md").click()
-    expect(view(tab).get_by_role("columnheader", name="Field")).to_be_visible()
-    view(tab).get_by_text("Source", exact=True).click()
-    expect(view(tab).locator("pre")).to_contain_text("# API reference")
-    row(tab, "img").click()
-    row(tab, "flow.png").click()
-    picture = view(tab).get_by_role("img", name="docs/img/flow.png")
-    expect(picture).to_be_visible()
-    expect(picture).to_have_js_property("naturalWidth", 300)
-    row(tab, "src").click()
-    row(tab, "app.py").click()
-    expect(view(tab).locator("pre .k").first).to_have_text("def")
-
-
-def test_code_and_tables_of_a_long_page_keep_their_height(tab, folder):
-    code = "```sh\n" + "echo one\n" * 4 + "```\n"
-    (folder / "README.md").write_text(f"{code}\n{API}\n" + "Some words.\n\n" * 60)
-    row(opened(tab), "README.md").click()
-    page = view(tab).get_by_role("region", name="README.md")
-    expect(page.locator("pre")).to_be_visible()
-    cut_off = """(page) => [...page.children].filter((e) => e.scrollHeight > e.clientHeight + 2)
-      .map((e) => e.outerHTML.slice(0, 80))"""
-    assert page.evaluate(cut_off) == []
-
-
 def test_a_name_that_is_taken_asks_and_both_are_kept(tab, folder):
     tab.expects("status of 409")
     opened(tab)
@@ -166,16 +135,6 @@ def test_a_name_that_is_taken_asks_and_both_are_kept(tab, folder):
     expect(row(tab, "new.md")).to_be_visible()
     assert (folder / "docs" / "api.md").read_text() == API
     assert (folder / "docs" / "api-2.md").read_text() == "# Another"
-
-
-def test_replacing_shows_the_new_content(tab, folder):
-    tab.expects("status of 409")
-    opened(tab)
-    row(tab, "README.md").click()
-    drop(tab.page.locator("#file-tree"), "README.md")
-    tab.button("Replace").click()
-    expect(view(tab)).to_contain_text("dropped")
-    assert (folder / "README.md").read_text() == "dropped"
 
 
 def test_what_was_replaced_comes_back_by_undo_and_so_does_what_replaced_it(tab, folder):
@@ -229,22 +188,6 @@ def test_a_file_is_renamed_in_its_row(tab, folder):
     expect(tab.page.get_by_text("docs is there already.")).to_be_visible()
 
 
-def test_a_name_that_would_lead_elsewhere_is_refused_where_it_is_typed(tab, folder):
-    opened(tab)
-    row(tab, "README.md").focus()
-    tab.page.keyboard.press("F2")
-    field = tab.page.get_by_role("textbox", name="New name of README.md")
-    field.fill("../../x/y")
-    tab.page.keyboard.press("Enter")
-    expect(field).to_be_focused()
-    expect(field).to_have_attribute("aria-invalid", "true")
-    expect(field).to_have_accessible_description("A name cannot have a / in it.")
-    field.fill("x.md")
-    tab.page.keyboard.press("Enter")
-    expect(row(tab, "x.md")).to_be_focused()
-    expect(tab.page.get_by_text("A name cannot have a / in it.")).to_have_count(0)
-
-
 def test_what_is_deleted_comes_back_by_undo(tab, folder):
     opened(tab)
     row(tab, "docs").focus()
@@ -255,64 +198,6 @@ def test_what_is_deleted_comes_back_by_undo(tab, folder):
     assert not (folder / "docs").exists()
     undo(tab, "docs")
     assert (folder / "docs" / "api.md").read_text() == API
-
-
-def test_an_open_file_is_shown_again_once_it_is_back(tab, folder):
-    tab.expects("status of 404")  # a look at a folder may come after that has gone
-    opened(tab)
-    row(tab, "docs").click()
-    row(tab, "api.md").click()
-    heading = view(tab).get_by_role("heading", name="API reference")
-    for name in ("api.md", "docs"):
-        expect(heading).to_be_visible()
-        row(tab, name).focus()
-        tab.page.keyboard.press("Delete")
-        expect(heading).to_have_count(0)
-        undo(tab, name)
-    expect(heading).to_be_visible()
-    (folder / "docs" / "api.md").rename(folder / "elsewhere.md")
-    expect(view(tab)).to_contain_text("docs/api.md is gone.")
-    (folder / "elsewhere.md").rename(folder / "docs" / "api.md")
-    expect(heading).to_be_visible()
-
-
-def test_a_page_s_links_lead_to_other_files_and_to_places_of_a_page(tab, folder):
-    tab.expects("status of 404")
-    (folder / "README.md").write_text(
-        "# Read me\n\n[reference](docs/api.md#api-reference) [there](#far-below) [none](no.md)"
-        " [pictures](docs/img) [out](../agent.json)\n\n" + "Words.\n\n" * 60 + "## Far below\n"
-    )
-    row(opened(tab), "README.md").click()
-    link = view(tab).get_by_role("link", exact=True, name="there")
-    link.click()
-    expect(view(tab).get_by_role("heading", name="Far below")).to_be_in_viewport()
-    expect(view(tab).get_by_role("heading", name="Far below")).to_be_focused()
-    assert "#" not in tab.page.url
-    expect(view(tab).get_by_role("link", name="out")).to_have_count(0)
-    view(tab).get_by_role("link", name="none").click()
-    expect(view(tab)).to_contain_text("no.md cannot be used")
-    view(tab).get_by_role("link", name="pictures").click()
-    expect(row(tab, "img")).to_be_focused()
-    view(tab).get_by_role("link", name="reference").press("Enter")
-    expect(view(tab).get_by_role("heading", name="API reference")).to_be_focused()
-    expect(row(tab, "api.md")).to_have_attribute("aria-selected", "true")
-
-
-def test_a_folder_that_is_drawn_anew_twice_at_once_has_its_rows_once(tab):
-    row(opened(tab), "docs").click()
-    expect(row(tab, "api.md")).to_be_visible()
-    held = []
-    tab.page.route(
-        re.compile(r"/workspace/rows\?path=docs"),
-        lambda route: held.append(route) if len(held) < 2 else route.continue_(),
-    )
-    row(tab, "img").focus()
-    tab.page.keyboard.press("Delete")  # asks for the rows, and so does the look at what has changed
-    wait_for(tab, lambda: len(held) == 2)
-    for request in held:
-        let_go(tab, request)
-    expect(row(tab, "img")).to_have_count(0)
-    expect(row(tab, "api.md")).to_have_count(1)
 
 
 def test_what_changes_meanwhile_is_shown_by_itself(tab, folder):
@@ -326,30 +211,6 @@ def test_what_changes_meanwhile_is_shown_by_itself(tab, folder):
     expect(row(tab, "by-the-agent.txt")).to_be_visible()
     (folder / "README.md").unlink()
     expect(view(tab)).to_contain_text("README.md is gone.")
-
-
-def test_a_file_is_found_wherever_it_is(tab):
-    opened(tab)
-    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
-    expect(row(tab, "docs/img/flow.png")).to_be_visible()
-    tab.page.keyboard.press("ArrowDown")
-    expect(row(tab, "docs/img/flow.png")).to_be_focused()
-    tab.page.get_by_role("searchbox", name="Find a file").fill("nothing like it")
-    expect(tab.page.get_by_text("No file has these words in its path.")).to_be_visible()
-    tab.page.keyboard.press("Escape")
-    expect(row(tab, "docs")).to_be_visible()
-
-
-def test_an_empty_folder_says_what_to_do(product, folder, open_tab):
-    shutil.rmtree(folder)
-    folder.mkdir()
-    tab = open_tab().chat(product.conversation("scripted"))
-    tab.button("Files").click()
-    words = tab.page.get_by_text("No files yet. Drop some here, or ask for some.")
-    expect(words).to_be_visible()
-    (folder / "first.txt").write_text("1")
-    expect(row(tab, "first.txt")).to_be_visible()
-    expect(words).to_be_hidden()
 
 
 def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(product, folder, open_tab):
@@ -366,31 +227,3 @@ def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(product, folder, o
     tab.page.keyboard.press("Escape")
     expect(tab.page.get_by_role("tree")).to_be_hidden()
     expect(tab.page.get_by_label("Conversation menu")).to_be_focused()
-
-
-def test_axe_finds_nothing_in_the_panel(tab):
-    opened(tab)
-    row(tab, "docs").click()
-    row(tab, "api.md").click()
-    expect(view(tab).get_by_role("heading", name="API reference")).to_be_visible()
-    assert violations(tab) == []
-    tab.page.set_viewport_size(DESK)
-    row(tab, "README.md").focus()
-    tab.page.keyboard.press("Delete")
-    expect(tab.button("Undo")).to_be_visible()
-    tab.page.keyboard.press("F2")
-    expect(tab.page.get_by_role("textbox", name="New name of src")).to_be_focused()
-    assert violations(tab) == []
-
-
-def test_its_script_and_style_come_when_it_is_first_opened(tab):
-    def asked():
-        return tab.page.evaluate(
-            "() => performance.getEntriesByType('resource').map((e) => e.name)"
-        )
-
-    assert not any(re.search(r"/workspace\.(js|css)$", name) for name in asked())
-    opened(tab)
-    wait_for(
-        tab, lambda: sum(bool(re.search(r"/workspace\.(js|css)$", name)) for name in asked()) == 2
-    )

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import folder, opened, row, tab
-from tests.browser.test_workspace_meanwhile import ROWS, STAMPS, looked
+from tests.browser.test_workspace_meanwhile import ROWS, STAMPS
 from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
@@ -29,22 +29,3 @@ def test_a_folder_is_never_drawn_as_it_was_before_something_was_done_in_it(tab, 
     tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
     expect(row(tab, "README.md")).to_have_count(0)
     expect(row(tab, "by-the-agent.txt")).to_be_visible()
-
-
-def test_marks_that_came_with_a_look_from_before_the_search_ended_are_drawn(tab):
-    opened(tab)
-    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
-    expect(row(tab, "docs/img/flow.png")).to_be_visible()
-    held = []
-
-    def mark(route):
-        answer = route.fetch().json() | {"marks": "another"}
-        held.append((route, answer)) if not held else route.fulfill(json=answer)
-
-    tab.page.route(STAMPS, mark)
-    wait_for(tab, lambda: held)
-    tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
-    expect(row(tab, "README.md")).to_be_visible()
-    with looked(tab):
-        route, answer = held[0]
-        route.fulfill(json=answer)

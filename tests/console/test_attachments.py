@@ -210,6 +210,22 @@ def test_pictures_stand_above_the_words_and_other_files_below(chat):
     assert 'width="640" height="480"' in shown
 
 
+def test_an_edited_message_keeps_its_files(chat):
+    alice = signed_in()
+    scripted(say("Read."), say("Read again."))
+    send(alice, chat, "read it", attach(caller(), chat, "kept.txt"))
+    message = Message.objects.get(conversation=chat, text="read it")
+    answer = alice.post(
+        f"/c/{chat.pk}/messages/{message.pk}/edit", {"text": "read it again"}, headers=HTMX
+    )
+    assert answer.status_code < 300, answer.content
+    drive()
+    thread = page(alice, chat)
+    said = thread[thread.index('id="log"') :]
+    assert "Read again." in said and "read it again" in said
+    assert said.count('download="kept.txt"') == 1
+
+
 def test_a_file_that_is_gone_is_struck(chat):
     client = signed_in()
     note = attach(caller(), chat, "notes.txt")

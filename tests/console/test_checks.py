@@ -1,5 +1,6 @@
 """Checks at the doors: API, command, timeline, export, and the pages that draw what asks."""
 
+import re
 from io import StringIO
 
 import pytest
@@ -23,7 +24,7 @@ from tests.inner import (
     typed_fields,
 )
 from tests.inner import call_display_question_of as question_of
-from tests.markup import flat
+from tests.markup import flat, html
 from tests.world import calls_of, done, drive, files_of, plan_of, shown, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -191,6 +192,25 @@ def test_the_page_of_a_plan_says_what_will_be_checked_and_what_is_done_by_word()
     subtask = subtask_on_its_page(begun(EXISTS))
     assert "exists" in subtask and "data-result" not in subtask
     assert "By the agent’s word" in subtask_on_its_page(finished())
+
+
+def test_a_proposal_shows_each_check_counts_them_and_says_where_there_is_none():
+    c = begun(EXISTS, tools={**TOOLS, "shell": "ask"}, names=("Look", "Write", "Tell"))
+    actions.update_subtask(plan_of(c), "s2", {"checks": [EXISTS, GREEN]}, "alice")
+    actions.update_subtask(plan_of(c), "s3", {"checks": []}, "alice")
+    page = html(signed_in(c.owner).get(f"/c/{c.pk}/"))
+    drawer, card = page[page.index('id="plan-scroll"') :], page[page.index('id="log"') :]
+    assert "3 subtasks, 3 checks" in words_of(drawer)
+    checked = drawer[drawer.index('aria-label="Checks of subtask 2"') :]
+    checked = words_of(checked[: checked.index("</ul>")])
+    assert "a.txt exists" in checked and "test -f a.txt" in checked and "asks you" in checked
+    assert drawer.count("No check: done by the agent’s word") == 1
+    assert "3 subtasks, 2 with checks. Nothing runs until you start it." in card
+    assert "no check" in card
+
+
+def words_of(html):
+    return " ".join(re.sub("<[^>]*>", " ", html).split())
 
 
 def test_a_check_that_asks_is_drawn_where_it_is_decided():

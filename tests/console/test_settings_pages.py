@@ -22,7 +22,7 @@ from tests.inner import (
     set_owner,
 )
 from tests.markup import html
-from tests.world import HTMX, agent, calls_of, conversation, person, scripted, tell
+from tests.world import HTMX, agent, calls_of, conversation, files_of, person, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -355,6 +355,18 @@ def test_a_model_that_nobody_offered_is_refused(owner):
         answer = post(owner, "/settings/agents/docs-writer/use-model", model=wrong)
         assert answer.status_code == 422
     assert "provider" not in in_file("docs-writer")
+
+
+# What stands in agent.json
+
+
+def test_a_broken_file_and_a_word_that_changes_nothing_are_told_in_the_conversation(owner):
+    c = conversation(tools={"create_plan": "off"})
+    page = html(owner.get(f"/c/{c.pk}/"))
+    assert "create_plan cannot be &quot;off&quot;" in page
+    assert f'href="/settings/agents/?agent={c.agent_id}">Open agent.json</a>' in page
+    (files_of(c).parent / "agent.json").write_text("{")
+    assert "The last good version is still in use" in html(owner.get(f"/c/{c.pk}/"))
 
 
 # A model that does not exist

@@ -12,6 +12,8 @@ from tests.browser.model import script
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
 from tests.fake_model import call, rule, say, think
+from tests.nightly.states.axe_states import AXE_LOOKS
+from tests.nightly.states.axe_states import RULES as AXE_RULES
 from tests.nightly.states.reader_states import CHANGED, READER_LOOKS
 from tests.nightly.states.test_states import STATES, State
 from tests.tab import A_RUN, LIVE, POLLING
@@ -64,6 +66,7 @@ RULES = [
     rule(DETAILED, only="create_plan", user="in detail"),
     rule(say("Here is the plan."), user="in detail"),
     rule(COSTLY, offered="finish_subtask", system="You are thrifty"),
+    *AXE_RULES,
 ]
 
 
@@ -606,6 +609,7 @@ LOOKS = (
     ),
     *(own_settings, pages_apart),
     *READER_LOOKS,
+    *AXE_LOOKS,
 )
 
 __all__ = ["LOOKS", "State", "clean", "model_script", "prepare"]

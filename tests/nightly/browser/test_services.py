@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.fake_model import FakeModelServer, call, rule, say
 
-SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
+SERVER = Path(__file__).parents[2] / "agents" / "mcp_server.py"
 
 NAMES = ["Ask the small server", "Count the files"]
 RULES = [

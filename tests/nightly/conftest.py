@@ -1,4 +1,7 @@
-"""The server, the browser and the tabs of tests/browser, for what is tried in them by night."""
+"""The server, the browser and the tabs of tests/browser, for what is tried in them by night.
+
+One browser for both folders: two of Playwright's loops in one process are an error.
+"""
 
 from pathlib import Path
 
@@ -9,9 +12,10 @@ from tests.browser.conftest import careful, chromium, contexts, model, open_tab,
 __all__ = ["careful", "chromium", "contexts", "model", "open_tab", "product"]
 
 HERE = Path(__file__).parent
+IN_A_BROWSER = (HERE / "browser", HERE / "states")
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.is_relative_to(HERE):
+        if item.path.parent in IN_A_BROWSER:
             item.add_marker(pytest.mark.browser)

@@ -1,0 +1,102 @@
+"""Checks on the page: refused, held, checked again, and a form that does not come."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_checks import NOTES, chat, checked, checks_of, form
+from tests.tab import LIVE
+
+__all__ = ["chat"]
+
+
+def test_what_cannot_be_saved_says_why_and_keeps_what_was_typed(product, open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.expects("status of 4")
+    tab.button("Add a check to subtask 3").click()
+    new = form(tab, 3, "Add a check to subtask")
+    new.get_by_role("button", name="Save").click()
+    expect(new.get_by_role("alert")).to_contain_text("needs its path")
+    new.get_by_label("Path").fill("../up.md")
+    new.get_by_role("button", name="Save").click()
+    expect(new.get_by_role("alert")).to_contain_text("relative to the workspace")
+    expect(new.get_by_label("Path")).to_have_value("../up.md")
+    new.get_by_text("HTTP", exact=True).click()
+    expect(new).not_to_contain_text("relative to the workspace")
+    expect(new).to_contain_text("fetch_url is off for Scripted")
+    expect(new.get_by_role("button", name="Save")).to_have_attribute("aria-disabled", "true")
+    assert checks_of(product, chat, 3) == []
+
+
+@pytest.fixture
+def refused(product):
+    """A plan whose first subtask says it is done, and is not."""
+    product.change_agent("scripted", plan={"enabled": True, "max_attempts": 1})
+    chat = product.scripted("quick")
+    checked(product, chat, "s1", NOTES)
+    plan = product.plan(chat)
+    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+    product.wait(chat, lambda plan: plan["attention"] == "failed")
+    yield chat
+    product.file("notes.md", "scripted").unlink(missing_ok=True)
+
+
+def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(
+    product, open_tab, refused
+):
+    tab = open_tab().chat(refused)
+    tab.sees_connection(LIVE)
+    blocks = tab.log.get_by_role("group", name="Not done yet: notes.md failed")
+    expect(blocks).to_have_count(3)
+    expect(blocks.first).to_contain_text("refused 1 of 3")
+    expect(blocks.last).to_contain_text("notes.md is not there.")
+    expect(tab.row(1).get_by_role("img", name="A check failed").first).to_be_visible()
+    expect(tab.row(1)).to_contain_text("3 finishes were refused by its checks")
+    tab.row(1).hover()
+    tab.button("Add a check to subtask 1").click()
+    form(tab, 1, "Add a check to subtask").get_by_role("button", name="Cancel").click()
+    tab.row(1).get_by_role("button", name="Edit check 1 of subtask 1").click()
+    expect(form(tab, 1).get_by_label("Path")).to_have_value("notes.md")
+    tab.page.keyboard.press("Escape")
+    product.file("notes.md", "scripted").write_text("there")
+    tab.row(1).get_by_role("button", name="Retry subtask 1").click()
+    expect(tab.plan).to_have_attribute("data-state", "done")
+    expect(tab.row(1).get_by_role("img", name="Done, checked")).to_be_visible()
+    expect(tab.row(2).get_by_role("img", name="Done, by the agent’s word")).to_be_visible()
+    expect(tab.progress).to_have_attribute("aria-valuetext", "3 of 3 · 1 checked, 2 by word")
+    expect(tab.log).to_contain_text("Subtasks 2 and 3 are done by the agent’s word.")
+
+
+def test_what_is_done_is_checked_again_and_a_person_may_look_instead(product, open_tab, refused):
+    product.file("notes.md", "scripted").write_text("there")
+    plan = product.plan(refused)
+    product.post(f"/plans/{plan['id']}/subtasks/s1/retry")
+    product.wait(refused, lambda plan: plan["state"] == "done")
+    tab = open_tab().chat(refused)
+    tab.sees_connection(LIVE)
+    expect(tab.plan).to_contain_text("1 of 3 checked, last at")
+    product.file("notes.md", "scripted").unlink()
+    tab.button("Check all").click()
+    expect(tab.row(1)).to_contain_text("No longer true since")
+    expect(tab.row(1)).to_contain_text("notes.md is not there.")
+    expect(tab.drawer_toggle.get_by_role("img", name="No longer true")).to_be_visible()
+    tab.button("I have looked at subtask 1").click()
+    expect(tab.row(1)).to_contain_text("Looked at by you,")
+    expect(tab.row(1)).to_be_focused()
+    expect(tab.progress).to_have_attribute(
+        "aria-valuetext", "3 of 3 · 1 checked, 1 of them by you, 2 by word"
+    )
+    tab.button("Add a check to subtask 2").click()
+    form(tab, 2, "Add a check to subtask").get_by_label("Path").fill("gone.md")
+    tab.page.keyboard.press("Enter")
+    tab.row(2).get_by_text("1 check").click()
+    tab.button("Check now, subtask 2").click()
+    expect(tab.row(2)).to_contain_text("No longer true since")
+
+
+def test_why_the_form_of_a_check_does_not_come_is_said(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    tab.expects("500")
+    tab.page.route("**/plan/check-editor", lambda route: route.fulfill(status=500, body=""))
+    tab.button("Edit check 1 of subtask 1: file notes.md exists").click()
+    expect(tab.plan.get_by_role("alert")).to_contain_text("Something broke inside Planside.")

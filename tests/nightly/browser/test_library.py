@@ -1,0 +1,91 @@
+"""Plans found again: filters, what follows by itself, on paper, and deleting."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.test_library import finished, made, table
+from tests.tab import A_RUN, LIVE
+
+__all__ = ["finished"]
+
+
+def test_filters_swap_the_table_and_count(product, open_tab, finished):
+    made(product, "Rake the leaves")
+    tab = open_tab("/plans/")
+    # A filter that is changed before the last answer came takes that request back (hx-sync).
+    tab.expects("^request: GET /plans/ net::ERR_ABORTED$")
+    tab.page.get_by_role("radio", name=re.compile("^Finished")).check(force=True)
+    expect(table(tab)).to_contain_text(finished["title"])
+    expect(table(tab)).not_to_contain_text("Rake the leaves")
+    tab.page.get_by_role("radio", name=re.compile("^All")).check(force=True)
+    tab.page.get_by_role("checkbox", name=re.compile("^Needs me")).check(force=True)
+    expect(table(tab)).to_contain_text("Rake the leaves")
+    expect(table(tab)).not_to_contain_text("Finished")
+    tab.page.get_by_role("radio", name=re.compile("^Finished")).check(force=True)
+    expect(tab.page.get_by_text("No finished plans that need you.")).to_be_visible()
+    tab.page.get_by_role("link", name="Show all").click()
+    expect(table(tab)).to_contain_text("Rake the leaves")
+
+
+def test_a_running_plan_is_followed(product, open_tab):
+    chat = product.scripted("quick")
+    plan = product.plan(chat)
+    tab = open_tab(f"/plans/{plan['id']}/")
+    expect(tab.page.get_by_text("Plan proposed")).to_be_visible()
+    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+    expect(tab.page.get_by_text("Plan finished")).to_be_visible(timeout=A_RUN)
+
+
+def test_the_changes_are_filtered_in_place_and_the_focus_stays(open_tab, finished):
+    tab = open_tab(f"/plans/{finished['id']}/")
+    kind = tab.page.get_by_label("Kind", exact=True)
+    kind.focus()
+    kind.select_option("run")
+    expect(tab.page.get_by_text("Plan proposed")).to_have_count(0)
+    expect(tab.page.get_by_text("Plan started")).to_be_visible()
+    expect(kind).to_be_focused()
+    expect(kind).to_have_value("run")
+
+
+def test_the_list_of_plans_beside_follows_while_it_is_open(product, open_tab):
+    plan = made(product, "Mend the fence", "Look", "Nail")
+    made(product, "Paint the fence", conversation=plan["conversation"])
+    tab = open_tab().chat(plan["conversation"])
+    tab.sees_connection(LIVE)
+    tab.button("Plans in this conversation").click()
+    listed = tab.page.get_by_role("dialog", name="Plans in this conversation")
+    expect(listed).to_contain_text("0 of 2 · v1")
+    product.script.patch(
+        product.server, f"/plans/{plan['id']}/subtasks/s1", {"name": "Look closely"}
+    )
+    expect(listed).to_contain_text("0 of 2 · v2")
+    listed.get_by_role("button", name="Delete Paint the fence").click()
+    expect(tab.page.get_by_role("dialog", name="Delete “Paint the fence”?")).to_be_visible()
+
+
+def test_on_paper_a_plan_is_whole_and_alone(open_tab, finished):
+    tab = open_tab(f"/plans/{finished['id']}/")
+    tab.page.emulate_media(media="print")
+    for gone in ("Plans", "Search plans"):
+        expect(tab.page.get_by_role("heading", name=gone, exact=True)).to_have_count(0)
+    expect(tab.page.get_by_text("Plan finished")).to_be_visible()
+    expect(tab.page.get_by_label("Kind", exact=True)).to_be_hidden()
+    ink = tab.page.locator("#plan-name").evaluate("e => getComputedStyle(e).color")
+    assert ink == "rgb(0, 0, 0)"
+    assert tab.page.evaluate("document.querySelector('.pane > .scroll').clientHeight > 600")
+
+
+def test_a_plan_is_deleted_after_a_question(product, open_tab):
+    plan = made(product, "Throw it away")
+    tab = open_tab().chat(plan["conversation"])
+    tab.button("Plans in this conversation").click()
+    tab.button("Delete Throw it away").click()
+    asked = tab.page.get_by_role("dialog", name=re.compile("^Delete “Throw it away”"))
+    asked.get_by_role("button", name="Keep plan").click()
+    expect(asked).to_be_hidden()
+    tab.button("Delete Throw it away").click()
+    asked.get_by_role("button", name="Delete plan").click()
+    expect(tab.page.get_by_text("No plans here yet.")).to_be_visible()
+    tab.sees_plan(plan_id="")
+    expect(tab.articles.filter(has_text="Throw it away")).to_have_count(0)

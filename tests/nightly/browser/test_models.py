@@ -1,0 +1,93 @@
+"""The first start, and Settings > Models: the demo, keys, and models that are not there."""
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESK
+from tests.browser.test_models import GOOD_KEY, product, unnamed, vendor
+from tests.images import PETROL, RED, png
+
+__all__ = ["product", "unnamed", "vendor"]
+
+
+def test_the_demo_is_one_of_them_and_looking_again_keeps_the_page(product, unnamed, open_tab):
+    tab = open_tab(f"/c/{product.conversation()}/")
+    tab.page.get_by_role("radio", name="Demo model").check()
+    with tab.page.expect_response("**/found-models*"):
+        tab.button("Look again").click()
+    expect(tab.page.get_by_text("Found 34 models in 3 places")).to_be_visible()
+    expect(tab.page.get_by_role("radio", name="Demo model")).to_be_checked()
+    tab.button("Go on with Demo model").click()
+    expect(tab.page.get_by_role("heading", name="What should Docs writer do?")).to_be_visible()
+
+
+def test_a_key_is_shown_by_its_end_replaced_refused_and_put_right(product, open_tab):
+    tab = open_tab("/settings/models/?provider=vendor")
+    card = tab.page.get_by_role("article", name="vendor", exact=True)
+    key = card.get_by_label("Key", exact=True)
+    expect(key).to_have_value("•••• •••• •••• 4f2a")
+    expect(key).to_have_attribute("readonly", "")
+    expect(card).to_contain_text("Answered in")
+    expect(card).to_contain_text("30 models")
+    card.get_by_role("button", name="Replace key").click()
+    field = card.get_by_label("New key of vendor")
+    expect(field).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(card.get_by_role("button", name="Replace key")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    field.fill("wrong-0123456789")
+    tab.page.keyboard.press("Enter")
+    expect(card).to_contain_text("Key refused")
+    expect(card).to_contain_text("vendor answered 401 at")
+    expect(card).to_contain_text("“Incorrect API key provided”")
+    card.get_by_label("Key", exact=True).fill(GOOD_KEY)
+    card.get_by_role("button", name="Save and test").click()
+    expect(card).to_contain_text("30 models")
+    assert GOOD_KEY not in tab.page.content()
+
+
+def test_the_models_of_a_card_are_searched_and_say_what_they_can(open_tab):
+    tab = open_tab("/settings/models/?provider=vendor")
+    card = tab.page.get_by_role("article", name="vendor", exact=True)
+    expect(card).to_contain_text("20 of 30, type to find more")
+    card.get_by_label("Find a model at vendor").fill("eyes")
+    expect(card.get_by_role("row", name="model-eyes sees images")).to_be_visible()
+    expect(card.get_by_role("row")).to_have_count(2)
+    expect(card.get_by_label("Find a model at vendor")).to_be_focused()
+
+
+def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, unnamed, open_tab):
+    product.change_agent("docs-writer", provider="vendor", model="model-eye")
+    tab = open_tab(f"/c/{product.conversation()}/")
+    sentence = "There is no model model-eye at vendor: choose another."
+    note = tab.page.get_by_role("alert").filter(has_text=sentence)
+    expect(note).to_be_visible()
+    tab.expects("409")
+    tab.message.fill("Are you there?")
+    tab.page.keyboard.press("Enter")
+    kept = "There is no model model-eye at vendor. Nothing was sent, and your message is kept."
+    note = tab.page.get_by_role("alert").filter(has_text=kept)
+    expect(note).to_be_visible()
+    expect(tab.message).to_have_value("Are you there?")
+    expect(tab.log.get_by_role("article")).to_have_count(0)
+    note.get_by_role("button", name="Choose a model").click()
+    expect(tab.page.get_by_role("combobox", name="Find a model")).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    tab.page.set_viewport_size(DESK)
+    note.get_by_role("link", name="Open the agent’s settings").click()
+    expect(tab.page.get_by_role("article", name="Docs writer")).to_contain_text(sentence)
+
+
+def test_a_model_that_sees_is_taken_beside_a_picture_before_the_list_was_ever_open(
+    product, open_tab
+):
+    product.post("/agents", id="blind", name="Blind")
+    product.change_agent("blind", provider="demo", model="docs")
+    tab = open_tab("/settings/models/?provider=vendor")
+    expect(tab.page.get_by_role("article", name="vendor", exact=True)).to_contain_text("30 models")
+    tab.open(f"/c/{product.conversation('blind')}/")
+    picture = {"name": "shot.png", "mimeType": "image/png", "buffer": png(90, 70, (RED, PETROL))}
+    tab.page.locator("#files").set_input_files([picture])
+    tab.button("Use model-eyes").click()
+    expect(tab.page.get_by_role("status").filter(has_text="model-eyes answers")).to_be_visible()
+    expect(tab.button("Model: model-eyes")).to_be_visible()
+    expect(tab.page.get_by_text("does not see images")).to_have_count(0)

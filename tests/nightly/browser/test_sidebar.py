@@ -1,0 +1,103 @@
+"""What lies over the page: every other sheet, and menus that do not come."""
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import PHONE
+from tests.browser.test_sidebar import menu_of, middle_of, named
+from tests.browser.test_workspace import let_go
+from tests.tab import wait_for
+
+
+def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab):
+    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+    tab.drawer_toggle.click()
+    expect(tab.plan).to_be_visible()
+    tab.page.mouse.click(360, 10)
+    expect(tab.plan).to_be_hidden()
+    expect(tab.page.get_by_label("Conversation menu")).to_be_visible()
+    expect(tab.page.locator("#menu")).to_be_hidden()
+
+
+def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(open_tab):
+    tab = open_tab("/settings/agents/?agent=scripted", viewport=PHONE)
+    file = tab.page.get_by_role("complementary", name="agent.json of Scripted")
+    tab.page.locator("[data-toggle-drawer]").click()
+    expect(file).to_be_visible()
+    tab.page.mouse.click(*middle_of(tab.button("New agent").or_(tab.page.locator(".burger")).first))
+    expect(file).to_be_hidden()
+    expect(tab.page.get_by_role("dialog")).to_have_count(0)
+    tab.page.get_by_role("link", name="Open settings menu").click()
+    menu = tab.page.get_by_role("navigation", name="Settings")
+    expect(menu).to_be_visible()
+    tab.page.mouse.click(370, 400)
+    expect(menu).to_be_hidden()
+
+
+def test_a_press_beside_a_sheet_closes_it_and_sends_nothing(product, open_tab):
+    tab = open_tab(viewport=PHONE).chat(product.conversation("scripted"))
+    tab.say("Well?")
+    expect(tab.log).to_contain_text("Understood.")
+    tab.message.fill("Not yet")
+    tab.page.get_by_role("button", name="Ask again", exact=True).click()
+    menu = tab.page.get_by_role("menu")
+    expect(menu).to_be_visible()
+    tab.page.mouse.click(*middle_of(tab.page.get_by_label("Conversation menu")))
+    expect(menu).to_be_hidden()
+    expect(tab.page.locator("#menu")).to_be_hidden()
+
+
+def test_the_pages_own_row_is_deleted_like_the_page(product, open_tab):
+    named(product, "Fern")
+    here = named(product, "Moss")
+    tab = open_tab().chat(here)
+    with tab.page.expect_navigation():
+        menu_of(tab, here).get_by_role("button", name="Delete conversation").click()
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
+
+
+def test_with_a_finger_the_button_is_there_and_the_menu_is_a_sheet(product, open_tab):
+    chat = named(product, "Moss")
+    tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True, reduced_motion="reduce")
+    tab.chat(product.conversation("scripted"))
+    tab.page.get_by_role("link", name="Open conversations").tap()
+    button = tab.page.locator(f"#row-{chat}")
+    expect(button).to_be_visible()
+    assert button.evaluate("e => getComputedStyle(e).opacity") == "1"
+    box = button.bounding_box()
+    assert round(min(box["width"], box["height"]), 2) >= 40
+    button.tap()
+    menu = tab.page.locator("#row-menu")
+    expect(menu).to_be_visible()
+    assert round(menu.bounding_box()["y"] + menu.bounding_box()["height"]) == PHONE["height"]
+    tab.page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(button).to_be_visible()  # the list stays
+    button.tap()
+    menu.get_by_role("button", name="Delete conversation").tap()
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_in_viewport()
+
+
+def test_a_menu_that_cannot_be_fetched_says_so(product, open_tab):
+    chat = named(product, "Moss")
+    tab = open_tab("/plans/")
+    tab.expects("ERR_FAILED", "Failed to fetch", "request")
+    tab.page.route("**/menu?*", lambda route: route.abort())
+    tab.page.locator(f"#row-{chat}").focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.alerts).to_contain_text("That did not get through.")
+
+
+def test_of_two_rows_whose_menus_are_asked_for_the_last_one_counts(product, open_tab):
+    first, last = named(product, "Moss"), named(product, "Fern")
+    tab = open_tab("/plans/")
+    held = tab.hold(f"**/c/{first}/menu?*")
+    for chat in (first, last):
+        tab.page.locator(f"#conversation-{chat}").hover()
+        tab.page.locator(f"#row-{chat}").click()
+    delete = tab.page.locator("#row-menu").get_by_role("button", name="Delete conversation")
+    expect(delete).to_be_visible()
+    wait_for(tab, lambda: held)
+    let_go(tab, held[0])
+    delete.click()
+    expect(tab.page.get_by_text("Deleted “Fern”.")).to_be_visible()
+    expect(tab.page.locator(f"#conversation-{first}")).to_be_visible()

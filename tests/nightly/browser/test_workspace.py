@@ -1,0 +1,150 @@
+"""The agent's files: what is shown of each, links between them, and what is found."""
+
+import re
+import shutil
+
+from playwright.sync_api import expect
+
+from tests.browser.test_workspace import API, folder, let_go, opened, row, tab, undo, view
+from tests.tab import wait_for
+
+__all__ = ["folder", "tab"]
+
+
+def test_page_source_picture_and_code_are_shown(tab):
+    opened(tab)
+    row(tab, "docs").click()
+    row(tab, "api.md").click()
+    expect(view(tab).get_by_role("columnheader", name="Field")).to_be_visible()
+    view(tab).get_by_text("Source", exact=True).click()
+    expect(view(tab).locator("pre")).to_contain_text("# API reference")
+    row(tab, "img").click()
+    row(tab, "flow.png").click()
+    picture = view(tab).get_by_role("img", name="docs/img/flow.png")
+    expect(picture).to_be_visible()
+    expect(picture).to_have_js_property("naturalWidth", 300)
+    row(tab, "src").click()
+    row(tab, "app.py").click()
+    expect(view(tab).locator("pre .k").first).to_have_text("def")
+
+
+def test_code_and_tables_of_a_long_page_keep_their_height(tab, folder):
+    code = "```sh\n" + "echo one\n" * 4 + "```\n"
+    (folder / "README.md").write_text(f"{code}\n{API}\n" + "Some words.\n\n" * 60)
+    row(opened(tab), "README.md").click()
+    page = view(tab).get_by_role("region", name="README.md")
+    expect(page.locator("pre")).to_be_visible()
+    cut_off = """(page) => [...page.children].filter((e) => e.scrollHeight > e.clientHeight + 2)
+      .map((e) => e.outerHTML.slice(0, 80))"""
+    assert page.evaluate(cut_off) == []
+
+
+def test_a_name_that_would_lead_elsewhere_is_refused_where_it_is_typed(tab, folder):
+    opened(tab)
+    row(tab, "README.md").focus()
+    tab.page.keyboard.press("F2")
+    field = tab.page.get_by_role("textbox", name="New name of README.md")
+    field.fill("../../x/y")
+    tab.page.keyboard.press("Enter")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_accessible_description("A name cannot have a / in it.")
+    field.fill("x.md")
+    tab.page.keyboard.press("Enter")
+    expect(row(tab, "x.md")).to_be_focused()
+    expect(tab.page.get_by_text("A name cannot have a / in it.")).to_have_count(0)
+
+
+def test_an_open_file_is_shown_again_once_it_is_back(tab, folder):
+    tab.expects("status of 404")  # a look at a folder may come after that has gone
+    opened(tab)
+    row(tab, "docs").click()
+    row(tab, "api.md").click()
+    heading = view(tab).get_by_role("heading", name="API reference")
+    for name in ("api.md", "docs"):
+        expect(heading).to_be_visible()
+        row(tab, name).focus()
+        tab.page.keyboard.press("Delete")
+        expect(heading).to_have_count(0)
+        undo(tab, name)
+    expect(heading).to_be_visible()
+    (folder / "docs" / "api.md").rename(folder / "elsewhere.md")
+    expect(view(tab)).to_contain_text("docs/api.md is gone.")
+    (folder / "elsewhere.md").rename(folder / "docs" / "api.md")
+    expect(heading).to_be_visible()
+
+
+def test_a_page_s_links_lead_to_other_files_and_to_places_of_a_page(tab, folder):
+    tab.expects("status of 404")
+    (folder / "README.md").write_text(
+        "# Read me\n\n[reference](docs/api.md#api-reference) [there](#far-below) [none](no.md)"
+        " [pictures](docs/img) [out](../agent.json)\n\n" + "Words.\n\n" * 60 + "## Far below\n"
+    )
+    row(opened(tab), "README.md").click()
+    link = view(tab).get_by_role("link", exact=True, name="there")
+    link.click()
+    expect(view(tab).get_by_role("heading", name="Far below")).to_be_in_viewport()
+    expect(view(tab).get_by_role("heading", name="Far below")).to_be_focused()
+    assert "#" not in tab.page.url
+    expect(view(tab).get_by_role("link", name="out")).to_have_count(0)
+    view(tab).get_by_role("link", name="none").click()
+    expect(view(tab)).to_contain_text("no.md cannot be used")
+    view(tab).get_by_role("link", name="pictures").click()
+    expect(row(tab, "img")).to_be_focused()
+    view(tab).get_by_role("link", name="reference").press("Enter")
+    expect(view(tab).get_by_role("heading", name="API reference")).to_be_focused()
+    expect(row(tab, "api.md")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_folder_that_is_drawn_anew_twice_at_once_has_its_rows_once(tab):
+    row(opened(tab), "docs").click()
+    expect(row(tab, "api.md")).to_be_visible()
+    held = []
+    tab.page.route(
+        re.compile(r"/workspace/rows\?path=docs"),
+        lambda route: held.append(route) if len(held) < 2 else route.continue_(),
+    )
+    row(tab, "img").focus()
+    tab.page.keyboard.press("Delete")  # asks for the rows, and so does the look at what has changed
+    wait_for(tab, lambda: len(held) == 2)
+    for request in held:
+        let_go(tab, request)
+    expect(row(tab, "img")).to_have_count(0)
+    expect(row(tab, "api.md")).to_have_count(1)
+
+
+def test_a_file_is_found_wherever_it_is(tab):
+    opened(tab)
+    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
+    expect(row(tab, "docs/img/flow.png")).to_be_visible()
+    tab.page.keyboard.press("ArrowDown")
+    expect(row(tab, "docs/img/flow.png")).to_be_focused()
+    tab.page.get_by_role("searchbox", name="Find a file").fill("nothing like it")
+    expect(tab.page.get_by_text("No file has these words in its path.")).to_be_visible()
+    tab.page.keyboard.press("Escape")
+    expect(row(tab, "docs")).to_be_visible()
+
+
+def test_its_script_and_style_come_when_it_is_first_opened(tab):
+    def asked():
+        return tab.page.evaluate(
+            "() => performance.getEntriesByType('resource').map((e) => e.name)"
+        )
+
+    assert not any(re.search(r"/workspace\.(js|css)$", name) for name in asked())
+    opened(tab)
+    wait_for(
+        tab, lambda: sum(bool(re.search(r"/workspace\.(js|css)$", name)) for name in asked()) == 2
+    )
+
+
+def test_an_empty_folder_says_what_to_do(product, folder, open_tab):
+    shutil.rmtree(folder)
+    folder.mkdir()
+    tab = open_tab().chat(product.conversation("scripted"))
+    tab.button("Files").click()
+    words = tab.page.get_by_text("No files yet. Drop some here, or ask for some.")
+    expect(words).to_be_visible()
+    (folder / "first.txt").write_text("1")
+    expect(row(tab, "first.txt")).to_be_visible()
+    expect(words).to_be_hidden()
