@@ -11,6 +11,7 @@ from agents.errors import Conflict, Invalid, Refused
 from agents.models import Conversation, Message, Turn
 from plans import actions
 from plans.models import ActivePlan, Plan
+from tests.builders import approved_plan, proposed_plan
 from tests.fake_model import call, fails, say, silent
 from tests.inner import Expected, ask_again, delete_conversation, send_edited
 from tests.inner import agents_actions as talk
@@ -18,7 +19,6 @@ from tests.inner import conversations_erase as erase
 from tests.inner import engine_alternatives as alternatives
 from tests.inner import handle_message as person_says
 from tests.world import (
-    approved,
     conversation,
     done,
     drive,
@@ -214,7 +214,7 @@ def test_a_yes_that_was_refused_goes_with_the_alternative_in_which_it_was_said()
 
 
 def test_a_yes_that_counted_is_in_view_whatever_is_shown():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     plan = plan_of(c)
     said = person_says(c, "ok", "alice", Expected(plan.pk, plan.version))
     assert plan_of(c).is_confirmed
@@ -441,7 +441,7 @@ def test_what_led_to_an_approved_plan_stays():
 
 
 def test_words_beside_an_approved_plan_can_be_edited_and_its_run_stays_in_view():
-    c = approved("Read")
+    c = approved_plan("Read")
     scripted(say("Yes?"))
     tell(c, "by the way")
     scripted(done("read it all"), call("finish_plan", outcome="All read."))
@@ -457,7 +457,7 @@ def test_words_beside_an_approved_plan_can_be_edited_and_its_run_stays_in_view()
 
 
 def test_the_yes_to_a_plan_stays_in_view_whatever_is_edited_before_it():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(say("Yes?"))
     tell(c, "by the way")
     scripted(done("read it all"), call("finish_plan", outcome="All read."))
@@ -505,7 +505,7 @@ def test_a_yes_is_no_edit_while_a_plan_waits_for_one():
 
 
 def test_a_message_edited_while_a_plan_waits_is_about_that_plan():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(say("Which?"))
     tell(c, "change something")
     revised = call("revise_current_plan", title="Changed", explanation="as asked")

@@ -11,18 +11,17 @@ from agents.models import Conversation, Message, ToolCall, Turn
 from plans import actions
 from plans.models import CheckResult
 from plans.schemas import SubtaskDraft
+from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun
 from tests.fake_model import call, fails, say
 from tests.inner import conversation_state_read_state as read_state
 from tests.inner import create_plan, timestamp
 from tests.markup import flat
 from tests.world import (
-    approved,
     conversation,
     drive,
     files_of,
     plan_of,
-    proposed,
     scripted,
     subtask_names,
 )
@@ -45,7 +44,7 @@ def closing(html):
 
 
 def test_the_outcome_a_tool_gave_stands_in_the_chat_with_its_lines_and_the_facts():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     actions.skip_subtask(plan_of(c), "s2", "alice", "not needed")
     scripted(call("finish_subtask", outcome="read"), call("finish_plan", outcome=OUTCOME))
@@ -67,7 +66,7 @@ def test_the_outcome_a_tool_gave_stands_in_the_chat_with_its_lines_and_the_facts
 
 
 def test_in_chinese_what_it_took_is_told_without_a_stray_space():
-    c = approved("Read")
+    c = approved_plan("Read")
     scripted(call("finish_subtask", outcome="读了"), call("finish_plan", outcome="好了"))
     actions.run_plan(plan_of(c), "alice")
     drive()
@@ -79,7 +78,7 @@ def test_in_chinese_what_it_took_is_told_without_a_stray_space():
 
 
 def test_what_the_agent_has_said_itself_is_not_said_twice():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("finish_subtask", outcome="read"), say("It is all read."))
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
@@ -93,7 +92,7 @@ def test_an_approved_document_and_a_plan_of_skipped_steps_have_one_too():
     actions.approve_plan(plan, 1, "alice")
     assert "Approved as v1." in closing(page(plan.conversation))
 
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     actions.skip_subtask(plan_of(c), "s1", "alice")
     scripted(say("Nothing came of it."))
@@ -107,7 +106,7 @@ def test_an_approved_document_and_a_plan_of_skipped_steps_have_one_too():
 
 
 def test_a_cancelled_plan_has_none_and_a_finished_one_has_one_though_it_is_ended_twice():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.cancel_plan(plan_of(c), "alice")
     assert not Message.objects.filter(meta__has_key="closing").exists()
     plan = create_plan(conversation(), title="T", content="Words.", by="alice")
@@ -121,7 +120,7 @@ LISTED = "- Read: Three files.\n  And a fourth.\n- Write: written"
 
 
 def test_an_outcome_put_together_is_a_list_in_the_drawer_the_card_and_the_page():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     done = [
         call("finish_subtask", outcome=text) for text in ("Three files.\nAnd a fourth.", "written")
     ]
@@ -146,7 +145,9 @@ def test_an_outcome_put_together_is_a_list_in_the_drawer_the_card_and_the_page()
 
 
 def failing(*names):
-    c = approved(*names, plan={"enabled": True, "max_attempts": 1}, tools={"write_file": "allow"})
+    c = approved_plan(
+        *names, plan={"enabled": True, "max_attempts": 1}, tools={"write_file": "allow"}
+    )
     write = call("write_file", path="a.txt", content="a")
     scripted(write, call("finish_subtask", outcome="ok"), call("fail_subtask", error="No figures."))
     actions.run_plan(plan_of(c), "alice")
@@ -186,7 +187,7 @@ def test_what_was_told_of_an_end_is_a_line_once_the_plan_goes_on():
 
 
 def test_a_stop_says_who_and_offers_to_go_on():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.run_plan(plan_of(c), "alice")
     actions.stop_plan(plan_of(c), "alice")
     drive()
@@ -196,7 +197,7 @@ def test_a_stop_says_who_and_offers_to_go_on():
 
 
 def test_a_cancelled_run_tells_no_end_of_its_own():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.run_plan(plan_of(c), "alice")
     actions.cancel_plan(plan_of(c), "alice")
     drive()
@@ -204,7 +205,7 @@ def test_a_cancelled_run_tells_no_end_of_its_own():
 
 
 def test_files_are_named_once_and_only_a_few_at_first(alice):
-    c = approved("One", tools={"write_file": "allow"})
+    c = approved_plan("One", tools={"write_file": "allow"})
     writes = [call("write_file", path=f"f{n % 10}.txt", content=str(n)) for n in range(12)]
     scripted(*writes, call("finish_subtask", outcome="ok"), say("Done."))
     actions.run_plan(plan_of(c), "alice")
@@ -214,7 +215,7 @@ def test_files_are_named_once_and_only_a_few_at_first(alice):
 
 
 def test_a_file_leads_to_the_call_that_changed_it_last_and_says_how_many_lines(alice):
-    c = approved("One", tools={"write_file": "allow", "edit_file": "allow"})
+    c = approved_plan("One", tools={"write_file": "allow", "edit_file": "allow"})
     scripted(
         call("write_file", path="new.md", content="a\nb\nc"),
         call("edit_file", path="new.md", old="b", new="B"),
@@ -234,7 +235,7 @@ def test_a_file_leads_to_the_call_that_changed_it_last_and_says_how_many_lines(a
 
 def test_where_many_calls_changed_files_no_lines_are_counted(alice, monkeypatch):
     monkeypatch.setattr("console.endings.MOST_COUNTED", 1)
-    c = approved("One", tools={"write_file": "allow"})
+    c = approved_plan("One", tools={"write_file": "allow"})
     writes = [call("write_file", path=f"f{n}.txt", content=str(n)) for n in range(2)]
     scripted(*writes, call("finish_subtask", outcome="ok"), say("Done."))
     actions.run_plan(plan_of(c), "alice")
@@ -243,7 +244,7 @@ def test_where_many_calls_changed_files_no_lines_are_counted(alice, monkeypatch)
 
 
 def test_the_card_of_a_finished_plan_makes_a_new_one_of_it(alice):
-    c = approved("One")
+    c = approved_plan("One")
     scripted(call("finish_subtask", outcome="ok"), say("Done."))
     actions.run_plan(plan_of(c), "alice")
     drive()
@@ -318,7 +319,7 @@ def line_of(card):
 
 
 def test_where_no_check_ran_no_time_is_told():
-    c = approved("Read")
+    c = approved_plan("Read")
     scripted(call("finish_subtask", outcome="read"), say("Done."))
     actions.run_plan(plan_of(c), "alice")
     drive()
@@ -364,7 +365,7 @@ def test_a_failure_of_a_subtask_that_is_gone_is_one_line_as_it_was_then():
 
 
 def test_a_failure_after_another_model_error_is_not_told_twice():
-    c = approved("One", plan={"enabled": True, "max_attempts": 1})
+    c = approved_plan("One", plan={"enabled": True, "max_attempts": 1})
     scripted(fails(401))
     actions.run_plan(plan_of(c), "alice")
     drive()

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents.models import Conversation, ToolCall
 from plans import actions
 from plans.models import Plan
+from tests.builders import approved_plan, proposed_plan
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
 from tests.inner import needs_of
@@ -16,13 +17,11 @@ from tests.plans.test_needs import failing
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import (
     HTMX,
-    approved,
     conversation,
     drive,
     person,
     plan_of,
     proposal,
-    proposed,
     scripted,
     signed_in,
     tell,
@@ -53,14 +52,14 @@ def changes(client, *shows):
 
 def test_where_nothing_waits_the_page_says_so_and_what_runs(alice):
     assert "Nothing needs you." in page(alice)
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.run_plan(plan_of(c), "alice")
     shown = page(alice)
     assert "1 plan running" in shown and "Tidy the docs, 0 of 2" in shown
 
 
 def test_a_plan_can_be_read_whole_and_started_there(alice):
-    c = proposed("One", "Two")
+    c = proposed_plan("One", "Two")
     shown = page(alice)
     assert "Waiting for you to start it" in shown and ", 2 subtasks, version 1" in shown
     assert "Nothing needs you." not in shown
@@ -70,7 +69,7 @@ def test_a_plan_can_be_read_whole_and_started_there(alice):
 
 
 def test_another_version_than_the_one_on_the_card_is_not_started(alice):
-    c = proposed("One", "Two")
+    c = proposed_plan("One", "Two")
     need = only_need()
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
     answer = press(alice, need, "start")
@@ -79,7 +78,7 @@ def test_another_version_than_the_one_on_the_card_is_not_started(alice):
 
 
 def test_a_plan_with_comments_that_have_not_gone_is_not_started_there(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     need = only_need()
     actions.keep_comment(plan_of(c), "s1", "Only the README", "alice")
     answer = press(alice, need, "start")
@@ -181,7 +180,7 @@ def test_after_a_skip_the_rest_goes_on_from_there(alice):
 
 
 def test_a_plan_beside_the_one_in_the_drawer_is_brought_there(alice):
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
     first = plan_of(c)
     scripted(say("?"))
@@ -194,7 +193,7 @@ def test_a_plan_beside_the_one_in_the_drawer_is_brought_there(alice):
 
 
 def test_the_number_stands_beside_the_conversations_and_the_tag_changes_with_it(alice):
-    c = proposed("One")
+    c = proposed_plan("One")
     shown = flat(alice.get(f"/c/{c.pk}/").content.decode())
     assert 'aria-label="Needs you, 1"' in shown and 'data-count="1"' in shown
     tag = alice.get("/needs/changes").headers["ETag"]
@@ -205,7 +204,7 @@ def test_the_number_stands_beside_the_conversations_and_the_tag_changes_with_it(
 
 
 def test_nobody_answers_for_another(alice):
-    proposed("One")
+    proposed_plan("One")
     need = only_need()
     assert press(signed_in(person("bob")), need, "start").status_code == 404
     assert not changes(signed_in(person("bob")), need.key).content.count(b"Tidy the docs")
@@ -215,13 +214,13 @@ def test_many_cards_are_drawn_in_part(alice, monkeypatch):
     monkeypatch.setattr("console.need_cards.MOST_CARDS", 2)
     monkeypatch.setattr("console.views.needs.MOST_CARDS", 2)
     for _ in range(3):
-        proposed("One")
+        proposed_plan("One")
     shown = page(alice)
     assert shown.count("need-card") == 2 and "1 more come as these are answered." in shown
 
 
 def test_scripts_list_the_same(alice):
-    c = proposed("One")
+    c = proposed_plan("One")
     plain()
     start, call_that_asks = alice.get("/api/needs").json()["items"]
     assert (start["plan"], start["version"], start["title"]) == (plan_of(c).pk, 1, "Tidy the docs")
@@ -266,7 +265,7 @@ def test_the_asking_for_a_plan_can_be_given_up_there(alice):
 
 
 def test_a_question_says_at_which_subtask_it_stands(alice):
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     scripted(call("finish_subtask", outcome="ok"), call("ask_user", question="Which half?"))
     actions.run_plan(plan_of(c), "alice")
     drive()
@@ -281,14 +280,14 @@ def test_a_question_of_a_chat_names_no_subtask_of_the_plan_beside_it(alice):
 
 def test_every_card_leads_to_its_place_in_the_conversation(alice):
     plain()
-    proposed("One")
+    proposed_plan("One")
     failing()
     html = page(alice)
     assert html.count('class="card need-card"') == html.count('class="button need-open"') == 3
 
 
 def test_what_fails_while_the_page_is_open_comes_first(alice):
-    proposed("One")
+    proposed_plan("One")
     shown = only_need().key
     failing()
     answer = changes(alice, shown).content.decode()
@@ -299,7 +298,7 @@ def test_what_fails_while_the_page_is_open_comes_first(alice):
 
 
 def test_what_has_waited_for_less_than_a_minute_waits_since_just_now(alice):
-    proposed("One")
+    proposed_plan("One")
     assert "1, just now" in page(alice)
     Plan.objects.update(updated_at=timezone.now() - timedelta(minutes=5))
     assert "1, oldest for 5 min" in page(alice)

@@ -11,6 +11,7 @@ from agents.models import Conversation
 from console.env import ProviderKey
 from plans import actions
 from plans.models import SUBTASK_TEXT, Plan, Run
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import read_agent
 from tests.markup import html
@@ -23,7 +24,6 @@ from tests.world import (
     on_page,
     person,
     plan_of,
-    proposed,
     scripted,
     shown,
     tell,
@@ -82,20 +82,20 @@ def test_the_start_without_conversations_is_an_empty_one(alice):
     ["", "changes", "drawer", "earlier?before=9"],
 )
 def test_what_is_someone_elses_is_not_there(charlie, address):
-    c = proposed()
+    c = proposed_plan()
     assert charlie.get(f"/c/{c.pk}/{address}").status_code == 404
 
 
 @pytest.mark.parametrize("verb", ["say", "stop", "retry", "rename", "delete", "draft"])
 def test_nothing_can_be_done_to_someone_elses_conversation(charlie, verb):
-    c = proposed()
+    c = proposed_plan()
     assert post(charlie, f"/c/{c.pk}/{verb}", text="x", title="x").status_code == 404
     assert Conversation.objects.filter(pk=c.pk).exists()
 
 
 @pytest.mark.parametrize("verb", ["approve", "cancel", "pause", "resume", "stop", "again", "edit"])
 def test_nothing_can_be_done_to_someone_elses_plan(charlie, verb):
-    c = proposed()
+    c = proposed_plan()
     before = Plan.objects.values().get()
     assert post(charlie, f"/c/{c.pk}/plan/{verb}", version=1, title="x").status_code == 404
     assert Plan.objects.values().get() == before
@@ -103,7 +103,7 @@ def test_nothing_can_be_done_to_someone_elses_plan(charlie, verb):
 
 
 def test_the_drawer_has_the_names_that_people_and_tests_rely_on(alice):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     page = " ".join(html(alice.get(f"/c/{c.pk}/")).split())
     plan = plan_of(c)
     assert f'id="plan" aria-label="Plan" data-plan-id="{plan.pk}" data-state="todo"' in page
@@ -116,7 +116,7 @@ def test_the_drawer_has_the_names_that_people_and_tests_rely_on(alice):
 
 
 def test_data_state_stands_on_the_plan_and_on_its_rows_alone(alice):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     page = html(alice.get(f"/c/{c.pk}/"))
     assert page.count("data-state=") == 1 + 3
 
@@ -148,7 +148,7 @@ def test_new_leads_to_another_conversation(alice):
 
 
 def test_approving_another_version_is_refused_and_shows_the_present_one(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     post(alice, f"/c/{c.pk}/plan/subtasks/s1/edit", version=1, name="Read it all")
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1)
     assert response.status_code == 409
@@ -160,7 +160,7 @@ def test_approving_another_version_is_refused_and_shows_the_present_one(alice):
 
 
 def test_approving_without_a_version_starts_nothing(alice):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     assert post(alice, f"/c/{c.pk}/plan/approve", version="").status_code == 422
     assert plan_of(c).approved_version is None
 
@@ -172,7 +172,7 @@ def editors(names):
 
 
 def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     response = post(
         alice,
         f"/c/{c.pk}/plan/approve",
@@ -188,7 +188,7 @@ def test_start_with_my_edits_saves_them_and_approves_just_that(alice):
 
 
 def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     edits = {"subtask_key": ["s1", "s2"], **editors(["Read well", ""])}
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
     assert response.status_code == 422
@@ -197,7 +197,7 @@ def test_edits_that_cannot_be_saved_start_nothing_and_save_nothing(alice):
 
 
 def test_edits_of_which_a_field_is_missing_start_nothing(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     edits = {"subtask_key": ["s1"], "subtask_name": ["Read well"], "subtask_description": [""]}
     response = post(alice, f"/c/{c.pk}/plan/approve", version=1, **edits)
     assert response.status_code == 422
@@ -218,7 +218,7 @@ def undo(client, c, toast):
 
 @pytest.mark.parametrize("place", [1, 2, 3])
 def test_a_removed_subtask_is_put_back_where_it_was(alice, place):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     gone = html(post(alice, f"/c/{c.pk}/plan/subtasks/s{place}/remove", version=1))
     assert f"Removed subtask {place}. Plan is now v2." in gone
     assert undo(alice, c, gone).status_code == 200
@@ -226,7 +226,7 @@ def test_a_removed_subtask_is_put_back_where_it_was(alice, place):
 
 
 def test_a_removed_subtask_comes_back_with_its_texts(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     words = {"name": "Read", "description": "All\nof it", "expected_outcome": "Known"}
     post(alice, f"/c/{c.pk}/plan/subtasks/s1/edit", version=1, **words)
     gone = html(post(alice, f"/c/{c.pk}/plan/subtasks/s1/remove", version=2))
@@ -245,7 +245,7 @@ def test_a_removed_subtask_comes_back_with_its_texts(alice):
     ],
 )
 def test_undo_finds_the_place_when_its_neighbours_went_meanwhile(alice, gone_meanwhile, left):
-    c = proposed("Read", "Write", "Check", "Tell")
+    c = proposed_plan("Read", "Write", "Check", "Tell")
     toast = html(post(alice, f"/c/{c.pk}/plan/subtasks/s3/remove", version=1))
     for key in gone_meanwhile:
         actions.remove_subtask(plan_of(c), key, "alice")
@@ -254,7 +254,7 @@ def test_undo_finds_the_place_when_its_neighbours_went_meanwhile(alice, gone_mea
 
 
 def test_undo_leaves_what_has_started_before_what_was_removed(alice):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     scripted(call("finish_subtask", outcome="done"))
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     drive()
@@ -266,14 +266,14 @@ def test_undo_leaves_what_has_started_before_what_was_removed(alice):
 
 
 def test_what_was_never_removed_is_not_put_back(alice):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     answer = post(alice, f"/c/{c.pk}/plan/subtasks", version=1, restores="s1")
     assert answer.status_code == 422
     assert plan_of(c).version == 1
 
 
 def test_a_poll_costs_a_304_when_nothing_changed(alice, django_assert_max_num_queries):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     first = alice.get(f"/c/{c.pk}/drawer")
     assert 'id="plan"' in html(first)
     with django_assert_max_num_queries(4):  # session, user, one number, and calls under way
@@ -354,7 +354,7 @@ def test_no_page_shows_a_key(alice, settings):
 
 
 def test_the_list_of_plans_is_ones_own(alice):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     assert plan_of(c).title in html(alice.get("/plans/"))
     alice.force_login(person("charlie"))
     assert plan_of(c).title not in html(alice.get("/plans/"))

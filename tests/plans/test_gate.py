@@ -6,6 +6,7 @@ from agents.db import in_db
 from agents.models import ToolCall
 from plans import actions
 from plans.models import Plan, Run, State
+from tests.builders import proposed_plan
 from tests.fake_model import call, calls, say, silent
 from tests.inner import GATE_PLAN_TOOLS as PLAN_TOOLS
 from tests.inner import Expected, Row, Situation, Worker, row_of
@@ -19,7 +20,6 @@ from tests.world import (
     happening,
     plan_of,
     proposal,
-    proposed,
     scripted,
     shown,
     states,
@@ -61,7 +61,7 @@ def nothing_ran(c) -> bool:
     ],
 )
 def test_words_that_are_not_a_whole_yes_start_nothing(text):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(EAGER, EAGER, say("Understood."))
     tell(c, text)
     assert nothing_ran(c)
@@ -74,7 +74,7 @@ def test_words_that_are_not_a_whole_yes_start_nothing(text):
     ["Go ahead.", "开始", "  OK!  ", "ｇｏ", "Yes please", "D'accord", "start the plan 。", "시작"],
 )
 def test_a_listed_phrase_as_the_whole_message_starts_the_plan(text):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("finish_subtask", outcome="read"), say("done"))
     tell(c, text)
     assert states(c) == ["done"]
@@ -82,7 +82,7 @@ def test_a_listed_phrase_as_the_whole_message_starts_the_plan(text):
 
 
 def test_a_phrase_for_another_version_than_the_one_shown_starts_nothing():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.remove_subtask(plan_of(c), "s2", "alice", 1)
     scripted(EAGER)
     tell(c, "go ahead", seen=Expected(plan_of(c).pk, 1))
@@ -92,7 +92,7 @@ def test_a_phrase_for_another_version_than_the_one_shown_starts_nothing():
 
 @pytest.mark.both_databases
 def test_a_restart_of_the_server_opens_nothing():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(EAGER, EAGER)
     for _ in range(2):
         Worker()  # a new process looks at the queue
@@ -102,7 +102,7 @@ def test_a_restart_of_the_server_opens_nothing():
 
 @pytest.mark.both_databases
 def test_a_second_plan_command_gates_again_and_replaces_only_when_it_succeeds():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     first = plan_of(c)
     scripted(EAGER, say("I would rather write at once."))
     tell(c, "/plan something else")
@@ -135,7 +135,7 @@ def test_create_plan_and_write_file_in_one_reply_write_nothing():
 
 
 def test_finish_plan_and_write_file_in_one_reply_write_nothing():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(calls(call("finish_plan", state="abandoned"), EAGER), say("Gone."))
     tell(c, "throw it away")
     assert list(files_of(c).iterdir()) == []
@@ -144,7 +144,7 @@ def test_finish_plan_and_write_file_in_one_reply_write_nothing():
 
 
 def test_after_throwing_it_away_the_same_turn_may_only_make_a_new_plan():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     old = plan_of(c)
     model = scripted(call("finish_plan", state="abandoned"), proposal("Anew"), EAGER, say("There."))
     tell(c, "throw it away and start over")
@@ -212,7 +212,7 @@ def test_a_plan_made_in_ordinary_chat_shuts_the_gate_for_the_rest_of_the_turn():
 
 
 def test_a_revision_in_mid_chat_shuts_the_gate_at_once():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     scripted(calls(call("add_subtask", name="More"), EAGER), say("Proposed."))
     tell(c, "add a step")
@@ -232,7 +232,7 @@ def test_with_plan_mode_off_nobody_can_ask_for_a_plan():
 
 @pytest.mark.both_databases
 def test_the_run_stops_at_the_gate_when_the_text_changed_after_the_yes():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice", run="all")
     actions.remove_subtask(plan_of(c), "s2", "alice", 1)
     scripted(EAGER)

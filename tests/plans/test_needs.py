@@ -7,6 +7,7 @@ from django.utils import timezone
 from agents.models import Conversation, ToolCall
 from plans import actions
 from plans.models import Attempt
+from tests.builders import approved_plan, proposed_plan
 from tests.console.test_pending_approvals import by_a_helper, plain
 from tests.fake_model import call, say
 from tests.inner import agents_actions as talk
@@ -24,7 +25,6 @@ from tests.inner import console_alternatives as alternatives
 from tests.inner import handle_message as said
 from tests.plans.test_subplans import END, PLANNED, done, story
 from tests.world import (
-    approved,
     conversation,
     drive,
     person,
@@ -43,7 +43,7 @@ def kinds(name="alice"):
 
 
 def failing():
-    c = approved("One", "Two", plan={"enabled": True, "max_attempts": 1})
+    c = approved_plan("One", "Two", plan={"enabled": True, "max_attempts": 1})
     scripted(call("fail_subtask", error="No figures."))
     actions.run_plan(plan_of(c), "alice")
     drive()
@@ -79,7 +79,7 @@ def test_what_an_agent_asks_that_works_for_a_plan_counts_once(ask, allowed, kind
 
 
 def test_a_proposal_counts_until_it_is_started_and_names_its_version():
-    c = proposed("One", "Two")
+    c = proposed_plan("One", "Two")
     [need] = needs_of(person("alice").pk)
     assert (need.kind, need.plan, need.version) == ("start", plan_of(c).pk, 1)
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
@@ -87,7 +87,7 @@ def test_a_proposal_counts_until_it_is_started_and_names_its_version():
 
 
 def test_a_new_version_is_another_thing():
-    c = proposed("One", "Two")
+    c = proposed_plan("One", "Two")
     [before] = needs_of(person("alice").pk)
     actions.update_subtask(plan_of(c), "s1", {"name": "Uno"}, "alice")
     [after] = needs_of(person("alice").pk)
@@ -114,7 +114,7 @@ def test_what_failed_in_a_version_before_the_last_waits_for_a_yes_to_that():
 
 
 def test_a_failed_plan_comes_first_and_fails_anew_under_another_name():
-    proposed("One")
+    proposed_plan("One")
     c = failing()
     assert kinds() == ["failed", "start"]
     before = needs_of(person("alice").pk)[0]
@@ -126,14 +126,14 @@ def test_a_failed_plan_comes_first_and_fails_anew_under_another_name():
 
 
 def test_a_paused_plan_does_not_count():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.run_plan(plan_of(c), "alice")
     actions.pause_plan(plan_of(c), "alice")
     assert kinds() == []
 
 
 def test_a_plan_whose_budget_is_used_up_counts():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.raise_budget(plan_of(c), "alice", {"model_calls": 1})
     scripted(call("list_files"), say("…"))
     actions.run_plan(plan_of(c), "alice")
@@ -143,7 +143,7 @@ def test_a_plan_whose_budget_is_used_up_counts():
 
 
 def test_a_second_limit_that_one_attempt_reaches_is_a_need_of_its_own():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.raise_budget(plan_of(c), "alice", {"model_calls": 1})
     scripted(*[call("list_files")] * 3)
     actions.run_plan(plan_of(c), "alice")
@@ -170,7 +170,7 @@ def test_a_plan_that_rests_before_its_end_by_itself_counts_until_it_goes_on():
 
 
 def test_a_plan_that_was_stopped_does_not_count():
-    c = approved("One", "Two")
+    c = approved_plan("One", "Two")
     actions.run_plan(plan_of(c), "alice")
     actions.stop_plan(plan_of(c), "alice")
     drive()
@@ -194,21 +194,21 @@ def test_a_proposal_of_a_hidden_alternative_does_not_count():
 
 
 def test_a_proposal_in_whose_place_another_is_asked_for_does_not_count_meanwhile():
-    c = proposed("One")
+    c = proposed_plan("One")
     scripted(say("Which?"))
     tell(c, "/plan something else")
     assert kinds() == ["unanswered"]
 
 
 def test_what_waits_for_somebody_else_does_not_exist():
-    proposed("One")
+    proposed_plan("One")
     plain()
     assert len(kinds()) == 2
     assert kinds("bob") == []
 
 
 def test_looking_takes_four_queries(django_assert_num_queries):
-    proposed("One")
+    proposed_plan("One")
     plain()
     alice = person("alice").pk
     needs_of(alice)
@@ -217,13 +217,13 @@ def test_looking_takes_four_queries(django_assert_num_queries):
 
 
 def test_what_rests_in_an_archived_conversation_does_not_count_and_what_asks_there_does():
-    rests, asks = proposed("One"), plain()
+    rests, asks = proposed_plan("One"), plain()
     Conversation.objects.filter(pk__in=(rests.pk, asks.pk)).update(archived_at=timezone.now())
     assert kinds() == ["approval"]
 
 
 def test_nothing_of_a_deleted_conversation_counts_until_it_is_taken_back():
-    c = proposed("One")
+    c = proposed_plan("One")
     delete_conversation(c, "alice")
     assert kinds() == []
     restore_conversation(person("alice"), c.pk, "alice")

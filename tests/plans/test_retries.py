@@ -7,6 +7,7 @@ from agents.errors import Conflict, NotFound
 from agents.models import Message, Turn
 from plans import actions
 from plans.models import ActivePlan, Attempt, Plan, PlanVersion, Run, State, Subtask
+from tests.builders import proposed_plan
 from tests.fake_model import call, fails, say
 from tests.inner import conversation_state_read_state as read_state
 from tests.inner import fragments_thread as thread
@@ -18,7 +19,6 @@ from tests.world import (
     files_of,
     plan_of,
     proposal,
-    proposed,
     scripted,
     shown,
     states,
@@ -37,7 +37,7 @@ def failed(error="no"):
 
 class TestRetries:
     def test_a_subtask_that_fails_twice_succeeds_on_its_third_attempt(self):
-        c = proposed("Read", "Write", **RETRYING)
+        c = proposed_plan("Read", "Write", **RETRYING)
         model = scripted(failed("first"), failed("second"), done(), done(), say("ok"))
         tell(c, "go")
         assert states(c) == ["done", "done"]
@@ -48,7 +48,7 @@ class TestRetries:
         assert page.count(" of 3 ·") == 3, "what succeeded at once says nothing"
 
     def test_after_exactly_three_attempts_the_run_has_failed_and_the_plan_stays_open(self):
-        c = proposed("Read", "Write", **RETRYING)
+        c = proposed_plan("Read", "Write", **RETRYING)
         model = scripted(*[failed(f"no {n}") for n in range(5)])
         tell(c, "go")
         assert len(model.requests) == 3
@@ -72,7 +72,7 @@ class TestRetries:
         assert plan["subtasks"][0]["reason"] == "skipped: not needed"
 
     def test_a_person_who_starts_again_begins_the_count_anew(self):
-        c = proposed("Read", **RETRYING)
+        c = proposed_plan("Read", **RETRYING)
         scripted(*[failed()] * 3)
         tell(c, "go")
         model = scripted(*[failed()] * 9)
@@ -82,14 +82,14 @@ class TestRetries:
         assert Attempt.objects.count() == 6
 
     def test_what_no_repetition_mends_is_not_repeated(self):
-        c = proposed("Read", **RETRYING)
+        c = proposed_plan("Read", **RETRYING)
         model = scripted(fails(401), done())
         tell(c, "go")
         assert len(model.requests) == 1
         assert shown(c)["attention"] == "failed"
 
     def test_a_stop_uses_up_no_attempt(self):
-        c = proposed("Read", **RETRYING)
+        c = proposed_plan("Read", **RETRYING)
         scripted(call("ask_user", question="Well?"))
         tell(c, "go")
         actions.stop_plan(plan_of(c), "alice")
@@ -100,7 +100,7 @@ class TestRetries:
         assert Attempt.objects.exclude(failure_class="interrupted").count() == 3
 
     def test_after_a_stop_it_is_not_told_what_an_older_attempt_met(self):
-        c = proposed("Read", **RETRYING)
+        c = proposed_plan("Read", **RETRYING)
         scripted(failed("the disk is full"), call("ask_user", question="Well?"))
         tell(c, "go")
         actions.stop_plan(plan_of(c), "alice")
@@ -113,7 +113,9 @@ class TestRetries:
     def test_a_timeout_counts_as_an_attempt(self):
         from tests.fake_model import silent
 
-        c = proposed("Read", plan={"enabled": True, "max_attempts": 2, "attempt_timeout_s": 0.2})
+        c = proposed_plan(
+            "Read", plan={"enabled": True, "max_attempts": 2, "attempt_timeout_s": 0.2}
+        )
         scripted(silent("hm"), silent("hm"))
         tell(c, "go")
         assert [a.failure_class for a in Attempt.objects.order_by("number")] == [
@@ -124,7 +126,7 @@ class TestRetries:
 
 class TestReplanning:
     def started(self):
-        c = proposed("Read", "Write", "Check", "Ship")
+        c = proposed_plan("Read", "Write", "Check", "Ship")
         actions.approve_plan(plan_of(c), 1, "alice", run="no")
         scripted(done("read it all"))
         actions.run_plan(plan_of(c), "alice", "next")
@@ -177,7 +179,7 @@ class TestReplanning:
         )
 
     def test_what_a_run_has_asked_goes_with_the_attempt_that_is_replanned(self):
-        c = proposed("Read", "Write")
+        c = proposed_plan("Read", "Write")
         scripted(call("ask_user", question="?"))
         tell(c, "go")
         scripted(call("revise_current_plan", subtasks=[{"name": "Anew"}]), say("."))
@@ -209,14 +211,14 @@ class TestConfirm:
         ],
     )
     def test_whose_revisions_need_a_new_yes_is_set_in_agent_json(self, confirm, by, stays):
-        c = proposed("Read", "Write", plan={"enabled": True, "confirm": confirm})
+        c = proposed_plan("Read", "Write", plan={"enabled": True, "confirm": confirm})
         actions.approve_plan(plan_of(c), 1, "alice", run="no")
         actions.remove_subtask(plan_of(c), "s2", by)
         assert plan_of(c).is_confirmed == stays
 
     @pytest.mark.parametrize("confirm", ["create", "never"])
     def test_the_first_version_always_needs_a_person(self, confirm):
-        c = proposed("Read", "Write", plan={"enabled": True, "confirm": confirm})
+        c = proposed_plan("Read", "Write", plan={"enabled": True, "confirm": confirm})
         actions.remove_subtask(plan_of(c), "s2", AGENT)
         assert plan_of(c).approved_version is None
 
@@ -232,7 +234,7 @@ def test_with_enforce_every_task_is_planned_first():
 
 class TestShelf:
     def two_plans(self):
-        c = proposed("Read")
+        c = proposed_plan("Read")
         first = plan_of(c)
         actions.cancel_plan(first, "alice")
         scripted(proposal("Other", title="Second"), say("."))

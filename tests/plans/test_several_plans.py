@@ -8,18 +8,17 @@ from agents.models import Lane, Turn
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanDraft, SubtaskDraft
+from tests.builders import approved_plan, proposed_plan
 from tests.fake_model import call, say, silent
 from tests.inner import discard_queued, repair_one, snapshot
 from tests.inner import handle_message as person_says
 from tests.world import (
-    approved,
     conversation,
     drive,
     eventually,
     happening,
     plan_of,
     proposal,
-    proposed,
     scripted,
     states,
     tell,
@@ -93,7 +92,7 @@ def test_an_asking_that_is_taken_back_before_it_begins_is_over():
 
 
 def test_starting_over_keeps_the_goal_and_says_superseded():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     old = plan_of(c)
     again = proposal("Think first", title="Other")
     scripted(call("finish_plan", state="abandoned"), again, say("Here."))
@@ -106,7 +105,7 @@ def test_starting_over_keeps_the_goal_and_says_superseded():
 
 
 def test_throwing_away_without_another_plan_is_a_cancelling():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("finish_plan", state="abandoned"), say("It is gone."))
     tell(c, "throw it away")
     assert plan_of(c).reason == "cancelled"
@@ -116,7 +115,7 @@ def test_throwing_away_without_another_plan_is_a_cancelling():
 
 
 def test_another_plan_command_supersedes_only_what_was_never_approved():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     old = plan_of(c)
     scripted(proposal("Other", title="Second"), say("Here."))
     tell(c, "/plan something else")
@@ -127,7 +126,7 @@ def test_another_plan_command_supersedes_only_what_was_never_approved():
 
 
 def test_an_approved_plan_stays_open_and_inactive_and_comes_back():
-    c = approved("Read", "Write")
+    c = approved_plan("Read", "Write")
     old = plan_of(c)
     scripted(proposal("Other", title="Second"), say("Here."))
     tell(c, "/plan something else")
@@ -143,7 +142,7 @@ def test_an_approved_plan_stays_open_and_inactive_and_comes_back():
 
 
 def test_a_run_that_is_set_aside_rests_and_leaves_the_lane_to_the_new_plan():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     old = plan_of(c)
     model = scripted(silent(), proposal("Other", title="Second"), say("Here."))
 
@@ -172,7 +171,7 @@ def test_a_run_that_is_set_aside_rests_and_leaves_the_lane_to_the_new_plan():
 
 
 def test_a_plan_beside_leaves_even_a_proposal_alone():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     old = plan_of(c)
     new = actions.create_plan(c, PlanDraft(title="B", subtasks=["x"]), "alice", beside=True)
     old.refresh_from_db()
@@ -181,7 +180,7 @@ def test_a_plan_beside_leaves_even_a_proposal_alone():
 
 
 def test_a_plan_beside_a_run_does_not_touch_it():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     old = plan_of(c)
     actions.approve_plan(old, 1, "alice")
     new = actions.create_plan(c, PlanDraft(title="B", subtasks=["x"]), "alice", beside=True)
@@ -195,7 +194,7 @@ def test_a_plan_beside_a_run_does_not_touch_it():
 
 
 def test_the_same_yes_after_the_plan_has_finished_gives_the_same_answer():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     plan = plan_of(c)
     scripted(call("finish_subtask", outcome="done"), say("All."))
     tell(c, "go")
@@ -210,14 +209,14 @@ def test_the_same_yes_after_the_plan_has_finished_gives_the_same_answer():
     [("superseded", "replaced by"), ("cleared", "cleared away"), ("cancelled", "cancelled")],
 )
 def test_what_ended_a_plan_is_said_by_its_name(reason, said):
-    plan = plan_of(proposed("Read"))
+    plan = plan_of(proposed_plan("Read"))
     actions.cancel_plan(plan, "alice", reason)
     with pytest.raises(Conflict, match=said):
         actions.run_plan(plan, "alice")
 
 
 def test_the_rest_is_planned_anew_once_at_a_time():
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     actions.replan_rest(plan_of(c), "alice", "s2")
     with pytest.raises(Conflict, match="being replanned already"):
         actions.replan_rest(plan_of(c), "alice", "s3")
@@ -225,7 +224,7 @@ def test_the_rest_is_planned_anew_once_at_a_time():
 
 
 def test_an_open_question_is_answered_first_whatever_the_words():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(call("ask_user", question="Which one?"))
     tell(c, "go")
     actions.add_subtask(plan_of(c), PlanDraft(title="t", subtasks=["Z"]).subtasks[0], "alice")
@@ -255,7 +254,7 @@ def demand_somebody_runs_it():
 
 def failed_beside_one_that_waits():
     """The first plan failed and is in the drawer; the second waits within a subtask."""
-    c = proposed("Read", tools={"write_file": "ask"})
+    c = proposed_plan("Read", tools={"write_file": "ask"})
     first = plan_of(c)
     scripted(call("fail_subtask", error="No."))
     tell(c, "go")

@@ -14,6 +14,7 @@ from agents.errors import TurnWaits
 from agents.models import Conversation, Message, ToolCall, Turn, TurnState
 from plans import actions
 from plans.models import Attempt, Plan
+from tests.builders import proposed_plan
 from tests.fake_model import call, fails, say
 from tests.inner import agents_actions as talk
 from tests.inner import (
@@ -34,7 +35,7 @@ from tests.inner import (
 from tests.inner import conversation_state_read_state as read_state
 from tests.markup import flat
 from tests.plans.test_subplans import END, PLANNED, done, story
-from tests.world import agent, drive, plan_of, proposed, scripted, shown, tell
+from tests.world import agent, drive, plan_of, scripted, shown, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
@@ -68,21 +69,21 @@ def close_to(worked=0, waited=0, paused=0):
 
 
 def waits_for_leave():
-    c = proposed("Write", tools=ASKING)
+    c = proposed_plan("Write", tools=ASKING)
     scripted(call("write_file", path="a.txt", content="a"), done(), say("ok"))
     tell(c, "go")
     return c, "waited", allow
 
 
 def waits_for_an_answer():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(call("ask_user", question="Which?"), done(), say("ok"))
     tell(c, "go")
     return c, "waited", lambda: tell(c, "this one")
 
 
 def paused_before_it_begins():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     actions.pause_plan(plan_of(c), "alice")
@@ -90,7 +91,7 @@ def paused_before_it_begins():
 
 
 def paused_in_the_midst():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
@@ -101,7 +102,7 @@ def paused_in_the_midst():
 
 
 def a_new_version_waits():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(call("add_subtask", name="Check"), done(), done(), say("ok"))
     tell(c, "go")
     return c, "waited", lambda: tell(c, "go")
@@ -161,7 +162,7 @@ def test_every_place_tells_the_same_times(rest):
 
 
 def test_an_hour_of_work_is_an_hour_of_work_in_every_place():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
@@ -193,7 +194,7 @@ def test_work_of_another_agent_counts_as_work():
 
 
 def running():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
@@ -242,7 +243,7 @@ def test_a_clock_that_was_set_back_takes_nothing_away(rest):
 
 def test_a_turn_that_is_held_until_the_models_next_try_does_not_work(settings):
     settings.MODEL_RETRY_BASE = 100
-    c = proposed("Write")
+    c = proposed_plan("Write")
     scripted(fails(503), done(), say("ok"))
     tell(c, "go")
     assert Turn.objects.get(kind="subtask").state == TurnState.QUEUED
@@ -254,7 +255,7 @@ def test_a_turn_that_is_held_until_the_models_next_try_does_not_work(settings):
 
 
 def test_a_pause_uses_up_no_budget_of_seconds():
-    c = proposed("Write", id=agent(budget={"seconds": 600}))
+    c = proposed_plan("Write", id=agent(budget={"seconds": 600}))
     scripted(call("ask_user", question="Which?"), done(), say("ok"))
     tell(c, "go")
     an_hour_passes()
@@ -318,7 +319,7 @@ def gone_back(c):
 
 @pytest.mark.parametrize("order", [lambda c: ["s1", "s2", "s3"], moved_to_the_front, gone_back])
 def test_the_plans_clock_counts_every_ended_turn_in_whatever_order_they_ran(order):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     keys = order(c)
     actions.approve_plan(plan_of(c), plan_of(c).version, "alice")
     for place, key in enumerate(keys, 1):
@@ -331,7 +332,7 @@ def test_the_plans_clock_counts_every_ended_turn_in_whatever_order_they_ran(orde
 
 
 def test_the_plans_clock_counts_an_earlier_try_at_a_subtask_that_ran_first():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.move_subtask(plan_of(c), "s2", 1, "alice")
     actions.approve_plan(plan_of(c), 2, "alice")
     failed = worked_on(c, 100)
