@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test nightly lint real bench bench-drawing bench-browser bench-real weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -20,6 +20,10 @@ test: .venv/.dev
 # What takes longer than a change may wait: before a release, and before an issue that touched it.
 nightly: .venv/.dev
 	@.ci/nightly
+
+# All tests five times, each time in another order, beside two busy processes: what fails by chance.
+random: .venv/.dev
+	@.ci/random
 
 lint: .venv/.dev
 	@.ci/lint

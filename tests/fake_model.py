@@ -17,7 +17,8 @@ REPLY, all keys optional (the builders below write them):
     cut                   true: the stream ends after the text, without finish_reason and [DONE];
                           "hard": the connection breaks there
     error                 an error object sent inside the stream, after the text
-    wait                  seconds before the answer begins; "forever"; in-process an Event
+    wait                  seconds before the answer begins; "forever"; in-process an Event, or a
+                          coroutine function for what happens meanwhile
     hang                  the same, after the text and before the end
     then                  another REPLY in the place of the end, which goes on with the text
     plain                 true: one JSON body, as from a server that ignores `stream`
@@ -65,7 +66,6 @@ from tests.fake_script import (
     cut,
     fails,
     head_of,
-    pause,
     rule,
     say,
     silent,
@@ -113,7 +113,7 @@ class ScriptedTransport(httpx.AsyncBaseTransport):
         asked = json.loads(await request.aread())
         self.headers.append(request.headers)
         reply = self.script.next(asked)
-        await pause(reply.get("wait"))
+        await self.script.pause(reply.get("wait"))
         status, headers = head_of(reply)
         return httpx.Response(status, headers=headers, stream=_Body(self, reply, asked))
 
@@ -227,7 +227,7 @@ class FakeModelServer:
         return {"raw": json.dumps(shown[path])} if path in shown else fails(404)
 
     async def send(self, writer: asyncio.StreamWriter, reply: Reply, asked: Any) -> None:
-        await pause(reply.get("wait"))
+        await self.script.pause(reply.get("wait"))
         status, headers = head_of(reply)
         lines = [f"HTTP/1.1 {status} Scripted", "Connection: close", "Transfer-Encoding: chunked"]
         lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -56,6 +56,7 @@ class Script:
     def __init__(self, script: Any = ()) -> None:
         self.requests: list[Request] = []
         self.numbers = count(1)
+        self.waits: list[Any] = []  # for what or how long answers wait now
         self.load(script)
 
     def load(self, script: Any) -> None:
@@ -85,6 +86,18 @@ class Script:
 
     def call_id(self) -> str:
         return f"call_{next(self.numbers)}"
+
+    async def pause(self, how_long: Any) -> None:
+        self.waits.append(how_long)
+        try:
+            await pause(how_long)
+        finally:
+            self.waits.remove(how_long)
+
+    @property
+    def silent(self) -> int:
+        """How many answers do not go on by themselves."""
+        return sum(is_silence(each) for each in self.waits)
 
 
 def holds(when: dict[str, Any], request: Request) -> bool:
@@ -195,7 +208,7 @@ async def body_of(reply: Reply, request: Request, script: Script) -> AsyncIterat
         yield json.dumps(whole(reply, script)).encode()
     elif "raw" in reply:
         yield reply["raw"].encode()
-        await pause(reply.get("hang"))
+        await script.pause(reply.get("hang"))
     elif "status" in reply:
         body = reply.get("body", "")
         yield (body if isinstance(body, str) else json.dumps(body)).encode()
@@ -209,7 +222,7 @@ async def streamed(reply: Reply, request: Request, script: Script) -> AsyncItera
         yield sse(document)
         # Even without a delay every chunk is an occasion to be cancelled.
         await asyncio.sleep(reply["delay"])
-    await pause(reply.get("hang"))
+    await script.pause(reply.get("hang"))
     if "then" in reply:
         pace = {"delay": reply["delay"], "chunk": reply["chunk"]}
         async for part in streamed(pace | reply["then"], request, script):
@@ -226,11 +239,18 @@ async def streamed(reply: Reply, request: Request, script: Script) -> AsyncItera
         yield sse("[DONE]")
 
 
+def is_silence(wait: Any) -> bool:
+    is_event = isinstance(wait, asyncio.Event | threading.Event)
+    return wait == "forever" or (is_event and not wait.is_set())
+
+
 async def pause(how_long: Any) -> None:
     if how_long == "forever":
         await asyncio.Event().wait()
     elif isinstance(how_long, asyncio.Event):
         await how_long.wait()
+    elif callable(how_long):
+        await how_long()
     elif isinstance(how_long, threading.Event):
         while not how_long.is_set():
             await asyncio.sleep(0.02)

@@ -7,13 +7,22 @@ Verbs, models, errors and schemas are imported from where they are: `plans.actio
 # ruff: noqa: F401
 
 from agents import actions as agents_actions
-from agents import attachments, conversations, deleted_files, events, run_once, workspace_files
+from agents import (
+    attachments,
+    conversations,
+    deleted_files,
+    events,
+    run_once,
+    umask,
+    workspace_files,
+)
 from agents.actions import add_message as actions_add_message
 from agents.actions import (
     choose_model,
     create_conversation,
     decide_call,
     discard_queued,
+    name_untitled,
     rename_conversation,
     retry_reply,
     save_draft,
@@ -38,7 +47,7 @@ from agents.chains.template import TemplateValues, UnknownMacro, expand, go_form
 from agents.config import json_text, ownership, workspaces
 from agents.config import store as config_store
 from agents.config.json_text import BadFile, Lines, parse, patched
-from agents.config.ownership import set_owner
+from agents.config.ownership import make_agent, set_owner
 from agents.config.schema import AgentFile, macros_in, parse_agent_file
 from agents.config.store import (
     change_agent,
@@ -127,7 +136,15 @@ from agents.llm.request import ChatMessage, Endpoint, ModelRequest
 from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
 from agents.queue import housekeeping
 from agents.queue.claims import backlog, claim, due
-from agents.queue.leases import lease_length, put_back_orphans, release, renew
+from agents.queue.leases import (
+    as_command,
+    folder,
+    home_lock,
+    lease_length,
+    put_back_orphans,
+    release,
+    renew,
+)
 from agents.queue.worker import Worker
 from agents.recordings import changes as recordings_changes
 from agents.recordings import ignore, index, restore, scan, unified
@@ -205,7 +222,16 @@ from agents.words import question_of as words_question_of
 from agents.workspace_files import Files, moment_of, place_in, place_of
 from agents.workspace_files import take_in as workspace_files_take_in
 from console import alternatives as console_alternatives
-from console import formulas, fragments, markdown, palette, plan_requests, static_files, throttling
+from console import (
+    changed_files,
+    formulas,
+    fragments,
+    markdown,
+    palette,
+    plan_requests,
+    static_files,
+    throttling,
+)
 from console import thread as console_thread
 from console.agent_form import SETTINGS as AGENT_FORM_SETTINGS
 from console.agent_form import digest_of as agent_form_digest_of
@@ -243,7 +269,7 @@ from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
 from console.fragments import thread as fragments_thread
-from console.home import address_file, keep_address, one_migration_at_a_time
+from console.home import address_file, keep_address, one_migration_at_a_time, warnings
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
@@ -252,6 +278,7 @@ from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions
 from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of, shared
 from console.live.sessions import Credential
+from console.management import main
 from console.management.commands.plan import Command
 from console.markdown import (
     LONG_OPEN_BLOCK,
@@ -281,6 +308,7 @@ from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
 from console.serving.process import make_undumpable
 from console.serving.protocols import MOST_RECEIVED
+from console.serving.server import GOES_AWAY, RESTARTS
 from console.settings_pages import PAGES, TITLES
 from console.shipped import CHAINS, SAMPLE_NAME, agent_name
 from console.shipped import SAMPLE as SHIPPED_SAMPLE

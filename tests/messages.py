@@ -2,7 +2,7 @@
 say; each is compiled beside it, as nothing is compiled where Planside runs.
 
 A new text comes without a translation, one that changed as a guess marked "fuzzy": both are to be
-translated in the .po file, and tests/console/test_translatable.py fails until they are.
+translated in the .po file, and tests/lint/test_translatable.py fails until they are.
 """
 
 from __future__ import annotations

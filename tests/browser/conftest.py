@@ -1,29 +1,32 @@
-"""A server per module on an empty home, and tabs that are signed in by the link it printed."""
+"""A server, and tabs in which its owner is signed in.
 
-import json
-import os
-import signal
+The server is a thread of this process (tests/site.py), emptied for each test that names `site`, and
+for each file whose tests name `product`. With PLANSIDE_TEST_SERVER=process, `product` is a server in
+a process of its own, as a person starts it.
+"""
+
+from contextlib import nullcontext
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from django.test import override_settings
+from playwright.sync_api import expect
 
+from tests.browser import browsers
+from tests.browser.browsers import CHROMIUM, DESK, FIREFOX, FLAGS, PHONE, sign_in
 from tests.browser.model import script
-from tests.browser.tab import GOAL, Tab
-from tests.console.serving import Script, Started
+from tests.browser.product import ENVIRONMENT, Product, as_settings, on_site
+from tests.browser.scripted_site import ScriptedSite
+from tests.browser.windows import Windows
 from tests.fake_model import FakeModelServer
+from tests.site import settings_for
+from tests.tab import IS_PROCESS, PATIENCE, Tab
+
+__all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE", "Product", "sign_in"]
 
 HERE = Path(__file__).parent
-CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-FIREFOX = os.environ.get("FIREFOX", "")  # its path, to run tests in Firefox instead
-A_MOUSE = {"ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities": 6}
-FLAGS = (
-    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-)
-DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
-PATIENCE = 60_000  # ms; for what has to come some time, on a machine that may be slow
+# WhiteNoise's own way of answering, of which only a server in this process makes an error.
+SENT_IN_PIECES = "ignore:StreamingHttpResponse must consume synchronous iterators"
 expect.set_options(timeout=PATIENCE)
 
 
@@ -31,102 +34,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.filterwarnings(SENT_IN_PIECES))
 
 
 @pytest.fixture(scope="session")
 def chromium():
     """The browser of the tests."""
-    if FIREFOX:
-        yield from firefox()
-        return
-    if not Path(CHROMIUM).exists():
-        pytest.skip(f"no browser at {CHROMIUM}: install chromium, or set CHROMIUM to its path")
-    # Chromium's sandbox cannot be had by root.
-    flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield browser
-        browser.close()
-
-
-def firefox():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'firefox_driver.cjs'}")
-        with sync_playwright() as playwright:
-            browser = playwright.firefox.launch(
-                channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
-            )
-            yield browser
-            browser.close()
-
-
-class Product:
-    """The server of a module, and the API as a script of its owner sees it."""
-
-    def __init__(self, home, **environment):
-        self.home = home
-        self.environment = environment
-        self.start()
-        self.script = Script(home)
-        self.session = None
-
-    def start(self):
-        """At its second start it stays on its port, as a person's does."""
-        self.server = Started(self.home, **self.environment)
-        self.address = self.server.address
-        self.environment["PLANSIDE_PORT"] = str(urlsplit(self.address).port)
-
-    def end(self, how=signal.SIGTERM):
-        return self.server.end(how)
-
-    @property
-    def is_up(self):
-        return self.server.process.poll() is None
-
-    def file(self, path, agent="docs-writer"):
-        return self.home / "workspaces" / agent / "files" / path
-
-    def agent_file(self, agent):
-        return self.home / "workspaces" / agent / "agent.json"
-
-    def change_agent(self, agent, **keys):
-        """A hand edit of agent.json."""
-        file = self.agent_file(agent)
-        text = json.dumps(json.loads(file.read_text()) | keys, indent=2)
-        whole = self.home / "agent.json.new"  # a poll never reads the half of it
-        whole.write_text(text)
-        whole.replace(file)
-
-    def get(self, path):
-        return self.script.get(self.server, path)
-
-    def post(self, path, **body):
-        return self.script.post(self.server, path, body)
-
-    def conversation(self, agent="docs-writer"):
-        return self.post("/conversations", agent=agent)["id"]
-
-    def proposed(self, goal=GOAL, agent="docs-writer"):
-        """A conversation whose plan waits to be started."""
-        chat = self.post("/plans", agent=agent, goal=goal)["conversation"]
-        self.wait(chat, lambda plan: plan is not None)
-        return chat
-
-    def scripted(self, word):
-        """The same, with the scripted model."""
-        return self.proposed(f"I want to {word}", "scripted")
-
-    def started(self, word):
-        chat = self.scripted(word)
-        plan = self.plan(chat)
-        self.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-        return chat
-
-    def plan(self, chat):
-        return self.get(f"/conversations/{chat}/plan")
-
-    def wait(self, chat, is_so):
-        return self.script.wait_until(self.server, f"/conversations/{chat}/plan", is_so)
+    yield from browsers.firefox() if FIREFOX else browsers.chromium()
 
 
 @pytest.fixture(scope="session")
@@ -135,30 +49,74 @@ def model():
         yield server
 
 
-@pytest.fixture(scope="module")
-def product(tmp_path_factory, model):
-    """The shipped agent with the demo model, and one beside it whose model is scripted here."""
-    product = Product(
-        tmp_path_factory.mktemp("browser") / "home",
-        PLANSIDE_DEMO_PACE="0.02",
-        PLANSIDE_MODEL="demo/docs",
-        OPENAI_BASE_URL=model.url,
-        OPENAI_API_KEY="key",
-    )
-    write, plan = {"write_file": "allow", "list_files": "allow"}, {"enabled": True}
-    product.post("/agents", id="scripted", name="Scripted", tools=write, plan=plan)
-    product.change_agent("scripted", provider="openai", model="scripted")
-    yield product
-    if product.is_up:
-        product.end()
+@pytest.fixture(scope="session")
+def _rows_may_be_read():
+    """Also in the thread in which Playwright's loop runs, which is that of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield
+
+
+@pytest.fixture(scope="session")
+def whole_site(tmp_path_factory, _rows_may_be_read, django_db_setup, django_db_blocker):
+    """The one server of this process."""
+    folder = tmp_path_factory.mktemp("site")
+    with django_db_blocker.unblock(), override_settings(**settings_for(folder), **as_settings()):
+        site = ScriptedSite()
+        site.start()
+        yield site
+        site.end()
 
 
 @pytest.fixture
-def careful(product):
+def site(whole_site):
+    """The server with nothing in it but its owner and the scripted agent."""
+    whole_site.prepare()
+    return whole_site
+
+
+@pytest.fixture
+def working(site):
+    """A worker runs beside the test, where what a page does goes on by itself."""
+    with site.working():
+        yield
+
+
+@pytest.fixture(scope="module")
+def product(request, tmp_path_factory, model):
+    """The shipped agent with the demo model, and one beside it whose model is scripted here."""
+    with served(request, tmp_path_factory, model) as product:
+        write, plan = {"write_file": "allow", "list_files": "allow"}, {"enabled": True}
+        product.post("/agents", id="scripted", name="Scripted", tools=write, plan=plan)
+        product.change_agent("scripted", provider="openai", model="scripted")
+        yield product
+        if product.is_up:
+            product.end()
+
+
+def served(request, tmp_path_factory, model):
+    environment = ENVIRONMENT | {"OPENAI_BASE_URL": model.url}
+    if IS_PROCESS or getattr(request.module, "NEEDS_A_PROCESS", False):
+        home = tmp_path_factory.mktemp("browser") / "home"
+        return nullcontext(Product(home, **environment))
+    return on_site(request.getfixturevalue("whole_site"), **environment)
+
+
+@pytest.fixture
+def careful(request):
     """The scripted agent asks before it writes."""
+    product = request.getfixturevalue("site" if "site" in request.fixturenames else "product")
     product.change_agent("scripted", tools={"write_file": "ask", "list_files": "allow"})
     yield
     product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+
+
+@pytest.fixture(scope="session")
+def windows(chromium):
+    """Contexts of the browser that are kept from test to test, for the sake of their cache."""
+    windows = Windows(chromium)
+    yield windows
+    windows.close()
 
 
 @pytest.fixture(scope="module")
@@ -184,8 +142,47 @@ def contexts(chromium, product):
 
 
 @pytest.fixture
-def open_tab(contexts, product):
+def site_contexts(request, site, windows, chromium):
+    """The same for one test, on the site."""
+    own, with_clock = [], "clock" in request.fixturenames
+
+    def context_for(signed_in, options):
+        if signed_in and not options:
+            return request.getfixturevalue("window")
+        context = chromium.new_context(**({"viewport": DESK} | options))
+        own.append(context)
+        if signed_in:
+            context.add_cookies([site.session()])
+        if with_clock:
+            context.clock.install()
+        context.set_default_timeout(PATIENCE)
+        return context
+
+    yield context_for
+    for context in own:
+        context.close()
+
+
+@pytest.fixture
+def window(request, site, windows):
+    """The context of a test's ordinary tabs."""
+    context = windows.context_for(site, with_clock="clock" in request.fixturenames)
+    context.set_default_timeout(PATIENCE)
+    return context
+
+
+@pytest.fixture
+def clock(window):
+    """The time of every page of this test: it goes on, and can be moved."""
+    return window.clock
+
+
+@pytest.fixture
+def open_tab(request):
     """Open tabs of one person; in the end none may have complained."""
+    on_site = "site" in request.fixturenames
+    product = request.getfixturevalue("site" if on_site else "product")
+    contexts = request.getfixturevalue("site_contexts" if on_site else "contexts")
     tabs = []
 
     def open_one(path=None, blocked=False, signed_in=True, **options):
@@ -196,16 +193,8 @@ def open_tab(contexts, product):
         return tab if path is None else tab.open(path)
 
     yield open_one
-    faults = [fault for tab in tabs for fault in tab.faults()]
+    faults = [f"tab {n}: {fault}" for n, tab in enumerate(tabs, 1) for fault in tab.faults()]
     for tab in tabs:
         tab.page.context.set_offline(False)  # whatever a test has left: others share the context
         tab.page.close()
     assert faults == []
-
-
-def sign_in(chromium, product):
-    context = chromium.new_context()
-    context.new_page().goto(product.server.link)
-    state = context.storage_state()
-    context.close()
-    return state

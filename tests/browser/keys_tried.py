@@ -5,7 +5,7 @@ import shutil
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
+from tests.tab import LIVE
 
 
 def chat(product, tab):

@@ -21,10 +21,14 @@ LONG_REPLY = "\n\n".join(
 )
 
 
-def planned(word):
-    """A plan of three subtasks, of which the second one does what the word says."""
+def subtasks_to(word):
+    """Three of a plan, of which the second one does what the word says."""
     names = ["Read what is there", f"Then {word}", "Say what came of it"]
-    plan = call("create_plan", title=f"A plan to {word}", subtasks=[{"name": n} for n in names])
+    return [{"name": name} for name in names]
+
+
+def planned(word):
+    plan = call("create_plan", title=f"A plan to {word}", subtasks=subtasks_to(word))
     return [
         rule(plan, only="create_plan", user=f"to {word}"),
         rule(say("Here is the plan."), user=f"to {word}"),

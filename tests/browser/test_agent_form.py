@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import A_POLL
-from tests.browser.test_tabs import wait_for
+from tests.tab import A_POLL, wait_for
 
 pytestmark = pytest.mark.browser
 

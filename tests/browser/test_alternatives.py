@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_focus import focused
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 
 @pytest.fixture

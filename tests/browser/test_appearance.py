@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 LOOK = """() => ({
   scheme: getComputedStyle(document.documentElement).colorScheme,

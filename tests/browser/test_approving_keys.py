@@ -4,7 +4,7 @@ pressed again in the same breath."""
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
+from tests.tab import LIVE
 
 MOMENT = 500  # ms from a change that an Enter made to the next one that counts
 

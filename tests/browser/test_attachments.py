@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX
-from tests.browser.test_tabs import wait_for
 from tests.images import PETROL, RED, png
+from tests.tab import wait_for
 
 PICTURE = png(390, 700, (RED, PETROL))
 CRAWLING, FAST = 20_000, 10_000_000  # bytes a second

@@ -6,14 +6,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
-from tests.browser.test_tabs import A_MOMENT, add_subtask
+from tests.browser.test_tabs import add_subtask
+from tests.tab import A_MOMENT, LIVE
 
 REFUSED = r"status of 4(09|12|22)"
 
 
-def test_a_message_of_two_megabytes_is_refused_in_a_sentence_and_kept(product, open_tab):
-    chat = product.conversation("scripted")
+@pytest.mark.usefixtures("working")
+def test_a_message_of_two_megabytes_is_refused_in_a_sentence_and_kept(site, open_tab):
+    chat = site.conversation("scripted")
     tab = open_tab().chat(chat)
     tab.expects(r"status of 4\d\d")
     text = "too long " * (2_000_000 // 9)
@@ -23,57 +24,58 @@ def test_a_message_of_two_megabytes_is_refused_in_a_sentence_and_kept(product, o
         re.compile(r"^[A-Z][^.]*(too long|characters)[^.]*\.")
     )
     expect(tab.message).to_have_value(text)
-    assert product.get(f"/conversations/{chat}/messages")["items"] == []
+    assert site.texts(chat) == []
     tab.say("hello")
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.alerts).to_have_count(0)
 
 
-def test_an_empty_message_is_not_sent(product, open_tab):
-    chat = product.conversation("scripted")
+@pytest.mark.usefixtures("working")
+def test_an_empty_message_is_not_sent(site, open_tab):
+    chat = site.conversation("scripted")
     tab = open_tab().chat(chat)
     tab.say("   \n ")
     tab.page.keyboard.press("Enter")
     tab.say("hello")
     expect(tab.log).to_contain_text("Understood.")
-    said = [m["text"] for m in product.get(f"/conversations/{chat}/messages")["items"]]
-    assert said[0] == "hello"
+    assert site.texts(chat)[0] == "hello"
 
 
 @pytest.fixture
-def stale(product, open_tab):
+def stale(site, open_tab):
     """A tab that shows version 1 of a plan that is at version 2."""
-    chat = product.scripted("hang")
+    chat = site.scripted("hang")
     tab = open_tab(blocked=True)
     tab.expects("WebSocket", "ERR_FAILED", REFUSED)
     tab.hears_nothing_until_it_asks()
     tab.chat(chat)
-    add_subtask(product, chat, "Added by another tab")
+    add_subtask(site, chat, "Added by another tab")
     tab.sees_plan(version=1)
     return chat, tab
 
 
-def test_a_start_of_an_old_version_starts_nothing_and_names_the_current_one(product, stale):
+def test_a_start_of_an_old_version_starts_nothing_and_names_the_current_one(site, clock, stale):
     chat, tab = stale
     tab.button("Start plan").click()
     expect(tab.plan.get_by_role("alert")).to_contain_text("The plan is now v2, not v1.")
     tab.sees_plan(version=2, state="todo", approved_version="")
     expect(tab.button("Start v2")).to_be_visible()
-    assert product.plan(chat)["state"] == "todo"
-    tab.page.wait_for_timeout(A_MOMENT)
+    assert site.plan(chat)["state"] == "todo"
+    clock.fast_forward(A_MOMENT)
     tab.button("Start v2").click()
     tab.sees_plan(approved_version=2)
-    product.wait(chat, lambda plan: plan["state"] == "in_progress")
+    site.drive()
+    assert site.plan(chat)["state"] == "in_progress"
 
 
-def test_a_yes_to_an_old_version_starts_nothing_and_says_so(product, stale):
+def test_a_yes_to_an_old_version_starts_nothing_and_says_so(site, stale):
     chat, tab = stale
     tab.say("go ahead")
     expect(tab.page.get_by_text("The plan is now v2, not v1.").first).to_be_visible()
-    assert product.plan(chat)["state"] == "todo"
+    assert site.plan(chat)["state"] == "todo"
 
 
-def test_an_edit_of_an_old_version_is_kept_in_its_editor(product, stale):
+def test_an_edit_of_an_old_version_is_kept_in_its_editor(site, stale):
     _, tab = stale
     tab.rename(1, "My name for it")
     field = tab.editor("Edit subtask 1").get_by_role("textbox").first
@@ -85,8 +87,8 @@ def test_an_edit_of_an_old_version_is_kept_in_its_editor(product, stale):
     expect(tab.row(1)).to_contain_text("My name for it")
 
 
-def test_a_name_is_needed(product, open_tab):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_a_name_is_needed(site, open_tab):
+    tab = open_tab().chat(site.scripted("quick"))
     tab.rename(1, "  ")
     expect(tab.editor("Edit subtask 1").get_by_role("alert")).to_have_text(
         "Give the subtask a name."
@@ -94,8 +96,8 @@ def test_a_name_is_needed(product, open_tab):
     tab.sees_plan(version=1)
 
 
-def test_the_last_subtask_stays(product, open_tab):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_the_last_subtask_stays(site, open_tab):
+    tab = open_tab().chat(site.scripted("quick"))
     tab.expects(REFUSED)
     for left in (2, 1):
         tab.remove(1)
@@ -110,48 +112,50 @@ def test_the_last_subtask_stays(product, open_tab):
 
 
 @pytest.fixture
-def file(product):
-    """The shipped agent's file, put right again afterwards."""
-    path = product.agent_file("docs-writer")
-    before = path.read_text()
-    yield path
-    path.write_text(before)
+def file(site):
+    """The agent's own."""
+    return site.agent_file("scripted")
 
 
-def card(tab, name="Docs writer"):
+SETTINGS = "/settings/agents/?agent=scripted"
+
+
+def card(tab, name="Scripted"):
     return tab.page.get_by_role("article", name=name, exact=True)
 
 
 def test_a_broken_file_is_shown_with_line_and_reason_and_the_last_good_one_counts(
-    product, open_tab, file
+    site, open_tab, file
 ):
-    open_tab("/settings/agents/")
+    open_tab(SETTINGS)
     lines = file.read_text().splitlines()
     number = next(n for n, line in enumerate(lines) if '"name"' in line)
-    lines[number] = lines[number].rstrip(",").replace("Docs writer", "Broken writer")
+    lines[number] = lines[number].rstrip(",").replace("Scripted", "Broken one")
     file.write_text("\n".join(lines))
 
-    tab = open_tab("/settings/agents/")
+    tab = open_tab(SETTINGS)
     problem = re.compile(
         rf"Line {number + 1}: a comma is missing.*last good version is still in use"
     )
     expect(card(tab)).to_contain_text(problem)
     expect(tab.page.get_by_label("agent.json", exact=True).locator("mark")).to_have_count(1)
-    chat = tab.chat(product.conversation())
-    chat.say("/plan Find every broken link in docs/ and fix it")
+    chat = tab.chat(site.conversation())
+    with chat.sends():
+        chat.say("/plan I want to quick")
+    site.drive()
     chat.sees_plan(state="todo")
-    assert "Broken writer" in file.read_text(), "the broken text is left as it was typed"
+    assert "Broken one" in file.read_text(), "the broken text is left as it was typed"
 
-    file.write_text("\n".join(lines).replace('"Broken writer"', '"Mended writer",'))
-    tab.open("/settings/agents/")
-    expect(card(tab, "Mended writer")).to_be_visible()
+    file.write_text("\n".join(lines).replace('"Broken one"', '"Mended one",'))
+    tab.open(SETTINGS)
+    expect(card(tab, "Mended one")).to_be_visible()
     expect(tab.page.get_by_text("last good version")).to_have_count(0)
 
 
 def test_the_switch_writes_its_one_key_and_keeps_hand_edits(open_tab, file):
     text = file.read_text().replace('"workspace": null,', '"workspace": null, "mine": [1,  2],')
     file.write_text(text)
-    tab = open_tab("/settings/agents/")
+    tab = open_tab(SETTINGS)
     switch = card(tab).get_by_role("switch", name="Plan Mode", exact=True)
     expect(switch).to_be_checked()
     switch.click()
@@ -167,25 +171,25 @@ def test_the_switch_writes_its_one_key_and_keeps_hand_edits(open_tab, file):
     assert json.loads(file.read_text()) == json.loads(text)
 
 
-def test_with_plan_mode_off_the_button_is_gone_and_plan_says_why(product, open_tab, file):
+def test_with_plan_mode_off_the_button_is_gone_and_plan_says_why(site, open_tab, file):
     file.write_text(file.read_text().replace('"enabled": true', '"enabled": false'))
-    tab = open_tab().chat(product.conversation())
+    tab = open_tab().chat(site.conversation())
     tab.sees_connection(LIVE)
     expect(tab.drawer_toggle).to_have_count(0)
     tab.say("/plan something")
     notice = tab.log.locator("article[data-kind=notice]")
-    expect(notice).to_contain_text("/plan is off for Docs writer")
+    expect(notice).to_contain_text("/plan is off for Scripted")
     notice.get_by_role("link", name="Turn on Plan Mode").click()
     expect(card(tab)).to_be_visible()
 
 
 def test_a_wrong_text_typed_into_the_file_stays_in_the_editor(open_tab, file):
     before = file.read_text()
-    tab = open_tab("/settings/agents/")
+    tab = open_tab(SETTINGS)
     tab.expects(REFUSED)
     tab.button("Edit").click()
     editor = tab.page.get_by_role("textbox", name="agent.json", exact=True)
-    editor.fill('{"id": "docs-writer",\n "name": 7}')
+    editor.fill('{"id": "scripted",\n "name": 7}')
     tab.button("Save").click()
     expect(tab.page.locator("#file-faults > li[data-line='2']")).to_contain_text("name")
     expect(editor).to_contain_text('"name": 7}')

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Error, expect
 
 from tests.browser.conftest import PATIENCE, Product
-from tests.browser.tab import A_RUN, LIVE, Tab
+from tests.tab import LIVE, Tab
 
 FAR = 150  # presses of Tab; no page has as many stops
 SECOND = "^(Subtask 2|2Then)"
@@ -48,14 +48,19 @@ class Keyboard:
 
     def focus(self):
         """What has the focus; a fault of its looks fails the test."""
-        for _ in range(PATIENCE // 50):
-            now = self.look()
-            if now is None or (now["isInView"] and now["isMarked"]):
-                break
-            self.page.wait_for_timeout(50)  # it may be scrolling there
+        self.until("!now || (now.isInView && now.isMarked)")  # it may be scrolling there
+        now = self.look()
         assert now is None or now["isInView"], f"out of view: {now['html']}"
         assert now is None or now["isMarked"], f"not to be seen: {now['html']}"
         return now
+
+    def until(self, is_so, *more):
+        """Wait until this is so of what has the focus `now`; whether it has become so."""
+        try:
+            of_focus = f"(more) => {{ const now = ({FOCUS})(); return {is_so}; }}"
+            self.page.wait_for_function(of_focus, arg=list(more))
+        except Error:  # in vain, or another page opens
+            self.page.wait_for_load_state()
 
     def look(self):
         """What has the focus, also while another page opens."""
@@ -84,25 +89,19 @@ class Keyboard:
 
     def is_at(self, name):
         """The focus comes there by itself."""
-        for _ in range(PATIENCE // 50):
-            now = self.focus()
-            if now and re.search(name, now["name"]):
-                return
-            self.page.wait_for_timeout(50)
-        pytest.fail(f"the focus is at {now}, not at {name}")
+        self.until("now && new RegExp(more[0]).test(now.name)", name)
+        now = self.focus()
+        assert now and re.search(name, now["name"]), f"the focus is at {now}, not at {name}"
 
     def is_kept(self):
         """It is somewhere: who presses a button does not begin at the top of the page again."""
-        self.page.wait_for_timeout(300)
-        for _ in range(PATIENCE // 50):
-            if self.focus():
-                return
-            self.page.wait_for_timeout(50)  # an answer may be on its way
-        pytest.fail("the focus is lost")
+        self.page.clock.run_for(300)
+        self.until("now")  # an answer may be on its way
+        assert self.focus(), "the focus is lost"
 
 
 @pytest.fixture
-def keys(open_tab):
+def keys(site, clock, open_tab):
     return Keyboard(open_tab())
 
 
@@ -113,6 +112,7 @@ def first_run(chromium, tmp_path, model):
     product.post("/providers", name="ollama", base_url=model.url)
     tab = Tab(chromium.new_page(), product.address)
     tab.page.context.set_default_timeout(PATIENCE)
+    tab.page.clock.install()
     tab.page.goto(product.server.link)
     yield Keyboard(tab)
     faults = tab.faults()
@@ -156,13 +156,15 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     keys.is_kept()
 
 
-def test_a_plan_is_asked_for_commented_on_edited_and_started(product, keys):
-    tab = keys.tab.chat(product.conversation("scripted"))
+def test_a_plan_is_asked_for_commented_on_edited_and_started(site, keys):
+    tab = keys.tab.chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     keys.is_at("^Message")
     keys.type("/plan I want to quick")
-    keys.press("Enter")
-    expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
+    with tab.sends():
+        keys.press("Enter")
+    site.drive()
+    expect(tab.button("Start plan")).to_be_visible()
     keys.is_at("^Message")
     keys.enter("^Comment on subtask 2")
     expect(tab.plan.get_by_role("textbox", name="Comment on subtask 2")).to_be_focused()
@@ -171,7 +173,9 @@ def test_a_plan_is_asked_for_commented_on_edited_and_started(product, keys):
     keys.enter("^Keep comment")
     expect(tab.button("Ask for changes 1, comment")).to_be_visible()
     keys.is_kept()
-    keys.enter("^Ask for changes 1, comment")
+    with tab.sends():
+        keys.enter("^Ask for changes 1, comment")
+    site.drive()
     tab.sees_plan(version=2)
     keys.is_kept()
     keys.back_to("^Subtask 1").press("Enter")
@@ -183,12 +187,12 @@ def test_a_plan_is_asked_for_commented_on_edited_and_started(product, keys):
     keys.is_at("^Subtask 1")
     expect(tab.row(1)).to_contain_text("Read it twice")
     keys.enter("^Start v3")
-    tab.sees_plan(within=A_RUN, approved_version=3)
+    tab.sees_plan(approved_version=3)
     keys.is_kept()
 
 
-def test_a_run_is_paused_and_stopped(product, keys):
-    tab = keys.tab.chat(product.started("hang"))
+def test_a_run_is_paused_and_stopped(site, keys):
+    tab = keys.tab.chat(site.started("hang"))
     tab.sees_connection(LIVE)
     expect(tab.log).to_contain_text("I am at it")
     keys.enter("^Pause$")
@@ -198,22 +202,28 @@ def test_a_run_is_paused_and_stopped(product, keys):
     keys.press("Escape")
     keys.is_at("^Stop plan")
     keys.press("Enter")
-    keys.enter("^Stop plan")
+    with tab.sends():
+        keys.enter("^Stop plan")
+    site.drive()
     tab.sees_plan(run="idle")
     keys.is_kept()
 
 
-def test_a_call_is_allowed_and_another_one_denied(product, keys, careful):
-    tab = keys.tab.chat(product.started("approve"))
+def test_a_call_is_allowed_and_another_one_denied(site, keys, careful):
+    tab = keys.tab.chat(site.started("approve"))
     expect(tab.button("Allow once")).to_be_visible()
-    keys.back_to("^Allow once").press("Enter")
+    with tab.sends():
+        keys.back_to("^Allow once").press("Enter")
     expect(tab.log).to_contain_text("allowed once")
     keys.is_kept()
-    tab.sees_plan(within=A_RUN, state="done")
-    tab.chat(product.conversation("scripted"))
+    site.drive()
+    tab.sees_plan(state="done")
+    tab.chat(site.conversation("scripted"))
     keys.is_at("^Message")
     keys.type("write it down")
-    keys.press("Enter")
+    with tab.sends():
+        keys.press("Enter")
+    site.drive()
     expect(tab.button("Allow once")).to_be_visible()
     keys.back_to("^Deny").press("Enter")
     keys.is_at("Tell the agent why")
@@ -223,12 +233,14 @@ def test_a_call_is_allowed_and_another_one_denied(product, keys, careful):
     keys.is_kept()
 
 
-def test_a_failed_subtask_is_tried_again_and_skipped(product, keys):
-    tab = keys.tab.chat(product.started("fail"))
-    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
-    keys.enter("^Retry subtask 2")
+def test_a_failed_subtask_is_tried_again_and_skipped(site, keys):
+    tab = keys.tab.chat(site.started("fail"))
+    expect(tab.button("Retry subtask 2")).to_be_visible()
+    with tab.sends():
+        keys.enter("^Retry subtask 2")
     keys.is_at(SECOND)
-    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+    site.drive()
+    expect(tab.button("Retry subtask 2")).to_be_visible()
     keys.is_kept()
     keys.enter("^Skip subtask 2")
     keys.enter("^Skip$")
@@ -236,7 +248,7 @@ def test_a_failed_subtask_is_tried_again_and_skipped(product, keys):
     keys.is_at(SECOND)
 
 
-def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
+def test_the_settings_of_an_agent_a_provider_and_a_token(site, keys):
     tab = keys.tab.open("/")
     keys.enter("^Settings$")
     tab.page.wait_for_url("**/settings/**")
@@ -247,7 +259,7 @@ def test_the_settings_of_an_agent_a_provider_and_a_token(product, keys):
     keys.press("Enter")
     expect(tab.page.get_by_text("The description is changed.")).to_be_visible()
     keys.is_kept()
-    assert "Typed by key" in product.agent_file("scripted").read_text()
+    assert "Typed by key" in site.agent_file("scripted").read_text()
 
     keys.back_to("^Models").press("Enter")
     tab.page.wait_for_url("**/settings/models/**")

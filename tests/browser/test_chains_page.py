@@ -5,7 +5,7 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN
+from tests.tab import A_RUN
 
 pytestmark = pytest.mark.browser
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
+from tests.tab import LIVE
 
 NOTES = {"kind": "file", "path": "notes.md", "exists": True}
 LINT = {"kind": "command", "command": "make lint"}

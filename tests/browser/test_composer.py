@@ -7,18 +7,18 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX
-from tests.browser.tab import LIVE
-from tests.browser.test_tabs import wait_for
+from tests.tab import LIVE, wait_for
 
 READS_WHAT_IS_SENT = pytest.mark.skipif(
     bool(FIREFOX), reason="Firefox does not tell its driver what a page sends"
 )
+pytestmark = pytest.mark.usefixtures("working")  # what is said is answered
 TRIED_AGAIN = 3000  # ms in which a message that got no answer would have been sent again
 
 
 @READS_WHAT_IS_SENT
-def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     held = tab.hold("**/say")
     tab.message.press_sequentially("first one")
@@ -48,8 +48,8 @@ def saves(answer, text):
     return answer.url.endswith("/draft") and quote_plus(text) in answer.request.post_data
 
 
-def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(site, open_tab, clock):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("status of 500")
     held = tab.hold("**/say")
     tab.say("lost on the way")
@@ -58,7 +58,8 @@ def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(prod
     held[0].fulfill(status=500)
     expect(tab.alerts).to_have_text("Not sent: “lost on the way”. Try again / Discard")
     expect(tab.message).to_have_value("written since")
-    tab.page.wait_for_timeout(TRIED_AGAIN)
+    clock.fast_forward(TRIED_AGAIN)
+    tab.has_sent_all()
     assert len(held) == 1, "what was answered with an error is not sent again by itself"
     tab.page.unroute("**/say")
     tab.button("Try again").click()
@@ -67,8 +68,10 @@ def test_a_failed_send_brings_the_text_back_beside_what_was_typed_meanwhile(prod
     expect(tab.message).to_have_value("written since")
 
 
-def test_a_message_that_got_no_answer_goes_by_itself_before_what_was_typed_since(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_message_that_got_no_answer_goes_by_itself_before_what_was_typed_since(
+    site, open_tab, clock
+):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("ERR_FAILED")
     held = tab.hold("**/say")
     tab.say("lost on the way")
@@ -79,13 +82,14 @@ def test_a_message_that_got_no_answer_goes_by_itself_before_what_was_typed_since
     expect(tab.page.get_by_label("Message that waits")).to_contain_text("Waiting to send")
     expect(tab.message).to_have_value("written since")
     tab.page.keyboard.press("Enter")
+    clock.fast_forward(TRIED_AGAIN)
     expect(tab.log.locator(".own-message")).to_have_text(["lost on the way", "written since"])
     expect(tab.page.get_by_label("Message that waits")).to_have_count(0)
     expect(tab.alerts).to_have_count(0)
 
 
-def test_a_refused_message_comes_back_with_the_reason(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_refused_message_comes_back_with_the_reason(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("422")
     tab.say("x" * 200_001)
     expect(tab.alerts).to_have_text(re.compile("200,000 is the most"))
@@ -93,8 +97,8 @@ def test_a_refused_message_comes_back_with_the_reason(product, open_tab):
 
 
 @READS_WHAT_IS_SENT
-def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("409")
     tab.sees_connection(LIVE)
     tab.say("say half of it")
@@ -113,8 +117,8 @@ def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(
     expect(tab.message).to_have_value(re.compile("the first behind it.*my draft", re.DOTALL))
 
 
-def test_a_draft_saved_before_sending_does_not_come_back(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_draft_saved_before_sending_does_not_come_back(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     with tab.page.expect_response("**/draft"):
         tab.message.press_sequentially("said once")
@@ -123,7 +127,7 @@ def test_a_draft_saved_before_sending_does_not_come_back(product, open_tab):
     expect(tab.message).to_have_value("")
     # News from the server while the message is under way still carry the draft.
     chat = tab.page.url.rstrip("/").rpartition("/")[2]
-    product.post(f"/conversations/{chat}/messages", text="/help")
+    site.post(f"/conversations/{chat}/messages", text="/help")
     expect(tab.log).to_contain_text("begins a new conversation")
     expect(tab.message).to_have_value("")
     wait_for(tab, lambda: held)
@@ -132,8 +136,8 @@ def test_a_draft_saved_before_sending_does_not_come_back(product, open_tab):
 
 
 @READS_WHAT_IS_SENT
-def test_what_was_typed_just_before_a_reload_is_there_after_it(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_was_typed_just_before_a_reload_is_there_after_it(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("ERR_FAILED")
     tab.page.route("**/draft", lambda route: route.abort())
     tab.message.press_sequentially("typed a moment ago")
@@ -144,8 +148,8 @@ def test_what_was_typed_just_before_a_reload_is_there_after_it(product, open_tab
         tab.message.press_sequentially("!")
 
 
-def test_what_was_not_sent_is_still_named_after_something_else_was(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_was_not_sent_is_still_named_after_something_else_was(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("status of 500")
     held = tab.hold("**/say")
     tab.say("lost on the way")
@@ -163,8 +167,8 @@ def test_what_was_not_sent_is_still_named_after_something_else_was(product, open
 
 
 @READS_WHAT_IS_SENT
-def test_a_message_of_another_tab_takes_no_draft_away(product, open_tab):
-    chat = product.conversation("scripted")
+def test_a_message_of_another_tab_takes_no_draft_away(site, open_tab):
+    chat = site.conversation("scripted")
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
     tab.sees_connection(LIVE)
     with tab.page.expect_response(lambda answer: saves(answer, "typed here")):
@@ -174,8 +178,8 @@ def test_a_message_of_another_tab_takes_no_draft_away(product, open_tab):
     expect(tab.message).to_have_value("typed here")
 
 
-def test_the_list_of_commands_goes_when_the_message_does(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_the_list_of_commands_goes_when_the_message_does(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.message.press_sequentially("/help")
     expect(tab.page.get_by_role("listbox", name="Commands")).to_be_visible()
     tab.page.keyboard.press("Enter")
@@ -185,8 +189,8 @@ def test_the_list_of_commands_goes_when_the_message_does(product, open_tab):
 
 
 @pytest.mark.parametrize("width", [360, 390])
-def test_the_invitation_is_readable_to_its_end_on_a_phone(product, open_tab, width):
-    tab = open_tab(viewport={"width": width, "height": 740}).chat(product.conversation())
+def test_the_invitation_is_readable_to_its_end_on_a_phone(site, open_tab, width):
+    tab = open_tab(viewport={"width": width, "height": 740}).chat(site.conversation())
     tab.sees_connection(LIVE)
     tab.page.evaluate("document.fonts.ready.then(() => {})")
     invited = tab.message.evaluate("e => e.clientHeight")

@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.model import planned
-from tests.browser.tab import LIVE
 from tests.fake_model import FakeModelServer, call, rule, say
+from tests.tab import LIVE
 
 HANDED = call("run_agent", agent="helper", task="I want to tidy half of it")
 ASKED = call("write_file", path="half.txt", content="half")

@@ -1,12 +1,13 @@
 """After each verb the focus is at a named place, never lost to the body."""
 
 import re
+from contextlib import suppress
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
-from tests.browser.conftest import PATIENCE, PHONE
-from tests.browser.tab import A_RUN, LIVE
+from tests.browser.conftest import PHONE
+from tests.tab import LIVE
 
 FOCUSED = """() => {
   const e = document.activeElement;
@@ -15,11 +16,11 @@ FOCUSED = """() => {
 
 
 def focused(tab, pattern):
-    for _ in range(PATIENCE // 50):
-        if re.search(pattern, now := tab.page.evaluate(FOCUSED)):
-            return
-        tab.page.wait_for_timeout(50)
-    pytest.fail(f"the focus is at {now}, not at {pattern}")
+    with suppress(TimeoutError):
+        is_there = f"(pattern) => new RegExp(pattern).test(({FOCUSED})())"
+        tab.page.wait_for_function(is_there, arg=pattern)
+    now = tab.page.evaluate(FOCUSED)
+    assert re.search(pattern, now), f"the focus is at {now}, not at {pattern}"
 
 
 def press(tab, name, within=None):
@@ -37,13 +38,17 @@ def dialog(tab):
 PLAN, ROW, BOX = r"plan-title H2", r"^subtask-\d+-s2", r"^say "
 
 
-def test_start_and_stop(product, open_tab):
-    tab = open_tab().chat(product.scripted("hang"))
-    press(tab, "Start plan")
+def test_start_and_stop(site, open_tab):
+    tab = open_tab().chat(site.scripted("hang"))
+    with tab.sends():
+        press(tab, "Start plan")
+    site.drive()
     tab.sees_plan(state="in_progress")
     focused(tab, PLAN)
     press(tab, "Stop plan")
-    press(tab, "Stop plan", dialog(tab))
+    with tab.sends():
+        press(tab, "Stop plan", dialog(tab))
+    site.drive()
     tab.sees_plan(run="idle")
     focused(tab, PLAN)
     press(tab, "Cancel plan")
@@ -53,9 +58,9 @@ def test_start_and_stop(product, open_tab):
 
 
 @pytest.mark.parametrize("verb", ["Retry", "Skip"])
-def test_a_verb_of_a_failed_subtask_leads_to_its_row(product, open_tab, verb):
-    tab = open_tab().chat(product.started("fail"))
-    expect(tab.button("Retry subtask 2")).to_be_visible(timeout=A_RUN)
+def test_a_verb_of_a_failed_subtask_leads_to_its_row(site, open_tab, verb):
+    tab = open_tab().chat(site.started("fail"))
+    expect(tab.button("Retry subtask 2")).to_be_visible()
     press(tab, f"{verb} subtask 2")
     if verb == "Skip":
         press(tab, "Skip", dialog(tab))
@@ -63,10 +68,10 @@ def test_a_verb_of_a_failed_subtask_leads_to_its_row(product, open_tab, verb):
     focused(tab, ROW)
 
 
-def test_retrying_what_changed_files_asks_and_gives_the_focus_back(product, open_tab):
-    tab = open_tab().chat(product.started("spoil"))
+def test_retrying_what_changed_files_asks_and_gives_the_focus_back(site, open_tab):
+    tab = open_tab().chat(site.started("spoil"))
     retry = tab.button("Retry subtask 2")
-    expect(retry).to_be_visible(timeout=A_RUN)
+    expect(retry).to_be_visible()
     press(tab, "Retry subtask 2")
     expect(tab.button("Go on from here")).to_be_focused()
     tab.page.keyboard.press("Escape")
@@ -79,8 +84,8 @@ def test_retrying_what_changed_files_asks_and_gives_the_focus_back(product, open
     focused(tab, ROW)
 
 
-def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(product, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.scripted("quick"))
     tab.page.locator("#retry-dialog").evaluate("(each) => each.showModal()")
     buttons = dialog(tab).get_by_role("button").all()
     boxes = [each.bounding_box() for each in buttons]
@@ -89,8 +94,8 @@ def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(product, o
     assert len({box["y"] for box in boxes}) == 3
 
 
-def test_undo_leads_to_the_row_that_is_back(product, open_tab):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_undo_leads_to_the_row_that_is_back(site, open_tab):
+    tab = open_tab().chat(site.scripted("quick"))
     tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
     tab.page.keyboard.press("Delete")
     expect(tab.rows).to_have_count(2)
@@ -100,10 +105,10 @@ def test_undo_leads_to_the_row_that_is_back(product, open_tab):
     focused(tab, r"^subtask-\d+-s4")
 
 
-def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(product, open_tab):
+def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(site, open_tab):
     """The toast goes with the answer. Until the plan is drawn anew another row stands in the place,
     and whatever else changes on the page finds the focus lost."""
-    tab = open_tab(blocked=True).chat(product.scripted("quick"))
+    tab = open_tab(blocked=True).chat(site.scripted("quick"))
     tab.expects("WebSocket")
     tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
     tab.page.keyboard.press("Delete")
@@ -119,8 +124,8 @@ def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(product, open_tab
     focused(tab, r"^subtask-\d+-s4")
 
 
-def test_rename_and_delete_of_a_conversation(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_rename_and_delete_of_a_conversation(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     menu = tab.page.get_by_label("Conversation menu")
     menu.focus()
     tab.page.keyboard.press("Enter")
@@ -140,29 +145,37 @@ def test_rename_and_delete_of_a_conversation(product, open_tab):
     focused(tab, BOX)
 
 
-def test_discarding_and_stopping_a_reply(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_discarding_and_stopping_a_reply(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
-    tab.say("say half of it")
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
     expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
     press(tab, "Discard")
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
     focused(tab, r"^log ")
-    press(tab, "Stop the reply")
+    with tab.sends():
+        press(tab, "Stop the reply")
+    site.drive()
     expect(tab.log).to_contain_text("You stopped this reply.")
     focused(tab, BOX)
 
 
-def test_cancelling_the_asking_for_a_plan(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
-    tab.say("/plan think it over for ever")
-    press(tab, "Cancel planning")
+def test_cancelling_the_asking_for_a_plan(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
+    with tab.sends():
+        tab.say("/plan think it over for ever")
+    site.drive()
+    with tab.sends():
+        press(tab, "Cancel planning")
+    site.drive()
     expect(tab.button("Cancel planning")).to_be_hidden()
     focused(tab, BOX)
 
 
-def test_making_copying_and_deleting_an_agent(product, open_tab):
+def test_making_copying_and_deleting_an_agent(site, open_tab):
     tab = open_tab("/settings/agents/")
     press(tab, "New agent")
     dialog(tab).get_by_label("Name").fill("Focus finder")
@@ -181,7 +194,7 @@ def test_making_copying_and_deleting_an_agent(product, open_tab):
         focused(tab, r"^main ")
 
 
-def test_adding_and_removing_a_provider(product, open_tab):
+def test_adding_and_removing_a_provider(site, open_tab):
     tab = open_tab("/settings/models/")
     press(tab, "Add provider")
     dialog(tab).get_by_label("Name", exact=True).fill("nearby")
@@ -197,7 +210,7 @@ def test_adding_and_removing_a_provider(product, open_tab):
     focused(tab, r"^main ")
 
 
-def test_what_is_shown_once_is_at_hand_and_its_end_leads_to_its_card(product, open_tab):
+def test_what_is_shown_once_is_at_hand_and_its_end_leads_to_its_card(site, open_tab):
     tab = open_tab("/settings/account/")
     press(tab, "Make a sign-in link")
     expect(tab.button("Copy link")).to_be_focused()
@@ -215,7 +228,7 @@ def test_what_is_shown_once_is_at_hand_and_its_end_leads_to_its_card(product, op
     focused(tab, r"^account-tokens ")
 
 
-def test_adding_and_deactivating_a_person(product, open_tab):
+def test_adding_and_deactivating_a_person(site, open_tab):
     tab = open_tab("/settings/people/")
     press(tab, "Add person")
     dialog(tab).get_by_label("Name").fill("dora")
@@ -231,10 +244,12 @@ def test_adding_and_deactivating_a_person(product, open_tab):
     focused(tab, r"^people-\d+ ")
 
 
-def test_a_message_that_waits_goes_back_into_the_box(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_message_that_waits_goes_back_into_the_box(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
-    tab.say("say half of it")
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
     expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
     press(tab, "Edit")
@@ -243,21 +258,27 @@ def test_a_message_that_waits_goes_back_into_the_box(product, open_tab):
     tab.message.fill("")
 
 
-def test_asking_again_by_keyboard_stays_at_the_message(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
-    tab.say("Well?")
+def test_asking_again_by_keyboard_stays_at_the_message(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
+    with tab.sends():
+        tab.say("Well?")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.button("Stop the reply")).to_be_hidden()
     press(tab, "Ask again")
     expect(tab.page.get_by_role("menuitem").first).to_be_focused()
-    tab.page.keyboard.press("Enter")
+    with tab.sends():
+        tab.page.keyboard.press("Enter")
+    site.drive()
     expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
     focused(tab, r"^message-\d+ ARTICLE")
 
 
-def test_archiving_and_clearing(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
-    tab.say("Well?")
+def test_archiving_and_clearing(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
+    with tab.sends():
+        tab.say("Well?")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     tab.page.get_by_label("Conversation menu").press("Enter")
     press(tab, "Archive")

@@ -1,18 +1,16 @@
 """Reading further up while a reply is written: the log stays where it is, and the end is one press away."""
 
-import os
-import subprocess
-import sys
-from threading import Event
+import threading
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import Tab
+from agents.models import Conversation, Event, Message, Turn
 from tests.browser.test_pages import violations
-from tests.fake_model import FakeModelServer, rule, say
+from tests.fake_model import rule, say
+from tests.tab import Tab
 
-SEEN, READ = Event(), Event()  # how far the reader is
+SEEN, READ = threading.Event(), threading.Event()  # how far the reader is
 RULES = [
     rule(
         say(
@@ -28,52 +26,51 @@ RULES = [
     ),
     rule(say("Short.")),
 ]
-HISTORY = """
-import django, sys
-django.setup()
-from agents.models import Conversation, Event, Message, Turn
-c = Conversation.objects.get(pk=int(sys.argv[1]))
-first, count = c.seq + 1, int(sys.argv[2])
-turns = Turn.objects.bulk_create(Turn(conversation=c, state="done") for _ in range(count // 2))
-for turn, parent in zip(turns[1:], turns):
-    turn.parent = parent
-Turn.objects.bulk_update(turns, ["parent"])
-Event.objects.bulk_create(
-    Event(conversation=c, seq=first + n, type="message.added") for n in range(count)
-)
-Message.objects.bulk_create(
-    Message(conversation=c, turn=turns[n // 2], seq=first + n, changed_seq=first + n,
-        role="assistant" if n % 2 else "user", text=f"Message {n}.\\n\\n- a list\\n- of **two**")
-    for n in range(count)
-)
-Conversation.objects.filter(pk=c.pk).update(seq=first + count - 1)
-"""
+# What a scroll brings about has been done.
+DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 AT = "() => document.querySelector('#log').scrollTop"
 PLACE = """() => [...document.querySelectorAll("#log article")].map((e) => [e.id, e.getBoundingClientRect().top])
     .find(([, top]) => top > 100)"""
 
 
-def with_history(product, count):
+def with_history(site, count):
     """A conversation in which much was said."""
-    chat = product.conversation("scripted")
-    values = {"PLANSIDE_HOME": str(product.home), "DJANGO_SETTINGS_MODULE": "console.settings"}
-    command = [sys.executable, "-c", HISTORY, str(chat), str(count)]
-    subprocess.run(command, env=os.environ | values, check=True)
+    chat = site.conversation()
+    site.do(add_history, chat, count)
     return chat
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": RULES}) as server:
-        yield server
+def add_history(chat, count):
+    c = Conversation.objects.get(pk=chat)
+    first = c.seq + 1
+    turns = Turn.objects.bulk_create(Turn(conversation=c, state="done") for _ in range(count // 2))
+    for turn, parent in zip(turns[1:], turns, strict=False):
+        turn.parent = parent
+    Turn.objects.bulk_update(turns, ["parent"])
+    seqs = range(first, first + count)
+    Event.objects.bulk_create(Event(conversation=c, seq=n, type="message.added") for n in seqs)
+    Message.objects.bulk_create(message(c, turns[n // 2], n, first + n) for n in range(count))
+    Conversation.objects.filter(pk=c.pk).update(seq=first + count - 1)
+
+
+def message(c, turn, number, seq):
+    role, text = (
+        ("assistant" if number % 2 else "user"),
+        f"Message {number}.\n\n- a list\n- of **two**",
+    )
+    return Message(conversation=c, turn=turn, seq=seq, changed_seq=seq, role=role, text=text)
 
 
 @pytest.fixture
-def tab(product, open_tab) -> Tab:
-    product.change_agent("scripted", plan={"enabled": False})
-    return open_tab(f"/c/{with_history(product, 60)}/")
+def tab(site, open_tab) -> Tab:
+    SEEN.clear()
+    READ.clear()
+    site.plays(*RULES)
+    site.change_agent(plan={"enabled": False})
+    return open_tab(f"/c/{with_history(site, 60)}/")
 
 
+@pytest.mark.usefixtures("working")
 def test_the_log_stays_while_a_reply_is_written_and_the_end_is_one_press_away(tab):
     page = tab.page
     jump = page.get_by_role("button", name="Jump to newest")
@@ -105,7 +102,7 @@ def test_end_does_the_same_and_what_is_unfolded_is_nothing_new(tab):
     page = tab.page
     jump = page.get_by_role("button", name="Jump to newest")
     page.locator("#log").evaluate("log => log.scrollTop = -200")
-    page.wait_for_timeout(200)
+    page.evaluate(DRAWN)
     expect(jump).to_be_hidden()
     page.locator("#log").evaluate("log => log.scrollTop = -3 * log.clientHeight")
     expect(jump).to_be_visible()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE, OFFLINE
+from tests.tab import LIVE, OFFLINE
 
 
 def table(tab):

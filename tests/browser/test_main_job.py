@@ -7,12 +7,12 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN, GOAL, LIVE
-from tests.browser.test_tabs import wait_for
 from tests.patience import at_most
+from tests.tab import A_RUN, GOAL, LIVE, wait_for
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 RENAMED = "Look at the docs"
+NEEDS_A_PROCESS = True  # Ctrl-C ends it
 
 
 @pytest.fixture(scope="module")

@@ -2,51 +2,29 @@
 
 import re
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.model import script
-from tests.browser.tab import A_POLL, LIVE, OFFLINE
 from tests.browser.test_approvals import LONG
 from tests.browser.test_pages import violations
-from tests.browser.test_tabs import wait_for
-from tests.fake_model import FakeModelServer, call, rule
+from tests.fake_model import call, rule
+from tests.tab import LIVE, OFFLINE, wait_for
 
+A_LOOK = 2_000  # ms between two looks at what waits
 RUN = rule(call("shell", command=LONG), user="run the long one", results=0)
 ASKS = {"write_file": "ask", "shell": "ask", "list_files": "allow"}
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": [RUN, *script()["rules"]]}) as server:
-        yield server
-
-
 @pytest.fixture
-def waiting(product, careful):
+def waiting(site):
     """One thing of each kind waits; their conversations by kind."""
-    product.change_agent("scripted", tools=ASKS, plan={"enabled": True, "max_attempts": 1})
-    chats = {"start": product.scripted("quick")}
+    site.change_agent(tools=ASKS, plan={"enabled": True, "max_attempts": 1})
+    chats = {"start": site.scripted("quick")}
     for word, kind in (("fail", "failed"), ("question", "question"), ("approve", "approval")):
-        chats[kind] = product.started(word)
-    product.wait(chats["failed"], lambda plan: plan["attention"] == "failed")
-    product.wait(chats["question"], lambda plan: plan["attention"] == "question")
-    product.wait(chats["approval"], lambda plan: plan["attention"] == "approval")
+        chats[kind] = site.started(word)
+    for kind in ("failed", "question", "approval"):
+        assert site.plan(chats[kind])["attention"] == kind
     return chats
-
-
-@pytest.fixture(autouse=True)
-def _nothing_waits_afterwards(product):
-    """Also where a test has failed."""
-    yield
-    clean(product)
-
-
-def clean(product):
-    for row in product.get("/conversations")["items"]:
-        address = f"{product.address}/api/conversations/{row['id']}"
-        httpx.delete(address, headers=product.script.headers)
 
 
 def card(tab, words):
@@ -66,7 +44,7 @@ def titled(tab):
     return tab.page.locator(".need-card h2 a:focus")
 
 
-def test_nothing_is_decided_while_the_server_is_out_of_reach(product, open_tab, waiting):
+def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab, waiting):
     tab = open_tab("/needs/")
     tab.expects("ERR_INTERNET_DISCONNECTED")
     tab.sees_connection(LIVE)
@@ -80,7 +58,7 @@ def test_nothing_is_decided_while_the_server_is_out_of_reach(product, open_tab, 
     expect(settled(tab, "Started")).to_be_visible()
 
 
-def test_all_that_waits_is_answered_on_one_page_by_keyboard(product, open_tab, waiting):
+def test_all_that_waits_is_answered_on_one_page_by_keyboard(site, open_tab, waiting):
     tab = open_tab("/needs/")
     keys = tab.page.keyboard
     expect(tab.page).to_have_title("(4) Needs you · Planside")
@@ -110,38 +88,45 @@ def test_all_that_waits_is_answered_on_one_page_by_keyboard(product, open_tab, w
     expect(entry(tab, 0)).to_have_attribute("aria-current", "page")
 
 
-def test_every_tab_says_how_much_waits_and_hears_of_it(product, open_tab, waiting):
+def test_every_tab_says_how_much_waits_and_hears_of_it(site, open_tab, clock, waiting):
     chat, page = open_tab().chat(waiting["start"]), open_tab("/needs/")
     settings = open_tab("/settings/agents/")
     expect(entry(chat, 4)).to_be_visible()
-    expect(settings.page).to_have_title(re.compile(r"^\(4\) "), timeout=A_POLL)
+    expect(settings.page).to_have_title(re.compile(r"^\(4\) "))
     expect(settings.page.locator("#icon")).to_have_attribute("href", re.compile("waiting"))
-    chat.button("Start plan").click()
-    expect(entry(chat, 3)).to_be_visible(timeout=A_POLL)
-    expect(page.page.locator(".need-card")).to_have_count(3, timeout=A_POLL)
+    with chat.sends():
+        chat.button("Start plan").click()
+    clock.fast_forward(A_LOOK)
+    expect(entry(chat, 3)).to_be_visible()
+    expect(page.page.locator(".need-card")).to_have_count(3)
     expect(settled(page, "Started in another window at")).to_be_visible()
-    expect(settings.page).to_have_title(re.compile(r"^\(3\) "), timeout=A_POLL)
-    product.scripted("quick")
-    expect(page.page.locator(".need-card")).to_have_count(4, timeout=A_POLL)
+    expect(settings.page).to_have_title(re.compile(r"^\(3\) "))
+    site.scripted("quick")
+    clock.fast_forward(A_LOOK)
+    expect(page.page.locator(".need-card")).to_have_count(4)
 
 
-def test_what_is_typed_into_an_answer_stays_while_others_come_and_go(product, open_tab, waiting):
+def test_what_is_typed_into_an_answer_stays_while_others_come_and_go(
+    site, open_tab, clock, waiting
+):
     tab = open_tab("/needs/")
     field = card(tab, "Which tone?").get_by_role("textbox", name="Your answer")
     field.fill("A dry")
-    product.scripted("quick")
-    expect(tab.page.locator(".need-card")).to_have_count(5, timeout=A_POLL)
+    site.scripted("quick")
+    clock.fast_forward(A_LOOK)
+    expect(tab.page.locator(".need-card")).to_have_count(5)
     expect(field).to_have_value("A dry")
     expect(field).to_be_focused()
 
 
-def test_a_long_command_is_read_whole_before_it_is_allowed_there(product, open_tab, careful):
-    product.change_agent("scripted", tools=ASKS)
-    chat = product.conversation("scripted")
-    product.post(f"/conversations/{chat}/messages", text="run the long one")
+def test_a_long_command_is_read_whole_before_it_is_allowed_there(site, open_tab):
+    site.plays(RUN)
+    site.change_agent(tools=ASKS)
+    site.says(site.conversation(), "run the long one")
+    site.drive()
     tab = open_tab("/needs/")
     asked = card(tab, "Run this shell command?")
-    expect(asked).to_be_visible(timeout=A_POLL)
+    expect(asked).to_be_visible()
     allow = asked.get_by_role("button", name="Allow once")
     expect(allow).to_have_attribute("aria-disabled", "true")
     asked.get_by_role("button", name="Deny", exact=True).click()
@@ -150,7 +135,7 @@ def test_a_long_command_is_read_whole_before_it_is_allowed_there(product, open_t
     expect(settled(tab, "Denied. run the long one goes on.")).to_be_visible()
 
 
-def test_the_page_is_whole_for_everybody(product, open_tab, waiting):
+def test_the_page_is_whole_for_everybody(site, open_tab, waiting):
     tab = open_tab("/needs/")
     expect(tab.page.locator(".need-card")).to_have_count(4)
     assert violations(tab) == []
@@ -195,10 +180,8 @@ WORDS = "window.told.map(([title, body]) => [title, body])"
 
 
 @pytest.fixture
-def hidden_tabs(product, open_tab):
+def hidden_tabs(open_tab):
     """Two tabs of one browser, neither of them in view."""
-    context = open_tab(viewport={"width": 1300, "height": 800}).page.context
-    context.add_init_script(TELLS)
     tabs = [open_tab("/plans/"), open_tab("/settings/agents/")]
     for tab in tabs:
         tab.page.add_init_script(TELLS)
@@ -211,17 +194,21 @@ def all_told(tabs):
     return [words for tab in tabs for words in tab.page.evaluate(WORDS)]
 
 
-def told_in_the_end(tabs):
-    tabs[0].page.wait_for_timeout(3_000)  # nor a second time, by the other one
+def told_in_the_end(clock, tabs):
+    for _ in range(2):  # nor a second time, by the other one
+        clock.fast_forward(A_LOOK)
+        for tab in tabs:
+            tab.has_sent_all()
     return all_told(tabs)
 
 
-def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(product, hidden_tabs):
+def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(site, clock, hidden_tabs):
     for tab in hidden_tabs:
         tab.page.evaluate(SOUNDS)
-    product.scripted("quick")
+    site.scripted("quick")
+    clock.fast_forward(A_LOOK)
     wait_for(hidden_tabs[0], lambda: all_told(hidden_tabs))
-    assert told_in_the_end(hidden_tabs) == [
+    assert told_in_the_end(clock, hidden_tabs) == [
         ["A plan waits for your start", "A plan to quick, 3 subtasks"]
     ]
     assert sounds(hidden_tabs) == 1
@@ -235,20 +222,21 @@ def sounds(tabs):
     return sum(tab.page.evaluate("window.sounded") for tab in tabs)
 
 
-def test_nothing_is_told_while_a_tab_is_in_view(product, open_tab, hidden_tabs):
+def test_nothing_is_told_while_a_tab_is_in_view(site, clock, hidden_tabs):
     shown = hidden_tabs[0]
     for tab in hidden_tabs:
         tab.page.evaluate(SOUNDS)
     shown.page.evaluate(
         "window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
     )
-    product.scripted("quick")
-    expect(entry(shown, 1)).to_be_visible(timeout=A_POLL)
-    assert told_in_the_end(hidden_tabs) == []
+    site.scripted("quick")
+    clock.fast_forward(A_LOOK)
+    expect(entry(shown, 1)).to_be_visible()
+    assert told_in_the_end(clock, hidden_tabs) == []
     assert sounds(hidden_tabs) == 0, "nor is anything heard"
 
 
-def test_the_settings_ask_the_browser_and_say_what_it_answered(product, open_tab):
+def test_the_settings_ask_the_browser_and_say_what_it_answered(site, open_tab):
     tab = open_tab(viewport={"width": 1280, "height": 800})
     tab.page.add_init_script(TELLS)
     tab.open("/settings/notifications/")
@@ -271,17 +259,16 @@ def test_the_settings_ask_the_browser_and_say_what_it_answered(product, open_tab
     expect(tab.page.locator("#notifications-said")).to_have_text("Saved.")
 
 
-def test_a_browser_is_asked_once_when_a_plan_takes_long(product, open_tab):
-    tab = open_tab(viewport={"width": 1270, "height": 800})
+def test_a_browser_is_asked_once_when_a_plan_takes_long(site, open_tab, clock):
+    tab = open_tab()
     tab.page.add_init_script(TELLS)
-    tab.page.clock.install()
     tab.expects("model-check", "ERR_ABORTED")  # its time is up, too
     tab.open("/plans/")
     tab.page.evaluate("localStorage.setItem('leave', 'default')")
-    tab.chat(product.started("hang"))
+    tab.chat(site.started("hang"))
     expect(tab.plan).to_have_attribute("data-run", "running")
     expect(tab.button("Ask this browser")).to_be_hidden()
-    tab.page.clock.fast_forward(61_000)
+    clock.fast_forward(61_000)
     expect(tab.button("Ask this browser")).to_be_visible()
     tab.button("Not now").click()
     expect(tab.button("Ask this browser")).to_be_hidden()

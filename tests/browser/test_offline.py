@@ -1,37 +1,30 @@
 """The server goes away under an open page, and comes back."""
 
 import re
-import signal
+from functools import partial
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_POLL, A_RUN, LIVE, OFFLINE, POLLING, RESTARTING
+from console.serving.server import GOES_AWAY, RESTARTS
 from tests.browser.test_tabs import add_subtask
-from tests.patience import at_most
+from tests.tab import LIVE, OFFLINE, POLLING, RESTARTING
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
+BETWEEN_POLLS = 5_100  # ms
 LOST = re.compile(rf"^\s*({OFFLINE}|{POLLING})\s*$")
 
 
-@pytest.fixture(autouse=True)
-def _runs_again(product):
-    """Whatever the test did."""
-    yield
-    if not product.is_up:
-        product.start()
-
-
 @pytest.fixture
-def interrupted(product):
-    """Kill the server."""
-    return lambda: product.end(signal.SIGKILL)
+def interrupted(site):
+    """Kill the server: no page is told why."""
+    return partial(site.goes_away, says=None)
 
 
 def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
-    product, open_tab, interrupted
+    site, open_tab, interrupted
 ):
-    tab = open_tab().chat(product.conversation("scripted"))
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
@@ -43,8 +36,9 @@ def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
     expect(tab.message).to_have_value("")
 
     expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
-    product.start()
+    site.comes_back()
     expect(tab.page.get_by_text("Back online. Sent 2 messages.")).to_be_visible()
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     expect(waiting).to_have_count(0)
     expect(tab.alerts).to_have_count(0)
@@ -52,8 +46,8 @@ def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
     expect(own).to_contain_text(["hello from an island", "and again"])
 
 
-def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     tries = []
@@ -73,59 +67,67 @@ def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(product, 
     expect(tab.log.get_by_text("only once", exact=True)).to_have_count(1)
 
 
-def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
-    tab.say("hello")
+    with tab.sends():
+        tab.say("hello")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
-    product.end(signal.SIGTERM)
+    site.goes_away(RESTARTS)
     tab.sees_connection(RESTARTING)
     expect(tab.page.get_by_text("This page comes back by itself")).to_be_visible()
     tab.message.fill("typed meanwhile")
-    product.start()
+    site.comes_back()
     tab.sees_connection(LIVE)
     expect(tab.message).to_have_value("typed meanwhile")
     expect(tab.page.get_by_text("Planside is restarting")).to_have_count(0)
 
 
-def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
-    tab.say("hello")
+    with tab.sends():
+        tab.say("hello")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     said = tab.page.evaluate_handle(
         """() => { const said = []; const status = document.getElementById("connection");
         new MutationObserver(() => said.push(status.innerText)).observe(status,
         { subtree: true, childList: true, characterData: true }); return said; }"""
     )
-    product.end(signal.SIGINT)
+    site.goes_away(GOES_AWAY)
     tab.sees_connection(OFFLINE)
-    product.start()
+    site.comes_back()
     tab.sees_connection(LIVE)
     assert not any(RESTARTING in words for words in said.json_value())
 
 
-def test_offline_nothing_says_that_the_agent_is_answering(product, open_tab, interrupted):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_offline_nothing_says_that_the_agent_is_answering(site, open_tab, interrupted):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     line = tab.page.locator("#status")
-    tab.say("say half of it")
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
     expect(line).to_have_text("Scripted is answering")
     interrupted()
     tab.sees_connection(OFFLINE)
     expect(line).to_have_text("")
-    product.start()
+    site.comes_back()
     tab.sees_connection(LIVE)
     expect(line).to_have_text("Scripted is answering")
 
 
-def test_after_a_moment_offline_the_line_says_again_what_it_said(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_after_a_moment_offline_the_line_says_again_what_it_said(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     line = tab.page.locator("#status")
-    tab.say("say half of it")
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
     expect(line).to_have_text("Scripted is answering")
     tab.page.context.set_offline(True)
     tab.sees_connection(OFFLINE)
@@ -155,10 +157,10 @@ class Hung:
             server.send(text)
 
 
-def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(product, open_tab):
+def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(site, open_tab):
     tab = open_tab()
     hung = Hung(tab)
-    tab.chat(product.scripted("quick"))
+    tab.chat(site.scripted("quick"))
     tab.sees_connection(LIVE)
     hung.is_hung = True
     tab.say("is anybody there")
@@ -172,8 +174,10 @@ def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(product,
 
 
 @pytest.mark.parametrize("drawer", ["open", "closed"])
-def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(product, open_tab, drawer):
-    chat = product.scripted("quick")
+def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(
+    site, open_tab, clock, drawer
+):
+    chat = site.scripted("quick")
     tab = open_tab()
     hung = Hung(tab)
     tab.chat(chat)
@@ -182,29 +186,33 @@ def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(product, 
         tab.button("Close plan").click()
     tab.page.wait_for_function("document.readyState === 'complete'")
     hung.is_hung = True
-    product.post(f"/conversations/{chat}/messages", text="/help")
-    expect(tab.log).to_contain_text("begins a new conversation", timeout=at_most(10_000))
+    site.says(chat, "/help")
+    clock.fast_forward(BETWEEN_POLLS)
+    expect(tab.log).to_contain_text("begins a new conversation")
     tab.sees_connection(POLLING)
     made = hung.made
     hung.is_hung = False
+    clock.fast_forward(BETWEEN_POLLS)
     tab.sees_connection(LIVE)
     assert hung.made >= made > 1, "it is another socket"
-    product.post(f"/conversations/{chat}/messages", text="/nothing of the kind")
+    site.says(chat, "/nothing of the kind")
     expect(tab.log).to_contain_text("/nothing of the kind")
 
 
-def test_a_socket_that_is_silent_from_the_start_is_no_live_connection(product, open_tab):
+def test_a_socket_that_is_silent_from_the_start_is_no_live_connection(site, open_tab, clock):
     tab = open_tab()
     hung = Hung(tab)
     hung.is_hung = True
-    tab.chat(product.scripted("quick"))
+    tab.chat(site.scripted("quick"))
+    clock.fast_forward(BETWEEN_POLLS)
     tab.sees_connection(POLLING)
     hung.is_hung = False
+    clock.fast_forward(BETWEEN_POLLS)
     tab.sees_connection(LIVE)
 
 
-def test_a_message_that_waits_can_be_edited_or_discarded(product, open_tab, interrupted):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_message_that_waits_can_be_edited_or_discarded(site, open_tab, interrupted):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
@@ -220,8 +228,8 @@ def test_a_message_that_waits_can_be_edited_or_discarded(product, open_tab, inte
     expect(tab.alerts).to_have_count(0)
 
 
-def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(product, open_tab):
-    tab = open_tab().chat(product.started("hang"))
+def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(site, open_tab):
+    tab = open_tab().chat(site.started("hang"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     expect(tab.row(2).locator("[data-since]").first).to_have_text(re.compile(r"\d"))
@@ -245,8 +253,8 @@ def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(produc
     assert pause.get_attribute("title") == title
 
 
-def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interrupted):
-    chat = product.scripted("quick")
+def test_after_a_restart_the_page_catches_up_by_itself(site, open_tab, interrupted):
+    chat = site.scripted("quick")
     tab = open_tab().chat(chat)
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
@@ -254,32 +262,36 @@ def test_after_a_restart_the_page_catches_up_by_itself(product, open_tab, interr
     field = tab.edit(1, "Typed while it was away")
     interrupted()
     tab.sees_connection(LOST)
-    product.start()
-    add_subtask(product, chat, "Added while the page was away")
-    tab.sees_plan(version=2, within=A_POLL)
+    site.comes_back()
+    add_subtask(site, chat, "Added while the page was away")
+    tab.sees_plan(version=2)
     expect(tab.rows).to_have_count(4)
     tab.sees_connection(LIVE)
     expect(field).to_have_value("Typed while it was away")
     assert tab.page.evaluate("window.isTheSamePage")
 
 
-def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(product, open_tab, interrupted):
-    tab = open_tab().chat(product.scripted("stumble"))
+def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(site, open_tab, interrupted):
+    tab = open_tab().chat(site.scripted("stumble"))
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
-    tab.button("Start plan").click()
+    with tab.sends():
+        tab.button("Start plan").click()
+    site.drive()
     expect(tab.log).to_contain_text("Half a sentence")
     interrupted()
     tab.sees_connection(LOST)
-    product.start()
-    tab.sees_plan(within=A_RUN, state="done", run="idle")
+    site.loses_its_worker()
+    site.comes_back()
+    site.drive()
+    tab.sees_plan(state="done", run="idle")
     for row in tab.rows.all():
         expect(row).to_have_attribute("data-state", "done")
     expect(tab.log).not_to_contain_text("Half a sentence")
 
 
-def test_a_refused_start_or_edit_is_said_while_the_server_is_away(product, open_tab, interrupted):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_a_refused_start_or_edit_is_said_while_the_server_is_away(site, open_tab, interrupted):
+    tab = open_tab().chat(site.scripted("quick"))
     tab.expects(*GONE)
     tab.edit(1, "A name that cannot be saved now")
     interrupted()
@@ -289,13 +301,13 @@ def test_a_refused_start_or_edit_is_said_while_the_server_is_away(product, open_
     expect(editor.get_by_role("textbox").first).to_have_value("A name that cannot be saved now")
     tab.sees_connection(LOST)
     expect(tab.button("Start with my edits")).to_have_attribute("aria-disabled", "true")
-    product.start()
+    site.comes_back()
     tab.sees_connection(LIVE)
     expect(tab.page.get_by_text("did not get through")).to_have_count(0)
 
 
-def test_nothing_is_said_to_go_on_while_the_server_is_gone(product, open_tab, interrupted):
-    tab = open_tab().chat(product.started("hang"))
+def test_nothing_is_said_to_go_on_while_the_server_is_gone(site, open_tab, clock, interrupted):
+    tab = open_tab().chat(site.started("hang"))
     tab.expects(*GONE)
     elapsed = tab.row(2).locator("[data-since]").first
     expect(elapsed).to_have_text(re.compile(r"\d"))
@@ -304,5 +316,5 @@ def test_nothing_is_said_to_go_on_while_the_server_is_gone(product, open_tab, in
     expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
     expect(tab.page.get_by_text("works on")).to_have_count(0)
     before = elapsed.inner_text()
-    tab.page.wait_for_timeout(2500)
+    clock.run_for(2_500)
     assert elapsed.inner_text() == before

@@ -4,15 +4,15 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 
 def cell(tab, number):
     return tab.row(number).get_by_role("group", name=re.compile(f"^Subtask {number}"))
 
 
-def test_three_quick_moves_move_three_places(product, open_tab):
-    tab = open_tab().chat(product.proposed())
+def test_three_quick_moves_move_three_places(site, open_tab):
+    tab = open_tab().chat(site.proposed())
     name = tab.names()[4]
     cell(tab, 5).focus()
     for _ in range(3):
@@ -23,8 +23,8 @@ def test_three_quick_moves_move_three_places(product, open_tab):
     expect(cell(tab, 2)).to_be_focused()
 
 
-def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(product, open_tab):
-    chat = product.scripted("hang")
+def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(site, open_tab):
+    chat = site.scripted("hang")
     tab = open_tab().chat(chat)
     held = tab.hold("**/plan/subtasks/**")
     cell(tab, 3).focus()
@@ -36,15 +36,17 @@ def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(product
     held[0].continue_()
     wait_for(tab, lambda: len(held) == 2)
     held[1].continue_()
-    tab.sees_plan(state="in_progress", version=3, approved_version=3)
-    assert [row["name"] for row in product.plan(chat)["subtasks"]] == [
+    tab.sees_plan(version=3, approved_version=3)
+    site.drive()
+    tab.sees_plan(state="in_progress")
+    assert [row["name"] for row in site.plan(chat)["subtasks"]] == [
         "Say what came of it",
         "Then hang",
     ]
 
 
-def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(product, open_tab):
-    chat = product.scripted("quick")
+def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(site, open_tab):
+    chat = site.scripted("quick")
     tab = open_tab().chat(chat)
     tab.expects("409")
     held = tab.hold("**/plan/subtasks/**")
@@ -52,15 +54,15 @@ def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(produ
     tab.page.keyboard.press("Alt+ArrowUp")
     tab.button("Start plan").click()
     wait_for(tab, lambda: len(held) == 1)
-    plan = product.plan(chat)
-    product.post(f"/plans/{plan['id']}/subtasks", name="Added elsewhere")
+    plan = site.plan(chat)
+    site.post(f"/plans/{plan['id']}/subtasks", name="Added elsewhere")
     held[0].continue_()
     expect(tab.alerts).to_have_count(1)
-    assert product.plan(chat)["approved_version"] is None
+    assert site.plan(chat)["approved_version"] is None
 
 
-def test_what_ends_a_plan_never_waits_behind_another_change(product, open_tab):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_what_ends_a_plan_never_waits_behind_another_change(site, open_tab):
+    tab = open_tab().chat(site.scripted("quick"))
     held = tab.hold("**/plan/subtasks/**")
     cell(tab, 3).focus()
     tab.page.keyboard.press("Alt+ArrowUp")
@@ -79,12 +81,14 @@ BECAME = """(list) => [...list.querySelectorAll("button")]
   .filter(([was, is]) => was !== is)"""
 
 
-def test_no_button_of_a_subtask_becomes_another_one_while_subtasks_are_moved(product, open_tab):
+def test_no_button_of_a_subtask_becomes_another_one_while_subtasks_are_moved(site, open_tab):
     """A subtask that comes to be the next one of a plan that was stopped may be skipped."""
-    tab = open_tab().chat(product.started("hang"))
+    tab = open_tab().chat(site.started("hang"))
     expect(tab.log).to_contain_text("I am at it")
     tab.button("Stop plan").click()
-    tab.page.get_by_role("dialog").get_by_role("button", name="Stop plan").click()
+    with tab.sends():
+        tab.page.get_by_role("dialog").get_by_role("button", name="Stop plan").click()
+    site.drive()
     tab.sees_plan(run="idle")
     tab.button("Add a subtask").click()
     tab.editor("Add a subtask").get_by_role("textbox").first.fill("Ask again")

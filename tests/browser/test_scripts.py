@@ -5,10 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
-from tests.browser.test_tabs import wait_for
 from tests.inner import static_files
 from tests.lint.test_layers import ROOT
+from tests.tab import LIVE, wait_for
 
 FOLDER = ROOT / "static" / "js"
 FILES = sorted(path.name for path in FOLDER.glob("*.js"))

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_POLL, A_RUN
+from tests.tab import A_POLL, A_RUN
 
 DOCUMENT = {
     "openapi": "3.0.0",

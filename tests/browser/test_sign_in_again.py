@@ -6,8 +6,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.console.serving import run
+from tests.tab import LIVE
 
 ENDED = ("status of 40[13]", "WebSocket", "ws:error", "ERR_ABORTED", "ERR_FAILED")
 TYPE_ON = """() => {

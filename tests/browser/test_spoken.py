@@ -10,9 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN, GOAL, LIVE
 from tests.browser.test_rules import SPOKEN
-from tests.browser.test_tabs import wait_for
+from tests.tab import A_RUN, GOAL, LIVE, wait_for
 
 STATUS = [
     "Writing a plan",

@@ -2,8 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
-from tests.browser.test_tabs import wait_for
+from tests.tab import LIVE, wait_for
 
 
 def test_what_was_queued_and_what_is_being_typed_is_in_the_box_after_a_stop(product, open_tab):

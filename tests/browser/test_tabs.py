@@ -4,22 +4,19 @@ import json
 import re
 from threading import Event
 
-import httpx
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX, PHONE
-from tests.browser.model import script
-from tests.browser.tab import A_POLL, A_RUN, GOAL, LIVE, POLLING
 from tests.console.serving import manage
 from tests.fake_model import rule, say
-from tests.patience import at_most
+from tests.tab import A_MOMENT, GOAL, LIVE, POLLING, wait_for
 
-PROMPT = 4_000  # ms in which a change of another conversation is in the list, at rest
+PROMPT = 4_000  # ms in which a change of another conversation is in the list
+BETWEEN_POLLS = 5_000  # ms
 
 
-def test_two_tabs_show_the_same_rows_live(product, open_tab):
-    chat = product.proposed()
+def test_two_tabs_show_the_same_rows_live(site, open_tab, clock):
+    chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     for tab in (one, other):
         tab.sees_connection(LIVE)
@@ -30,27 +27,29 @@ def test_two_tabs_show_the_same_rows_live(product, open_tab):
     other.remove(5)
     one.sees_plan(version=3)
     expect(one.rows).to_have_count(4)
-    one.page.wait_for_timeout(A_MOMENT)
-    one.button("Start v3").click()
+    clock.fast_forward(A_MOMENT)
+    with one.sends():
+        one.button("Start v3").click()
     other.sees_plan(approved_version=3)
+    site.drive()
     for tab in (one, other):
-        tab.sees_plan(within=A_RUN, state="done", run="idle")
+        tab.sees_plan(state="done", run="idle")
     # The one may have the closing words a moment before the other.
-    wait_for(one, lambda: (drawer(one), said(one)) == (drawer(other), said(other)), A_RUN)
+    wait_for(one, lambda: (drawer(one), said(one)) == (drawer(other), said(other)))
 
 
-def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(product, open_tab):
-    chat = product.conversation("scripted")
+def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(site, open_tab):
+    chat = site.conversation("scripted")
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
-    httpx.delete(f"{product.address}/api/conversations/{chat}", headers=product.script.headers)
+    site.delete(f"/conversations/{chat}")
     tab.sees_connection("Deleted")
     tab.button("Leave").click()
     expect(tab.page).not_to_have_url(re.compile(f"/c/{chat}/"))
 
 
-def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
-    chat = product.proposed()
+def test_an_open_editor_is_never_overwritten_by_another_tab(site, open_tab):
+    chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     field = other.edit(2, "Typed here and not saved")
     one.rename(2, "Renamed over there")
@@ -63,8 +62,8 @@ def test_an_open_editor_is_never_overwritten_by_another_tab(product, open_tab):
     expect(one.row(2)).to_contain_text("Typed here and not saved")
 
 
-def test_an_editor_that_is_closed_shows_what_was_changed_elsewhere_meanwhile(product, open_tab):
-    chat = product.proposed()
+def test_an_editor_that_is_closed_shows_what_was_changed_elsewhere_meanwhile(site, open_tab):
+    chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.edit(2, "Typed here and not saved")
     one.rename(2, "Renamed over there")
@@ -75,8 +74,8 @@ def test_an_editor_that_is_closed_shows_what_was_changed_elsewhere_meanwhile(pro
     expect(other.row(2)).to_contain_text("Renamed over there")
 
 
-def test_the_text_of_a_subtask_removed_elsewhere_is_kept(product, open_tab):
-    chat = product.proposed()
+def test_the_text_of_a_subtask_removed_elsewhere_is_kept(site, open_tab):
+    chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     field = other.edit(2, "Typed here and not saved")
     one.remove(2)
@@ -85,8 +84,8 @@ def test_the_text_of_a_subtask_removed_elsewhere_is_kept(product, open_tab):
     expect(other.plan.get_by_text("This was removed elsewhere. Your text is kept.")).to_be_visible()
 
 
-def test_where_nothing_was_typed_nothing_is_said_to_be_kept(product, open_tab):
-    chat = product.proposed()
+def test_where_nothing_was_typed_nothing_is_said_to_be_kept(site, open_tab):
+    chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.button("Edit subtask 2").click()
     one.rename(2, "Renamed over there")
@@ -97,14 +96,13 @@ def test_where_nothing_was_typed_nothing_is_said_to_be_kept(product, open_tab):
     expect(other.plan).not_to_contain_text("kept")
 
 
-def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(product, open_tab):
-    chat = product.conversation("scripted")
+def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(site, open_tab):
+    chat = site.conversation("scripted")
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
 
     def rename(title):
-        url = f"{product.address}/api/conversations/{chat}"
-        assert httpx.patch(url, json={"title": title}, headers=product.script.headers).is_success
+        site.patch(f"/conversations/{chat}", title=title)
 
     tab.page.get_by_label("Conversation menu").click()
     tab.button("Rename").click()
@@ -120,18 +118,21 @@ def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(product, ope
     expect(dialog.get_by_label("Title")).to_have_value("Mine")
 
 
-def test_a_message_and_its_streamed_reply_reach_the_other_tab(product, model, open_tab):
+def test_a_message_and_its_streamed_reply_reach_the_other_tab(site, open_tab):
     goes_on = Event()
     halves = say("Paragraph 1", hang=goes_on, then=say(", and Paragraph 8"))
-    model.script.load({"rules": [rule(halves, user="in two halves"), *script()["rules"]]})
-    chat = product.conversation("scripted")
+    site.plays(rule(halves, user="in two halves"))
+    chat = site.conversation("scripted")
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.sees_connection(LIVE)
-    one.say("tell me in two halves")
+    with one.sends():
+        one.say("tell me in two halves")
+    site.drive()
     for tab in (one, other):
         expect(tab.log).to_contain_text("Paragraph 1")
         expect(tab.button("Stop the reply")).to_be_visible()
     goes_on.set()
+    site.drive()
     for tab in (one, other):
         expect(tab.log).to_contain_text("Paragraph 8")
         expect(tab.button("Stop the reply")).to_be_hidden()
@@ -139,11 +140,13 @@ def test_a_message_and_its_streamed_reply_reach_the_other_tab(product, model, op
     wait_for(one, lambda: said(one) == said(other))
 
 
-def test_what_was_cleared_is_shown_hidden_and_shown_again_after_another_clear(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_was_cleared_is_shown_hidden_and_shown_again_after_another_clear(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     show = tab.page.get_by_role("link", name="Show what was cleared")
     for number, text in enumerate(("the first", "the second"), 1):
-        tab.say(text)
+        with tab.sends():
+            tab.say(text)
+        site.drive()
         expect(tab.log.get_by_text("Understood.")).to_have_count(number)
         expect(tab.button("Stop the reply")).to_be_hidden()
         tab.say("/clear")
@@ -159,8 +162,8 @@ def test_what_was_cleared_is_shown_hidden_and_shown_again_after_another_clear(pr
     expect(show).to_be_visible()
 
 
-def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
-    chat = product.scripted("quick")
+def test_clearing_empties_the_drawer_in_every_tab(site, open_tab):
+    chat = site.scripted("quick")
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.sees_plan(state="todo")
     one.say("/clear")
@@ -169,23 +172,25 @@ def test_clearing_empties_the_drawer_in_every_tab(product, open_tab):
         expect(tab.plan).to_contain_text("No open plan here.")
 
 
-def test_a_yes_in_the_moment_in_which_the_plan_changes_is_to_the_version_before(product, open_tab):
-    chat = product.proposed()
+def test_a_yes_in_the_moment_in_which_the_plan_changes_is_to_the_version_before(
+    site, open_tab, clock
+):
+    chat = site.proposed()
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
     tab.expects("409")
     tab.page.evaluate(PRESSED_AS_IT_CHANGES)
-    add_subtask(product, chat, "Nobody has read this")
+    add_subtask(site, chat, "Nobody has read this")
     tab.sees_plan(version=2)
     expect(tab.plan.get_by_role("alert")).to_contain_text("The plan is now v2, not v1.")
-    assert product.plan(chat)["approved_version"] is None
-    tab.page.wait_for_timeout(A_MOMENT)
+    assert site.plan(chat)["approved_version"] is None
+    clock.fast_forward(A_MOMENT)
     tab.button("Start v2").click()
     tab.sees_plan(approved_version=2)
 
 
-def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
-    chat = product.proposed()
+def test_without_a_socket_the_walk_reaches_its_end_by_polls(site, open_tab, clock):
+    chat = site.proposed()
     tab = open_tab(blocked=True).chat(chat)
     tab.expects("WebSocket")
     tab.sees_connection(POLLING)
@@ -194,31 +199,42 @@ def test_without_a_socket_the_walk_reaches_its_end_by_polls(product, open_tab):
     tab.rename(1, "Renamed without a socket")
     tab.sees_plan(version=2)
     tab.remove(5)
-    tab.button("Start v3").click()
-    tab.sees_plan(within=A_RUN, state="done", version=3)
+    with tab.sends():
+        tab.button("Start v3").click()
+    site.drive()
+    clock.fast_forward(BETWEEN_POLLS)
+    tab.sees_plan(state="done", version=3)
     expect(tab.row(1)).to_contain_text("Renamed without a socket")
     wait_for(tab, lambda: ("changes", 200) in answers)
     tab.sees_connection(POLLING)
-    answers.clear()
-    wait_for(tab, lambda: answers.count(("changes", 304)) and answers.count(("drawer", 304)))
-    assert 200 not in {status for name, status in answers[-2:] if name in ("changes", "drawer")}
+
+    def polls_bring():
+        answers.clear()
+        clock.fast_forward(BETWEEN_POLLS)
+        wait_for(tab, lambda: {"changes", "drawer"} <= {name for name, _ in answers})
+        return {status for name, status in answers if name in ("changes", "drawer")}
+
+    wait_for(tab, lambda: polls_bring() == {304})
 
 
-def test_without_a_socket_an_edit_elsewhere_comes_with_the_next_poll(product, open_tab):
-    chat = product.proposed()
+def test_without_a_socket_an_edit_elsewhere_comes_with_the_next_poll(site, open_tab, clock):
+    chat = site.proposed()
     tab = open_tab(blocked=True).chat(chat)
     tab.expects("WebSocket")
     tab.sees_connection(POLLING)
-    add_subtask(product, chat, "Added elsewhere")
-    tab.sees_plan(within=A_POLL, version=2)
+    add_subtask(site, chat, "Added elsewhere")
+    clock.fast_forward(BETWEEN_POLLS)
+    tab.sees_plan(version=2)
     expect(tab.rows).to_have_count(6)
 
 
-def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
-    chat = product.conversation()
+def test_on_a_phone_the_walk_is_the_same_in_a_sheet(site, open_tab):
+    chat = site.conversation()
     tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True).chat(chat)
-    tab.say("/plan Find every broken link in docs/ and fix it")
-    expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
+    with tab.sends():
+        tab.say("/plan I want to quick")
+    site.drive()
+    expect(tab.button("Start plan")).to_be_visible()
     wait_for(tab, lambda: is_inside(tab, tab.plan))  # once it has slid in
     count = tab.rows.count()
     tab.rename(1, "Renamed on a phone")
@@ -233,18 +249,18 @@ def test_on_a_phone_the_walk_is_the_same_in_a_sheet(product, open_tab):
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
     expect(tab.message).to_be_visible()
+    site.drive()
     tab.drawer_toggle.click()
-    tab.sees_plan(within=A_RUN, state="done")
+    tab.sees_plan(state="done")
     expect(tab.row(1)).to_contain_text("Renamed on a phone")
     assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
-def add_subtask(product, chat, name):
-    plan = product.plan(chat)
-    return product.post(f"/plans/{plan['id']}/subtasks", name=name)
+def add_subtask(site, chat, name):
+    plan = site.plan(chat)
+    return site.post(f"/plans/{plan['id']}/subtasks", name=name)
 
 
-A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
 PRESSED_AS_IT_CHANGES = """() => {
   const press = () => {
     if (document.querySelector("#plan").dataset.version !== "2") return;
@@ -257,15 +273,6 @@ PRESSED_AS_IT_CHANGES = """() => {
 
 def kind(response):
     return re.sub(r"\?.*", "", response.url).rpartition("/")[2]
-
-
-def wait_for(tab, is_so, milliseconds=A_POLL):
-    """Until something that the test itself records has come true."""
-    for _ in range(milliseconds // 50):
-        if is_so():
-            return
-        tab.page.wait_for_timeout(50)
-    pytest.fail("it did not come true in time")
 
 
 def drawer(tab):
@@ -283,61 +290,67 @@ def is_inside(tab, part):
     )
 
 
-def test_what_waits_in_an_ordinary_chat_is_seen_from_another(product, open_tab, careful):
-    asking = product.conversation("scripted")
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_waits_in_an_ordinary_chat_is_seen_from_another(site, open_tab, clock, careful):
+    asking = site.conversation("scripted")
+    tab = open_tab().chat(site.conversation("scripted"))
     other = open_tab().chat(asking)
     other.sees_connection(LIVE)
-    other.say("write it down")
+    with other.sends():
+        other.say("write it down")
+    site.drive()
     expect(other.button("Allow once")).to_be_visible()
     status = other.page.locator("#status")
     expect(status).to_have_text("Needs you: Waiting for you: write_file")
     row = f"#conversation-{asking}"
+    clock.fast_forward(BETWEEN_POLLS)
     for page in (other.page, tab.page):
         mark = page.locator(row).get_by_role("img", name="Waiting for you")
-        expect(mark).to_be_visible(timeout=A_POLL)
-        expect(page).to_have_title(re.compile(r"^\([0-9]+\) "), timeout=A_POLL)
+        expect(mark).to_be_visible()
+        expect(page).to_have_title(re.compile(r"^\([0-9]+\) "))
     other.button("Deny").click()
-    other.page.get_by_role("button", name="Deny", exact=True).last.click()
-    expect(tab.page.locator(row).get_by_role("img", name="Waiting for you")).to_have_count(
-        0, timeout=A_POLL
-    )
+    with other.sends():
+        other.page.get_by_role("button", name="Deny", exact=True).last.click()
+    clock.fast_forward(BETWEEN_POLLS)
+    expect(tab.page.locator(row).get_by_role("img", name="Waiting for you")).to_have_count(0)
 
 
-def test_what_a_script_makes_a_chat_ask_is_marked_promptly_in_the_list(product, open_tab, careful):
-    asking = product.conversation("scripted")
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_what_a_script_makes_a_chat_ask_is_marked_promptly_in_the_list(
+    site, open_tab, clock, careful
+):
+    asking = site.conversation("scripted")
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
-    product.post(f"/conversations/{asking}/messages", text="write it down")
-    product.wait(asking, lambda _: asks(product, asking))
+    site.says(asking, "write it down")
+    site.drive()
+    assert asks(site, asking)
+    clock.fast_forward(PROMPT)
     mark = tab.page.locator(f"#conversation-{asking}").get_by_role("img", name="Waiting for you")
-    expect(mark).to_be_visible(timeout=at_most(PROMPT))
+    expect(mark).to_be_visible()
 
 
-def asks(product, chat):
-    rows = product.get(f"/conversations/{chat}/messages")["items"]
+def asks(site, chat):
+    rows = site.get(f"/conversations/{chat}/messages")["items"]
     return any(call["state"] == "asked" for row in rows for call in row["tool_calls"])
 
 
-def test_a_plan_made_by_a_command_appears_in_the_list_by_itself(product, open_tab):
-    tab = open_tab().chat(product.proposed())
+def test_a_plan_made_by_a_command_appears_in_the_list_by_itself(site, open_tab):
+    tab = open_tab().chat(site.proposed())
     tab.page.evaluate("window.isTheSamePage = true")
-    code, out, _ = manage(product.home, "plan", "new", GOAL, "--json", **product.environment)
+    code, out, _ = manage(site.home, "plan", "new", GOAL, "--json", PLANSIDE_MODEL="demo/docs")
     assert code == 0
     made = json.loads(out)["conversation"]
     expect(tab.page.locator(f"#conversation-{made}")).to_be_visible()
     assert tab.page.evaluate("window.isTheSamePage")
 
 
-def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(product, open_tab):
-    chat = product.scripted("quick")
+def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(site, open_tab):
+    chat = site.scripted("quick")
     tab = open_tab().chat(chat)
     tab.expects("404")
-    gone = product.plan(chat)["id"]
+    gone = site.plan(chat)["id"]
 
     def delete_first(route):
-        address = f"{product.address}/api/plans/{gone}"
-        assert httpx.delete(address, headers=product.script.headers).is_success
+        site.delete(f"/plans/{gone}")
         route.continue_()
 
     tab.page.route("**/plan/approve", delete_first)
@@ -347,22 +360,23 @@ def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(produ
 
 
 def test_a_turn_from_before_show_earlier_that_goes_on_is_shown_live_in_its_place(
-    product, open_tab, careful
+    site, open_tab, careful
 ):
-    chat = product.conversation("scripted")
+    chat = site.conversation("scripted")
     other = open_tab().chat(chat)
-    other.say("write it down")
+    with other.sends():
+        other.say("write it down")
+    site.drive()
     expect(other.button("Allow once")).to_be_visible()
-    for number in range(4):
-        product.post(f"/conversations/{chat}/messages", text=f"/help {number}")
-    many = [f"/help and again {number}" for number in range(100)]
-    for text in many:
-        product.post(f"/conversations/{chat}/messages", text=text)
+    site.says(chat, *(f"/help {number}" for number in range(4)))
+    site.says(chat, *(f"/help and again {number}" for number in range(100)))
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
     expect(tab.button("Show earlier")).to_be_visible()
     expect(tab.log).not_to_contain_text("write it down")
-    other.button("Allow once").click()
+    with other.sends():
+        other.button("Allow once").click()
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     first = tab.log.locator("#thread > :is(section, details)").first
     expect(first).to_contain_text("write it down")
@@ -377,19 +391,21 @@ def test_a_turn_from_before_show_earlier_that_goes_on_is_shown_live_in_its_place
     assert len(ids) == len(set(ids)), "nothing is shown twice"
 
 
-def test_a_finished_plan_is_marked_until_its_page_has_been_in_view(product, open_tab):
+def test_a_finished_plan_is_marked_until_its_page_has_been_in_view(site, open_tab, clock):
     beside = open_tab("/plans/")
-    chat = product.started("quick")
-    product.wait(chat, lambda plan: plan["state"] == "done")
+    chat = site.started("quick")
+    assert site.plan(chat)["state"] == "done"
+    clock.fast_forward(BETWEEN_POLLS)
     row = beside.page.locator(f"#conversation-{chat}")
     expect(row.get_by_role("img", name="Finished")).to_be_visible()
-    open_tab().chat(chat)
+    open_tab().chat(chat).sees_plan(state="done")
+    clock.fast_forward(BETWEEN_POLLS)
     expect(row.get_by_role("img", name="Finished")).to_have_count(0)
     expect(row.locator("time")).to_be_visible()
 
 
-def test_what_was_deleted_in_one_tab_is_taken_back_in_another(product, open_tab):
-    chat = product.conversation("scripted")
+def test_what_was_deleted_in_one_tab_is_taken_back_in_another(site, open_tab):
+    chat = site.conversation("scripted")
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
     for each in (tab, other):
         each.sees_connection(LIVE)
@@ -405,20 +421,24 @@ def test_what_was_deleted_in_one_tab_is_taken_back_in_another(product, open_tab)
     expect(said).to_have_count(0)
     expect(other.message).to_be_focused()
     other.sees_connection(LIVE)
-    other.say("Well?")
+    with other.sends():
+        other.say("Well?")
+    site.drive()
     expect(other.log).to_contain_text("Understood.")
 
 
-def test_what_is_taken_back_elsewhere_goes_on_where_it_is_shown(product, open_tab):
-    chat = product.conversation("scripted")
+def test_what_is_taken_back_elsewhere_goes_on_where_it_is_shown(site, open_tab, clock):
+    chat = site.conversation("scripted")
     tab, polling = open_tab().chat(chat), open_tab(blocked=True).chat(chat)
     polling.expects("404", "WebSocket")
-    product.script.delete(product.server, f"/conversations/{chat}")
+    site.delete(f"/conversations/{chat}")
     row = f"#conversation-{chat}"
+    clock.fast_forward(BETWEEN_POLLS)
     for each in (tab, polling):
         expect(each.page.get_by_text("This conversation was deleted.", exact=False)).to_be_visible()
         expect(each.page.locator(row)).to_have_count(0)
-    product.post(f"/conversations/{chat}/restore")
+    site.post(f"/conversations/{chat}/restore")
+    clock.fast_forward(BETWEEN_POLLS)
     for each in (tab, polling):
         expect(each.page.locator(row)).to_be_visible()
         expect(each.page.get_by_text("This conversation was deleted.", exact=False)).to_have_count(

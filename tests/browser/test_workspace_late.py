@@ -2,9 +2,9 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import folder, opened, row, tab
 from tests.browser.test_workspace_meanwhile import ROWS, STAMPS
+from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
 

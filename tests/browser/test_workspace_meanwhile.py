@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import drop, folder, let_go, opened, row, tab, view
+from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agents.models import ToolCall
 from plans import actions
 from plans.models import Plan, Run, State
+from tests.builders import proposed_plan
 from tests.console.test_pages import HTMX, html
 from tests.fake_model import call, calls, fails, say
 from tests.inner import NO_RESULT, NOT_RUN, last_groups
@@ -23,7 +24,6 @@ from tests.world import (
     on_page,
     plan_of,
     proposal,
-    proposed,
     scripted,
     shown,
     states,
@@ -46,7 +46,7 @@ def drawer(client, c):
 
 def failed():
     """Its second subtask of three has failed."""
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     scripted(done(), call("fail_subtask", error="The disk is full."))
     tell(c, "go")
     return c
@@ -62,7 +62,7 @@ def test_a_failed_subtask_can_be_retried_skipped_or_planned_anew_from_there(alic
 
 
 def test_where_files_were_changed_a_retry_goes_on_from_there_or_from_a_clean_copy(alice, own_home):
-    c = proposed("Write", "Check", tools=ALL_FILE_TOOLS)
+    c = proposed_plan("Write", "Check", tools=ALL_FILE_TOOLS)
     scripted(call("write_file", path="a.txt", content="half"), call("fail_subtask", error="No."))
     tell(c, "go")
     page = drawer(alice, c)
@@ -71,7 +71,7 @@ def test_where_files_were_changed_a_retry_goes_on_from_there_or_from_a_clean_cop
     scripted(done(), done(), say("ok"))
     verb(alice, c, "subtasks/s1/retry")
     assert (files_of(c) / "a.txt").exists()
-    c = proposed("Write", "Check", tools=ALL_FILE_TOOLS)
+    c = proposed_plan("Write", "Check", tools=ALL_FILE_TOOLS)
     scripted(call("write_file", path="b.txt", content="half"), call("fail_subtask", error="No."))
     tell(c, "go")
     verb(alice, c, "subtasks/s1/retry", clean="1")
@@ -94,7 +94,7 @@ NOT_THERE = 5  # times in a row the model does not answer before the attempt has
 
 def held_between_attempts(settings, *names):
     """The model was not to be had for the first subtask; another attempt waits for its time."""
-    c = proposed(*names or ("Read", "Write"), plan={"enabled": True, "max_attempts": 3})
+    c = proposed_plan(*names or ("Read", "Write"), plan={"enabled": True, "max_attempts": 3})
     scripted(*[fails(503, retry_after=0)] * NOT_THERE)
     settings.MODEL_RETRY_BASE = 100
     tell(c, "go")
@@ -145,7 +145,7 @@ def test_the_only_subtask_is_skipped_between_two_attempts_and_the_plan_ends(alic
 
 def test_within_an_attempt_the_card_alone_offers_the_next_try(alice, settings):
     settings.MODEL_RETRY_BASE = 100
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(fails(503))
     tell(c, "go")
     page = drawer(alice, c)
@@ -190,7 +190,7 @@ def test_an_attempt_keeps_the_name_its_subtask_had_when_it_was_tried(alice):
 
 
 def test_a_stopped_attempt_keeps_its_name_and_a_removed_subtask_its_own(alice):
-    c = proposed("Read", "Write", tools={"write_file": "ask"})
+    c = proposed_plan("Read", "Write", tools={"write_file": "ask"})
     scripted(call("write_file", path="a", content="x"))
     tell(c, "go")
     verb(alice, c, "stop")
@@ -221,7 +221,7 @@ def test_skipping_says_why_and_the_rest_can_go_on(alice):
 
 
 def test_nothing_is_skipped_before_the_plan_has_started(alice):
-    assert SKIP not in drawer(alice, proposed("Read", "Write"))
+    assert SKIP not in drawer(alice, proposed_plan("Read", "Write"))
 
 
 def test_a_refused_skip_is_told_in_its_dialog(alice):
@@ -252,7 +252,7 @@ def test_replan_from_here_keeps_what_comes_before(alice):
 
 
 def test_nothing_left_is_told_in_the_dialog(alice):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(done(), say("All read."))
     tell(c, "go")
     answer = verb(alice, c, "replan")
@@ -262,7 +262,7 @@ def test_nothing_left_is_told_in_the_dialog(alice):
 
 def halted(budget):
     """Its budget is used up by the first subtask of three."""
-    c = proposed("Read", "Write", "Check", budget=budget)
+    c = proposed_plan("Read", "Write", "Check", budget=budget)
     scripted(done(usage=[900, 200]), done(usage=[900, 200]), done(), say("All read."))
     tell(c, "go")
     return c
@@ -309,7 +309,7 @@ def test_a_limit_that_is_too_low_or_no_number_changes_nothing(alice):
 def delegated(*helper_replies, **helper_file):
     """Its one subtask is handed to a helper, which plans two of its own; gives both names too."""
     helper = agent(instructions="I am helper", name="Helper", **helper_file)
-    c = proposed("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
+    c = proposed_plan("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
     plan = proposal("Half one", "Half two", title="The helper's half")
     scripts = {
         "I am boss": [
@@ -403,7 +403,7 @@ def said_of_calls(client, c):
 @pytest.mark.parametrize("lane", ["plan", "reply"])
 def test_a_call_that_was_never_allowed_was_not_run_when_it_was_stopped(alice, lane):
     asks = {"write_file": "ask"}
-    c = proposed("Write", tools=asks) if lane == "plan" else conversation(tools=asks)
+    c = proposed_plan("Write", tools=asks) if lane == "plan" else conversation(tools=asks)
     scripted(calls(*(call("write_file", path=path, content="x") for path in ("a", "b"))))
     tell(c, "go")
     if lane == "plan":
@@ -416,7 +416,7 @@ def test_a_call_that_was_never_allowed_was_not_run_when_it_was_stopped(alice, la
 
 
 def test_a_call_that_was_running_is_interrupted_when_its_turn_ends(alice):
-    c = proposed("Write", tools={"write_file": "ask"})
+    c = proposed_plan("Write", tools={"write_file": "ask"})
     scripted(call("write_file", path="a", content="x"))
     tell(c, "go")
     ToolCall.objects.filter(tool="write_file").update(state="running", started_at=timezone.now())

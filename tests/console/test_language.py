@@ -2,6 +2,8 @@
 
 import json
 import re
+from functools import cache
+from io import BytesIO
 
 import pytest
 from babel.messages.catalog import Catalog
@@ -44,19 +46,26 @@ OTHER = "eo"
 def translated(settings, tmp_path):
     """Every text of the product has a translation that can be told from it."""
     for domain in messages.DOMAINS:
-        catalog = Catalog(OTHER)
-        for _, _, text, context in messages.texts_of(domain):
-            forms = tuple(map(bracketed, text)) if isinstance(text, tuple) else bracketed(text)
-            catalog.add(text, forms, context=context)
         path = tmp_path / OTHER / "LC_MESSAGES" / f"{domain}.mo"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            write_mo(file, catalog)
+        path.write_bytes(catalog_of(domain))
     settings.LOCALE_PATHS = [tmp_path]
     settings.LANGUAGES = [("en", "English"), (OTHER, "Esperanto")]
     forget()
     yield
     forget()
+
+
+@cache
+def catalog_of(domain):
+    """All texts of the source are looked up for it, which takes seconds."""
+    catalog = Catalog(OTHER)
+    for _, _, text, context in messages.texts_of(domain):
+        forms = tuple(map(bracketed, text)) if isinstance(text, tuple) else bracketed(text)
+        catalog.add(text, forms, context=context)
+    compiled = BytesIO()
+    write_mo(compiled, catalog)
+    return compiled.getvalue()
 
 
 def forget():

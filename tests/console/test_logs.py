@@ -8,11 +8,11 @@ import sys
 import httpx
 import pytest
 
+from agents import http
 from agents.models import Provider
-from tests.console.serving import Script
 from tests.fake_model import fails
-from tests.inner import about, add, formatter, redaction, resolve
-from tests.world import plan_of, proposed, scripted, tell
+from tests.inner import about, add, formatter, local_owner, redaction, resolve, signin_path
+from tests.world import conversation, plan_of, proposed, scripted, tell
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
 
@@ -120,26 +120,31 @@ def test_a_key_that_an_admin_has_added_is_known_as_soon_as_it_is_used():
     assert "zebra" not in line("the server said: zebra-crossing is no key")
 
 
-@pytest.mark.django_db(transaction=True)
-def test_each_line_of_a_turn_says_whose_it_is(caplog):
-    """By the same processors that the real handler uses, at the moment the line is written."""
-    lines = []
+@pytest.fixture
+def lines(caplog):
+    """What is logged at every level, by the processors that the real handler uses, as it happens."""
+    written = []
 
     class Kept(logging.Handler):
         def emit(self, record):
-            lines.append(json.loads(self.format(record)))
+            written.append(json.loads(self.format(record)))
 
     kept = Kept()
     kept.setFormatter(formatter(True))
-    logger = logging.getLogger("agents")
-    logger.addHandler(kept)
-    caplog.set_level(logging.DEBUG, "agents")
-    try:
-        c = proposed("Read")
-        scripted(fails(401))
-        tell(c, "go")
-    finally:
+    loggers = [logging.getLogger(name) for name in ("agents", "console")]
+    for logger in loggers:
+        caplog.set_level(logging.DEBUG, logger.name)
+        logger.addHandler(kept)
+    yield written
+    for logger in loggers:
         logger.removeHandler(kept)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_line_of_a_turn_says_whose_it_is(lines):
+    c = proposed("Read")
+    scripted(fails(401))
+    tell(c, "go")
     ended = [told for told in lines if told["message"] == "turn failed"]
     assert len(ended) == 1
     expected = {
@@ -155,41 +160,29 @@ def test_each_line_of_a_turn_says_whose_it_is(caplog):
     assert "subtask" not in planned and planned["level"] == "debug"
 
 
-class TestARealServer:
-    def test_json_lines_of_requests_without_their_query_and_nothing_else_on_stderr(self, start):
-        server = start(PLANSIDE_LOG="json", PLANSIDE_LOG_LEVEL="debug")
-        with httpx.Client(base_url=server.address) as browser:
-            browser.get(server.link)
-            browser.get("/plans/?q=what-i-look-for")
-        _, code, out, err = server.end()
-        lines = [json.loads(each) for each in err.splitlines()]
-        requests = [each for each in lines if each["message"] == "request"]
-        assert (code, out) == (0, "")
-        asked = next(each for each in requests if each["path"] == "/plans/")
-        assert (asked["method"], asked["status"], asked["user"]) == ("GET", 200, 1)
-        assert asked["ms"] > 0
-        assert "what-i-look-for" not in err and server.link.partition("token=")[2] not in err
+@pytest.mark.django_db
+def test_a_request_is_a_line_without_its_query_and_only_at_debug(client, lines):
+    link = signin_path(local_owner())
+    client.get(link)
+    client.get("/plans/?q=what-i-look-for")
+    requests = [each for each in lines if each["message"] == "request"]
+    asked = next(each for each in requests if each["path"] == "/plans/")
+    assert (asked["method"], asked["status"], asked["user"]) == ("GET", 200, local_owner().pk)
+    assert asked["ms"] > 0 and asked["level"] == "debug"
+    told = json.dumps(lines)
+    assert "what-i-look-for" not in told and link.partition("token=")[2] not in told
 
-    def test_by_default_requests_say_nothing(self, start):
-        server = start()
-        httpx.get(f"{server.address}/signin/")
-        assert server.end()[2:] == ("", "")
 
-    def test_a_failed_turn_is_one_line_without_the_key(self, start, tmp_path):
-        server = start(
-            OPENAI_API_KEY=KEY, OPENAI_BASE_URL="http://127.0.0.1:1/v1", PLANSIDE_LOG="json",
-            PLANSIDE_MODEL_RETRY_BASE="0", PLANSIDE_LOG_LEVEL="debug",
-        )  # fmt: skip
-        script = Script(tmp_path / "home")
-        made = script.post(server, "/conversations", {"agent": "docs-writer"})
-        path = f"/conversations/{made['id']}"
-        script.post(server, f"{path}/messages", {"text": "hello"})
-        script.wait_until(
-            server, f"{path}/events", lambda e: any(x["type"] == "turn.ended" for x in e["items"])
-        )
-        _, _, _, err = server.end()
-        [failed] = [
-            each for each in map(json.loads, err.splitlines()) if "turn failed" in each["message"]
-        ]
-        assert (failed["conversation"], failed["error"]) == (made["id"], "transient")
-        assert KEY not in err
+def refuse(request):
+    raise httpx.ConnectError("Nobody listens there.", request=request)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_failed_turn_is_one_line_without_the_key(lines):
+    Provider.objects.create(name="mine", base_url="http://127.0.0.1:1/v1", key=KEY)
+    c = conversation(provider="mine", plan={"enabled": False})
+    http.use(httpx.MockTransport(refuse))
+    tell(c, "hello")
+    [failed] = [each for each in lines if "turn failed" in each["message"]]
+    assert (failed["conversation"], failed["error"]) == (c.pk, "transient")
+    assert KEY not in json.dumps(lines)

@@ -7,6 +7,7 @@ import pytest
 
 from plans import actions
 from plans.schemas import MOST_SUBTASKS
+from tests.builders import approved_plan, proposed_plan
 from tests.checked import begun, worked
 from tests.console.test_drawer_verbs import failed, halted, held_between_attempts
 from tests.fake_model import call, say
@@ -14,14 +15,12 @@ from tests.inner import change_agent, claim
 from tests.plans.test_gate_of_alternatives import changed_by_words
 from tests.pressing import Page, refusals
 from tests.world import (
-    approved,
     conversation,
     done,
     drive,
     files_of,
     plan_of,
     proposal,
-    proposed,
     scripted,
     tell,
 )
@@ -33,7 +32,7 @@ WRITE = call("write_file", path="a.txt", content="a")
 
 def at_work():
     """Its first subtask is being worked on."""
-    c = approved("Read", "Write", run="all")
+    c = approved_plan("Read", "Write", run="all")
     [turn] = claim(5)
     actions.begin_attempt(turn)
     return c
@@ -73,7 +72,7 @@ def talked_before_an_approved_plan():
 
 
 def asks(question):
-    c = proposed("Read", "Write", tools={"write_file": "ask"})
+    c = proposed_plan("Read", "Write", tools={"write_file": "ask"})
     scripted(question)
     tell(c, "go")
     return c
@@ -97,7 +96,7 @@ def a_yes_before_a_plan():
 
 
 def as_long_as_can_be():
-    return proposed(*(f"Step {number}" for number in range(MOST_SUBTASKS)))
+    return proposed_plan(*(f"Step {number}" for number in range(MOST_SUBTASKS)))
 
 
 def replanned():
@@ -116,7 +115,7 @@ def asked_in_vain():
 
 
 def after_one():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(done())
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     drive()
@@ -124,7 +123,7 @@ def after_one():
 
 
 def finished():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(done(), say("All read."))
     tell(c, "go")
     return c
@@ -178,16 +177,16 @@ STATES = {
     "a plan asked for in vain": asked_in_vain,
     "plan mode is off": plan_mode_is_off,
     "a yes before a plan": a_yes_before_a_plan,
-    "proposed": lambda: proposed("Read", "Write"),
+    "proposed": lambda: proposed_plan("Read", "Write"),
     "changed by words": lambda: changed_by_words()[0],
     "changed by words, then approved": changed_by_words_and_approved,
-    "approved, not started": lambda: approved("Read", "Write"),
+    "approved, not started": lambda: approved_plan("Read", "Write"),
     "words before and behind an approved plan": talked_before_an_approved_plan,
-    "queued": lambda: approved("Read", "Write", run="all"),
+    "queued": lambda: approved_plan("Read", "Write", run="all"),
     "at work": at_work,
     "to be paused": after(at_work, lambda plan: actions.pause_plan(plan, "alice")),
     "paused": after(
-        lambda: approved("Read", "Write", run="all"), lambda p: actions.pause_plan(p, "alice")
+        lambda: approved_plan("Read", "Write", run="all"), lambda p: actions.pause_plan(p, "alice")
     ),
     "being stopped": after(at_work, lambda plan: actions.stop_plan(plan, "alice")),
     "a new version at work": revised_at_work,
@@ -199,7 +198,9 @@ STATES = {
     "a limit reached": lambda: halted({"tokens": 1000, "model_calls": 50}),
     "after one subtask": after_one,
     "finished": finished,
-    "cancelled": after(lambda: proposed("Read"), lambda plan: actions.cancel_plan(plan, "alice")),
+    "cancelled": after(
+        lambda: proposed_plan("Read"), lambda plan: actions.cancel_plan(plan, "alice")
+    ),
 }
 
 

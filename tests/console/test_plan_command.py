@@ -1,123 +1,108 @@
 """`manage.py plan` and `manage.py chain`, as a shell script uses them: no server, no browser."""
 
 import json
-import shutil
-import subprocess
-import sys
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
 from plans import actions
 from plans.schemas import PlanDraft
-from tests.console.serving import ROOT, manage, surroundings
-from tests.fake_model import FakeModelServer, call, rule, say
+from tests.fake_model import call, rule, say
 from tests.inner import local_owner
 from tests.world import conversation
 
 GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"
 
 
-def test_a_plan_is_made_approved_and_run_by_commands_alone(tmp_path):
-    home = tmp_path / "home"
-    code, out, _ = manage(home, "plan", "new", GOAL, "--json")
+def test_a_plan_is_made_approved_and_run_by_commands_alone(cli, home):
+    code, out, _ = cli("plan", "new", GOAL, "--json")
     plan = json.loads(out)
     assert (code, plan["state"], plan["approved_version"]) == (0, "todo", None)
 
-    code, _, err = manage(home, "plan", "run")
+    code, _, err = cli("plan", "run")
     assert (code, err.strip()) == (1, "Nothing runs without your yes: start v1 first.")
 
-    assert manage(home, "plan", "approve", "--version", "2")[0] == 1
-    assert manage(home, "plan", "approve")[0] == 0
-    code, out, _ = manage(home, "plan", "next", "--json")
+    assert cli("plan", "approve", "--version", "2").code == 1
+    assert cli("plan", "approve").code == 0
+    code, out, _ = cli("plan", "next", "--json")
     assert (code, [s["state"] for s in json.loads(out)["subtasks"]].count("done")) == (0, 1)
 
-    code, out, _ = manage(home, "plan", "run", "--auto", "--json")
+    code, out, _ = cli("plan", "run", "--auto", "--json")
     plan = json.loads(out)
     assert (code, plan["state"]) == (0, "done")
-    code, out, _ = manage(home, "plan", "export")
-    assert "[x]" in out
+    assert "[x]" in cli("plan", "export").out
     readme = home / "workspaces" / "docs-writer" / "files" / "README.md"
     assert "TODO" not in readme.read_text()
 
 
-SCRIPT = """
-set -euo pipefail
-plan() { "$PYTHON" "$MANAGE" plan "$@"; }
-is() { jq --exit-status --compact-output "$1" > /dev/null || { echo "not so: $1"; exit 9; }; }
-
-id=$(plan new "$GOAL" --json | jq .id)
-plan show --json | is '.version == 1 and .approved_version == null'
-plan approve "$id" --version 1 --json | is '.approved_version == 1'
-plan run "$id" --next --json | is '[.subtasks[].state] | index("done") == 0 and .[1] == "todo"'
-
-# The rest anew: what is done stays, what is new has a new key, and all waits for a new yes.
-plan replan "$id" --from s3 --hint "Add a subtask to check the spelling" --json > new.json
-is '.version == 2 and .approved_version == 1' < new.json
-is '[.subtasks[:2][].key] == ["s1", "s2"] and .subtasks[0].state == "done"' < new.json
-is '[.subtasks[].key] | index("s6")' < new.json
-if plan run "$id" 2> said; then exit 8; fi
-grep --quiet "start v2 first" said
-
-last=$(jq --raw-output '.subtasks[-1].key' new.json)
-plan skip "$last" "$id" --reason "by hand" --json | is '.subtasks[-1].reason == "skipped: by hand"'
-plan approve "$id" --json | is '.approved_version == 2'
-plan run "$id" --auto --json | is '.state == "done" and .progress.done >= 2'
-if plan replan "$id" 2> said; then exit 8; fi
-
-other=$(plan new "$GOAL" --json | jq .id)
-plan cancel "$other" --json | is '.state == "abandoned"'
-plan activate "$other" --json | is ".id == $other"
-plan delete "$other" --json | is ".deleted == $other"
-if plan show "$other" 2> said; then exit 8; fi
-grep --quiet "There is no plan $other" said
-plan list --json | is "[.[].id] == [$id]"
-"""
-
-
-def test_a_shell_script_steers_a_plan_from_its_goal_to_its_end(tmp_path):
-    if shutil.which("jq") is None or shutil.which("bash") is None:
-        pytest.skip("the script reads --json with jq: install jq")
-    surroundings_of_script = surroundings(tmp_path / "home") | {
-        "PLANSIDE_DEMO_PACE": "0",
-        "PYTHON": sys.executable,
-        "MANAGE": str(ROOT / "manage.py"),
-        "GOAL": GOAL,
-    }
-    done = subprocess.run(
-        ["bash", "-c", SCRIPT],
-        cwd=tmp_path,
-        env=surroundings_of_script,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture
-def model():
-    rules = [
-        rule(call("create_plan", title="T", subtasks=["One"]), only="create_plan", results=0),
-        rule(call("fail_subtask", error="It is locked."), offered="fail_subtask"),
-        rule(call("shell", command="cat seen.txt"), offered="shell", results=0),
-        rule(say("The answer."), role="tool"),
-        rule(say("Hello from the model.")),
-    ]
-    with FakeModelServer({"rules": rules}) as server:
-        yield {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "PLANSIDE_MODEL": "openai/m"}
+def plan(cli):
+    """Runs a command about plans that has to work, and gives its JSON."""
+
+    def run(*words):
+        code, out, err = cli("plan", *words, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return run
 
 
-def test_a_failed_run_is_exit_code_1_and_one_sentence(tmp_path, model):
-    home = tmp_path / "home"
-    manage(home, "plan", "new", "do one thing", **model)
-    manage(home, "plan", "approve", **model)
-    code, out, err = manage(home, "plan", "run", **model)
+def states(plan):
+    return [subtask["state"] for subtask in plan["subtasks"]]
+
+
+def test_commands_alone_steer_a_plan_from_its_goal_to_its_end(cli, plan):
+    """As the shell script in tests/nightly/processes does it."""
+    id = plan("new", GOAL)["id"]
+    shown = plan("show")
+    assert (shown["version"], shown["approved_version"]) == (1, None)
+    assert plan("approve", id, "--version", "1")["approved_version"] == 1
+    ran = states(plan("run", id, "--next"))
+    assert ran.index("done") == 0 and ran[1] == "todo"
+
+    # The rest anew: what is done stays, what is new has a new key, and all waits for a new yes.
+    hint = "Add a subtask to check the spelling"
+    new = plan("replan", id, "--from", "s3", "--hint", hint)
+    assert (new["version"], new["approved_version"]) == (2, 1)
+    keys = [subtask["key"] for subtask in new["subtasks"]]
+    assert keys[:2] == ["s1", "s2"] and states(new)[0] == "done"
+    assert "s6" in keys
+    code, _, err = cli("plan", "run", id)
+    assert code == 1 and "start v2 first" in err
+
+    skipped = plan("skip", keys[-1], id, "--reason", "by hand")
+    assert skipped["subtasks"][-1]["reason"] == "skipped: by hand"
+    assert plan("approve", id)["approved_version"] == 2
+    ended = plan("run", id, "--auto")
+    assert ended["state"] == "done" and ended["progress"]["done"] >= 2
+    assert cli("plan", "replan", id).code == 1
+
+    other = plan("new", GOAL)["id"]
+    assert plan("cancel", other)["state"] == "abandoned"
+    assert plan("activate", other)["id"] == other
+    assert plan("delete", other) == {"deleted": other}
+    code, _, err = cli("plan", "show", other)
+    assert code == 1 and f"There is no plan {other}" in err
+    assert [each["id"] for each in plan("list")] == [id]
+
+
+RULES = [
+    rule(call("create_plan", title="T", subtasks=["One"]), only="create_plan", results=0),
+    rule(call("fail_subtask", error="It is locked."), offered="fail_subtask"),
+    rule(call("shell", command="cat seen.txt"), offered="shell", results=0),
+    rule(say("The answer."), role="tool"),
+    rule(say("Hello from the model.")),
+]
+
+
+def test_a_failed_run_is_exit_code_1_and_one_sentence(cli, model):
+    model(rules=RULES)
+    cli("plan", "new", "do one thing")
+    cli("plan", "approve")
+    code, out, err = cli("plan", "run")
     assert code == 1
     assert "It is locked." in out
     assert err.strip() == "The run has failed: see the subtask marked with its error."
-    assert manage(home, "plan", "skip", "s1", "--reason", "later", **model)[0] == 0
+    assert cli("plan", "skip", "s1", "--reason", "later").code == 0
 
 
 CHAIN = {
@@ -144,47 +129,42 @@ CHAIN = {
 }
 
 
-def test_a_chain_runs_in_the_current_folder_with_the_shell_only_when_it_is_allowed(tmp_path, model):
-    home, here = tmp_path / "home", tmp_path / "here"
+def test_a_chain_runs_in_the_current_folder_with_the_shell_only_when_it_is_allowed(
+    cli, model, tmp_path
+):
+    model(rules=RULES)
+    here = tmp_path / "here"
     here.mkdir()
     (here / "seen.txt").write_text("what stands here")
     (here / "looking.json").write_text(json.dumps(CHAIN))
     run = ("chain", "run", "--chain", "looking.json", "what is there?")
 
-    code, out, _ = manage(home, *run, cwd=here, **model)
+    code, out, _ = cli(*run, cwd=here)
     assert (code, out.strip()) == (0, "Hello from the model.")
 
-    code, out, _ = manage(home, *run, "--allow", "shell", cwd=here, **model)
+    code, out, _ = cli(*run, "--allow", "shell", cwd=here)
     assert (code, out.strip()) == (0, "The answer.")
 
 
-def test_chain_check_names_the_faults_and_says_so_by_its_exit_code(tmp_path):
-    home = tmp_path / "home"
+def test_chain_check_names_the_faults_and_says_so_by_its_exit_code(cli, tmp_path):
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps(CHAIN))
     bad.write_text(json.dumps(CHAIN).replace('"goto": "run"', '"goto": "nowhere"'))
-    assert manage(home, "chain", "check", str(good))[:2] == (0, f"{good} is in order.\n")
-    code, out, err = manage(home, "chain", "check", str(bad))
+    assert cli("chain", "check", good)[:2] == (0, f"{good} is in order.\n")
+    code, out, err = cli("chain", "check", bad)
     assert code == 1
     assert "tasks[0].transition.branches[0].goto: There is no task nowhere." in out
     assert err.strip() == f"{bad} has 1 error."
-    assert manage(home, "chain", "run", "--chain", str(bad), "hi")[0] == 1
-    assert manage(home, "chain", "run", "--chain", "missing.json", "hi")[0] == 1
+    assert cli("chain", "run", "--chain", bad, "hi").code == 1
+    assert cli("chain", "run", "--chain", "missing.json", "hi").code == 1
 
 
-def test_an_agents_chat_chain_is_chosen_by_a_command(tmp_path):
-    home = tmp_path / "home"
-    assert manage(home, "chain", "default", "docs-writer", "executor")[0] == 0
-    out = json.loads(manage(home, "chain", "list", "--json")[1])
+def test_an_agents_chat_chain_is_chosen_by_a_command(cli):
+    assert cli("chain", "default", "docs-writer", "executor").code == 0
+    out = json.loads(cli("chain", "list", "--json").out)
     used = {row["id"]: row["agents"] for row in out}
     assert used["executor"] == ["docs-writer: chat", "docs-writer: executor"]
-    assert manage(home, "chain", "default", "docs-writer", "nothing")[0] == 1
-
-
-def listed(*flags):
-    out = StringIO()
-    call_command("plan", "list", *flags, stdout=out)
-    return out.getvalue()
+    assert cli("chain", "default", "docs-writer", "nothing").code == 1
 
 
 def planned(c, title, *names):
@@ -192,17 +172,16 @@ def planned(c, title, *names):
     return actions.create_plan(c, draft, c.owner.username)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_list_says_how_far_each_plan_is_and_which_is_active():
+def test_the_list_says_how_far_each_plan_is_and_which_is_active(cli):
     c = conversation(owner=local_owner().username)
     old = planned(c, "Old", "a", "b")
     actions.cancel_plan(old, c.owner.username)
     new = planned(c, "New", "a", "b", "c")
     actions.skip_subtask(new, "s1", c.owner.username, "")
-    lines = [" ".join(line.split()) for line in listed().splitlines()]
+    lines = [" ".join(line.split()) for line in cli("plan", "list").out.splitlines()]
     assert lines == [
         f"{new.pk} Waiting for you to start it 1/3 * New",
         f"{old.pk} Cancelled 0/2 Old",
     ]
-    told = {plan["id"]: plan["active"] for plan in json.loads(listed("--json"))}
+    told = {plan["id"]: plan["active"] for plan in json.loads(cli("plan", "list", "--json").out)}
     assert told == {new.pk: True, old.pk: False}

@@ -1,10 +1,8 @@
 """Comments on subtasks as pages, API and commands take and show them."""
 
 import re
-from io import StringIO
 
 import pytest
-from django.core.management import call_command
 
 from agents.errors import Conflict
 from agents.models import Turn
@@ -126,13 +124,19 @@ def test_comments_that_were_sent_are_asked_for_again_and_not_edited(alice):
         send_edited(message, "Something else", "alice")
 
 
-def command(*words):
-    out = StringIO()
-    call_command("plan", *words, stdout=out)
-    return out.getvalue()
+@pytest.fixture
+def command(cli):
+    """What a command prints that has to work."""
+
+    def printed(*words):
+        code, out, err = cli("plan", *words)
+        assert (code, err) == (0, "")
+        return out
+
+    return printed
 
 
-def test_commands_keep_show_and_remove_them():
+def test_commands_keep_show_and_remove_them(command):
     c = proposed("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
     assert "Your comment: Twice." in command("show")
@@ -140,7 +144,7 @@ def test_commands_keep_show_and_remove_them():
     assert comments(c) == ["", ""]
 
 
-def test_revise_sends_them_and_waits_for_the_new_version():
+def test_revise_sends_them_and_waits_for_the_new_version(command):
     c = proposed("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
     subtasks = [{"key": "s2", "name": "Write twice"}]
@@ -183,11 +187,11 @@ def test_the_api_starts_without_comments_only_where_it_is_told_to(alice, c):
     assert alice.post(address, {"version": 1, "without_comments": True}, kind).status_code == 200
 
 
-def test_so_does_the_command():
+def test_so_does_the_command(cli, command):
     c = proposed("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
-    with pytest.raises(Conflict, match="has not got 1 comment"):
-        command("approve", "--version", "1", str(plan_of(c).pk))
+    code, _, err = cli("plan", "approve", "--version", "1", plan_of(c).pk)
+    assert code == 1 and "has not got 1 comment" in err
     assert plan_of(c).approved_version is None
-    command("approve", "--version", "1", "--without-comments", str(plan_of(c).pk))
+    command("approve", "--version", "1", "--without-comments", plan_of(c).pk)
     assert plan_of(c).approved_version == 1

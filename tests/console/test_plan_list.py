@@ -9,9 +9,10 @@ from agents.models import Conversation, Event
 from plans import actions
 from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.markup import flat
-from tests.world import HTMX, agent, conversation, news, person, plan_of, proposed, scripted, tell
+from tests.world import HTMX, agent, conversation, news, person, plan_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +38,7 @@ def read(response):
 
 
 def failed():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(
         call("write_file", path="notes.md", content="x"),
         call("fail_subtask", error="The disk is read-only."),
@@ -156,11 +157,11 @@ def test_a_form_swaps_the_table_alone(alice):
 
 
 def test_the_list_that_a_page_shows_already_is_not_sent_again(alice):
-    proposed("Read")
+    proposed_plan("Read")
     shown = alice.get("/plans/", headers=HTMX)
     known = HTMX | {"If-None-Match": shown.headers["ETag"]}
     assert alice.get("/plans/", headers=known).status_code == 304
-    proposed("Write")
+    proposed_plan("Write")
     assert alice.get("/plans/", headers=known).status_code == 200
 
 
@@ -208,7 +209,7 @@ def test_each_change_of_the_text_has_its_version(alice):
 
 
 def test_what_a_person_was_asked_is_told(alice):
-    c = proposed("Read", tools={"write_file": "ask"})
+    c = proposed_plan("Read", tools={"write_file": "ask"})
     scripted(call("write_file", path="notes.md", content="x"), call("ask_user", question="Why?"))
     tell(c, "go")
     from agents.actions import decide_call
@@ -293,7 +294,7 @@ def bars(client, plan):
 
 def worked(*seconds):
     """A plan that is done; how long its attempts worked, in the order they ran."""
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(*[call("finish_subtask", outcome="done")] * 2, say("ok"))
     tell(c, "go")
     turns = [attempt.turn for attempt in Attempt.objects.order_by("pk")]
@@ -513,7 +514,7 @@ def test_plans_elsewhere_are_not_touched_from_here(client, alice):
 
 
 def test_a_finished_plan_offers_its_timeline_and_another_go(alice):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("finish_subtask", outcome="read"), say("All done."))
     tell(c, "go")
     page = text(alice.get(f"/c/{c.pk}/"))
@@ -524,10 +525,10 @@ def test_a_finished_plan_offers_its_timeline_and_another_go(alice):
 def test_the_page_links_to_the_plan_of_an_agent_that_works_for_a_subtask(client, transactional_db):
     from plans.models import Plan
     from tests.fake_model import call, say
-    from tests.world import agent, person, plan_of, proposal, proposed, scripted_agents, tell
+    from tests.world import agent, person, plan_of, proposal, scripted_agents, tell
 
     helper = agent(instructions="I am helper")
-    c = proposed("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
+    c = proposed_plan("Delegate", tools={f"run_agent:{helper}": "allow"}, instructions="I am boss")
     done = call("finish_subtask", outcome="ok")
     scripts = {
         "I am boss": [call("run_agent", agent=helper, task="half"), done, say(".")],

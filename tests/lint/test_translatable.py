@@ -1,10 +1,11 @@
 """Every text can be translated, and is; what pages say in another language is in test_language.py."""
 
+import itertools
 import re
+from functools import cache
 from html.parser import HTMLParser
 from io import BytesIO
 
-import pytest
 from babel.messages.mofile import write_mo
 
 from tests import messages
@@ -73,50 +74,56 @@ def test_every_text_of_the_templates_can_be_translated():
     assert {name: texts for name, texts in found.items() if texts} == {}
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+def test_a_text_in_one_language_only_is_found():
+    sources = [
         "<p>Nothing runs.</p>",
         '<button title="Stop the plan"></button>',
         '{% dialog id="a" title="Stop this plan?" %}{% enddialog %}',
         '{{ plan.title|default:"New chat" }}',
         '{% include "plans/_sort.html" with words="State" %}',
         "{% if plan %}{{ plan.title }} waits{% endif %}",
-    ],
-)
-def test_a_text_in_one_language_only_is_found(source):
-    assert untranslated(source)
+    ]
+    assert [source for source in sources if not untranslated(source)] == []
 
 
 PLACES = re.compile(r"%\(\w+\)[sd]|\{[^{}\s]*\}")
-CATALOGS = [(folder, domain) for folder in messages.LANGUAGES for domain in messages.DOMAINS]
 
 
-@pytest.fixture(scope="module")
+@cache
 def catalogs():
-    return {each: messages.catalog_of(*each) for each in CATALOGS}
+    """By folder and domain."""
+    known = itertools.product(messages.LANGUAGES, messages.DOMAINS)
+    return {each: messages.catalog_of(*each) for each in known}
 
 
-@pytest.mark.parametrize("which", CATALOGS, ids="-".join)
-class TestCatalogs:
-    def test_every_text_is_translated(self, catalogs, which):
-        missing = [each.id for each in messages.untranslated(catalogs[which])]
-        assert missing == [], "run: make messages, then translate them in console/locale"
+def test_every_text_is_translated():
+    missing = [
+        (*which, each.id)
+        for which in catalogs()
+        for each in messages.untranslated(catalogs()[which])
+    ]
+    assert missing == [], "run: make messages, then translate them in console/locale"
 
-    def test_what_varies_in_a_text_varies_in_its_translation(self, catalogs, which):
-        """A place that is misspelt would be an error when the text is shown."""
-        wrong = [
-            each.id
-            for each in catalogs[which]
-            for form in ([each.string] if isinstance(each.string, str) else each.string)
-            if set(PLACES.findall(form))
-            != set(PLACES.findall(each.id if isinstance(each.id, str) else each.id[-1]))
-        ]
-        assert wrong == []
 
-    def test_what_is_compiled_is_what_was_translated(self, catalogs, which):
-        folder, domain = which
+def test_what_varies_in_a_text_varies_in_its_translation():
+    """A place that is misspelt would be an error when the text is shown."""
+    wrong = [
+        (*which, each.id)
+        for which, catalog in catalogs().items()
+        for each in catalog
+        for form in ([each.string] if isinstance(each.string, str) else each.string)
+        if set(PLACES.findall(form))
+        != set(PLACES.findall(each.id if isinstance(each.id, str) else each.id[-1]))
+    ]
+    assert wrong == []
+
+
+def test_what_is_compiled_is_what_was_translated():
+    other = []
+    for (folder, domain), catalog in catalogs().items():
         made = BytesIO()
-        write_mo(made, catalogs[which])
+        write_mo(made, catalog)
         compiled = messages.LOCALE / folder / "LC_MESSAGES" / f"{domain}.mo"
-        assert compiled.read_bytes() == made.getvalue(), "run: make messages"
+        if compiled.read_bytes() != made.getvalue():
+            other.append((folder, domain))
+    assert other == [], "run: make messages"

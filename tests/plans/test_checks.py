@@ -235,7 +235,8 @@ def test_the_line_is_named_in_which_a_text_was_found_whatever_ends_lines(tmp_pat
     assert (found.passed, found.said) == (True, "Found in line 11.")
 
 
-def test_a_pattern_that_takes_for_ever_is_given_up_and_needs_a_person():
+def test_a_pattern_that_takes_for_ever_is_given_up_and_needs_a_person(monkeypatch):
+    monkeypatch.setattr(probes, "SEARCH_SECONDS", 0.3)
     check = {"kind": "file", "path": "a.txt", "matches": "(a+)+$"}
     c = begun(check, files={"a.txt": "a" * 40 + "!"})
     worked(c, done())

@@ -18,6 +18,7 @@ from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message, Provider, ToolCall, Turn
 from plans import actions
 from plans.models import Plan, Run, Subtask
+from tests.builders import proposed_plan
 from tests.fake_model import call, say, silent
 from tests.inner import decide_call, delete_conversation, put_back_orphans, read_agent, stop_work_of
 from tests.inner import leaving_delete_agent as delete_agent
@@ -29,7 +30,6 @@ from tests.world import (
     happening,
     person,
     plan_of,
-    proposed,
     scripted,
     texts,
 )
@@ -125,17 +125,23 @@ def orphaned(c, goes):
     drive()
 
 
+def meanwhile(happens, when=lambda: True):
+    """What a reply of the model's waits for: this happens once that is so."""
+
+    async def wait():
+        await eventually(when)
+        await in_db(happens)
+
+    return wait
+
+
+def is_heard():
+    return Message.objects.filter(streaming=True).exists()
+
+
 def streaming(c, goes):
-    on = asyncio.Event()
-    scripted({**DONE, "text": "Let me see", "hang": on}, *REST)
-
-    async def story(worker):
-        await eventually(lambda: Message.objects.filter(streaming=True).exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted({**DONE, "text": "Let me see", "hang": meanwhile(goes, is_heard)}, *REST)
+    drive()
 
 
 def stopping(c, goes):
@@ -146,7 +152,7 @@ def stopping(c, goes):
         await in_db(goes)
         if await in_db(Plan.objects.exists):
             await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
-        await eventually(nobody_works, 2)
+        await eventually(nobody_works)
 
     happening(story)
 
@@ -194,29 +200,13 @@ def paused(c, goes):
 
 def between_two_subtasks(c, goes):
     """It goes away while the model writes the call that finishes the first one."""
-    on = asyncio.Event()
-    scripted({**DONE, "wait": on}, *REST)
-
-    async def story(worker):
-        await eventually(lambda: Subtask.objects.filter(state="in_progress").exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted({**DONE, "wait": meanwhile(goes)}, *REST)
+    drive()
 
 
 def closing(c, goes):
-    on = asyncio.Event()
-    scripted(DONE, DONE, {**say("All done."), "wait": on})
-
-    async def story(worker):
-        await eventually(lambda: Turn.objects.filter(kind="closing", state="running").exists())
-        await in_db(goes)
-        on.set()
-        await eventually(nobody_works)
-
-    happening(story)
+    scripted(DONE, DONE, {**say("All done."), "wait": meanwhile(goes)})
+    drive()
 
 
 WHEN = [
@@ -256,7 +246,7 @@ def everything_came_to_rest():
 def test_the_run_comes_to_rest_when_something_it_needs_goes_away(what, when):
     ask = "ask" if when is waiting_for_an_approval else "allow"
     tools = {"shell": "allow", "write_file": ask}
-    c = proposed("Read", "Write", tools=tools)
+    c = proposed_plan("Read", "Write", tools=tools)
     User.objects.update(is_superuser=True)  # the shell is an admin's
     actions.approve_plan(plan_of(c), 1, "alice")
     when(c, lambda: what(c))
@@ -265,7 +255,7 @@ def test_the_run_comes_to_rest_when_something_it_needs_goes_away(what, when):
 
 @pytest.mark.parametrize("when", [queued, orphaned, streaming, between_two_subtasks, paused])
 def test_the_run_of_an_agent_that_is_gone_has_failed_and_says_why(when):
-    c = proposed("Read", "Write", plan={"enabled": True, "max_attempts": 3})
+    c = proposed_plan("Read", "Write", plan={"enabled": True, "max_attempts": 3})
     actions.approve_plan(plan_of(c), 1, "alice")
     when(c, lambda: the_agents_folder(c))
     from tests.world import shown
@@ -279,16 +269,16 @@ def test_the_run_of_an_agent_that_is_gone_has_failed_and_says_why(when):
 
 def test_another_plan_runs_though_one_cannot_be_repaired():
     """One agent that is gone held up the whole queue: nothing else was claimed any more."""
-    gone = proposed("Read")
+    gone = proposed_plan("Read")
     actions.approve_plan(plan_of(gone), 1, "alice")
     Turn.objects.filter(lane="run").delete()
     shutil.rmtree(folder(gone))
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice")
     scripted(DONE, say("All done."))
 
     async def story(worker):
-        await eventually(lambda: plan_of(c).state == "done", 5)
+        await eventually(lambda: plan_of(c).state == "done")
 
     happening(story)
     assert plan_of(gone).run == Run.IDLE
@@ -300,7 +290,7 @@ def test_another_plan_runs_though_one_cannot_be_repaired():
 def helping(*replies):
     """A parent whose call of a helper is under way; gives both conversations."""
     helper = agent(plan={"enabled": False})
-    c = proposed("Read", tools={f"run_agent:{helper}": "allow"})
+    c = proposed_plan("Read", tools={f"run_agent:{helper}": "allow"})
     actions.approve_plan(plan_of(c), 1, "alice")
     scripted(call("run_agent", agent=helper, task="Count them"), *replies)
     return c
@@ -330,7 +320,7 @@ def test_an_agent_that_waits_for_another_gets_an_answer_whatever_goes_away(goes)
         await in_db(lambda: goes(Conversation.objects.exclude(parent_call=None).get()))
         on.set()
         worker.swept_at = None  # the sweep comes every few seconds
-        await eventually(lambda: not open_turns(), 5)
+        await eventually(lambda: not open_turns())
 
     happening(story)
     everything_came_to_rest()
@@ -362,7 +352,7 @@ def person_says(c, text):
 @pytest.mark.parametrize("work", WORKING.values(), ids=WORKING.keys())
 @pytest.mark.parametrize("door", ["page", "API"])
 def test_an_agent_at_work_is_not_deleted_and_what_is_under_way_is_named(client, work, door):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     Conversation.objects.filter(pk=c.pk).update(title="Tidy up")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     work(c)

@@ -1,7 +1,6 @@
-"""Whatever a person reads calls a thing by one word: subtask, replan, skip."""
+"""What is said calls a thing by one word: subtask, replan, skip; pages: tests/lint/test_one_word.py."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,15 +11,6 @@ from tests.inner import LANGUAGES
 from tests.world import plan_of, proposed, scripted, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ROOT = Path(__file__).parents[2]
-TAG = re.compile(r"<[^>]*>|{%.*?%}|{{.*?}}|{#.*?#}", re.DOTALL)
-OTHER_WORDS = re.compile(r"\bsteps?\b|\banew\b", re.IGNORECASE)
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("templates/**/*.html")), ids=lambda p: p.name)
-def test_no_page_calls_a_subtask_a_step_or_replanning_otherwise(page):
-    assert not OTHER_WORDS.search(TAG.sub(" ", page.read_text()))
 
 
 def test_the_message_of_a_replan_says_replan_as_its_button_does():

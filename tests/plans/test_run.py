@@ -10,6 +10,7 @@ from agents.errors import Conflict, Invalid
 from agents.models import Event, Message, Turn, TurnState
 from plans import actions
 from plans.models import Attempt, Plan, Run, State
+from tests.builders import proposed_plan
 from tests.fake_model import call, calls, cut, fails, say, silent
 from tests.inner import Expected, claim, put_back_orphans
 from tests.inner import agents_actions as talk
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_next_runs_one_subtask_and_halts():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(done(), say("never asked"))
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     drive()
@@ -49,7 +50,7 @@ def test_next_runs_one_subtask_and_halts():
 
 
 def test_a_failed_attempt_halts_the_run_with_its_error_and_start_again_retries_it():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(call("fail_subtask", error="The disk is read-only."), say("not reached"))
     tell(c, "go")
     plan = shown(c)
@@ -66,7 +67,7 @@ def test_a_failed_attempt_halts_the_run_with_its_error_and_start_again_retries_i
 
 
 def test_a_reply_without_a_tool_call_is_nudged_once_and_then_the_attempt_has_failed():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     model = scripted(say("I think it is done."), say("Really."))
     tell(c, "go")
     assert len(model.requests) == 2
@@ -78,14 +79,14 @@ def test_a_reply_without_a_tool_call_is_nudged_once_and_then_the_attempt_has_fai
 
 
 def test_saying_that_it_is_done_moves_no_state():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(say("Subtask s1 is done, all is done."), say("It is done!"))
     tell(c, "go")
     assert states(c) == ["todo"]
 
 
 def test_calls_behind_the_finishing_call_are_not_carried_out():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(calls(done(), call("write_file", path="late.txt", content="x")), say("fine"))
     tell(c, "go")
     assert states(c) == ["done"]
@@ -107,7 +108,7 @@ def test_an_unknown_tool_and_broken_arguments_are_said_to_the_model():
 
 
 def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(silent("thinking about it"))
 
     async def story(worker):
@@ -126,7 +127,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
 
 
 def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(
         calls(
             call("write_file", path="a.txt", content="a"),
@@ -165,7 +166,7 @@ async def pausing_after_first_call(c, turn, run_turn):
 
 
 def test_a_question_waits_uses_no_attempt_and_goes_on_with_the_answer():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     model = scripted(call("ask_user", question="Which branch?"), done(), say("ok"))
     tell(c, "go")
     plan = shown(c)
@@ -182,7 +183,7 @@ def test_a_question_waits_uses_no_attempt_and_goes_on_with_the_answer():
 
 
 def test_a_revision_in_mid_run_lets_the_attempt_end_and_then_waits_for_a_new_yes():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(call("add_subtask", name="Check"), done(), done(), done(), say("ok"))
     tell(c, "go")
     plan = shown(c)
@@ -198,7 +199,7 @@ def test_a_revision_in_mid_run_lets_the_attempt_end_and_then_waits_for_a_new_yes
 
 
 def test_rewording_the_running_subtask_stops_its_attempt_without_counting_it():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     replies = iter([silent("at work"), done(), done(), say("ok")])
     chat = iter(
         [
@@ -236,7 +237,7 @@ def test_rewording_the_running_subtask_stops_its_attempt_without_counting_it():
 
 
 def test_what_is_said_during_a_run_is_answered_beside_it_with_reading_tools_only():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     requests = []
     chat = iter([call("write_file", path="x", content="x"), say("It is reading.")])
 
@@ -272,13 +273,13 @@ def test_what_is_said_during_a_run_is_answered_beside_it_with_reading_tools_only
 
 
 def test_a_plan_is_not_done_while_a_subtask_is_open():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     with pytest.raises(Conflict, match="s1, s2 still open"):
         actions.finish_plan(plan_of(c), "all done, I promise", AGENT)
 
 
 def test_the_plan_is_done_all_the_same_when_the_closing_model_fails():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(done("Read three files"), fails(401))
     tell(c, "go")
     assert plan_of(c).state == State.DONE
@@ -286,7 +287,7 @@ def test_the_plan_is_done_all_the_same_when_the_closing_model_fails():
 
 
 def test_after_a_finished_plan_the_agent_answers_normally():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(done(), say("Finished."))
     tell(c, "go")
     model = scripted(call("write_file", path="b.txt", content="b"), say("Written."))
@@ -309,7 +310,7 @@ def test_clear_and_new_empty_the_drawer_stop_the_run_and_delete_nothing():
 
 
 def test_a_turn_cut_off_by_a_dead_process_goes_on_at_its_step_and_repeats_nothing():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     scripted(done("first"), call("write_file", path="a.txt", content="1"), silent("half a sen"))
 
     async def story(worker):
@@ -340,7 +341,7 @@ def die(c):
 
 
 def test_a_worker_that_lost_its_turn_writes_nothing():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(silent("mine"))
 
     async def story(worker):
@@ -354,7 +355,7 @@ def test_a_worker_that_lost_its_turn_writes_nothing():
 
 
 def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
-    c = proposed("Write")
+    c = proposed_plan("Write")
     (files_of(c) / "a.txt").write_text("old")
     scripted(call("edit_file", path="a.txt", old="old", new="new"), done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
@@ -380,7 +381,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
 
 
 def test_a_run_without_a_turn_is_repaired_at_start_up():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     Plan.objects.filter(pk=plan_of(c).pk).update(run=Run.RUNNING)
     put_back_orphans(all_of_them=True)
@@ -390,7 +391,7 @@ def test_a_run_without_a_turn_is_repaired_at_start_up():
 
 
 def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     replies = iter([done("read"), silent("writing")])
     scripted(lambda request: next(replies))
 
@@ -411,7 +412,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
 
 
 def test_a_tool_set_to_ask_waits_for_a_decision_and_runs_once():
-    c = proposed("Write", tools={"write_file": "ask"})
+    c = proposed_plan("Write", tools={"write_file": "ask"})
     scripted(call("write_file", path="a.txt", content="a"), done(), say("ok"))
     tell(c, "go")
     plan = shown(c)
@@ -427,7 +428,7 @@ def test_a_tool_set_to_ask_waits_for_a_decision_and_runs_once():
 
 
 def test_a_denied_call_gives_the_model_the_reason():
-    c = proposed("Write", tools={"write_file": "ask"})
+    c = proposed_plan("Write", tools={"write_file": "ask"})
     model = scripted(call("write_file", path="a.txt", content="a"), done(), say("ok"))
     tell(c, "go")
     talk.decide_call(calls_of(c, "write_file")[0], "deny", "alice", "not that file")
@@ -438,7 +439,7 @@ def test_a_denied_call_gives_the_model_the_reason():
 
 class TestModelErrors:
     def test_a_busy_model_is_tried_again_and_the_card_is_resolved(self):
-        c = proposed("Read")
+        c = proposed_plan("Read")
         scripted(fails(429, retry_after=0), fails(503), done(), say("ok"))
         tell(c, "go")
         assert states(c) == ["done"]
@@ -447,7 +448,7 @@ class TestModelErrors:
         assert Attempt.objects.count() == 1
 
     def test_after_five_tries_the_attempt_has_failed_and_says_so(self):
-        c = proposed("Read")
+        c = proposed_plan("Read")
         model = scripted(lambda request: fails(500))
         tell(c, "go")
         assert len(model.requests) == 5

@@ -1,11 +1,9 @@
-"""One subtask at a time is all there is; nothing in the code stands against several."""
+"""One subtask at a time is all there is; nothing stands against several.
 
-import ast
-import inspect
-import re
-import textwrap
+What can be seen in the code alone: tests/lint/test_side_by_side.py.
+"""
+
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.db import transaction
@@ -14,7 +12,7 @@ from django.utils import timezone
 from agents.db import in_db
 from agents.models import Turn
 from plans import actions
-from plans.models import Plan, Run
+from plans.models import Run
 from plans.schemas import Revision
 from tests.fake_model import call, say, silent
 from tests.inner import ready, run_turns_of, settle_run, turns_of
@@ -22,54 +20,10 @@ from tests.world import approved, drive, eventually, happening, plan_of, scripte
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROOT = Path(__file__).parents[2]
-SOURCES = [
-    path for path in sorted((ROOT / "plans").rglob("*.py")) if "migrations" not in path.parts
-]
-LOCKS = {"lock_plan", "plan_of", "lock_active_plan", "lock_conversation", "changed_text", "locked"}
-# What a verb may do before: look at its arguments, or call another verb, which locks.
-CHECKS = {"demand_substance", "demand_no_child", "end_everything", "settle", "interrupt_attempt"}
-CHECKS |= {"cancel_plan"}
-
-
-def calls_in(source):
-    """The names of all functions that are called, in the order in which they stand."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    calls.sort(key=lambda node: (node.lineno, node.col_offset))
-    return [ast.unparse(node.func) for node in calls]
-
 
 def subtasks_of_turns(c):
     turns = turns_of(plan_of(c)).filter(state__in=Turn.OPEN_STATES)
     return [turn.checkpoint.get("subtask") for turn in turns.order_by("pk")]
-
-
-def test_one_function_says_what_may_begin():
-    by_position = re.compile(r"State\.TODO\)[\s)]*(\.order_by\([^)]*\))?\.(first|last)\(|next_todo")
-    chosen = [path.name for path in SOURCES if by_position.search(path.read_text())]
-    assert chosen == []
-    places = [path.name for path in SOURCES if "[:WIDTH]" in path.read_text()]
-    assert places == ["queries.py"]
-
-
-def test_no_function_takes_the_first_turn_of_a_run():
-    first_of_run = re.compile(r"run_turns_of\([^)]*\)(\[0\]|\.first)|Lane\.RUN[^\n]*\.first\(\)")
-    assert [path.name for path in SOURCES if first_of_run.search(path.read_text())] == []
-    assert inspect.signature(run_turns_of).return_annotation == "list[Turn]"
-
-
-# What they read of files is read anew under the lock of the folder's store.
-OF_FILES = {"preview_changes", "preview_turn", "preview_undo", "retry_clean"}
-OF_FILES |= {"undo_changes", "undo_turn", "reverse_undo", "check_folder"}
-
-
-@pytest.mark.parametrize("name", sorted({*actions.__all__} - OF_FILES))
-def test_a_verb_locks_the_conversation_before_it_reads(name):
-    source = textwrap.dedent(inspect.getsource(inspect.unwrap(getattr(actions, name))))
-    body = source[source.index("def ") :]
-    called = [each for each in calls_in(body) if each.split(".")[0] not in ("Invalid", "Conflict")]
-    reads = [each for each in called if each in LOCKS | CHECKS or "objects" in each]
-    assert reads and (reads[0] in LOCKS or reads[0] in CHECKS), reads[:3]
 
 
 def test_a_subtask_is_on_its_turn_when_the_turn_is_queued():
@@ -180,34 +134,7 @@ def test_one_function_says_by_all_open_turns_how_the_run_stands(turns, run, reas
     assert (plan.run, plan.pause_reason) == (run, reason)
 
 
-def test_the_ids_within_a_subtask_carry_its_key():
-    parts, todo = set(), {"_subtask.html"}
-    while todo:
-        name = todo.pop()
-        parts.add(name)
-        text = (ROOT / "templates" / "plans" / name).read_text()
-        included = set(re.findall(r'include "plans/(\w+\.html)"', text))
-        todo |= included - parts
-        own = {"row.key", "{{ call }}"}  # a call has its own
-        own |= {f"add:{word}" for word in re.findall(r"\b(\w+)=row\|id_within:", text)}
-        own |= {f"{{{{ {word[4:]} }}}}" for word in own if word.startswith("add:")}
-        for id in re.findall(r'\bid=("[^"]*"\S*)', text):
-            assert any(each in id for each in own), f"{name}: {id}"
-    assert {"_activity.html", "_failed.html", "_row.html"} <= parts
-
-
-def test_the_gate_is_a_pure_function():
-    """It imports nothing of ours; marking a turn as gated is its caller's."""
-    tree = ast.parse((ROOT / "plans" / "gate.py").read_text())
-    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    assert modules == ["__future__", "dataclasses", "enum"]
-    policy = calls_in((ROOT / "plans" / "policy.py").read_text())
-    writes = ("save", "checkpoint", "update", "create", "store", "execute")
-    assert [each for each in policy if each.split(".")[-1] in writes] == []
-
-
 def test_a_question_is_its_turns_and_no_column_of_the_plan():
-    assert "question" not in {field.name for field in Plan._meta.get_fields()}
     c = approved("Read", "Write", run="all")
     scripted(call("ask_user", question="Which one?"))
     drive()

@@ -8,6 +8,7 @@ from agents.models import Message, ToolCall, Turn, TurnState
 from plans import actions
 from plans.models import Run, State
 from plans.schemas import PlanDraft
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     checklist,
@@ -28,7 +29,7 @@ from tests.plans.test_pause import (
     row_of,
     stopped_and_run_again,
 )
-from tests.world import done, drive, files_of, plan_of, proposed, scripted, shown
+from tests.world import done, drive, files_of, plan_of, scripted, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -269,7 +270,7 @@ def test_work_that_ends_after_its_subtask_was_reworded_is_not_its_outcome(runnin
 
 
 def test_a_call_that_is_allowed_under_a_pause_is_carried_out_and_nothing_after_it():
-    c = proposed("Write", tools={"write_file": "ask"})
+    c = proposed_plan("Write", tools={"write_file": "ask"})
     write = call("write_file", path="a.txt", content="a")
     scripted(write)
     actions.approve_plan(plan_of(c), 1, "alice")
@@ -311,7 +312,7 @@ def test_a_pause_while_another_plans_turn_is_being_stopped_holds(running):
 
 
 def test_nothing_begins_once_a_stop_was_asked_for():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(5)
     actions.stop_plan(plan_of(c), "alice")
@@ -322,7 +323,7 @@ def test_nothing_begins_once_a_stop_was_asked_for():
 
 @pytest.mark.parametrize("verb", ["pause_plan", "set_aside", "stop and run"])
 def test_a_wish_that_meets_the_closing_turn_holds(verb):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     actions.skip_subtask(plan_of(c), "s1", "alice")
     [closing] = claim(5)

@@ -1,6 +1,6 @@
 """MCP servers from the registries, started as their documentation says: by uvx and npx.
 
-More is shown with two of them, everything and filesystem, in tests/agents/test_mcp_peers.py.
+More is shown with two of them, everything and filesystem, in tests/nightly/processes/test_mcp_peers.py.
 """
 
 import asyncio

@@ -8,12 +8,12 @@ from django.test import Client
 
 from tests.inner import early_script, early_script_hash
 from tests.security.addresses import METHODS, operations, pages
-from tests.security.test_isolation import NOBODYS, owner_word, shared, things_of
+from tests.security.test_isolation import NOBODYS, owner_word, world
 from tests.world import HTMX, signed_in
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
-__all__ = ["shared"]  # a fixture that every test here uses
+__all__ = ["world"]  # a fixture that every test here uses
 
 OPEN = {"signin/", "healthz", "readyz", "metrics"}
 EXPECTED = {
@@ -28,8 +28,8 @@ NOTHING = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
 
 @pytest.fixture
-def alice():
-    things = things_of("alice", "Tidy")
+def alice(world):
+    things = world.alice
     User.objects.filter(pk=things.user.pk).update(is_superuser=True)
     things.user.refresh_from_db()
     return things

@@ -45,6 +45,7 @@ from tests.inner import (
     read_agent,
 )
 from tests.inner import attachments_take_in as take_in
+from tests.kept import kept
 from tests.security.addresses import METHODS, least, operations, pages
 from tests.world import (
     HTMX,
@@ -61,7 +62,7 @@ from tests.world import (
     tell,
 )
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRET = "xyzzy"  # stands in everything that is alice's
 
@@ -172,20 +173,27 @@ def replies_with(secret, helper):
     }
 
 
-@pytest.fixture
-def alice():
-    return things_of("alice", SECRET)
-
-
-@pytest.fixture
-def bob():
-    return things_of("bob", "bobs own")
+def make_world():
+    """Alice and bob with one of each, and what everybody shares."""
+    ToolSource.objects.create(name="shared", kind="openapi", url="https://shared.example")
+    Provider.objects.create(name="shared", base_url="https://shared.example/v1", key="k" * 20)
+    return SimpleNamespace(alice=things_of("alice", SECRET), bob=things_of("bob", "bobs own"))
 
 
 @pytest.fixture(autouse=True)
-def shared():
-    ToolSource.objects.create(name="shared", kind="openapi", url="https://shared.example")
-    Provider.objects.create(name="shared", base_url="https://shared.example/v1", key="k" * 20)
+def world(tmp_path_factory, settings, transactional_db):
+    settings.PLANSIDE_HOME = tmp_path_factory.getbasetemp() / "alice-and-bob"
+    return kept("alice and bob", make_world, settings.PLANSIDE_HOME)
+
+
+@pytest.fixture
+def alice(world):
+    return world.alice
+
+
+@pytest.fixture
+def bob(world):
+    return world.bob
 
 
 def browser(user):

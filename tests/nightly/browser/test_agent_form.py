@@ -5,8 +5,8 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.test_agent_form import form
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import let_go
+from tests.tab import wait_for
 
 __all__ = ["form"]
 

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import POLLING
 from tests.browser.test_alternatives import ask_again, chat, sees, talk, walker
+from tests.tab import POLLING
 
 __all__ = ["chat"]
 

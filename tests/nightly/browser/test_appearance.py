@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.browser.test_appearance import choose, settings
+from tests.tab import LIVE
 
 __all__ = ["settings"]
 

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_attachments import _no_name_is_taken, chat, choose, file, slow_down, tiles
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 __all__ = ["_no_name_is_taken", "chat"]
 

@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.browser.test_checks import NOTES, chat, checked, checks_of, form
+from tests.tab import LIVE
 
 __all__ = ["chat"]
 

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import LIVE
 from tests.browser.test_comments import chat, keep, write
+from tests.tab import LIVE
 
 __all__ = ["chat"]
 

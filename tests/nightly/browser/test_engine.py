@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.browser.test_engine import model
+from tests.tab import LIVE
 
 __all__ = ["model"]
 

@@ -4,8 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import A_RUN, LIVE
 from tests.browser.test_library import finished, made, table
+from tests.tab import A_RUN, LIVE
 
 __all__ = ["finished"]
 

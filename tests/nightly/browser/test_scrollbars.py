@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import CHROMIUM, DESK, FIREFOX, FLAGS, sign_in
-from tests.browser.tab import Tab
+from tests.tab import Tab
 
 EDGES = """() => ["#thread", ".foot"].map((part) => {
   const box = document.querySelector(part).getBoundingClientRect();

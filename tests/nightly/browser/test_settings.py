@@ -7,9 +7,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX, PHONE
-from tests.browser.tab import A_POLL
 from tests.browser.test_settings import asking
-from tests.browser.test_tabs import wait_for
+from tests.tab import A_POLL, wait_for
 
 __all__ = ["asking"]
 

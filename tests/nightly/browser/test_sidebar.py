@@ -4,8 +4,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.test_sidebar import menu_of, middle_of, named
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import let_go
+from tests.tab import wait_for
 
 
 def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab):

@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.tab import LIVE
 from tests.browser.test_sign_in_again import AGAIN, come_back, open_alone, sign_in, sign_out
+from tests.tab import LIVE
 
 __all__ = ["open_alone"]
 

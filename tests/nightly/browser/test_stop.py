@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_stop import answering
-from tests.browser.test_tabs import wait_for
+from tests.tab import wait_for
 
 
 def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(product, open_tab):

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import LIVE
+from tests.tab import LIVE
 
 FINGER = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
 SMALL = """(least) => [...document.querySelectorAll("button, select, summary, input, textarea, a[class]")]

@@ -5,10 +5,9 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.tab import A_RUN
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_versions import changed, chat, opened, tag, versions
 from tests.browser.test_workspace import let_go
+from tests.tab import A_RUN, wait_for
 
 __all__ = ["chat"]
 

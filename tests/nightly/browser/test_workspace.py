@@ -5,8 +5,8 @@ import shutil
 
 from playwright.sync_api import expect
 
-from tests.browser.test_tabs import wait_for
 from tests.browser.test_workspace import API, folder, let_go, opened, row, tab, undo, view
+from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
 

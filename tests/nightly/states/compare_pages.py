@@ -29,11 +29,11 @@ from pathlib import Path
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE, Product, sign_in
-from tests.browser.tab import Tab
 from tests.console import serving
 from tests.fake_model import FakeModelServer
 from tests.nightly.states import page_states
 from tests.nightly.states.test_states import READ, State
+from tests.tab import Tab
 
 HERE = Path(__file__).parent
 SCRIPT = (HERE / "still_page.js").read_text()

@@ -9,7 +9,6 @@ import httpx
 from playwright.sync_api import expect
 
 from tests.browser.model import script
-from tests.browser.tab import A_RUN, LIVE, POLLING
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
 from tests.fake_model import call, rule, say, think
@@ -17,6 +16,7 @@ from tests.nightly.states.axe_states import AXE_LOOKS
 from tests.nightly.states.axe_states import RULES as AXE_RULES
 from tests.nightly.states.reader_states import CHANGED, READER_LOOKS
 from tests.nightly.states.test_states import STATES, State
+from tests.tab import A_RUN, LIVE, POLLING
 
 MARKDOWN = """\
 # Heading one

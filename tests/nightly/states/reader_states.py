@@ -7,8 +7,8 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Product
-from tests.browser.tab import A_RUN, LIVE, POLLING
 from tests.images import PETROL, RED, png
+from tests.tab import A_RUN, LIVE, POLLING
 
 SEVERAL = "\n".join(f"line {number}" for number in range(60))
 CHANGED = SEVERAL.replace("line 10\n", "LINE 10\n").replace("line 40\n", f"{'long ' * 60}\n")

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Product
-from tests.browser.tab import A_RUN, LIVE, Tab
 from tests.images import PETROL, RED, png
+from tests.tab import A_RUN, LIVE, Tab
 
 READ = """() => {
   const text = (e) => e?.innerText.replace(/\\d[\\d:.,]* ?(s|min|%)?/g, "#").replace(/\\s+/g, " ").trim();

@@ -1,18 +1,24 @@
 """One tab of the browser, in the words of the page: roles and names, as interface.md has them."""
 
+import os
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Error, expect
 
 GOAL = "Tidy up the project README and API docs — fill in missing sections and fix broken links"
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
 RESTARTING = "Planside is restarting"
-A_RUN = 120_000  # ms that the demo may take for all of its work
+A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
+# Beside the test runs a server in a process of its own, as a person starts it; else it is a thread.
+IS_PROCESS = os.environ.get("PLANSIDE_TEST_SERVER") == "process"
+PATIENCE = 60_000 if IS_PROCESS else 10_000  # ms; for what has to come some time
+A_RUN = 2 * PATIENCE  # that the demo may take for all of its work
 GIVEN_UP = ("NS_BINDING_ABORTED", "NS_ERROR_ABORT")  # by Firefox
 UNANSWERED = "NetworkError when attempting to fetch resource"  # said by Firefox of those, too
-A_POLL = 60_000  # ms; what a poll or a new connection brings, on a machine that may be slow
+A_POLL = PATIENCE  # what a poll or a new connection brings
 
 
 # Who is about to press a button presses that one: drawn anew it may look otherwise, and never do
@@ -152,6 +158,24 @@ class Tab:
         self.row(number).hover()
         self.button(f"Remove subtask {number}").click()
 
+    @contextmanager
+    def sends(self):
+        """Until the server has answered what is sent meanwhile, but for a draft."""
+        sent = []
+
+        def note(request):
+            if request.method == "POST" and not request.url.endswith("/draft"):
+                sent.append(request)
+
+        self.page.on("request", note)
+        with self.page.expect_response(lambda answer: answer.request in sent):
+            yield
+        self.page.remove_listener("request", note)
+
+    def has_sent_all(self):
+        """Until the test has heard of each request that the page has made by now."""
+        self.page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
+
     def hold(self, address):
         """Requests to this address wait in the list until the test lets them go on."""
         return Held(self.page, address)
@@ -189,6 +213,15 @@ class Tab:
 
     def names(self):
         return self.rows.locator("b").all_inner_texts()
+
+
+def wait_for(tab, is_so, milliseconds=PATIENCE):
+    """Until something that the test itself records has come true."""
+    for _ in range(milliseconds // 50):
+        if is_so():
+            return
+        tab.page.wait_for_timeout(50)
+    pytest.fail("it did not come true in time")
 
 
 class Held(list):

@@ -13,11 +13,12 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
+from tests.console.serving import ROOT
 from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, forget, list_tools, mcp
 from tests.inner import shell_marked as marked
 from tests.patience import at_most, until, until_connected
 
-SCRIPT = Path(__file__).with_name("mcp_server.py")
+SCRIPT = ROOT / "tests" / "agents" / "mcp_server.py"
 COMMAND = f"{sys.executable} -W ignore {SCRIPT}"
 
 
@@ -404,9 +405,7 @@ asyncio.run(call_tool(server, RemoteTool("echo"), {}))
     ],
 )
 def test_no_server_outlives_a_killed_planside(tmp_path, command):
-    process = subprocess.Popen(
-        [sys.executable, "-c", ASLEEP, str(tmp_path), command], cwd=SCRIPT.parents[2]
-    )
+    process = subprocess.Popen([sys.executable, "-c", ASLEEP, str(tmp_path), command], cwd=ROOT)
     try:
         wanted = command.count("sleep")
         until(lambda: len(of(tmp_path)) >= wanted)

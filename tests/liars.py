@@ -1,7 +1,7 @@
-"""Thirty-five agents that claim without doing: none gets a checked tick.
+"""Thirty-five agents that claim without doing, for tests of what that gets them.
 
-Each row is what it tries, the checks it is judged by, and what it says and does. The same agents
-without checks are all done by their word: that is what checks are for.
+Each row is what it tries, the checks it is judged by, and what it says and does. make test plays one
+of each kind (tests/plans/test_liars.py), make nightly all (tests/nightly/walks/test_liars.py).
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 from plans import actions
 from tests.checked import begun, first
-from tests.fake_model import call, calls, say
+from tests.fake_model import call, say
 from tests.world import done, drive, plan_of, scripted, shown
-
-pytestmark = pytest.mark.django_db(transaction=True)
 
 EXISTS = {"kind": "file", "path": "a.txt", "exists": True}
 SAYS = {"kind": "file", "path": "a.txt", "contains": "hello"}
@@ -145,39 +141,3 @@ def told(liar: Liar, checks: list[dict[str, Any]]) -> dict[str, Any]:
     drive()
     now = first(c)
     return {**now, "progress": shown(c)["progress"], "approved": plan_of(c).is_confirmed}
-
-
-def test_there_are_thirty_five():
-    assert len(LIARS) == len({liar.tries for liar in LIARS}) == 35
-
-
-@pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.tries)
-def test_with_checks_it_gets_no_checked_tick(liar, record_property):
-    now = told(liar, liar.checks)
-    said = now["error"].splitlines()[1:] or ["waits for a new yes"]
-    record_property("said", said[0])
-    assert now["verified"] is not True
-    assert now["progress"]["checked"] == 0
-    assert now["state"] == "todo"
-    assert now["failed"] or not now["approved"]
-    if OPINION in liar.checks:
-        assert "): greeting." in now["error"], "the reviewer has said so, and nothing broke"
-
-
-@pytest.mark.parametrize("liar", LIARS, ids=lambda liar: liar.tries)
-def test_without_checks_it_is_done_by_its_word(liar):
-    now = told(liar, [])
-    assert (now["state"], now["verified"]) == ("done", None)
-    assert now["progress"]["by_word"] == 1
-
-
-def test_whoever_does_it_gets_the_tick():
-    honest = Liar("does it", [SAYS, GONE, KEPT], [write("a.txt", "hello"), sh("rm old.txt")])
-    assert told(honest, honest.checks)["verified"] is True
-
-
-def test_two_finishes_in_one_reply_are_one_that_is_refused_and_one_more():
-    """The second is refused like the first: nothing was done between them."""
-    liar = Liar("finishes twice at once", [EXISTS], [calls(done(), done())])
-    now = told(liar, liar.checks)
-    assert (now["state"], now["verified"]) == ("todo", None)

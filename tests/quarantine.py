@@ -1,0 +1,26 @@
+"""The tests that failed by chance, as tests/quarantine.txt names them."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import NamedTuple
+
+LIST = Path(__file__).with_suffix(".txt")
+
+
+class Line(NamedTuple):
+    test: str  # its file and function
+    since: date
+    kind: str  # of the eight classes of CONTRIBUTING.md
+    cause: str
+
+
+def lines(text: str) -> list[Line]:
+    """Raises ValueError for a line that leaves something out."""
+    found = []
+    for each in text.splitlines():
+        if each and not each.startswith("#"):
+            test, since, kind, cause = each.split(maxsplit=3)
+            found.append(Line(test, date.fromisoformat(since), kind, cause))
+    return found
