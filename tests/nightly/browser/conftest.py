@@ -23,8 +23,20 @@ from tests.browser.conftest import (
 )
 
 __all__ = [
-    *("_rows_may_be_read", "careful", "chromium", "clock", "contexts", "model", "open_tab"),
-    *("product", "site", "site_contexts", "whole_site", "window", "windows", "working"),
+    "_rows_may_be_read",
+    "careful",
+    "chromium",
+    "clock",
+    "contexts",
+    "model",
+    "open_tab",
+    "product",
+    "site",
+    "site_contexts",
+    "whole_site",
+    "window",
+    "windows",
+    "working",
 ]
 
 HERE = Path(__file__).parent
