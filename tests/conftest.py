@@ -1,3 +1,4 @@
+import asyncio
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ from tests.cli import run_command
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
 from tests.patience import be_patient
+from tests.waiting import Skipping
 
 AGENTS = Path(settings.PLANSIDE_HOME) / "workspaces"  # where a test has no home of its own
 CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it
@@ -132,3 +134,36 @@ def model(settings):
 
     settings.PLANSIDE_MODEL, settings.PLANSIDE_MODEL_IS_SET = "openai/scripted", True
     return play
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """MCP servers as programs in this loop: what commands start instead of processes."""
+    from tests.agents.programs import Programs
+
+    programs = Programs(tmp_path / "programs")
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", programs.start)
+    yield programs
+    programs.end()
+
+
+@pytest.fixture
+def web(monkeypatch):
+    """MCP servers over HTTP in this loop, by their ports."""
+    import httpx2
+
+    from tests.agents.web import Web
+
+    web = Web()
+    monkeypatch.setattr(
+        httpx2.AsyncHTTPTransport,
+        "handle_async_request",
+        lambda _, request: web.answer(request),
+    )
+    return web
+
+
+@pytest.fixture
+async def no_waiting():
+    """In this test no timer of the loop is waited for: the clock goes on to the next one."""
+    return Skipping(asyncio.get_running_loop())

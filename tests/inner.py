@@ -154,9 +154,11 @@ from agents.recordings.compaction import keep_only
 from agents.recordings.composition import composed
 from agents.recordings.ignore import NO_RULES
 from agents.recordings.paths import path_bytes, path_text
+from agents.recordings.scan import CLOCK as SCAN_CLOCK
 from agents.recordings.scan import record as scan_record
 from agents.recordings.store import BLOB, TREE, Store, StoreBroken, oid_of
 from agents.recordings.unified import diff_text, hunks, patch_text
+from agents.recordings.windows import CLOCK as WINDOWS_CLOCK
 from agents.recordings.windows import Windows
 from agents.replaced_files import put_back, replace
 from agents.run_once import queue_chain
@@ -201,6 +203,7 @@ from agents.tools.integrations.mcp import (
     forget,
     list_tools,
 )
+from agents.tools.integrations.mcp.connection import Connection
 from agents.tools.integrations.mcp.remote import Remote
 from agents.tools.integrations.mcp.results import result_of
 from agents.tools.integrations.openapi import http

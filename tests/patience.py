@@ -7,6 +7,7 @@ waits for less, because it must be faster, says so in the call.
 import inspect
 import os
 import socket
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +48,20 @@ def until(is_so):
         assert time.monotonic() < end, "it did not come true"
         time.sleep(0.05)
     return found
+
+
+def until_files_are_older(nanoseconds):
+    """Until what was written just now is older than that, by the clock from which files get their
+    times: nobody can set the time at which a file was changed (ctime).
+    """
+    moment = time.time_ns() + nanoseconds
+    with tempfile.NamedTemporaryFile() as probe:
+
+        def is_later():
+            os.utime(probe.name)
+            return Path(probe.name).stat().st_ctime_ns > moment
+
+        until(is_later)
 
 
 def until_connected(port):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
+import httpx
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.models import User
@@ -220,7 +221,13 @@ class Site:
 
     def session(self) -> dict[str, Any]:
         """The cookie of a new session of the owner's."""
-        key = self.do(new_session)
+        return self.cookie(self.do(new_session))
+
+    def session_by_link(self) -> dict[str, Any]:
+        """The same of one who has followed the link."""
+        return self.cookie(httpx.get(self.link).cookies[settings.SESSION_COOKIE_NAME])
+
+    def cookie(self, key: str) -> dict[str, Any]:
         return {
             "name": settings.SESSION_COOKIE_NAME,
             "value": key,

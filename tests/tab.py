@@ -15,7 +15,7 @@ A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
 # Beside the test runs a server in a process of its own, as a person starts it; else it is a thread.
 IS_PROCESS = os.environ.get("PLANSIDE_TEST_SERVER") == "process"
 PATIENCE = 60_000 if IS_PROCESS else 10_000  # ms; for what has to come some time
-A_RUN = 2 * PATIENCE  # that the demo may take for all of its work
+A_RUN = 120_000 if IS_PROCESS else 60_000  # that the demo may take for all of its work
 GIVEN_UP = ("NS_BINDING_ABORTED", "NS_ERROR_ABORT")  # by Firefox
 UNANSWERED = "NetworkError when attempting to fetch resource"  # said by Firefox of those, too
 A_POLL = PATIENCE  # what a poll or a new connection brings

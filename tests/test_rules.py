@@ -61,6 +61,7 @@ def test_r1_no_tool_of_any_model_approves():
     assert plan_of(c).run == Run.IDLE
 
 
+@pytest.mark.both_databases
 def test_r2_approving_is_a_compare_and_set_on_one_version():
     c = proposed("Read", "Write")
     plan = plan_of(c)
@@ -83,6 +84,7 @@ def test_r3_only_a_whole_listed_phrase_approves(text):
     assert plan_of(c).approved_version is None
 
 
+@pytest.mark.both_databases
 def test_r4_between_proposal_and_yes_the_dispatcher_refuses_every_other_tool():
     c = proposed("Read", tools={"*": "allow"})
     names = [
@@ -102,6 +104,7 @@ def test_r4_between_proposal_and_yes_the_dispatcher_refuses_every_other_tool():
     assert list(files_of(c).iterdir()) == []
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("by", ["alice", AGENT])
 def test_r5_a_revision_voids_the_approval(by):
     c = proposed("Read", "Write")
@@ -130,6 +133,7 @@ def test_r6_composer_drawer_and_executor_read_the_same_row():
     assert not Attempt.objects.filter(subtask__plan=plan_of(c)).exists(), "it was not even tried"
 
 
+@pytest.mark.both_databases
 def test_r8_a_question_to_the_person_never_answers_itself():
     """Neither time nor restarts nor other work turn waiting into yes."""
     c = proposed("Write", tools={"write_file": "ask"})
@@ -190,6 +194,7 @@ def test_r9_grants_and_arguments_are_checked_again_when_the_call_is_carried_out(
     assert second.state == "failed", "an allowed call is still held to the workspace"
 
 
+@pytest.mark.both_databases
 def test_r10_keys_are_stable_and_a_models_rewrite_is_a_patch():
     c = proposed("Read", "Write", "Check")
     plan = plan_of(c)
@@ -224,6 +229,7 @@ def test_r11_done_comes_from_the_end_of_the_step_not_from_words():
     assert calls_of(c, "finish_plan")[0].state == "refused"
 
 
+@pytest.mark.both_databases
 def test_r12_a_new_plan_archives_the_old_one_and_finished_plans_stay():
     c = proposed("Read")
     scripted(call("finish_subtask", outcome="read"), say("Done."), proposal("Anew"), say("."))
@@ -237,6 +243,7 @@ def test_r12_a_new_plan_archives_the_old_one_and_finished_plans_stay():
     assert conversation_snapshot(other) is None, "a plan belongs to its conversation"
 
 
+@pytest.mark.both_databases
 def test_r13_every_snapshot_carries_a_number_that_only_grows():
     c = proposed("Read", "Write")
     numbers = [shown(c)["seq"]]
@@ -359,6 +366,7 @@ def test_r18_work_asked_for_in_mid_run_becomes_a_visible_proposal():
     assert plan["approved_version"] == 1, "it waits for a yes"
 
 
+@pytest.mark.both_databases
 def test_r19_a_turn_runs_without_any_request_or_socket_and_leaves_rows():
     c = conversation()
     scripted(say("Hello there."))
@@ -371,6 +379,7 @@ def test_r19_a_turn_runs_without_any_request_or_socket_and_leaves_rows():
     )
 
 
+@pytest.mark.both_databases
 def test_r22_what_waits_for_the_person_is_part_of_the_snapshot():
     c = proposed("Write", tools={"write_file": "ask"})
     assert shown(c)["attention"] == "confirm"
@@ -386,6 +395,7 @@ def test_r22_what_waits_for_the_person_is_part_of_the_snapshot():
     assert (shown(c)["attention"], shown(c)["approvals"][0]["tool"]) == ("approval", "write_file")
 
 
+@pytest.mark.both_databases
 def test_r23_stop_is_a_durable_flag_that_cancels_the_call_and_starts_nothing_by_itself():
     c = proposed("Read", "Write")
     model = scripted(silent("working"))
@@ -407,6 +417,7 @@ def test_r23_stop_is_a_durable_flag_that_cancels_the_call_and_starts_nothing_by_
     assert (states(c), plan_of(c).run) == (["todo", "todo"], Run.IDLE)
 
 
+@pytest.mark.both_databases
 def test_r23_messages_queued_behind_a_stopped_reply_do_not_go_out_by_themselves():
     c = conversation()
     scripted(silent("thinking"))
@@ -423,6 +434,7 @@ def test_r23_messages_queued_behind_a_stopped_reply_do_not_go_out_by_themselves(
     assert c.unsent == "second", "what was not sent is back in the composer"
 
 
+@pytest.mark.both_databases
 def test_every_version_of_the_text_is_kept_with_its_author_and_explanation():
     c = proposed("Read", "Write")
     actions.update_subtask(plan_of(c), "s2", {"name": "Write it up"}, "alice", 1)

@@ -33,6 +33,7 @@ from tests.inner import (
     set_owner,
     snapshot,
 )
+from tests.waiting import Skipping
 
 numbers = count(1)
 
@@ -152,10 +153,16 @@ def drive() -> None:
     async_to_sync(story)()
 
 
-def happening(story: Callable[[Worker], Awaitable[None]]) -> None:
-    """A story told while a worker runs: `story` may look at and act on what is half-done."""
+def happening(story: Callable[[Worker], Awaitable[None]], *, at_once: bool = False) -> None:
+    """A story told while a worker runs: `story` may look at and act on what is half-done.
+
+    `at_once`: the loop's clock goes on by itself (tests/waiting.py), so seconds in the story are
+    those that are slept in the product. Nothing else may run beside it, as a command does.
+    """
 
     async def both() -> None:
+        if at_once:
+            Skipping(asyncio.get_running_loop())
         worker = Worker()
         running = asyncio.ensure_future(worker.run())
         try:

@@ -1,9 +1,6 @@
-"""An MCP server that wants somebody to sign in: `python oauth_server.py PORT`.
+"""An MCP server that wants somebody to sign in: `Guarded(url).app()`, `python oauth_server.py PORT`.
 
 It is its own authorization server, of the SDK's making. Whoever asks is let in without a question.
-/control/ways?named=none says how clients show who they are; others are not registered.
-/control/forget?what=access (or refresh, or client) makes it forget
-what it has given, /control/seen says what it was asked.
 """
 
 import asyncio
@@ -24,24 +21,14 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, Re
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from starlette.responses import JSONResponse
 
-PORT, SECONDS = int(sys.argv[1]), 3600
-URL = f"http://127.0.0.1:{PORT}"
+SECONDS = 3600
 WAYS = ("client_secret_post", "client_secret_basic")
-described = []
-build_metadata = routes.build_metadata
-
-
-def remembered_metadata(*args, **kwargs):
-    described.append(build_metadata(*args, **kwargs))
-    return described[-1]
-
-
-routes.build_metadata = remembered_metadata
 
 
 class Provider:
+    """What it has given, and in `seen` what it was asked."""
+
     def __init__(self):
         self.clients, self.codes, self.access, self.refresh = {}, {}, {}, {}
         self.seen, self.is_closed, self.ways = [], False, list(WAYS)
@@ -108,75 +95,90 @@ class Provider:
         self.refresh.pop(token.token, None)
 
 
-provider = Provider()
-server = MCPServer(
-    "guarded",
-    auth_server_provider=provider,
-    auth=AuthSettings(
-        issuer_url=URL,
-        resource_server_url=f"{URL}/mcp",
-        validate_token_resource=False,
-        client_registration_options=ClientRegistrationOptions(enabled=True),
-        revocation_options=RevocationOptions(enabled=True),
-    ),
-)
+class Guarded:
+    """The server at this address, and what makes it another one in the middle of a test."""
 
+    def __init__(self, url):
+        self.url, self.provider = url, Provider()
+        self.described = []
+        self.calls_at_work = 0
 
-@server.tool()
-async def secret(seconds: float = 0) -> str:
-    """Only for who has signed in."""
-    await asyncio.sleep(seconds)
-    return "The cake is in the oven."
+    @property
+    def seen(self):
+        return self.provider.seen
 
+    def app(self):
+        server = MCPServer(
+            "guarded",
+            auth_server_provider=self.provider,
+            auth=AuthSettings(
+                issuer_url=self.url,
+                resource_server_url=f"{self.url}/mcp",
+                validate_token_resource=False,
+                client_registration_options=ClientRegistrationOptions(enabled=True),
+                revocation_options=RevocationOptions(enabled=True),
+            ),
+        )
+        self.add_tools(server)
+        build = routes.build_metadata
 
-@server.tool()
-async def leak(ctx: Context, fails: bool = False) -> str:
-    """Every token that is good."""
-    await ctx.report_progress(1, 1, list(provider.access)[-1])
-    if fails:
-        raise ToolError(" ".join(provider.access))
-    return " ".join([*provider.access, *provider.refresh])
+        def remembered(*args, **kwargs):
+            self.described.append(build(*args, **kwargs))
+            return self.described[-1]
 
+        routes.build_metadata = remembered
+        try:
+            return server.streamable_http_app()
+        finally:
+            routes.build_metadata = build
 
-@server.custom_route("/control/closed", methods=["GET"])
-async def closed(request):
-    """From now on it knows this client alone; without one, it registers everybody again."""
-    wanted = request.query_params
-    provider.is_closed = "id" in wanted
-    provider.clients.clear()
-    provider.seen.append("closed")
-    if provider.is_closed:
-        provider.clients[wanted["id"]] = OAuthClientInformationFull(
-            client_id=wanted["id"],
-            client_secret=wanted["secret"],
-            redirect_uris=[wanted["back"]],
+    def add_tools(self, server):
+        provider = self.provider
+
+        @server.tool()
+        async def secret(seconds: float = 0) -> str:
+            """Only for who has signed in."""
+            self.calls_at_work += 1
+            await asyncio.sleep(seconds)
+            self.calls_at_work -= 1
+            return "The cake is in the oven."
+
+        @server.tool()
+        async def leak(ctx: Context, fails: bool = False) -> str:
+            """Every token that is good."""
+            await ctx.report_progress(1, 1, list(provider.access)[-1])
+            if fails:
+                raise ToolError(" ".join(provider.access))
+            return " ".join([*provider.access, *provider.refresh])
+
+    def forget(self, *what):
+        """What it has given: access, refresh, client."""
+        given = self.provider
+        for each in what:
+            {"access": given.access, "refresh": given.refresh, "client": given.clients}[
+                each
+            ].clear()
+
+    def close(self, id, secret, back):
+        """From now on it knows this client alone."""
+        self.provider.is_closed = True
+        self.provider.seen.append("closed")
+        self.provider.clients[id] = OAuthClientInformationFull(
+            client_id=id,
+            client_secret=secret,
+            redirect_uris=[back],
             token_endpoint_auth_method="client_secret_post",
         )
-    return JSONResponse([])
 
-
-@server.custom_route("/control/ways", methods=["GET"])
-async def ways(request):
-    provider.ways = request.query_params.getlist("named") or list(WAYS)
-    provider.clients.clear()
-    for each in described:
-        each.token_endpoint_auth_methods_supported = provider.ways
-    return JSONResponse([])
-
-
-@server.custom_route("/control/seen", methods=["GET"])
-async def seen(request):
-    return JSONResponse(provider.seen)
-
-
-@server.custom_route("/control/forget", methods=["GET"])
-async def forget(request):
-    what = request.query_params["what"]
-    {"access": provider.access, "refresh": provider.refresh, "client": provider.clients}[
-        what
-    ].clear()
-    return JSONResponse([])
+    def name_way(self, way):
+        """How clients show who they are; others are not registered."""
+        self.provider.ways = [way]
+        for each in self.described:
+            each.token_endpoint_auth_methods_supported = [way]
 
 
 if __name__ == "__main__":
-    server.run("streamable-http", port=PORT)
+    import uvicorn
+
+    port = int(sys.argv[1])
+    uvicorn.run(Guarded(f"http://127.0.0.1:{port}").app(), port=port, log_level="critical")

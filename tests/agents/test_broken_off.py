@@ -61,7 +61,7 @@ def stopped(c: Any) -> Turn:
         await in_db(talk.stop_reply, c, "alice")
         await eventually(lambda: Turn.objects.filter(state="stopped").exists(), 2)
 
-    happening(story)
+    happening(story, at_once=True)
     return Turn.objects.get()
 
 

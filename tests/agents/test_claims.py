@@ -15,6 +15,7 @@ from tests.inner import claim, due, put_back_orphans
 from tests.world import conversation
 
 pytestmark = [
+    pytest.mark.both_databases,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
         connection.vendor != "postgresql", reason="PLANSIDE_TEST_ON is not postgres"

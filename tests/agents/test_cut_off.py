@@ -39,7 +39,7 @@ def test_the_end_is_written_though_a_stop_comes_meanwhile(monkeypatch):
         await in_db(person_says, c, "hello", "alice")
         await eventually(lambda: Turn.objects.filter(state__in=["done", "stopped"]).exists(), 3)
 
-    happening(story)
+    happening(story, at_once=True)
     assert cancelled
     assert Turn.objects.get().state == "done"
 

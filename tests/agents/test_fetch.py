@@ -383,9 +383,7 @@ async def test_a_server_that_drips_is_left_when_the_time_is_over(site, monkeypat
             await asyncio.sleep(0.1)
 
     site.pages["/"] = dripping
-    began = time.monotonic()
     assert (await refusal(site.url("/"), site.host)).endswith("was not there within 1 s.")
-    assert time.monotonic() - began < 30
 
 
 async def test_a_stop_ends_a_fetch_and_its_connection(site):

@@ -1,8 +1,6 @@
 """Images in results of tools: kept with the call, and sent to models that see."""
 
-import sys
 from base64 import b64decode
-from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -13,7 +11,7 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents import http
 from agents.db import in_db
 from agents.models import Attachment, ProviderListing
-from tests.agents.mcp_server import DOT
+from tests.agents.mcp_server import DOT, serve
 from tests.fake_model import ScriptedTransport, call, calls, fails, say
 from tests.inner import (
     Endpoint,
@@ -31,7 +29,6 @@ from tests.world import calls_of, conversation, scripted, until_idle
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SCRIPT = Path(__file__).with_name("mcp_server.py")
 URL = {"url": f"data:image/png;base64,{DOT}"}
 IMAGE = {"type": "image_url", "image_url": URL}
 ATTACHED = {"type": "text", "text": "[the images of the tool results above, in order]"}
@@ -51,12 +48,12 @@ def talk(c, *words):
 
 
 @pytest.fixture
-def shown():
+def shown(programs):
     async def added():
         await register(source, "alice")
         await mcp.aclose_all()
 
-    command = f"{sys.executable} -W ignore {SCRIPT}"
+    command = programs.add("small", serve)
     source = add_source("small", kind="mcp", command=command, by="alice")
     async_to_sync(added)()
     return conversation(tools={"small": "allow"}, plan={"enabled": False})

@@ -1,8 +1,6 @@
 import asyncio
 import json
 import logging
-import sys
-from pathlib import Path
 
 import httpx
 import pytest
@@ -10,6 +8,7 @@ from asgiref.sync import async_to_sync
 
 from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolSource
+from tests.agents.mcp_server import serve
 from tests.agents.petstore import many, petstore
 from tests.fake_model import call as calls
 from tests.fake_model import say
@@ -31,7 +30,6 @@ from tests.world import calls_of, conversation, person, scripted, signed_in, tel
 pytestmark = pytest.mark.django_db
 
 URL = "http://127.0.0.1:8123"
-COMMAND = f"{sys.executable} -W ignore {Path(__file__).with_name('mcp_server.py')}"
 SECRET = 'Bearer top"secret/1'
 
 
@@ -236,16 +234,18 @@ def test_a_secret_in_a_url_is_not_shown():
     assert "topsecret" not in shown and "passwd" not in shown
 
 
-def test_the_environment_of_a_command_is_secret_too():
-    add_source("small", kind="mcp", command=COMMAND, headers={"TOKEN": "tok-123456"}, by="alice")
+def test_the_environment_of_a_command_is_secret_too(programs):
+    command = programs.add("small", serve)
+    add_source("small", kind="mcp", command=command, headers={"TOKEN": "tok-123456"}, by="alice")
     async_to_sync(register)(ToolSource.objects.get(), "alice")
     told = call("small__environment")
     assert "TOKEN=[hidden]" in told and "tok-123456" not in told
 
 
-def test_an_mcp_server_is_tools():
+def test_an_mcp_server_is_tools(programs):
+    command = programs.add("small", serve)
     source = add_source(
-        "small", kind="mcp", command=COMMAND, inject={"text": "always this"}, by="alice"
+        "small", kind="mcp", command=command, inject={"text": "always this"}, by="alice"
     )
     async_to_sync(register)(source, "alice")
     offered = tools()

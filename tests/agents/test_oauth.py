@@ -1,17 +1,11 @@
-"""Signing in to an MCP server, with a real one of the SDK's making."""
+"""Signing in to an MCP server, with one of the SDK's making in this loop."""
 
 import asyncio
-import socket
-import subprocess
-import sys
-import time
-from contextlib import suppress
+import json
 from datetime import timedelta
-from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 from django.utils import timezone
 
@@ -20,7 +14,8 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 from agents.db import in_db
 from agents.errors import Invalid
 from agents.models import OAuthLogin, ToolSource
-from tests.console.serving import Started
+from tests.agents.oauth_server import Guarded
+from tests.agents.web import Served, says
 from tests.inner import (
     ToolFailed,
     add_source,
@@ -33,56 +28,27 @@ from tests.inner import (
     sign_in,
     source_tools,
 )
-from tests.patience import at_most, until_connected
 from tests.world import HTMX, person
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("no_waiting"),
     pytest.mark.server("MCP behind OAuth"),
     pytest.mark.shows("sign-in, renewal, revocation with the SDK in Python"),
 ]
 
 BACK = "http://127.0.0.1:8000/settings/tools/signed-in"
-SCRIPT = Path(__file__).with_name("oauth_server.py")
-
-
-class Guarded:
-    def __init__(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(SCRIPT), str(port)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        until_connected(port)
-
-    async def asked(self, path):
-        async with httpx.AsyncClient() as client:
-            return (await client.get(self.url + path)).json()
-
-    async def seen(self):
-        return await self.asked("/control/seen")
-
-    async def forget(self, what):
-        await self.asked(f"/control/forget?what={what}")
-
-
-@pytest.fixture(scope="module")
-def server():
-    started = Guarded()
-    yield started
-    started.process.kill()
-    started.process.wait()
 
 
 @pytest.fixture
-async def guarded(server):
-    yield server
+async def guarded(web):
+    """A server that wants somebody to sign in."""
+    guarded = Guarded("http://127.0.0.1:4711")
+    served = Served(guarded.app())
+    web.add(4711, served)
+    yield guarded
     await mcp.aclose_all()
-    await asyncio.sleep(0.05)
+    await served.kill()
 
 
 def admin(name="alice", is_admin=True):
@@ -101,25 +67,35 @@ async def added(server):
 
 async def led_to(who=1):
     """Press Connect: where the browser is sent."""
-    return await asyncio.wait_for(sign_in.connect("guarded", BACK, who, "alice"), 20)
+    return await sign_in.connect("guarded", BACK, who, "alice")
 
 
-async def sent_back(address):
-    """Sign in there: with what the browser comes back."""
-    async with httpx.AsyncClient() as outside:
-        response = await outside.get(address)
-    back = urlsplit(response.headers["location"])
+def answer_in(location):
+    """What the browser brings that is sent back to us."""
+    back = urlsplit(location)
     assert f"{back.scheme}://{back.netloc}{back.path}" == BACK
     return {key: value for key, [value] in parse_qs(back.query).items()}
 
 
+@pytest.fixture
+def sent_back(web):
+    """Signs in there: with what the browser comes back."""
+
+    async def sign_in_there(address):
+        return answer_in((await web.get(address)).headers["location"])
+
+    return sign_in_there
+
+
 async def brought(answer, who=1):
     given = {key: value for key, value in answer.items() if key != "state"}
-    return await asyncio.wait_for(sign_in.bring_answer(answer["state"], given, who), 20)
+    return await sign_in.bring_answer(answer["state"], given, who)
 
 
-async def connected(server):
-    await added(server)
+@pytest.fixture
+async def connected(guarded, sent_back):
+    """The service, signed in to."""
+    await added(guarded)
     return await brought(await sent_back(await led_to()))
 
 
@@ -134,15 +110,15 @@ async def test_a_server_that_wants_a_sign_in_is_kept_and_says_what_to_do(guarded
     assert "wants to know who asks (401): press Connect at the service" in source.error
 
 
-async def test_who_signs_in_gets_its_tools_and_no_token_comes_back(guarded):
-    source = await connected(guarded)
+async def test_who_signs_in_gets_its_tools_and_no_token_comes_back(connected):
+    source = connected
     assert (source.sign_in, source.error) == ("connected", "")
     assert [tool["name"] for tool in source.tools] == ["secret", "leak", "read_resource"]
     assert await call(source) == "The cake is in the oven."
     assert await call(source, "leak") == "[hidden] [hidden]"
 
 
-async def test_the_browser_is_sent_with_pkce_and_its_answer_counts_once(guarded):
+async def test_the_browser_is_sent_with_pkce_and_its_answer_counts_once(guarded, sent_back):
     await added(guarded)
     address = await led_to()
     asked = {key: value for key, [value] in parse_qs(urlsplit(address).query).items()}
@@ -157,7 +133,7 @@ async def test_the_browser_is_sent_with_pkce_and_its_answer_counts_once(guarded)
         await brought(back)
 
 
-async def test_a_sign_in_that_is_refused_there_is_said_on_the_card(guarded):
+async def test_a_sign_in_that_is_refused_there_is_said_on_the_card(guarded, sent_back):
     await added(guarded)
     [state] = parse_qs(urlsplit(await led_to()).query)["state"]
     source = await brought({"error": "access_denied", "state": state})
@@ -166,42 +142,44 @@ async def test_a_sign_in_that_is_refused_there_is_said_on_the_card(guarded):
     assert (await brought(await sent_back(await led_to()))).sign_in == "connected"
 
 
-async def test_a_token_that_is_old_is_renewed_once_for_all_that_ask(guarded):
-    source = await connected(guarded)
+async def test_a_token_that_is_old_is_renewed_once_for_all_that_ask(guarded, connected):
+    source = connected
     before = (await in_db(OAuthLogin.objects.get)).tokens
     await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
-    seen = len(await guarded.seen())
+    seen = len(guarded.seen)
     # As several processes do it, each with a connection of its own.
     servers = [server_of(source) for _ in range(3)]
-    began = time.monotonic()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     results = await asyncio.gather(*(mcp.list_tools(server) for server in servers))
-    assert time.monotonic() - began < at_most(10), "who does not renew waits no longer than need be"
+    assert loop.time() - began < 10, "who does not renew waits no longer than need be"
     assert [len(tools) for tools in results] == [3, 3, 3]
-    assert (await guarded.seen())[seen:] == ["refresh"]
+    assert guarded.seen[seen:] == ["refresh"]
     after = await in_db(OAuthLogin.objects.get)
     assert after.tokens["access_token"] != before["access_token"]
     assert after.expires_at > timezone.now() and after.renewing_until is None
 
 
-async def test_a_token_that_was_taken_back_is_renewed(guarded):
-    source = await connected(guarded)
+async def test_a_token_that_was_taken_back_is_renewed(guarded, connected):
+    source = connected
     assert await call(source)
-    await guarded.forget("access")
+    guarded.forget("access")
     assert await call(source) == "The cake is in the oven."
 
 
-async def test_calls_run_beside_each_other_behind_a_sign_in(guarded):
-    source = await connected(guarded)
+async def test_calls_run_beside_each_other_behind_a_sign_in(guarded, connected):
+    source = connected
     await call(source)
-    began = time.monotonic()
-    await asyncio.gather(*(call(source, seconds=1.5) for _ in range(5)))
-    assert time.monotonic() - began < 6
+    calls = [asyncio.ensure_future(call(source, seconds=1.5)) for _ in range(5)]
+    while guarded.calls_at_work < 5:
+        assert not any(each.done() for each in calls), "one has ended before the last has begun"
+        await asyncio.sleep(0.01)
+    await asyncio.gather(*calls)
 
 
-async def test_a_sign_in_that_ended_says_so_and_is_begun_anew(guarded):
-    source = await connected(guarded)
-    for what in ("access", "refresh", "client"):
-        await guarded.forget(what)
+async def test_a_sign_in_that_ended_says_so_and_is_begun_anew(guarded, connected, sent_back):
+    source = connected
+    guarded.forget("access", "refresh", "client")
     with pytest.raises(ToolFailed, match="its sign-in has ended: press Connect"):
         await call(source)
     source = await in_db(ToolSource.objects.get)
@@ -213,37 +191,33 @@ async def test_a_sign_in_that_ended_says_so_and_is_begun_anew(guarded):
     assert await call(source) == "The cake is in the oven."
 
 
-async def test_disconnecting_takes_the_tokens_back_there_and_here(guarded):
-    source = await connected(guarded)
+async def test_disconnecting_takes_the_tokens_back_there_and_here(guarded, connected):
+    source = connected
     assert await call(source)
     await sign_in.disconnect("guarded", "alice")
-    assert (await guarded.seen())[-2:] == ["revoke", "revoke"]
+    assert guarded.seen[-2:] == ["revoke", "revoke"]
     assert not await in_db(OAuthLogin.objects.exists)
     source = await refresh_source(await in_db(ToolSource.objects.get))
     assert source.sign_in == "wanted" and "press Connect" in source.error
 
 
 @pytest.fixture
-async def listener():
+async def listener(web):
     """Some other server: its address, and all that it hears."""
     heard = bytearray()
 
-    async def answer(reader, writer):
-        heard.extend(await reader.readuntil(b"\r\n\r\n"))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.2):
-                heard.extend(await reader.read(10_000))
-        writer.write(b"HTTP/1.1 404 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-        writer.close()
+    async def answer(request):
+        heard.extend(f"{request.method} {request.url.path}\r\n".encode())
+        heard.extend(b"\r\n".join(b": ".join(pair) for pair in request.headers.raw))
+        heard.extend(await request.aread())
+        return says(404)
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as started:
-        yield f"http://127.0.0.1:{started.sockets[0].getsockname()[1]}", heard
+    yield web.add(4712, answer), heard
     await mcp.aclose_all()
 
 
-async def test_no_token_goes_to_a_server_that_had_the_same_name_before(guarded, listener):
+async def test_no_token_goes_to_a_server_that_had_the_same_name_before(connected, listener):
     address, heard = listener
-    await connected(guarded)
     # As a process has it that has not heard yet that another one was registered in its place.
     before = mcp.Server("guarded", url=f"{address}/mcp", signed_in=True)
     with pytest.raises(Invalid):
@@ -254,10 +228,10 @@ async def test_no_token_goes_to_a_server_that_had_the_same_name_before(guarded, 
 
 
 async def test_the_headers_of_a_service_do_not_go_to_where_its_tokens_are_taken_back(
-    guarded, listener
+    connected, listener
 ):
     address, heard = listener
-    source = await connected(guarded)
+    source = connected
     source.headers = {"X-Key": "of-the-service-alone"}
     await in_db(source.save)
     login = await in_db(OAuthLogin.objects.get)
@@ -269,50 +243,31 @@ async def test_the_headers_of_a_service_do_not_go_to_where_its_tokens_are_taken_
 
 
 @pytest.fixture
-async def metadata():
+async def metadata(web):
     """An MCP server that names another place for signing in."""
-    opened = []
 
-    async def serve(issuer):
-        async def answer(reader, writer):
-            head = await reader.readuntil(b"\r\n\r\n")
-            path = head.split(b" ")[1].decode()
-            where = f"http://127.0.0.1:{port}"
-            status, extra, body = "404 Not Found", "", b"{}"
-            if path == "/mcp":
-                address = f"{where}/.well-known/oauth-protected-resource"
-                status, extra = (
-                    "401 No",
-                    f'WWW-Authenticate: Bearer resource_metadata="{address}"\r\n',
-                )
-            elif "protected-resource" in path:
-                status = "200 OK"
-                body = (
-                    f'{{"resource": "{where}/mcp", "authorization_servers": ["{issuer}"]}}'.encode()
-                )
-            writer.write(
-                f"HTTP/1.1 {status}\r\n{extra}Content-Type: application/json\r\n"
-                f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-                + body
-            )
-            writer.close()
+    def serve(issuer):
+        async def answer(request):
+            if request.url.path == "/mcp":
+                described = f"{where}/.well-known/oauth-protected-resource"
+                return says(401, WWW_Authenticate=f'Bearer resource_metadata="{described}"')
+            if "protected-resource" not in request.url.path:
+                return says(404, b"{}", content_type="application/json")
+            body = {"resource": f"{where}/mcp", "authorization_servers": [issuer]}
+            return says(200, json.dumps(body).encode(), content_type="application/json")
 
-        opened.append(await asyncio.start_server(answer, "127.0.0.1", 0))
-        port = opened[-1].sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}"
+        where = web.add(4712, answer)
+        return where
 
     yield serve
     await mcp.aclose_all()
-    for server in opened:
-        server.close()
-        await server.wait_closed()
 
 
 @pytest.mark.parametrize(
     "issuer", ["http://169.254.169.254", "http://10.0.0.7/auth", "http://[::1]"]
 )
 async def test_no_server_leads_us_to_other_private_addresses(metadata, issuer):
-    await added(SimpleNamespace(url=await metadata(issuer)))
+    await added(SimpleNamespace(url=metadata(issuer)))
     with pytest.raises(Invalid, match="neither public nor on its own host"):
         await led_to()
     assert not (await in_db(OAuthLogin.objects.get)).tokens
@@ -321,21 +276,11 @@ async def test_no_server_leads_us_to_other_private_addresses(metadata, issuer):
 # A server that names how clients show who they are
 
 
-@pytest.fixture
-async def naming(guarded):
-    async def name(way):
-        await guarded.asked(f"/control/ways?named={way}")
-        return guarded
-
-    yield name
-    await guarded.asked("/control/ways")
-
-
 @pytest.mark.parametrize("way", ["none", "client_secret_basic", "client_secret_post"])
-async def test_the_registration_asks_for_what_the_server_names(naming, way):
+async def test_the_registration_asks_for_what_the_server_names(guarded, sent_back, way):
     """`none` is a public client, whose code is protected by PKCE alone."""
-    server = await naming(way)
-    await added(server)
+    guarded.name_way(way)
+    await added(guarded)
     address = await led_to()
     assert "code_challenge" in parse_qs(urlsplit(address).query)
     source = await brought(await sent_back(address))
@@ -352,11 +297,10 @@ async def test_the_registration_asks_for_what_the_server_names(naming, way):
 
 
 @pytest.fixture
-async def closed(guarded):
+def closed(guarded):
     """It knows one client, which somebody has registered there, and registers no other."""
-    await guarded.asked("/control/closed?id=planside-1&secret=hush-hush-1&back=" + quote(BACK))
-    yield guarded
-    await guarded.asked("/control/closed")
+    guarded.close("planside-1", "hush-hush-1", BACK)
+    return guarded
 
 
 async def with_client(server, id="planside-1", secret="hush-hush-1"):
@@ -373,7 +317,7 @@ async def test_a_server_that_registers_nobody_says_to_enter_a_client_id(closed):
         await led_to()
 
 
-async def test_a_client_that_was_registered_by_hand_signs_in_and_stays_signed_in(closed):
+async def test_a_client_that_was_registered_by_hand_signs_in_and_stays_signed_in(closed, sent_back):
     await with_client(closed)
     address = await led_to()
     assert parse_qs(urlsplit(address).query)["client_id"] == ["planside-1"]
@@ -383,17 +327,19 @@ async def test_a_client_that_was_registered_by_hand_signs_in_and_stays_signed_in
     await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
     await mcp.aclose_all()
     assert await call(source) == "The cake is in the oven."
-    assert (await closed.seen())[-1] == "refresh"
-    assert "register" not in (await closed.seen())[(await closed.seen()).index("closed") :]
+    assert closed.seen[-1] == "refresh"
+    assert "register" not in closed.seen[closed.seen.index("closed") :]
 
 
-async def test_a_wrong_client_secret_is_said_and_not_shown(closed):
+async def test_a_wrong_client_secret_is_said_and_not_shown(closed, sent_back):
     await with_client(closed, secret="not-the-secret")
     source = await brought(await sent_back(await led_to()))
     assert "its sign-in failed" in source.error and "not-the-secret" not in source.error
 
 
-async def test_the_client_secret_goes_to_no_other_server_than_the_first_time(closed, metadata):
+async def test_the_client_secret_goes_to_no_other_server_than_the_first_time(
+    closed, metadata, sent_back
+):
     source = await with_client(closed)
     await brought(await sent_back(await led_to()))
     login = await in_db(OAuthLogin.objects.get)
@@ -404,8 +350,8 @@ async def test_the_client_secret_goes_to_no_other_server_than_the_first_time(clo
     assert "issuer" not in other
 
 
-async def test_a_token_that_is_renewed_during_a_call_is_hidden_like_all_others(guarded):
-    source = await connected(guarded)
+async def test_a_token_that_is_renewed_during_a_call_is_hidden_like_all_others(connected):
+    source = connected
     before = (await in_db(OAuthLogin.objects.get)).tokens
     await in_db(OAuthLogin.objects.update, expires_at=timezone.now() - timedelta(seconds=1))
     await mcp.aclose_all()
@@ -464,21 +410,3 @@ def test_an_answer_that_nobody_waits_for_is_refused_on_the_page(client, query):
     response = client.get(f"/settings/tools/signed-in{query}")
     assert response.status_code == 422
     assert "This sign-in is not under way any more" in response.content.decode()
-
-
-def test_a_sign_in_by_the_pages_of_a_running_server(server, tmp_path):
-    planside = Started(tmp_path, is_first=True)
-    try:
-        with httpx.Client(base_url=planside.address, follow_redirects=True) as browser:
-            browser.get(planside.link)
-            browser.get("/settings/tools/")
-            csrf = {**HTMX, "X-CSRFToken": browser.cookies["csrftoken"], "Origin": planside.address}
-            form = {"name": "guarded", "kind": "mcp", "where": f"{server.url}/mcp"}
-            added = browser.post("/settings/tools/add", data=form, headers=csrf)
-            assert added.headers["HX-Redirect"] == "/settings/tools/?source=guarded"
-            sent = browser.post("/settings/tools/guarded/connect", headers=csrf)
-            page = browser.get(sent.headers["HX-Redirect"])
-    finally:
-        planside.end()
-    assert str(page.url) == f"{planside.address}/settings/tools/?source=guarded"
-    assert "signed in" in page.text and "guarded__secret" in page.text

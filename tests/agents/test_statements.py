@@ -11,7 +11,7 @@ from tests.inner import by_key, insert, kept_cursor, one_of, prepared, updating
 from tests.inner import statements_store as store
 from tests.world import conversation
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
 def made(**values):

@@ -27,7 +27,7 @@ def test_all_that_was_queued_is_in_the_composer_in_its_order(queued, typed):
         await in_db(talk.stop_reply, c, "alice")
         await eventually(lambda: not c.turns.filter(state__in=["queued", "running"]).exists(), 2)
 
-    happening(story)
+    happening(story, at_once=True)
     c.refresh_from_db()
     assert c.unsent == "\n\n".join([*queued, *([typed] if typed else [])])
     assert texts(c, role="user") == ["first"]

@@ -300,10 +300,8 @@ async def test_a_stopped_reply_closes_the_connection(name: str) -> None:
     gone = threading.Event()
     with hearing_the_end(gone) as server:
         server.script.replies = [streamed(vendor, begun, hang="forever")]
-        began = time.monotonic()
         async with aclosing(stream(asking(name, server))) as parts:
             await anext(parts)
-        assert time.monotonic() - began < 30
         assert gone.wait(30), "the model is still at work"
 
 

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from urllib.parse import urlsplit
 
 from django.test import override_settings
@@ -96,17 +96,20 @@ class ProductOnSite(Product):
     """The same, served by the site while a worker runs in it."""
 
     def __init__(self, site, **environment):
-        self.site, self.environment = site, environment
         site.reset()
+        self.site, self.environment = site, environment
         self.home, self.address, self.server = site.home, site.address, site
         self.script = ScriptOnSite(site)
-        self.session = {"cookies": [site.session()], "origins": []}
+        self.session = {"cookies": [site.session_by_link()], "origins": []}
         self.work = self.at_work()
 
     def at_work(self):
         work = ExitStack()
         work.enter_context(self.site.working())
         return work
+
+    def close(self):
+        self.work.close()
 
     def start(self):
         self.site.comes_back()
@@ -132,7 +135,7 @@ def on_site(site, **environment):
     """The site as a server that was started with these variables."""
     with override_settings(**as_settings(**environment)):
         product = ProductOnSite(site, **environment)
-        with http.use(None):
+        with http.use(None), closing(product):
             yield product
 
 

@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
-from console.serving.server import GOES_AWAY, RESTARTS
 from tests.browser.test_tabs import add_subtask
+from tests.inner import GOES_AWAY, RESTARTS
 from tests.tab import LIVE, OFFLINE, POLLING, RESTARTING
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")

@@ -39,8 +39,9 @@ def test_a_module_only_declares_and_registers_while_it_is_read():
         assert loose == [], name
 
 
+@pytest.mark.usefixtures("working")
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_a_module_that_fails_is_said_and_the_page_still_sends(product, open_tab, name):
+def test_a_module_that_fails_is_said_and_the_page_still_sends(site, open_tab, name):
     tab = open_tab()
     tab.expects("broken on purpose", "Cannot destructure")
     beginning = f'$module("{name}", () => {{'
@@ -52,12 +53,12 @@ def test_a_module_that_fails_is_said_and_the_page_still_sends(product, open_tab,
         route.fulfill(content_type="text/javascript", body=body)
 
     tab.page.route("**/js/planside.js", break_it)
-    chat = product.conversation("scripted")
+    chat = site.conversation("scripted")
     tab.chat(chat)
     expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
     tab.say("hello")
     expect(tab.log).to_contain_text("hello")
-    wait_for(tab, lambda: "Understood." in said(product, chat))
+    wait_for(tab, lambda: "Understood." in site.texts(chat))
     if name != "swaps":  # without it, what comes late may take the place of what is newer
         expect(tab.log).to_contain_text("Understood.")
     tab.page.wait_for_load_state()
@@ -72,11 +73,11 @@ def needed_by(name):
     return {name}.union(*map(needed_by, imported))
 
 
-def test_a_part_is_asked_for_when_it_is_used_and_not_before(product, open_tab):
+def test_a_part_is_asked_for_when_it_is_used_and_not_before(site, open_tab):
     tab = open_tab()
     asked = []
     tab.page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
-    tab.chat(product.proposed())
+    tab.chat(site.proposed())
     tab.sees_connection(LIVE)
     tab.page.wait_for_load_state("networkidle")
     assert [name for name in asked if name.removesuffix(".js") in PARTS] == []
@@ -87,10 +88,10 @@ def test_a_part_is_asked_for_when_it_is_used_and_not_before(product, open_tab):
 
 
 @pytest.mark.parametrize("part", sorted(PARTS))
-def test_what_uses_a_part_that_is_not_there_yet_is_done_once_it_is(product, open_tab, part):
+def test_what_uses_a_part_that_is_not_there_yet_is_done_once_it_is(site, open_tab, part):
     tab = open_tab()
     held = tab.hold(f"**/js/{part}.js")
-    tab.chat(product.proposed())
+    tab.chat(site.proposed())
     tab.sees_connection(LIVE)
     PARTS[part](tab)
     wait_for(tab, lambda: held)
@@ -100,11 +101,11 @@ def test_what_uses_a_part_that_is_not_there_yet_is_done_once_it_is(product, open
 
 
 @pytest.mark.parametrize("part", sorted(PARTS))
-def test_a_part_that_did_not_get_through_comes_the_next_time(product, open_tab, part):
+def test_a_part_that_did_not_get_through_comes_the_next_time(site, open_tab, part):
     tab = open_tab()
     tab.expects(f"{part}.js", "ERR_FAILED")
     tab.page.route(f"**/js/{part}.js", lambda route: route.abort())
-    tab.chat(product.proposed())
+    tab.chat(site.proposed())
     tab.sees_connection(LIVE)
     PARTS[part](tab)
     expect(tab.page.get_by_text(LOST).first).to_be_visible()
@@ -115,10 +116,10 @@ def test_a_part_that_did_not_get_through_comes_the_next_time(product, open_tab, 
     expect(done_by(tab, part)).to_be_visible()
 
 
-def test_a_file_that_is_pasted_goes_with_the_message_that_is_sent_at_once(product, open_tab):
+def test_a_file_that_is_pasted_goes_with_the_message_that_is_sent_at_once(site, open_tab):
     tab = open_tab()
     held = tab.hold("**/js/attachments.js")
-    tab.chat(product.conversation("scripted"))
+    tab.chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     PARTS["attachments"](tab)
     tab.message.press_sequentially("look at it")
@@ -152,51 +153,50 @@ FIRST_BROKEN = """{
 }"""
 
 
-def test_without_the_script_that_comes_first_the_page_works(product, open_tab):
+@pytest.mark.usefixtures("working")
+def test_without_the_script_that_comes_first_the_page_works(site, open_tab):
     tab = open_tab()
     tab.expects("broken on purpose")
     tab.page.add_init_script(FIRST_BROKEN)
-    chat = product.conversation("scripted")
+    chat = site.conversation("scripted")
     tab.chat(chat).say("hello")
     expect(tab.log).to_contain_text("Understood.")
 
 
-def said(product, chat):
-    return [message["text"] for message in product.get(f"/conversations/{chat}/messages")["items"]]
-
-
+@pytest.mark.usefixtures("working")
 @pytest.mark.parametrize("name", ["htmx-with-ws.min.js", "planside.js"])
-def test_a_script_that_comes_late_keeps_no_page_from_its_socket(product, open_tab, name):
+def test_a_script_that_comes_late_keeps_no_page_from_its_socket(site, open_tab, clock, name):
     tab = open_tab()
     held = tab.hold(f"**/{name}")
     with tab.page.expect_websocket():
-        tab.page.goto(f"{tab.address}/c/{product.conversation('scripted')}/", wait_until="commit")
+        tab.page.goto(f"{tab.address}/c/{site.conversation('scripted')}/", wait_until="commit")
         wait_for(tab, lambda: held)
-        tab.page.wait_for_timeout(500)  # in which htmx would begin
+        clock.run_for(500)  # in which htmx would begin
         held[0].continue_()
     tab.say("hello")
     expect(tab.log).to_contain_text("Understood.")
 
 
-def test_a_script_that_does_not_come_is_said(product, open_tab):
+@pytest.mark.usefixtures("working")
+def test_a_script_that_does_not_come_is_said(site, open_tab):
     tab = open_tab()
     tab.expects("planside.js", "ERR_FAILED")
     tab.page.route("**/js/planside.js", lambda route: route.abort())
-    chat = product.conversation("scripted")
+    chat = site.conversation("scripted")
     tab.chat(chat)
     expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
     tab.say("hello")  # as a form
-    wait_for(tab, lambda: "Understood." in said(product, chat))
+    wait_for(tab, lambda: "Understood." in site.texts(chat))
 
 
-def test_a_page_whose_scripts_work_says_nothing(product, open_tab):
-    tab = open_tab().chat(product.conversation("scripted"))
+def test_a_page_whose_scripts_work_says_nothing(site, open_tab):
+    tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     expect(tab.page.get_by_text(FAULT)).to_be_hidden()
 
 
-def test_plan_alone_without_a_plan_outlives_a_reload(product, open_tab):
-    chat = product.conversation()
+def test_plan_alone_without_a_plan_outlives_a_reload(site, open_tab):
+    chat = site.conversation()
     tab = open_tab().chat(chat)
     tab.say("/plan")
     expect(tab.log).to_contain_text("No plan here yet")
@@ -206,10 +206,11 @@ def test_plan_alone_without_a_plan_outlives_a_reload(product, open_tab):
     expect(tab.log).to_contain_text("begins a new conversation")
 
 
-def test_what_is_sent_before_the_scripts_have_come_is_sent_once(product, open_tab):
+@pytest.mark.usefixtures("working")
+def test_what_is_sent_before_the_scripts_have_come_is_sent_once(site, open_tab):
     tab = open_tab()
     held = tab.hold("**/js/planside.js")
-    chat = product.conversation("scripted")
+    chat = site.conversation("scripted")
     tab.page.goto(f"{tab.address}/c/{chat}/", wait_until="commit")
     tab.message.press_sequentially("hello")
     tab.page.keyboard.press("Enter")
@@ -221,8 +222,8 @@ def test_what_is_sent_before_the_scripts_have_come_is_sent_once(product, open_ta
     expect(tab.message).to_have_value("typed on")
 
 
-def test_without_scripts_a_message_is_sent_as_a_form(product, open_tab):
-    tab = open_tab(java_script_enabled=False).chat(product.conversation("scripted"))
+def test_without_scripts_a_message_is_sent_as_a_form(site, open_tab):
+    tab = open_tab(java_script_enabled=False).chat(site.conversation("scripted"))
     tab.message.fill("hello")
     tab.button("Send").click()
     expect(tab.log.locator(".own-message")).to_have_text(["hello"])

@@ -34,7 +34,9 @@ NOW = "activity-line-"  # what the agent does at this moment: one line, which is
 
 
 def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
-    tab = open_tab().chat(product.conversation())
+    tab = open_tab()
+    tab.page.clock.install()
+    tab.chat(product.conversation())
     tab.sees_connection(LIVE)
     expect(tab.button("Use it for Docs writer").first).to_be_visible()
     tab.page.evaluate(SPOKEN)
@@ -43,7 +45,7 @@ def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
     expect(tab.plan).to_have_attribute("data-state", "done", timeout=A_RUN)
     expect(tab.page.locator("#status")).to_have_text("Plan: Finished")
     wait_for(tab, lambda: not compared(recorded(), others_of(spoken_on(tab)))[0])
-    tab.page.wait_for_timeout(1500)  # what would be spoken by a clock is spoken by then
+    tab.page.clock.run_for(1_500)  # what would be spoken by a clock is spoken by then
     spoken = spoken_on(tab)
 
     said = [text for where, text in spoken if where == "status" and text != TORN]

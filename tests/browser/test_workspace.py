@@ -1,7 +1,5 @@
 """The agent's files beside the conversation: by mouse, by keyboard, on a phone."""
 
-import shutil
-
 import pytest
 from playwright.sync_api import expect
 
@@ -12,23 +10,20 @@ API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| u
 
 
 @pytest.fixture
-def folder(product):
-    folder = product.file("", "scripted")
-    shutil.rmtree(folder, ignore_errors=True)
+def folder(site):
+    folder = site.file("")
     (folder / "docs" / "img").mkdir(parents=True)
     (folder / "docs" / "api.md").write_text(API)
     (folder / "docs" / "img" / "flow.png").write_bytes(png(300, 200, (RED, PETROL)))
     (folder / "src").mkdir()
     (folder / "src" / "app.py").write_text("def act():\n    return 1\n")
     (folder / "README.md").write_text("# Read me\n")
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture
-def tab(product, folder, open_tab):  # which closes it before the folder goes
-    return open_tab().chat(product.conversation("scripted"))
+def tab(site, folder, open_tab):
+    return open_tab().chat(site.conversation("scripted"))
 
 
 def opened(tab):
@@ -105,8 +100,8 @@ def test_the_tree_is_walked_by_the_keyboard_alone(tab):
     expect(tab.message).to_be_focused()
 
 
-def test_it_stands_in_place_of_the_plan_and_each_button_swaps(product, folder, open_tab):
-    tab = opened(open_tab().chat(product.scripted("quick")))
+def test_it_stands_in_place_of_the_plan_and_each_button_swaps(site, folder, open_tab):
+    tab = opened(open_tab().chat(site.scripted("quick")))
     expect(tab.plan).to_be_hidden()
     expect(tab.button("Files")).to_have_attribute("aria-expanded", "true")
     tab.page.locator("[data-toggle-drawer]").click()
@@ -213,8 +208,8 @@ def test_what_changes_meanwhile_is_shown_by_itself(tab, folder):
     expect(view(tab)).to_contain_text("README.md is gone.")
 
 
-def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(product, folder, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.conversation("scripted"))
+def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(site, folder, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.conversation("scripted"))
     expect(tab.button("Files")).to_be_hidden()
     tab.page.get_by_label("Conversation menu").click()
     tab.page.locator("#menu-files").click()

@@ -113,27 +113,24 @@ def test_a_file_whose_answer_is_cut_off_is_not_just_missing(tab, folder):
 
 
 def test_what_is_dropped_on_a_folder_that_is_only_read_does_not_open_in_place_of_the_page(
-    product, open_tab, tmp_path
+    site, open_tab, tmp_path
 ):
     may = {"list_files": "allow"}
-    product.change_agent("scripted", workspace=str(tmp_path), tools={**may, "write_file": "off"})
-    try:
-        tab = open_tab().chat(product.conversation("scripted"))
-        tab.button("Files").click()
-        expect(tab.page.get_by_text("Read only", exact=True)).to_be_visible()
-        prevented = tab.page.locator("#file-tree").evaluate(
-            """(element) => ["dragover", "drop"].map((type) => {
-              const dataTransfer = new DataTransfer();
-              dataTransfer.items.add(new File(["dropped"], "a.txt"));
-              const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
-              element.dispatchEvent(event);
-              return event.defaultPrevented;
-            })"""
-        )
-        assert prevented == [True, True]
-        assert list(tmp_path.iterdir()) == []
-    finally:
-        product.change_agent("scripted", workspace=None, tools={**may, "write_file": "allow"})
+    site.change_agent("scripted", workspace=str(tmp_path), tools={**may, "write_file": "off"})
+    tab = open_tab().chat(site.conversation())
+    tab.button("Files").click()
+    expect(tab.page.get_by_text("Read only", exact=True)).to_be_visible()
+    prevented = tab.page.locator("#file-tree").evaluate(
+        """(element) => ["dragover", "drop"].map((type) => {
+          const dataTransfer = new DataTransfer();
+          dataTransfer.items.add(new File(["dropped"], "a.txt"));
+          const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
+          element.dispatchEvent(event);
+          return event.defaultPrevented;
+        })"""
+    )
+    assert prevented == [True, True]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_that_a_folder_was_left_out_stays_said_beside_what_was_taken_in(tab):
@@ -277,11 +274,12 @@ def test_where_the_open_file_has_all_the_room_a_refusal_stands_above_it(tab, fol
 # The drawer, and the button
 
 
-def test_a_plan_that_comes_waits_behind_the_files_for_who_is_in_them(product, tab):
+def test_a_plan_that_comes_waits_behind_the_files_for_who_is_in_them(site, tab):
     opened(tab)
     field = rename(tab, "README.md", "half typ")
     chat = int(re.search(r"/c/(\d+)/", tab.page.url)[1])
-    product.post(f"/conversations/{chat}/messages", text="/plan I want to quick")
+    site.says(chat, "/plan I want to quick")
+    site.drive()
     expect(tab.log.get_by_text("Here is the plan.")).to_be_visible()
     expect(field).to_be_focused()
     expect(field).to_have_value("half typ")
@@ -291,9 +289,11 @@ def test_a_plan_that_comes_waits_behind_the_files_for_who_is_in_them(product, ta
     tab.sees_plan(state="todo")
 
 
-def test_a_plan_that_comes_is_shown_to_who_is_not_in_the_files(tab):
+def test_a_plan_that_comes_is_shown_to_who_is_not_in_the_files(site, tab):
     opened(tab)
-    tab.say("/plan I want to quick")
+    with tab.sends():
+        tab.say("/plan I want to quick")
+    site.drive()
     expect(tab.plan).to_be_visible()
     expect(tab.page.get_by_role("tree")).to_be_hidden()
 
@@ -308,15 +308,13 @@ def test_a_script_that_does_not_come_is_said_and_asked_for_again(tab):
     opened(tab)
 
 
-def test_a_panel_that_was_refused_is_asked_for_again(product, tab):
-    file = product.agent_file("scripted")
+def test_a_panel_that_was_refused_is_asked_for_again(site, tab):
+    file = site.agent_file("scripted")
     aside = file.with_name("aside.json")
     file.rename(aside)
-    try:
-        tab.button("Files").click()
-        expect(tab.page.locator(".files-refusal")).to_be_visible()
-    finally:
-        aside.rename(file)
+    tab.button("Files").click()
+    expect(tab.page.locator(".files-refusal")).to_be_visible()
+    aside.rename(file)
     tab.button("Close files").click()
     opened(tab)
     row(tab, "README.md").click()
@@ -326,12 +324,14 @@ def test_a_panel_that_was_refused_is_asked_for_again(product, tab):
 # Looking at what has changed
 
 
-def test_what_a_slow_server_does_not_answer_is_not_asked_again(tab):
+def test_what_a_slow_server_does_not_answer_is_not_asked_again(clock, tab):
     opened(tab)
     held = tab.hold(STAMPS)
     with tab.page.expect_request(STAMPS):
         pass
-    tab.page.wait_for_timeout(A_FEW_POLLS)
+    for _ in range(3):
+        clock.fast_forward(A_FEW_POLLS)
+    tab.has_sent_all()
     assert len(held) == 1
     held[0].continue_()
 

@@ -61,7 +61,7 @@ def test_no_plan_comes_when_it_is_cancelled_in_the_midst_of_the_models_words():
         await in_db(actions.cancel_request, c, "alice")
         await eventually(lambda: not Turn.objects.filter(state="running").exists(), 2)
 
-    happening(story)
+    happening(story, at_once=True)
     drive()
     nothing_came(c)
 

@@ -90,6 +90,7 @@ def test_a_phrase_for_another_version_than_the_one_shown_starts_nothing():
     assert "now v2" in texts(c, "notice", "system")[-1]
 
 
+@pytest.mark.both_databases
 def test_a_restart_of_the_server_opens_nothing():
     c = proposed("Read")
     scripted(EAGER, EAGER)
@@ -99,6 +100,7 @@ def test_a_restart_of_the_server_opens_nothing():
     assert nothing_ran(c)
 
 
+@pytest.mark.both_databases
 def test_a_second_plan_command_gates_again_and_replaces_only_when_it_succeeds():
     c = proposed("Read")
     first = plan_of(c)
@@ -175,6 +177,7 @@ def test_a_turn_that_makes_its_plan_anew_again_and_again_keeps_the_third():
     assert plan_of(c).title == "C"
 
 
+@pytest.mark.both_databases
 def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn():
     c = conversation()
     replies = iter([proposal("Read"), silent("Here is", until=0.3), EAGER, say("…"), EAGER])
@@ -200,6 +203,7 @@ def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn
     assert {made.state for made in calls_of(c, "write_file")} <= {"refused"}
 
 
+@pytest.mark.both_databases
 def test_a_plan_made_in_ordinary_chat_shuts_the_gate_for_the_rest_of_the_turn():
     c = conversation()
     scripted(proposal("Read"), EAGER, say("Proposed."))
@@ -226,6 +230,7 @@ def test_with_plan_mode_off_nobody_can_ask_for_a_plan():
     assert "create_plan" not in str(model.requests[0]["tools"])
 
 
+@pytest.mark.both_databases
 def test_the_run_stops_at_the_gate_when_the_text_changed_after_the_yes():
     c = proposed("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice", run="all")

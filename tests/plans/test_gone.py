@@ -154,7 +154,7 @@ def stopping(c, goes):
             await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
         await eventually(nobody_works)
 
-    happening(story)
+    happening(story, at_once=True)
 
 
 def in_a_tool(c, goes):

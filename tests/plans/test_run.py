@@ -36,6 +36,7 @@ from tests.world import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.both_databases
 def test_next_runs_one_subtask_and_halts():
     c = proposed_plan("Read", "Write")
     scripted(done(), say("never asked"))
@@ -107,6 +108,7 @@ def test_an_unknown_tool_and_broken_arguments_are_said_to_the_model():
     assert states(c) == ["done"]
 
 
+@pytest.mark.both_databases
 def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
     c = proposed_plan("Read", "Write")
     scripted(silent("thinking about it"))
@@ -117,7 +119,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
         await in_db(lambda: actions.stop_plan(plan_of(c), "alice"))
         await eventually(lambda: plan_of(c).run == Run.IDLE, seconds=2)
 
-    happening(story)
+    happening(story, at_once=True)
     assert states(c) == ["todo", "todo"]
     attempt = Attempt.objects.get()
     assert (attempt.failure_class, attempt.error) == ("interrupted", "")
@@ -126,6 +128,7 @@ def test_stop_cancels_the_model_call_and_settles_within_two_seconds():
     assert plan_of(c).run == Run.IDLE, "nothing starts again by itself"
 
 
+@pytest.mark.both_databases
 def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
     c = proposed_plan("Read")
     scripted(
@@ -165,6 +168,7 @@ async def pausing_after_first_call(c, turn, run_turn):
     await asyncio.gather(run_turn(turn), press())
 
 
+@pytest.mark.both_databases
 def test_a_question_waits_uses_no_attempt_and_goes_on_with_the_answer():
     c = proposed_plan("Read")
     model = scripted(call("ask_user", question="Which branch?"), done(), say("ok"))
@@ -309,6 +313,7 @@ def test_clear_and_new_empty_the_drawer_stop_the_run_and_delete_nothing():
         assert (said.conversation.pk != c.pk) == (command == "/new")
 
 
+@pytest.mark.both_databases
 def test_a_turn_cut_off_by_a_dead_process_goes_on_at_its_step_and_repeats_nothing():
     c = proposed_plan("Read", "Write")
     scripted(done("first"), call("write_file", path="a.txt", content="1"), silent("half a sen"))
@@ -340,6 +345,7 @@ def die(c):
     )
 
 
+@pytest.mark.both_databases
 def test_a_worker_that_lost_its_turn_writes_nothing():
     c = proposed_plan("Read")
     scripted(silent("mine"))
@@ -380,6 +386,7 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     assert (files_of(c) / "a.txt").read_text() == "old"
 
 
+@pytest.mark.both_databases
 def test_a_run_without_a_turn_is_repaired_at_start_up():
     c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
@@ -390,6 +397,7 @@ def test_a_run_without_a_turn_is_repaired_at_start_up():
     assert states(c) == ["done"]
 
 
+@pytest.mark.both_databases
 def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     c = proposed_plan("Read", "Write", "Check")
     replies = iter([done("read"), silent("writing")])
@@ -402,7 +410,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
         await in_db(lambda: actions.cancel_plan(plan_of(c), "alice"))
         await eventually(lambda: plan_of(c).run == Run.IDLE, 2)
 
-    happening(story)
+    happening(story, at_once=True)
     plan = shown(c)
     assert states(c) == ["done", "abandoned", "abandoned"]
     assert (plan["state"], plan["reason"]) == ("abandoned", "cancelled")
@@ -411,6 +419,7 @@ def test_cancel_in_mid_run_abandons_what_is_open_and_keeps_what_is_done():
     )
 
 
+@pytest.mark.both_databases
 def test_a_tool_set_to_ask_waits_for_a_decision_and_runs_once():
     c = proposed_plan("Write", tools={"write_file": "ask"})
     scripted(call("write_file", path="a.txt", content="a"), done(), say("ok"))

@@ -5,7 +5,6 @@ import os
 import re
 import stat
 import subprocess
-import time
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from plans.schemas import PlanDraft
 from tests.chains.chains import written
 from tests.checked import begun, results, worked
 from tests.fake_model import call, say
+from tests.inner import WINDOWS_CLOCK as CLOCK
 from tests.inner import (
     Check,
     NothingToUndo,
@@ -43,6 +43,7 @@ from tests.inner import (
     unfinished,
 )
 from tests.inner import undo as engine
+from tests.patience import until_files_are_older
 from tests.plans.test_any_chain import ANSWERS
 from tests.world import (
     ALL_FILE_TOOLS,
@@ -365,7 +366,7 @@ def test_what_others_changed_meanwhile_is_left_alone(c):
     def model(request):
         if request["messages"][-1]["role"] != "tool":
             return call("write_file", path="a.txt", content="its\n")
-        time.sleep(0.1)
+        until_files_are_older(CLOCK)
         (root / "hers.txt").write_text("hers\n")
         return done()
 

@@ -1,6 +1,7 @@
 """MCP servers from the registries, started as their documentation says: by uvx and npx.
 
-More is shown with two of them, everything and filesystem, in tests/nightly/processes/test_mcp_peers.py.
+More is shown with two of them, everything and filesystem, in
+tests/nightly/processes/test_mcp_peers.py.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx
 import pytest
 
 from agents.db import in_db
@@ -19,7 +21,7 @@ from agents.tools.integrations import mcp, sign_in
 from agents.tools.integrations.mcp import READ_RESOURCE, RemoteTool, Server, aclose_all, list_tools
 from agents.tools.integrations.mcp.client import pooled
 from agents.tools.integrations.tools import source_tools
-from tests.agents.test_oauth import added, brought, led_to, sent_back
+from tests.agents.test_oauth import added, answer_in, brought, led_to
 from tests.console.serving import free_port
 from tests.peers import programs, serving
 
@@ -30,6 +32,12 @@ UVX = shutil.which("uvx") or Path(__file__).parents[2] / ".tools" / "bin" / "uvx
 WAYS = ("UV_", "npm_config_", "HTTP_PROXY", "HTTPS_PROXY")
 REGISTRIES = tuple((k, v) for k, v in os.environ.items() if k.startswith(WAYS))
 CHROMIUM = os.environ.get("CHROMIUM")
+
+
+async def sent_back(address):
+    """Sign in there: with what the browser comes back."""
+    async with httpx.AsyncClient() as outside:
+        return answer_in((await outside.get(address)).headers["location"])
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ from tests.inner import (
     path_text,
     scan,
 )
+from tests.inner import SCAN_CLOCK as CLOCK
+from tests.patience import until_files_are_older
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def aged(root):
     for inside, _, names in os.walk(root):
         for name in names:
             os.utime(Path(inside, name), (hour, hour), follow_symlinks=False)
-    time.sleep(0.15)  # longer than a tick of the kernel's clock
+    until_files_are_older(CLOCK)
     record(root)
 
 

@@ -1,7 +1,6 @@
 """What a turn changed in its folder: recorded before it writes, and as it ends."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from agents.errors import TurnLost
 from agents.models import Recording, Turn, Undo
 from plans import actions
 from tests.fake_model import call, say
+from tests.inner import WINDOWS_CLOCK as CLOCK
 from tests.inner import (
     Store,
     claim,
@@ -28,6 +28,7 @@ from tests.inner import (
     retry_reply,
     run_chain,
 )
+from tests.patience import until_files_are_older
 from tests.world import (
     ALL_FILE_TOOLS,
     conversation,
@@ -142,7 +143,7 @@ class TestAChatTurn:
         c = conversation(plan={"enabled": False}, tools=WITH_SHELL)
         (files_of(c) / "docs" / "deep").mkdir(parents=True)
         (files_of(c) / "docs" / "deep" / "a.md").write_text("a text\n")
-        time.sleep(0.2)
+        until_files_are_older(CLOCK)
         scripted(shell("mv docs papers"), say("ok"))
         tell(c, "move")
         [change] = changes_of(Recording.objects.get()).values()
@@ -378,7 +379,7 @@ class TestWhoseItIs:
             turns = [m for m in request["messages"] if m["role"] == "tool"]
             if not turns:
                 return shell("echo more >> its.txt")
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             (folder / "hers.txt").write_text("hers\n")
             (folder / "new.txt").write_text("hers\n")
             return say("ok")
@@ -399,7 +400,7 @@ class TestWhoseItIs:
         def model(request):
             if request["messages"][-1]["role"] != "tool":
                 return call("write_file", path="a.txt", content="its\n")
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             (folder / "a.txt").write_text("hers\n")
             return say("ok")
 
@@ -411,7 +412,7 @@ class TestWhoseItIs:
         """One call after the other, with some time in between."""
 
         def model(request):
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             results = sum(message["role"] == "tool" for message in request["messages"])
             reply = [*replies, say("ok")][results]
             return reply() if callable(reply) else reply
@@ -479,7 +480,7 @@ class TestWhoseItIs:
 
         def hers():
             (folder / "gone.md").unlink()
-            time.sleep(0.1)
+            until_files_are_older(CLOCK)
             return shell("true")
 
         scripted(self.apart(call("write_file", path="c.md", content="text\n"), hers))

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from tests import peers
-from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, list_tools, mcp
+from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, list_tools, mcp, progress
 from tests.patience import until_connected
 
 pytestmark = pytest.mark.server("MCP everything")
@@ -19,6 +19,20 @@ pytestmark = pytest.mark.server("MCP everything")
 async def call_tool(server, name, arguments):
     """The text that a model reads."""
     return (await mcp.call_tool(server, RemoteTool(name), arguments)).text
+
+
+async def under_way(call):
+    """The task of a call, of which the server has said that it works on it."""
+    heard = asyncio.Event()
+    with progress.listening(lambda _: heard.set()):
+        work = asyncio.ensure_future(call)
+    told = asyncio.ensure_future(heard.wait())
+    await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+    assert not work.done()
+    return work
+
+
+LONG = {"duration": 20, "steps": 100}
 
 
 @pytest.fixture(scope="session")
@@ -86,11 +100,10 @@ async def test_its_tool_that_demands_a_task_is_run_as_one_and_can_be_stopped(eve
     report = await mcp.call_tool(everything, research, {"topic": "rain"})
     assert report.text.startswith("# Research Report: rain")
     await work
-    work = asyncio.ensure_future(mcp.call_tool(everything, research, {"topic": "hail"}))
-    await asyncio.sleep(0.5)
+    work = await under_way(mcp.call_tool(everything, research, {"topic": "hail"}))
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(work, 4)
+        await work
     assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
 
 
@@ -119,13 +132,10 @@ async def test_its_wrong_arguments_are_a_failure(everything):
 @pytest.mark.shows("stop")
 async def test_its_long_work_can_be_stopped_and_the_line_stays_open(everything):
     await call_tool(everything, "echo", {"message": "hello"})
-    work = asyncio.ensure_future(
-        call_tool(everything, "trigger-long-running-operation", {"duration": 20, "steps": 5})
-    )
-    await asyncio.sleep(0.5)
+    work = await under_way(call_tool(everything, "trigger-long-running-operation", LONG))
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(work, 3)
+        await work
     assert await call_tool(everything, "echo", {"message": "still"}) == "Echo: still"
 
 
@@ -186,12 +196,9 @@ async def test_everything_over_http_is_called_and_restarted_between_two_calls(re
 async def test_everything_over_http_killed_in_mid_call_is_one_sentence_and_is_there_again(remote):
     server = Server("remote", url=f"http://127.0.0.1:{remote.port}/mcp", seconds=10)
     await call_tool(server, "echo", {"message": "one"})
-    slow = {"duration": 20, "steps": 5}
-    work = asyncio.ensure_future(call_tool(server, "trigger-long-running-operation", slow))
-    await asyncio.sleep(0.5)
+    work = await under_way(call_tool(server, "trigger-long-running-operation", LONG))
     remote.kill()
     with pytest.raises(ToolFailed, match="remote"):
-        await asyncio.wait_for(work, 8)
+        await work
     remote.start()
-    await asyncio.sleep(1)
     assert await call_tool(server, "echo", {"message": "two"}) == "Echo: two"

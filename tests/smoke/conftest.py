@@ -1,0 +1,1 @@
+from tests.console.conftest import start  # noqa: F401

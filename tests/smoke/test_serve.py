@@ -1,0 +1,142 @@
+"""The real commands, as somebody starts them: the one place in make test with processes of ours."""
+
+import os
+import signal
+import socket
+import stat
+
+import httpx
+import pytest
+
+from tests.console.serving import (
+    Script,
+    Started,
+    command,
+    first_page,
+    is_done,
+    new_database,
+    refused,
+    worker,
+)
+from tests.fake_model import FakeModelServer, call, rule, say, silent
+
+pytestmark = pytest.mark.process
+
+DATABASE = os.environ.get("TEST_DATABASE_URL", "")
+REDIS = os.environ.get("TEST_REDIS_URL", "")
+
+
+def named(model):
+    """The settings by which every agent asks this model."""
+    key = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "k"}
+    return key | {"PLANSIDE_MODEL": "openai/scripted"}
+
+
+def test_the_first_start_makes_a_home_for_its_owner_alone_and_a_link_that_signs_in_once(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o755)  # it was there before, as with: mkdir ~/.planside
+    server = Started(home, is_first=True)
+    try:
+        assert stat.S_IMODE((home / "secret.key").stat().st_mode) == 0o600
+        assert (home / "workspaces" / "docs-writer" / "agent.json").exists()
+        with httpx.Client(base_url=server.address) as browser, httpx.Client() as other:
+            assert first_page(browser, server) == "/signin/"
+            assert browser.get(server.link).headers["Location"] == "/"
+            assert first_page(browser, server).startswith("/c/")
+            assert other.get(server.link).status_code == 403
+    finally:
+        server.end()
+    made = [path for path in home.rglob("*") if not path.is_symlink()]
+    open_to_others = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert len(made) > 5 and open_to_others == []
+
+
+def test_ctrl_c_ends_it_and_it_says_nothing_more(start):
+    server = start()
+    httpx.get(f"{server.address}/healthz")
+    _, code, out, err = server.end(signal.SIGINT)
+    assert (code, out, err) == (0, "", "")
+
+
+def test_a_used_port_is_refused_in_one_sentence(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sentence = refused(tmp_path / "home", PLANSIDE_PORT=str(port))
+    assert str(port) in sentence and "PLANSIDE_PORT" in sentence
+
+
+def test_a_second_process_on_the_same_home_is_refused_in_one_sentence(start, tmp_path):
+    start()
+    assert str(tmp_path / "home") in refused(tmp_path / "home")
+
+
+def test_a_wrong_setting_is_one_sentence_of_a_command(tmp_path):
+    done = command(tmp_path / "home", "plan", "list", PLANSIDE_PORT="eighty")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "PLANSIDE_PORT" in done.stderr
+
+
+RULES = [
+    rule(call("create_plan", title="Two files", subtasks=["Read", "Write"]), only="create_plan"),
+    rule(silent("Half a sentence that nobody will fi"), times=1, user="is s2", results=1),
+    *(
+        rule(call("write_file", path=f"{key}.txt", content=key), user=f"is {key}", results=0)
+        for key in ("s1", "s2")
+    ),
+    *(
+        rule(call("finish_subtask", outcome=f"wrote {key}"), user=f"is {key}", results=1)
+        for key in ("s1", "s2")
+    ),
+    rule(call("finish_plan", state="done", outcome="Two files."), only="finish_plan"),
+]
+
+
+def is_half_said(messages):
+    return any("Half a sentence" in message["text"] for message in messages["items"])
+
+
+def test_a_killed_server_goes_on_at_the_step_it_had_reached(start, tmp_path):
+    home = tmp_path / "home"
+    with FakeModelServer({"rules": RULES}) as model:
+        server = start(**named(model))
+        alice = Script(home)
+        said = alice.talk(server, "/plan make two files")
+        chat = said.removesuffix("/messages")
+        plan = alice.wait_until(server, f"{chat}/plan", bool)
+        alice.post(server, f"/plans/{plan['id']}/approve", {"version": 1})
+        alice.wait_until(server, said, is_half_said)
+        server.process.kill()
+        server.process.communicate()
+
+        again = start(**named(model))
+        plan = alice.wait_until(again, f"{chat}/plan", is_done)
+        messages = alice.get(again, said)["items"]
+    assert [(s["outcome"], s["attempts"]) for s in plan["subtasks"]] == [
+        ("wrote s1", 1),
+        ("wrote s2", 1),
+    ]
+    tools = [made["tool"] for message in messages for made in message["tool_calls"]]
+    assert tools.count("write_file") == 2, "nothing that was finished is done again"
+
+
+@pytest.mark.skipif(not (DATABASE and REDIS), reason="TEST_DATABASE_URL and TEST_REDIS_URL not set")
+def test_a_worker_beside_a_server_on_postgresql_and_redis_answers_and_leaves_when_told(
+    start, tmp_path
+):
+    home = tmp_path / "home"
+    with FakeModelServer([say("From the worker.")]) as model, new_database(DATABASE) as url:
+        elsewhere = {"DATABASE_URL": url, "REDIS_URL": REDIS, "PLANSIDE_WORKERS": "external"}
+        settings = named(model) | elsewhere
+        server = start(**settings)
+        alice = Script(home, **settings)
+        said = alice.talk(server, "hello")
+        with worker(home, **settings) as running:
+            found = alice.wait_until(
+                server, said, lambda found: found["items"][-1]["text"] == "From the worker."
+            )
+            running.send_signal(signal.SIGTERM)
+            _, complaints = running.communicate(timeout=60)
+        server.end()
+    assert len(found["items"]) == 2
+    assert (running.returncode, complaints) == (0, "")
