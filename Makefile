@@ -71,13 +71,13 @@ chaos: .venv/.dev
 
 # Whether every page is as it was at a commit: elements, words, names for screen readers, pictures.
 compare-pages: .venv/.dev
-	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.nightly.states.compare_pages since $(OLD) \
+	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.nightly.browser.states.compare_pages since $(OLD) \
 		$(if $(RENAMED),--renamed $(RENAMED))
 
 # Every state, page, dialog and menu in five widths and three looks: what axe finds, what is cut off.
 # ONLY="menus agents", WIDTHS="390 1440" and LANGUAGE=zh-CN narrow it.
 axe: .venv/.dev
-	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.nightly.states.sweep $(if $(ONLY),--only $(ONLY)) \
+	@CHROMIUM=$$(.ci/chromium) $(BIN)/python -m tests.nightly.browser.states.sweep $(if $(ONLY),--only $(ONLY)) \
 		$(if $(WIDTHS),--widths $(WIDTHS)) $(if $(LANGUAGE),--language $(LANGUAGE))
 
 # The main job in Firefox as it is shipped. FIREFOX is its path, TESTS are other browser tests.

@@ -12,10 +12,10 @@ from tests.browser.model import script
 from tests.browser.test_approvals import ADDED, LONG, WIDE
 from tests.browser.test_settings import DOCUMENT
 from tests.fake_model import call, rule, say, think
-from tests.nightly.states.axe_states import AXE_LOOKS
-from tests.nightly.states.axe_states import RULES as AXE_RULES
-from tests.nightly.states.reader_states import CHANGED, READER_LOOKS
-from tests.nightly.states.test_states import STATES, State
+from tests.nightly.browser.states.axe_states import AXE_LOOKS
+from tests.nightly.browser.states.axe_states import RULES as AXE_RULES
+from tests.nightly.browser.states.reader_states import CHANGED, READER_LOOKS
+from tests.nightly.browser.states.test_states import STATES, State
 from tests.tab import A_RUN, LIVE, POLLING
 
 MARKDOWN = """\

@@ -19,9 +19,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PATIENCE, sign_in
-from tests.nightly.states import page_states
-from tests.nightly.states.compare_pages import at_rest, browser, running, tell
-from tests.nightly.states.test_states import State
+from tests.nightly.browser.states import page_states
+from tests.nightly.browser.states.compare_pages import at_rest, browser, running, tell
+from tests.nightly.browser.states.test_states import State
 from tests.tab import Tab
 
 WIDTHS = (1440, 1024, 768, 390, 360)

@@ -6,10 +6,10 @@
 import pytest
 
 from tests.browser.conftest import sign_in
-from tests.nightly.states import page_states
-from tests.nightly.states.compare_pages import running
-from tests.nightly.states.sweep import LOOKS, faults_of, new_tab
-from tests.nightly.states.test_states import State
+from tests.nightly.browser.states import page_states
+from tests.nightly.browser.states.compare_pages import running
+from tests.nightly.browser.states.sweep import LOOKS, faults_of, new_tab
+from tests.nightly.browser.states.test_states import State
 
 WIDTHS = (1440, 390)
 LIGHT_AND_DARK = LOOKS[:2]

@@ -1,8 +1,8 @@
 """Shows that pages are as they were: takes every state of the product from two commits.
 
     make compare-pages OLD=main [RENAMED=FILE]       the commit against the folder as it is
-    python -m tests.nightly.states.compare_pages take FOLDER [--root CHECKOUT] [--only NAME …]
-    python -m tests.nightly.states.compare_pages compare BEFORE AFTER [--renamed FILE]
+    python -m tests.nightly.browser.states.compare_pages take FOLDER [--root CHECKOUT] [--only NAME …]
+    python -m tests.nightly.browser.states.compare_pages compare BEFORE AFTER [--renamed FILE]
 
 Of each place it keeps the elements (NAME.dom), the text as it is rendered (NAME.txt), what a
 screen reader is told (NAME.aria) and pictures: at a desk, dark, on a phone. What differs by nature
@@ -31,8 +31,8 @@ from playwright.sync_api import expect, sync_playwright
 from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE, Product, sign_in
 from tests.console import serving
 from tests.fake_model import FakeModelServer
-from tests.nightly.states import page_states
-from tests.nightly.states.test_states import READ, State
+from tests.nightly.browser.states import page_states
+from tests.nightly.browser.states.test_states import READ, State
 from tests.tab import Tab
 
 HERE = Path(__file__).parent
