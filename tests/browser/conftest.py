@@ -27,6 +27,7 @@ __all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE", "Product
 HERE = Path(__file__).parent
 # WhiteNoise's own way of answering, of which only a server in this process makes an error.
 SENT_IN_PIECES = "ignore:StreamingHttpResponse must consume synchronous iterators"
+A_FIRST_PAGE = 60_000  # ms; until a browser whose cache is empty has one, beside busy others
 expect.set_options(timeout=PATIENCE)
 
 
@@ -131,7 +132,7 @@ def contexts(chromium, product):
             return made[0]
         state = product.session if signed_in else None
         context = chromium.new_context(storage_state=state, **({"viewport": DESK} | options))
-        context.set_default_timeout(PATIENCE)
+        be_patient(context)
         if signed_in and not options:
             made.append(context)
         return context
@@ -155,7 +156,7 @@ def site_contexts(request, site, windows, chromium):
             context.add_cookies([site.session()])
         if with_clock:
             context.clock.install()
-        context.set_default_timeout(PATIENCE)
+        be_patient(context)
         return context
 
     yield context_for
@@ -167,8 +168,13 @@ def site_contexts(request, site, windows, chromium):
 def window(request, site, windows):
     """The context of a test's ordinary tabs."""
     context = windows.context_for(site, with_clock="clock" in request.fixturenames)
-    context.set_default_timeout(PATIENCE)
+    be_patient(context)
     return context
+
+
+def be_patient(context):
+    context.set_default_timeout(PATIENCE)
+    context.set_default_navigation_timeout(A_FIRST_PAGE)
 
 
 @pytest.fixture
