@@ -1,15 +1,10 @@
 """/api/chains: read, write and run."""
 
-import asyncio
-
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
-from django.test import Client
 
-from console.auth.tokens import create_token
-from tests.fake_model import say
-from tests.world import conversation, happening, scripted
+from tests.console.serving import Script, Started
+from tests.fake_model import FakeModelServer, say
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,22 +59,17 @@ def test_a_chain_with_a_fault_is_refused_with_its_place(admin):
     assert admin.get("/api/chains/nothing").status_code == 404
 
 
-def test_a_chain_is_run_for_one_input_and_its_output_is_the_answer():
-    scripted(say("Hello!"))
-    c = conversation("alice")
-    secret = create_token(c.owner, "script")
-
-    def ask():
-        script = Client(headers={"Authorization": f"Bearer {secret}"})
-        body = {"input": "hi", "agent": c.agent_id}
-        path, kind = "/api/chains/default-run-chain/run", "application/json"
-        answers.append(script.post(path, body, kind).json())
-        connection.close()
-
-    async def story(_):
-        await asyncio.to_thread(ask)  # it waits there for the worker
-
-    answers = []
-    happening(story)
-    [answer] = answers
+def test_a_chain_is_run_for_one_input_and_its_output_is_the_answer(tmp_path):
+    with FakeModelServer([say("Hello!")]) as model:
+        settings = {
+            "OPENAI_BASE_URL": model.url,
+            "OPENAI_API_KEY": "k",
+            "PLANSIDE_MODEL": "openai/m",
+        }
+        server = Started(tmp_path / "home", **settings)
+        try:
+            body = {"input": "hi", "agent": "docs-writer"}
+            answer = Script(tmp_path / "home").post(server, "/chains/default-run-chain/run", body)
+        finally:
+            server.end()
     assert (answer["state"], answer["output"], answer["error"]) == ("done", "Hello!", "")
