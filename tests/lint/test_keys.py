@@ -56,7 +56,8 @@ def test_every_listed_key_is_tried_in_a_browser():
 
 
 def test_every_row_about_the_focus_names_a_test_that_walks_it():
-    tests = "".join(file.read_text() for file in (ROOT / "tests" / "browser").glob("*.py"))
+    folders = (ROOT / "tests" / "browser", ROOT / "tests" / "nightly" / "browser")
+    tests = "".join(file.read_text() for each in folders for file in each.glob("*.py"))
     rows = [
         line
         for line in (ROOT / "docs" / "keyboard.md").read_text().splitlines()
