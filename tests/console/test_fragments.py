@@ -25,7 +25,16 @@ from tests.inner import events_record as record
 from tests.inner import fragments_changes as changes
 from tests.inner import handle_message as person_says
 from tests.markup import flat
-from tests.world import conversation, plan_of, proposal, proposed, scripted, tell
+from tests.world import (
+    conversation,
+    person,
+    plan_of,
+    proposal,
+    proposed,
+    scripted,
+    signed_in,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,6 +105,22 @@ def test_a_late_message_joins_its_turn():
     persistence.add_message(said.turn, "assistant", "text", "And one more.")
     html = changes(c.pk, after)[1]
     assert (f"turn-{said.turn.pk}-body", "beforeend") in pieces(html)
+
+
+def test_a_poll_is_answered_with_the_text_that_was_written_since_and_else_with_nothing_new():
+    c = conversation()
+    turn = Turn.objects.create(conversation=c, state="running", kind="chat")
+    message = persistence.start_message(turn)
+    persistence.save_text(turn, message.pk, "Half a sentence")
+    alice, address = signed_in(person("alice")), f"/c/{c.pk}/changes?after={seq_of(c)}"
+    known = {"If-None-Match": alice.get(address).headers["ETag"]}
+    assert alice.get(address, headers=known).status_code == 304
+    before = seq_of(c)
+    persistence.save_text(turn, message.pk, "Half a sentence and its end.")
+    assert seq_of(c) == before, "text that grows is no event"
+    answer = alice.get(address, headers=known)
+    assert answer.status_code == 200
+    assert "Half a sentence and its end." in answer.content.decode()
 
 
 def test_a_changed_message_is_replaced():
