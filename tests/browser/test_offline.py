@@ -253,6 +253,27 @@ def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(site, 
     assert pause.get_attribute("title") == title
 
 
+def test_offline_the_chord_that_starts_the_plan_says_why_it_waits_and_sends_nothing(site, open_tab):
+    chat = site.scripted("quick")
+    tab = open_tab().chat(chat)
+    tab.expects(*GONE)
+    tab.sees_connection(LIVE)
+    start = tab.button("Start plan")
+    tab.page.context.set_offline(True)
+    tab.sees_connection(OFFLINE)
+    expect(start).to_have_attribute("aria-disabled", "true")
+    sent = []
+    tab.page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
+    tab.button("Edit subtask 1").press("Control+Enter")
+    expect(tab.page.locator("#status")).to_have_text(re.compile("cannot be reached now"))
+    assert not sent
+    tab.page.context.set_offline(False)
+    tab.sees_connection(LIVE)
+    assert site.plan(chat)["approved_version"] is None
+    tab.page.keyboard.press("Control+Enter")
+    tab.sees_plan(approved_version=1)
+
+
 def test_after_a_restart_the_page_catches_up_by_itself(site, open_tab, interrupted):
     chat = site.scripted("quick")
     tab = open_tab().chat(chat)
