@@ -49,6 +49,22 @@ def test_a_retry_that_is_not_due_yet_still_waits(settings):
     assert texts(c) == []
 
 
+def test_a_message_behind_one_that_waits_for_its_next_try_is_answered_after_it(settings):
+    settings.MODEL_RETRY_BASE = 60
+    c = conversation()
+    scripted(fails(503, retry_after=119), say("To the first."), say("To the second."))
+    first = tell(c, "first").turn
+    second = tell(c, "second").turn
+    assert texts(c) == [], "neither is answered before the first may be tried again"
+    Turn.objects.filter(pk=first.pk).update(not_before=None)
+    drive()
+    answers = Message.objects.filter(conversation=c, role="assistant").order_by("seq")
+    assert [(each.turn_id, each.text) for each in answers] == [
+        (first.pk, "To the first."),
+        (second.pk, "To the second."),
+    ]
+
+
 @pytest.mark.parametrize("by", [HOURS, -HOURS])
 def test_a_step_of_the_clock_takes_no_turn_from_the_worker_that_runs_it(by):
     c = conversation()

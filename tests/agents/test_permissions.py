@@ -11,6 +11,8 @@ from django.test import Client
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import Conversation, Message, ToolSource, Turn
 from plans import actions
+from plans.schemas import SubtaskDraft
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     BUILT_IN,
@@ -162,8 +164,6 @@ def set_going_again(c, way):
         drive()
         start(plan_of(c))
     else:
-        from plans.schemas import SubtaskDraft
-
         actions.add_subtask(plan, SubtaskDraft(name="More"), "alice")
         start(plan_of(c))
 
@@ -195,6 +195,19 @@ def test_a_paused_run_that_is_started_anew_has_only_its_new_options():
     scripted(call("write_file", path="a", content="1"), say("."))
     drive()
     assert calls_of(c, "write_file")[0].state == "asked"
+
+
+def test_a_new_version_of_a_paused_run_is_not_approved_with_what_the_one_before_was_allowed():
+    c = proposed_plan("Read", tools={"write_file": "ask"})
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    assert run_body(c, allow=["write_file"]).status_code == 200
+    actions.pause_plan(plan_of(c), "alice")
+    actions.add_subtask(plan_of(c), SubtaskDraft(name="More"), "alice")
+    assert plan_of(c).run_options["allow"] == ["write_file"], "the run rests, it has not ended"
+    scripted(call("write_file", path="a", content="1"), say("."))
+    start(plan_of(c))
+    drive()
+    assert [each.state for each in calls_of(c, "write_file")] == ["asked"]
 
 
 REFUSED = {

@@ -16,14 +16,16 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class Meanwhile(asyncio.Event):
-    """Whoever waits for it waits until this was done on a thread, as beside the process."""
+    """Who waits for it first waits until this was done on a thread, as beside the process."""
 
     def __init__(self, action):
         super().__init__()
         self.action = action
 
     async def wait(self):
-        await asyncio.to_thread(self.action)
+        if not self.is_set():
+            self.set()  # a turn that is wrongly run anew by what is done goes on at once
+            await asyncio.to_thread(self.action)
         return True
 
 
