@@ -34,7 +34,7 @@ lint: .venv/.dev
 # with the reason, where it cannot be. Needs node with npx, git and, for one test, CHROMIUM.
 real: .venv/.dev
 	@PLANSIDE_REAL=1 CHROMIUM=$$(.ci/chromium) $(BIN)/python -m pytest -q -n 1 tests/real \
-		tests/test_aimock.py tests/nightly/processes/test_mcp_peers.py tests/agents/test_oauth.py
+		tests/nightly/processes/test_mcp_peers.py tests/agents/test_oauth.py
 
 # Speed, memory and weight of the live server; how pages grow with plans and conversations.
 bench: .venv/.dev

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -58,15 +54,3 @@ def test_the_server_takes_another_script_and_shows_what_was_asked() -> None:
         told = client.post(f"{server.url}/chat/completions", json=asking("x")).text
         assert "other" in told and told.rstrip().endswith("[DONE]")
         assert client.get(f"{root}/requests").json() == [asking("x")]
-
-
-def test_the_command_prints_its_url_and_plays_a_file(tmp_path: Path) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps([say("from a file")]))
-    command = [sys.executable, "-m", "tests.fake_model", "--script", str(script)]
-    root = Path(__file__).parents[1]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as server:
-        assert server.stdout
-        url = server.stdout.readline().strip()
-        assert "from a file" in httpx.post(f"{url}/chat/completions", json=asking("x")).text
-        server.terminate()

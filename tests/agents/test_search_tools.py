@@ -2,7 +2,6 @@
 
 import json
 import logging
-import signal
 from itertools import pairwise
 
 import httpx
@@ -11,14 +10,14 @@ import pytest
 from agents.models import ToolCall, ToolSource
 from tests.agents.petstore import petstore
 from tests.chains.chains import chatting, task
-from tests.console.serving import Script, Started
-from tests.fake_model import FakeModelServer, call, calls, rule, say
+from tests.fake_model import call, calls, say
 from tests.inner import (
     MOST_FOUND,
     MOST_OFFERED,
     SHARE,
     Tool,
     best,
+    decide_call,
     doctor,
     handle_message,
     http,
@@ -323,49 +322,13 @@ def test_the_bounds_are_those_that_servers_set():
     assert MOST_OFFERED + 28 == 128
 
 
-# A killed server
-
-
-def test_after_a_kill_9_the_turn_goes_on_with_what_it_had_found(tmp_path):
-    rules = [
-        rule(search("pin issues"), role="user"),
-        rule({**say("x"), "wait": "forever"}, offered="forge__repo_pin_issues", times=1),
-        rule(
-            call("forge__repo_pin_issues"), offered="forge__repo_pin_issues", after="search_tools"
-        ),
-        rule(say("Tried to pin."), after="forge__repo_pin_issues"),
-    ]
-    with FakeModelServer({"rules": rules}) as model:
-        variables = {
-            "OPENAI_BASE_URL": model.url,
-            "OPENAI_API_KEY": "k",
-            "PLANSIDE_MODEL": "openai/scripted",
-        }
-        server = Started(tmp_path, **variables)
-        alice = Script(tmp_path)
-        try:
-            spec = {"openapi": "3.0.0", "paths": {}}
-            for n in range(300):
-                spec["paths"][f"/repo/thing{n}"] = {"get": {"operationId": f"repo_get_thing{n}"}}
-            spec["paths"]["/repo/pin"] = {"get": {"operationId": "repo_pin_issues"}}
-            alice.post(
-                server,
-                "/tools",
-                {"name": "forge", "kind": "openapi", "url": "http://127.0.0.1:9", "spec": spec},
-            )
-            alice.patch(server, "/agents/docs-writer", {"tools": {"forge": "allow"}})
-            c = alice.post(server, "/conversations", {"agent": "docs-writer"})["id"]
-            alice.post(server, f"/conversations/{c}/messages", {"text": "pin it"})
-            alice.wait_until(server, "/agents", lambda _: len(model.requests) == 2)
-            server.process.send_signal(signal.SIGKILL)
-            server.process.communicate()
-            server = Started(tmp_path, **variables)
-            said = alice.wait_until(
-                server,
-                f"/conversations/{c}/messages",
-                lambda page: page["items"][-1]["text"] == "Tried to pin.",
-            )
-        finally:
-            server.end()
-    tools = [made["tool"] for message in said["items"] for made in message["tool_calls"]]
-    assert tools == ["search_tools", "forge__repo_pin_issues"]
+def test_a_turn_that_goes_on_from_its_rows_is_offered_what_it_had_found():
+    forge()
+    c = conversation(tools={"forge": "ask"})
+    found = call("forge__repo_list_issues", owner="a")
+    model = scripted(search("list issues of a repo"), found, say("Listed."))
+    tell(c, "what is open?")
+    decide_call(calls_of(c)[-1], "allow_once", "alice")
+    drive()
+    assert texts(c)[-1] == "Listed."
+    assert "forge__repo_list_issues" in offered(model.requests[-1])

@@ -93,18 +93,6 @@ def test_a_home_that_holds_only_the_secret_key_is_still_a_first_start(home):
     assert len(list_agents()) == 1
 
 
-def test_two_first_starts_at_once_make_one_home(home):
-    code = "import django; django.setup()\nfrom agents.config.workspaces import prepare_home\nprepare_home()"
-    environment = os.environ | {
-        "PLANSIDE_HOME": str(home),
-        "DJANGO_SETTINGS_MODULE": "console.settings",
-    }
-    starts = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(2)]
-    assert [start.wait() for start in starts] == [0, 0]
-    assert [record.id for record in list_agents()] == ["docs-writer"]
-    assert not list(home.glob(".workspaces*"))
-
-
 def test_the_schema_knows_every_key_of_the_sample(home):
     prepare_home()
     schema = json.loads((home / "agent.schema.json").read_text())

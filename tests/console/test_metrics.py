@@ -1,7 +1,6 @@
 import asyncio
 from datetime import timedelta
 
-import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError
@@ -10,7 +9,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from agents.models import Turn, TurnState
 from plans import actions
-from tests.console.serving import Started
 from tests.fake_model import call, fails, say
 from tests.inner import backlog, create_token, metrics
 from tests.world import conversation, plan_of, proposed, scripted, tell
@@ -180,26 +178,6 @@ def test_no_words_of_anybody_are_in_it(client):
     told = client.get("/metrics").content.decode()
     for word in ("words-of", "a-model-nobody-knows", "a-tool-nobody-knows", c.agent_id):
         assert word not in told
-
-
-class TestARealServer:
-    @pytest.fixture
-    def server(self, tmp_path):
-        running = Started(tmp_path / "home")
-        yield running
-        running.process.kill()
-        running.process.communicate()
-
-    def test_memory_lag_and_open_sockets_are_told(self, server):
-        found = read(httpx.get(f"{server.address}/metrics").text)
-        assert found[("process_resident_memory_bytes",)] > 10_000_000
-        assert 0 <= found[("planside_loop_lag_seconds",)] < 2
-        assert found[("planside_open_sockets",)] == 0
-
-    def test_where_it_is_open_a_strange_name_is_refused_with_any_token(self, server):
-        """A page whose own name leads here must not read it."""
-        strange = {"Host": "evil.example", "Authorization": "Bearer anything"}
-        assert httpx.get(f"{server.address}/metrics", headers=strange).status_code == 400
 
 
 async def test_a_socket_counts_while_it_is_open():

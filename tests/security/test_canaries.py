@@ -8,7 +8,6 @@ import subprocess
 import sys
 from itertools import chain
 
-import httpx
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
@@ -21,7 +20,7 @@ from agents.errors import Refused
 from agents.models import Conversation, Provider, SigninToken, ToolSource
 from console.env import ProviderKey
 from plans import models as plan_tables
-from tests.console.serving import ROOT, Script, Started
+from tests.console.serving import ROOT
 from tests.fake_model import call, say
 from tests.inner import create_token, make_undumpable, ownership, signin_path
 from tests.inner import integrations_actions as actions
@@ -233,45 +232,6 @@ def test_a_command_of_the_same_user_reads_no_environment_of_the_server(how, told
         check=False,
     )
     assert peek.stdout.strip() == told, peek.stderr
-
-
-# A second server or worker of the home is refused, and tells what it had done until then.
-REFUSED = """
-import ctypes, sys, django
-django.setup()
-from django.core.management import call_command
-from agents.errors import Conflict
-try:
-    call_command(sys.argv[1])
-except Conflict:
-    print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
-"""
-
-
-def dumpable_after(command, home):
-    settings = {"PLANSIDE_HOME": str(home), "DJANGO_SETTINGS_MODULE": "console.settings"}
-    python = [sys.executable, "-c", REFUSED, command]
-    surroundings = {**os.environ, **settings}
-    ended = subprocess.run(
-        python, cwd=ROOT, env=surroundings, capture_output=True, text=True, check=False
-    )
-    return ended.stdout.strip() or ended.stderr
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
-def test_the_server_hides_its_memory_and_hands_no_key_on(tmp_path):
-    server = Started(tmp_path, OPENAI_API_KEY=OPENAI)
-    try:
-        for command in ("serve", "worker"):
-            assert dumpable_after(command, tmp_path) == "0", command
-        page = httpx.get(server.link, follow_redirects=True)
-        assert OPENAI not in page.text
-        listed = Script(tmp_path).get(server, "/providers")
-        assert OPENAI not in str(listed)
-        assert next(each for each in listed["items"] if each["name"] == "openai")["key_set"]
-    finally:
-        _, _, out, err = server.end()
-    assert OPENAI not in out + err
 
 
 def test_this_process_was_not_hidden_by_the_tests():

@@ -3,9 +3,6 @@
 import pytest
 from django.contrib.auth.models import User
 
-from tests.console.serving import Script, Started
-from tests.fake_model import FakeModelServer, say
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHAIN = {
@@ -57,19 +54,3 @@ def test_a_chain_with_a_fault_is_refused_with_its_place(admin):
     )
     assert put(admin, CHAIN, id="another").status_code == 422
     assert admin.get("/api/chains/nothing").status_code == 404
-
-
-def test_a_chain_is_run_for_one_input_and_its_output_is_the_answer(tmp_path):
-    with FakeModelServer([say("Hello!")]) as model:
-        settings = {
-            "OPENAI_BASE_URL": model.url,
-            "OPENAI_API_KEY": "k",
-            "PLANSIDE_MODEL": "openai/m",
-        }
-        server = Started(tmp_path / "home", **settings)
-        try:
-            body = {"input": "hi", "agent": "docs-writer"}
-            answer = Script(tmp_path / "home").post(server, "/chains/default-run-chain/run", body)
-        finally:
-            server.end()
-    assert (answer["state"], answer["output"], answer["error"]) == ("done", "Hello!", "")
