@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 from django.urls import path
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
 
 from console.api import (
     agents,
@@ -26,7 +30,20 @@ from console.api import (
 )
 from console.api.auth import Session, Token
 
-api = NinjaAPI(
+
+class Api(NinjaAPI):
+    """Makes its document once: that takes a second of processor time, and nobody need sign in for it."""
+
+    @cached_property
+    def document(self) -> OpenAPISchema:
+        return super().get_openapi_schema()
+
+    def get_openapi_schema(self, **place: Any) -> OpenAPISchema:
+        """One for all, as the API lies at one place."""
+        return self.document
+
+
+api = Api(
     title="Planside",
     version="1",
     description="Conversations with agents, and the plans a person approves. "

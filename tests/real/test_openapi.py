@@ -136,7 +136,7 @@ async def test_a_file_of_the_workspace_is_uploaded_to_fastapi(python, tmp_path):
 @pytest.mark.server("generators of clients")
 @pytest.mark.shows("openapi-python-client, openapi-typescript: nothing dropped, compiles")
 def test_generated_clients_leave_nothing_out_and_compile(packages, python, tmp_path):
-    document = api.get_openapi_schema(path_prefix="/api/")
+    document = api.get_openapi_schema()
     (tmp_path / "own.json").write_text(json.dumps(document, default=str))
     count = sum(len(methods) for methods in document["paths"].values())
 

@@ -1,7 +1,6 @@
 """Every address of Planside, out of the URL table, the OpenAPI document and the socket's routes."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -53,9 +52,8 @@ def walk(patterns, before=""):
             yield Page(route, tuple(pattern.pattern.converters))
 
 
-@lru_cache
 def document():
-    return api.get_openapi_schema(path_prefix="/api/")
+    return api.get_openapi_schema()
 
 
 def operations():
