@@ -42,7 +42,7 @@ bench: .venv/.dev
 
 # What each page weighs, compressed, in both languages; a test holds them to 100 kB.
 weight: .venv/.dev
-	@$(BIN)/python -m pytest -q -s -p no:xdist tests/console/test_page_weight.py
+	@$(BIN)/python -m pytest -q -s -p no:xdist tests/nightly/test_page_weight.py
 
 # What hostile texts cost to draw, and how long another page waits meanwhile.
 bench-drawing: .venv/.dev

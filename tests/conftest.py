@@ -18,6 +18,7 @@ from tests.cli import run_command
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
 from tests.patience import be_patient
+from tests.sampled import left_for_the_night
 from tests.waiting import Skipping
 
 AGENTS = Path(settings.PLANSIDE_HOME) / "workspaces"  # where a test has no home of its own
@@ -43,8 +44,12 @@ def hear_ctrl_c():
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """ORDER=<number> runs them in that order of chance: `make random`."""
+def pytest_collection_modifyitems(config, items):
+    """CASES=all leaves out none of a table; ORDER=<number> is one of chance: `make random`."""
+    if os.environ.get("CASES") != "all":
+        left_out = left_for_the_night(items)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     waived = {line.test: line.cause for line in quarantine.lines(quarantine.LIST.read_text())}
     for item in items:
         if cause := waived.get(item.nodeid.partition("[")[0]):

@@ -266,6 +266,7 @@ def until_now(seconds):
 
 
 @pytest.mark.parametrize("story", STORIES)
+@pytest.mark.sampled(3)
 def test_an_older_turn_has_worked_waited_and_been_paused_as_its_events_say(upgraded, story):
     expected = STORIES[story][2]
     wanted = [until_now(10) if seconds is None else seconds for seconds in expected]

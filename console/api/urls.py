@@ -32,7 +32,7 @@ from console.api.auth import Session, Token
 
 
 class Api(NinjaAPI):
-    """Makes its document once: that takes a second of processor time, and nobody need sign in for it."""
+    """Makes its document once: it takes a second, and nobody need sign in for it."""
 
     @cached_property
     def document(self) -> OpenAPISchema:

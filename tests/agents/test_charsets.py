@@ -81,6 +81,7 @@ DOORS = [fetched, called, streamed_by_mcp, listed_by_a_model_server, read_from_a
 
 
 @pytest.mark.parametrize("door", DOORS)
+@pytest.mark.sampled(2)
 async def test_what_is_no_plain_charset_is_read_as_utf_8(door):
     text = TEXT.strip()
     for charset in HOSTILE:

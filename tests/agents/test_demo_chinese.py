@@ -223,6 +223,7 @@ async def test_the_whole_plan_leaves_the_sample_without_gaps_and_broken_links(
         ("再检查一遍README", "把 1 个页面重读了一遍："),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_renamed_subtask_is_understood_by_its_words(
     workspace: Path, name: str, begins: str
 ) -> None:

@@ -556,6 +556,7 @@ def test_what_no_person_reads_is_dropped(tag):
     ],
 )
 @pytest.mark.parametrize("end", ["", ">"])
+@pytest.mark.sampled(10)
 def test_a_bent_page_does_not_take_for_ever(unit, end):
     began = time.process_time()
     read(unit * (LARGEST // 10 // len(unit)) + end)

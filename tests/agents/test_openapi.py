@@ -224,6 +224,7 @@ def lost(request):
         (lost, "the connection failed"),
     ],
 )
+@pytest.mark.sampled(5)
 async def test_a_document_that_cannot_be_read_is_one_sentence_without_the_query(answer, word):
     with answering(answer), pytest.raises(Invalid) as refusal:
         await read_operations(URL, f"{URL}/spec.json?key=topsecret", {}, 58)

@@ -78,6 +78,7 @@ GRANTS = {
 
 
 @pytest.mark.parametrize("values", GRANTS.values(), ids=GRANTS)
+@pytest.mark.sampled(4)
 def test_an_ordinary_persons_agent_is_never_offered_a_shell(values):
     c = conversation(**{"plan": {"enabled": False}, **values})
     transport = scripted(call("shell", command="id"), say("No."))

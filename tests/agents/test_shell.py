@@ -286,6 +286,7 @@ FLIGHTS = {
 @needs_proc
 @pytest.mark.parametrize("flight", FLIGHTS.values(), ids=FLIGHTS)
 @pytest.mark.parametrize("end", ["exit", "time", "stop"])
+@pytest.mark.sampled(7)
 async def test_nothing_that_forks_away_outlives_the_call(root, nap, flight, end):
     started = f"{flight.format(nap=nap)}\nuntil [ -e ready ]; do sleep 0.02; done; echo so far"
     command = started if end == "exit" else f"{started}; sleep 100"

@@ -328,6 +328,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("name", "case"), ERRORS)
+@pytest.mark.sampled(30)
 async def test_an_error_is_what_it_is(name: str, case: Json) -> None:
     vendor = VENDORS[name]
     script = streamed(vendor, case["stream"]) if "stream" in case else refusal(case)

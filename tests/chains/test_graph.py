@@ -56,6 +56,7 @@ OPERATORS = list(operators("x" * 9))
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("name", AT_WORK)
+@pytest.mark.sampled(12)
 def test_a_branch_is_taken_when_its_operator_holds_for_the_result(name, operator):
     before, more, replies, result = AT_WORK[name]
     for word in operators(result)[operator]:

@@ -67,6 +67,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("key", "typed", "stored", "said"), CASES)
+@pytest.mark.sampled(9)
 def test_a_field_writes_its_key_and_says_so(alice, writer, key, typed, stored, said):
     before = in_file(writer)
     page = html(save(alice, writer, key, typed))
@@ -131,6 +132,7 @@ def test_what_a_field_shows_is_read_as_the_same_value(alice):
         ("id", "other", "There is no such field."),
     ],
 )
+@pytest.mark.sampled(6)
 def test_what_is_not_valid_is_said_under_the_field_and_changes_nothing(
     alice, writer, key, typed, why
 ):

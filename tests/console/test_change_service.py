@@ -197,6 +197,7 @@ def test_a_call_is_not_carried_out_if_its_tool_has_changed_since_it_was_allowed(
 @pytest.mark.parametrize(
     "change", [None, {"url": NEW}, {"tools": "other description"}, {"tools": "other parameters"}]
 )
+@pytest.mark.sampled(2)
 def test_always_does_not_cover_a_tool_that_has_changed_since(owner, source, pets, change):
     c = conversation(tools={"pets": "ask"}, plan={"enabled": False})
     set_owner(person("alice"), c.agent_id)

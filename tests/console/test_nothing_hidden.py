@@ -32,6 +32,7 @@ def proposal_of(content):
 
 
 @pytest.mark.parametrize("what", VANISHING)
+@pytest.mark.sampled(4)
 def test_drawer_card_and_page_show_all_that_the_executor_gets(client, what):
     typed = VANISHING[what]
     c = proposal_of(typed)
@@ -43,6 +44,7 @@ def test_drawer_card_and_page_show_all_that_the_executor_gets(client, what):
 
 
 @pytest.mark.parametrize("goal", ["Delete every file", *VANISHING.values(), "Delete\u202e it"])
+@pytest.mark.sampled(4)
 def test_the_goal_that_the_executor_gets_is_shown_too(client, goal):
     """Where no message of the conversation says it: the plan was made whole, by a program."""
     c = conversation()

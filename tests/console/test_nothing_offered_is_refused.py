@@ -205,6 +205,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", STATES)
+@pytest.mark.sampled(12)
 def test_what_a_conversation_offers_is_possible(alice, state):
     c = STATES[state]()
     assert refusals(alice, f"/c/{c.pk}/") == []
@@ -227,6 +228,7 @@ WAITING += ("replanned", "a limit reached", "after one subtask")
 
 
 @pytest.mark.parametrize("state", WAITING)
+@pytest.mark.sampled(3)
 def test_what_needs_you_offers_is_possible(alice, state):
     STATES[state]()
     assert refusals(alice, "/needs/") == []

@@ -144,6 +144,7 @@ RESTING = pytest.mark.parametrize("rest", [stopped, failed, paused, not_started,
 
 @RESTING
 @pytest.mark.parametrize("text", ["continue", "Go ahead."])
+@pytest.mark.sampled(5)
 def test_a_word_goes_on_with_an_approved_plan_that_rests(rest, text):
     c = proposed("Read", "Write", "Check")
     rest(c)

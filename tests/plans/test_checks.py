@@ -220,6 +220,7 @@ def test_a_review_is_paid_for_by_the_turn_and_its_budget():
         ({"unchanged": True}, None, "echo y > a.txt", False),
     ],
 )
+@pytest.mark.sampled(8)
 def test_a_file_is_as_it_was_to_be(check, before, command, holds):
     files = {} if before is None else {"a.txt": before}
     c = begun({"kind": "file", "path": "a.txt", **check}, files=files)

@@ -68,6 +68,7 @@ MOMENTS = range(4 * 3 + 2)
 
 
 @pytest.mark.parametrize("at", MOMENTS)
+@pytest.mark.sampled(7)
 def test_it_goes_on_where_it_was(monkeypatch, at):
     c = begun(counted("one"), counted("two"), OPINION)
     scripted(judging([call("list_files"), done("Polite")]))
@@ -95,6 +96,7 @@ def test_it_goes_on_where_it_was(monkeypatch, at):
 
 
 @pytest.mark.parametrize("at", range(4))
+@pytest.mark.sampled(2)
 def test_so_does_what_is_checked_again(monkeypatch, at):
     c = begun(counted("one"))
     scripted(judging([done("Polite")]))

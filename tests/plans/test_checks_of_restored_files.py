@@ -81,6 +81,7 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("at", "back", "is_killed"), MOMENTS)
+@pytest.mark.sampled(6)
 def test_at_each_moment_of_a_round(c, monkeypatch, at, back, is_killed):
     if back:
         taken(c)

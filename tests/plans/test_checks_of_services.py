@@ -102,6 +102,7 @@ def page(site, path, **more):
         ("/moved", {"status": 301}, True),
     ],
 )
+@pytest.mark.sampled(5)
 def test_a_page_answers_as_it_should(site, path, more, holds):
     c = begun(page(site, path, **more), plan={"max_check_failures": 1}, fetch_hosts=[site])
     worked(c, done("x"), OVER)
@@ -142,6 +143,7 @@ def operation(path, value, tool="svc__state"):
         ("state", "ok", False),
     ],
 )
+@pytest.mark.sampled(4)
 def test_an_operation_answers_so(service, path, value, holds):
     tools = {**TOOLS, "svc": "allow"}
     c = begun(operation(path, value), tools=tools, plan={"max_check_failures": 1})

@@ -175,6 +175,7 @@ MODEL_WRITES = {
 
 @pytest.mark.parametrize("what", MODEL_WRITES)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.sampled(8)
 def test_an_attempt_is_never_given_a_version_that_nobody_approved(what, way):
     """R4, R28: what somebody changes meanwhile waits for a yes; it instructs nobody before."""
     settings = {"context": way, "context_template": "{{.title}} {{.content}} {{.checklist}}"}

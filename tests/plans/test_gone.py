@@ -243,6 +243,7 @@ def everything_came_to_rest():
 
 
 @pytest.mark.parametrize(("what", "when"), TABLE, ids=lambda each: each.__name__)
+@pytest.mark.sampled(18)
 def test_the_run_comes_to_rest_when_something_it_needs_goes_away(what, when):
     ask = "ask" if when is waiting_for_an_approval else "allow"
     tools = {"shell": "allow", "write_file": ask}

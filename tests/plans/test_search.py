@@ -97,6 +97,7 @@ def running():
         (running, "Running", "none"),
     ],
 )
+@pytest.mark.sampled(4)
 def test_a_plan_stands_in_the_list_as_in_the_drawer(story, standing, attention):
     plan = story()
     assert snapshot(plan)["attention"] == attention

@@ -179,6 +179,7 @@ def reads_the_same(owner, tried, once):
         ("skipped", "Abandoned"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_how_it_ended_is_the_same_word_everywhere(owner, reason, word):
     plan = plan_of(proposed_plan("Read"))
     Plan.objects.update(state="abandoned", reason=reason)

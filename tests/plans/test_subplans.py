@@ -195,6 +195,7 @@ STORIES = {
 
 @pytest.mark.parametrize("how", SENTENCES)
 @pytest.mark.parametrize("when", STORIES)
+@pytest.mark.sampled(4)
 def test_nothing_a_person_says_to_a_called_agent_becomes_work(how, when):
     c, _ = story(*STORIES[when])
     tell(c, "go")
@@ -214,6 +215,7 @@ def waiting_child():
 
 
 @pytest.mark.parametrize("how", HANDS)
+@pytest.mark.sampled(3)
 def test_nobody_writes_by_hand_what_the_system_approves(how):
     child = waiting_child()
     count = Plan.objects.count()

@@ -126,6 +126,7 @@ RESTS = (
 
 
 @pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.sampled(3)
 def test_an_hour_of_rest_is_never_an_hour_of_work(rest):
     c, kind, go_on = rest()
     an_hour_passes()
@@ -139,6 +140,7 @@ def test_an_hour_of_rest_is_never_an_hour_of_work(rest):
 
 
 @pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.sampled(3)
 def test_every_place_tells_the_same_times(rest):
     c, kind, go_on = rest()
     an_hour_passes()
@@ -232,6 +234,7 @@ def test_a_restart_while_it_is_paused_changes_nothing():
 
 
 @pytest.mark.parametrize("rest", [*RESTS, lambda: (*running()[:1], "worked", lambda: None)])
+@pytest.mark.sampled(3)
 def test_a_clock_that_was_set_back_takes_nothing_away(rest):
     c, _, go_on = rest()
     an_hour_passes(-HOUR)
@@ -267,6 +270,7 @@ def test_a_pause_uses_up_no_budget_of_seconds():
 
 
 @pytest.mark.parametrize("rest", RESTS)
+@pytest.mark.sampled(3)
 def test_no_clock_runs_while_the_plan_rests(rest):
     c, _, _ = rest()
     now = shown(c)

@@ -25,6 +25,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("tool", FOREIGN)
+@pytest.mark.sampled(4)
 def test_an_argument_that_a_tool_does_not_know_is_refused_and_nothing_happens(tool):
     c = proposed("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice")

@@ -176,6 +176,7 @@ class TestEachKindOfChange:
     @pytest.mark.parametrize(
         "name", ["übung 文档.md", "-rf", "a\nb", "'\"$(x)", os.fsdecode(b"\xff\xfe"), "a\\x41", "🗂️"]
     )
+    @pytest.mark.sampled(3)
     def test_names_in_any_script(self, c, name):
         def prepare(root):
             (root / name).write_text("one")

@@ -114,6 +114,7 @@ def work_of_the_runner():
 
 @each_wait
 @pytest.mark.parametrize("first", ["pause", "wait"])
+@pytest.mark.sampled(6)
 def test_a_pause_holds_beyond_every_wait(running, wait, end_wait, first):
     c, turn = running
     steps = [lambda: actions.pause_plan(plan_of(c), "alice"), lambda: wait(turn)]
@@ -133,6 +134,7 @@ def test_a_pause_holds_beyond_every_wait(running, wait, end_wait, first):
 
 @each_wait
 @pytest.mark.parametrize("first", ["stop", "wait"])
+@pytest.mark.sampled(6)
 def test_a_stop_holds_against_every_wait(running, wait, end_wait, first):
     c, turn = running
     steps = [lambda: actions.stop_plan(plan_of(c), "alice"), lambda: wait(turn)]
@@ -145,6 +147,7 @@ def test_a_stop_holds_against_every_wait(running, wait, end_wait, first):
 
 
 @each_wait
+@pytest.mark.sampled(2)
 def test_a_resume_takes_a_pause_back_before_the_wait_has_ended(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -159,6 +162,7 @@ def test_a_resume_takes_a_pause_back_before_the_wait_has_ended(running, wait, en
 
 
 @each_wait
+@pytest.mark.sampled(2)
 def test_an_edit_beside_a_wait_lets_the_attempt_end_and_waits_for_a_yes(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -176,6 +180,7 @@ def test_an_edit_beside_a_wait_lets_the_attempt_end_and_waits_for_a_yes(running,
 
 
 @each_wait
+@pytest.mark.sampled(2)
 def test_a_yes_to_a_new_version_beside_a_wait_goes_on_when_that_has_ended(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -188,6 +193,7 @@ def test_a_yes_to_a_new_version_beside_a_wait_goes_on_when_that_has_ended(runnin
 
 
 @each_wait
+@pytest.mark.sampled(2)
 def test_skipping_a_later_subtask_moves_no_wait_and_no_pause(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -204,6 +210,7 @@ def test_skipping_a_later_subtask_moves_no_wait_and_no_pause(running, wait, end_
 
 @each_wait
 @pytest.mark.parametrize("running", [{"confirm": "create"}], indirect=True)
+@pytest.mark.sampled(2)
 def test_a_reworded_subtask_that_waits_goes_on_with_its_new_words(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -223,6 +230,7 @@ def test_a_reworded_subtask_that_waits_goes_on_with_its_new_words(running, wait,
 
 @each_wait
 @pytest.mark.parametrize("running", [{"confirm": "create"}], indirect=True)
+@pytest.mark.sampled(2)
 def test_a_reworded_subtask_that_is_paused_stays_paused(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -235,6 +243,7 @@ def test_a_reworded_subtask_that_is_paused_stays_paused(running, wait, end_wait)
 
 
 @each_wait
+@pytest.mark.sampled(3)
 def test_a_reworded_subtask_that_waits_needs_a_new_yes_where_none_is_given(running, wait, end_wait):
     c, turn = running
     wait(turn)
@@ -246,6 +255,7 @@ def test_a_reworded_subtask_that_waits_needs_a_new_yes_where_none_is_given(runni
 
 
 @each_wait
+@pytest.mark.sampled(2)
 def test_another_plan_sets_a_run_aside_whatever_that_waits_for(running, wait, end_wait):
     c, turn = running
     wait(turn)
