@@ -10,22 +10,13 @@ from agents.models import Conversation, Message, Turn
 from plans import actions
 from plans.models import ActivePlan, Plan, Run, State
 from plans.schemas import PlanEdit
+from tests.builders import proposed_plan
 from tests.fake_model import call, say, silent
 from tests.inner import console_thread as thread
 from tests.inner import fragments_changes as changes
 from tests.inner import handle_message
 from tests.markup import flat
-from tests.world import (
-    conversation,
-    drive,
-    eventually,
-    happening,
-    person,
-    plan_of,
-    proposed,
-    scripted,
-    tell,
-)
+from tests.world import conversation, drive, eventually, happening, person, plan_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +36,7 @@ def log(c, query=""):
 
 
 def cleared_one():
-    c = proposed("Read the docs")
+    c = proposed_plan("Read the docs")
     scripted(say("Certainly."))
     tell(c, "before the clearing")
     tell(c, "/clear")
@@ -53,7 +44,7 @@ def cleared_one():
 
 
 def test_before_a_clear_nothing_is_offered():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     assert "Show what was cleared" not in log(c)
     assert 'id="cleared"' not in log(c, "?cleared=true")
 
@@ -143,7 +134,7 @@ def test_somebody_else_sees_nothing_of_it():
 
 
 def test_the_plan_that_was_cleared_is_still_there():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     plan = plan_of(c)
     tell(c, "/clear")
     assert plan.title in log(c, "?cleared=true")
@@ -160,7 +151,7 @@ def drawer_of(c):
 
 
 def finished():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("finish_subtask", outcome="read"), say("It is all read."))
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
@@ -177,7 +168,7 @@ def test_new_leaves_a_finished_plan_in_the_drawer_of_the_conversation_left_behin
 
 
 def test_new_leaves_a_cancelled_plan_where_it_is_too():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.cancel_plan(plan_of(c), "alice")
     tell(c, "/new")
     assert plan_of(c).reason == "cancelled"
@@ -185,7 +176,7 @@ def test_new_leaves_a_cancelled_plan_where_it_is_too():
 
 
 def test_new_gives_up_an_open_plan_and_the_drawer_does_not_say_that_there_was_none():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     plan = plan_of(c)
     actions.approve_plan(plan, 1, "alice")
     tell(c, "/new")
@@ -214,7 +205,7 @@ def test_clear_takes_a_finished_plan_out_of_the_drawer():
 @pytest.mark.parametrize("shown", ["the newer", "the older"])
 @pytest.mark.parametrize("typed", ["/clear", "/new"])
 def test_every_open_plan_of_the_conversation_ends_and_is_named(typed, shown):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     older = plan_of(c)
     actions.approve_plan(older, 1, "alice", run="no")
     newer = actions.use_again(older, "alice")
@@ -231,7 +222,7 @@ def test_every_open_plan_of_the_conversation_ends_and_is_named(typed, shown):
 
 
 def test_a_single_plan_that_ends_with_its_view_needs_no_notice():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     said = tell(c, "/new")
     assert not said.conversation.messages.exists()
 

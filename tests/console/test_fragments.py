@@ -7,6 +7,7 @@ import pytest
 from agents.models import Conversation, Message, Turn
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     LONG_OPEN_BLOCK,
@@ -25,16 +26,7 @@ from tests.inner import events_record as record
 from tests.inner import fragments_changes as changes
 from tests.inner import handle_message as person_says
 from tests.markup import flat
-from tests.world import (
-    conversation,
-    person,
-    plan_of,
-    proposal,
-    proposed,
-    scripted,
-    signed_in,
-    tell,
-)
+from tests.world import conversation, person, plan_of, proposal, scripted, signed_in, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -50,7 +42,7 @@ def seq_of(c):
 
 
 def test_nothing_new_brings_the_state_and_no_message():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     seq, html = changes(c.pk, seq_of(c))
     assert seq == seq_of(c)
     targets = [target for target, _ in pieces(html)]
@@ -60,7 +52,7 @@ def test_nothing_new_brings_the_state_and_no_message():
 
 
 def test_every_piece_that_replaces_says_how_new_it_is():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     _, html = changes(c.pk, seq_of(c))
     for part in html.split("<hx-partial")[1:]:
         if 'hx-swap="outerMorph"' in part:
@@ -68,7 +60,7 @@ def test_every_piece_that_replaces_says_how_new_it_is():
 
 
 def test_a_reader_who_has_seen_nothing_gets_the_whole_thread():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     assert ("thread", "outerMorph") in pieces(changes(c.pk, 0)[1])
 
 
@@ -134,7 +126,7 @@ def test_a_changed_message_is_replaced():
 
 
 def test_clearing_replaces_everything_by_the_empty_conversation():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     after = seq_of(c)
     tell(c, "/clear")
     html = changes(c.pk, after)[1]
@@ -187,7 +179,7 @@ def test_what_is_done_under_a_subtask_hangs_on_its_leg():
 
 
 def test_the_card_in_the_conversation_follows_the_plan():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     after = seq_of(c)
     plan = plan_of(c)
     actions.update_subtask(plan, "s1", {"name": "Read it twice"}, "alice", 1)
@@ -250,7 +242,7 @@ def test_streamed_blocks_are_named_so_that_the_browser_replaces_them():
 
 
 def test_the_drawers_poll_brings_the_drawer_and_its_button():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     assert [target for target, _ in pieces(drawer(c.pk))] == ["plan", "drawer-toggle"]
 
 
@@ -264,7 +256,7 @@ def card_of(html, plan):
 
 @pytest.mark.parametrize("then", ["another is made", "it is put back"])
 def test_a_card_opens_the_drawer_only_while_its_plan_is_there(then):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     first = plan_of(c)
     actions.add_subtask(first, SubtaskDraft(name="Check"), "alice", 1)
     after = seq_of(c)
@@ -289,7 +281,7 @@ def test_a_long_block_is_sent_as_typed_until_it_closes():
 
 def test_the_line_over_the_message_box_names_the_plan_that_waits_to_be_started():
     """Its first subtask is not what waits."""
-    c = proposed("Read")
+    c = proposed_plan("Read")
     html = changes(c.pk, seq_of(c))[1]
     dock = html.partition('hx-target="#dock"')[2].partition("</hx-partial>")[0]
     assert "Waiting for you to start it" in dock

@@ -11,6 +11,7 @@ from agents.errors import TurnWaits
 from agents.models import Preferences, Turn
 from plans import actions
 from plans.models import State, Subtask
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     NAMES,
@@ -24,7 +25,7 @@ from tests.inner import (
     suspend,
 )
 from tests.markup import flat
-from tests.world import drive, plan_of, proposed, scripted
+from tests.world import drive, plan_of, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +36,7 @@ CHECKED, BY_WORD, REGRESSED = True, None, False
 def finished(*verified, left_out=0):
     """A finished plan of subtasks that came to this by their checks."""
     names = [f"Step {i}" for i in range(len(verified) + left_out)]
-    plan = plan_of(proposed(*names))
+    plan = plan_of(proposed_plan(*names))
     actions.approve_plan(plan, 1, "alice", run="no")
     rows = list(Subtask.objects.filter(plan=plan).order_by("position"))
     for row, came_to in zip(rows, verified, strict=False):
@@ -127,7 +128,7 @@ def test_an_export_says_of_each_subtask_what_it_is_known_by():
 
 
 def test_an_export_says_that_a_subtask_failed_and_why():
-    c = proposed("Read", plan={"enabled": True, "max_attempts": 1})
+    c = proposed_plan("Read", plan={"enabled": True, "max_attempts": 1})
     scripted(call("fail_subtask", error="The disk is full."), say("It failed."))
     actions.approve_plan(plan_of(c), 1, "alice", run="all")
     drive()
@@ -151,7 +152,7 @@ def test_a_notification_counts_apart_too():
 
 
 def test_a_mark_moves_only_while_something_works():
-    plan = plan_of(proposed("Write"))
+    plan = plan_of(proposed_plan("Write"))
     actions.approve_plan(plan, 1, "alice")
     [turn] = claim(1)
     actions.begin_attempt(turn)

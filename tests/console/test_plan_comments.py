@@ -7,18 +7,19 @@ import pytest
 from agents.errors import Conflict
 from agents.models import Turn
 from plans import actions
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import answered_between, ask_again, local_owner, send_edited
 from tests.inner import fragments_changes as changes
 from tests.markup import html
-from tests.world import HTMX, drive, on_page, plan_of, proposed, scripted, shown
+from tests.world import HTMX, drive, on_page, plan_of, scripted, shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def c():
-    return proposed("Read", "Write", "Check")
+    return proposed_plan("Read", "Write", "Check")
 
 
 def post(client, c, path, **values):
@@ -99,7 +100,7 @@ def test_the_next_version_shows_what_came_of_each_whatever_the_planner_says(alic
 
 
 def test_a_reply_that_is_asked_for_again_answers_the_same_comments():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     answered(c)
     first = c.messages.filter(role="user").order_by("seq").last()
     ask_again(first.turn, "alice")
@@ -111,7 +112,7 @@ def test_a_reply_that_is_asked_for_again_answers_the_same_comments():
 
 
 def test_comments_that_were_sent_are_asked_for_again_and_not_edited(alice):
-    c = proposed("Read", "Write", owner="alice")
+    c = proposed_plan("Read", "Write", owner="alice")
     answered(c)
     message = c.messages.filter(role="user").order_by("seq").last()
     page = html(alice.get(f"/c/{c.pk}/"))
@@ -137,7 +138,7 @@ def command(cli):
 
 
 def test_commands_keep_show_and_remove_them(command):
-    c = proposed("Read", "Write", owner=local_owner().username)
+    c = proposed_plan("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
     assert "Your comment: Twice." in command("show")
     command("comment", "s2", "")
@@ -145,7 +146,7 @@ def test_commands_keep_show_and_remove_them(command):
 
 
 def test_revise_sends_them_and_waits_for_the_new_version(command):
-    c = proposed("Read", "Write", owner=local_owner().username)
+    c = proposed_plan("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
     subtasks = [{"key": "s2", "name": "Write twice"}]
     scripted(call("revise_current_plan", subtasks=subtasks), say("Done."))
@@ -188,7 +189,7 @@ def test_the_api_starts_without_comments_only_where_it_is_told_to(alice, c):
 
 
 def test_so_does_the_command(cli, command):
-    c = proposed("Read", "Write", owner=local_owner().username)
+    c = proposed_plan("Read", "Write", owner=local_owner().username)
     command("comment", "s2", "Twice.")
     code, _, err = cli("plan", "approve", "--version", "1", plan_of(c).pk)
     assert code == 1 and "has not got 1 comment" in err

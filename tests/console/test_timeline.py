@@ -6,10 +6,11 @@ from django.contrib.auth.models import User
 from agents.models import Event
 from plans import actions
 from plans.models import Plan
+from tests.builders import approved_plan, proposed_plan
 from tests.fake_model import call, fails, say
 from tests.inner import Timeline, decide_call, page_of_lines, wanted_lines
 from tests.markup import flat
-from tests.world import approved, calls_of, drive, plan_of, proposed, scripted, tell
+from tests.world import calls_of, drive, plan_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ def told(c, *events, by="alice"):
 
 
 def test_what_the_system_does_is_said_of_planside_and_a_report_of_the_agent():
-    c = proposed("Read", "Write", "Send")
+    c = proposed_plan("Read", "Write", "Send")
     scripted(DONE, call("fail_subtask", error="No disk."))
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
@@ -50,7 +51,7 @@ def test_what_the_system_does_is_said_of_planside_and_a_report_of_the_agent():
 
 
 def test_a_failure_that_no_agent_reported_is_not_said_of_the_agent():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(fails(401))
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
@@ -100,14 +101,14 @@ PAUSED = ("run.paused", "person", {"reason": "user"})
     ],
 )
 def test_one_thing_is_one_line(events, expected):
-    said = told(proposed("Read"), *events)
+    said = told(proposed_plan("Read"), *events)
     assert len(said) == len(expected)
     for line, wanted in zip(said, expected, strict=True):
         assert line == wanted or line[0] == wanted
 
 
 def test_a_question_and_its_answer_are_two_lines_and_no_third():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("ask_user", question="Why?"))
     tell(c, "go")
     scripted(DONE, say("All done."))
@@ -118,7 +119,7 @@ def test_a_question_and_its_answer_are_two_lines_and_no_third():
 
 
 def test_an_approval_is_said_of_whoever_decided_it():
-    c = proposed("Read", tools={"write_file": "ask"})
+    c = proposed_plan("Read", tools={"write_file": "ask"})
     scripted(call("write_file", path="notes.md", content="x"))
     tell(c, "go")
     decide_call(calls_of(c, "write_file")[0], "allow_once", "bob")
@@ -130,7 +131,7 @@ def test_an_approval_is_said_of_whoever_decided_it():
 
 
 def test_a_person_who_is_named_like_the_product_is_drawn_as_a_person():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     Plan.objects.filter(conversation=c).update(title="T")
     told(c, STARTED, by="Planside")
     [line] = [x for x in Timeline(plan_of(c), "alice").lines() if x.words == "Plan started"]
@@ -144,7 +145,7 @@ def shown_lines(plan, **query):
 
 def test_attempts_that_failed_alike_are_one_line_with_the_single_ones_inside():
     no_file, no_disk = (call("fail_subtask", error=text) for text in ("No file.", "No disk."))
-    c = proposed("Read", plan={"enabled": True, "max_attempts": 4})
+    c = proposed_plan("Read", plan={"enabled": True, "max_attempts": 4})
     scripted(no_disk, no_file, no_file, no_file)
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()
@@ -161,7 +162,7 @@ def test_attempts_that_failed_alike_are_one_line_with_the_single_ones_inside():
 
 
 def test_a_person_between_two_attempts_keeps_them_apart():
-    c = approved("Read")
+    c = approved_plan("Read")
     for _ in range(2):
         scripted(call("fail_subtask", error="No file."))
         actions.run_plan(plan_of(c), "alice")
@@ -171,7 +172,7 @@ def test_a_person_between_two_attempts_keeps_them_apart():
 
 def test_the_pages_list_of_attempts_folds_those_that_failed_alike(client):
     client.force_login(User.objects.get_or_create(username="alice")[0])
-    c = proposed("Read", plan={"enabled": True, "max_attempts": 2})
+    c = proposed_plan("Read", plan={"enabled": True, "max_attempts": 2})
     scripted(*[call("fail_subtask", error="No file.")] * 2)
     actions.approve_plan(plan_of(c), 1, "alice")
     drive()

@@ -4,9 +4,10 @@ import pytest
 
 from agents.models import Turn
 from plans import actions
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import approval_phrases
-from tests.world import drive, plan_of, proposed, scripted, states, tell, texts
+from tests.world import drive, plan_of, scripted, states, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -84,7 +85,7 @@ def test_these_are_for_the_agent(text):
 
 @pytest.mark.parametrize("text", ["yes, do it please", "👍🏽"])
 def test_words_that_nearly_approve_start_nothing_and_are_answered(text):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     tell(c, text)
     notice = c.messages.get(kind="notice")
     assert notice.text.startswith("Say yes, or press Start plan")
@@ -94,7 +95,7 @@ def test_words_that_nearly_approve_start_nothing_and_are_answered(text):
 
 @pytest.mark.parametrize("text", ["yes but drop step 2", "sure, but shorter", "No! Don't"])
 def test_a_wish_or_a_refusal_still_reaches_the_agent(text):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     model = scripted(say("Fine."))
     tell(c, text)
     assert text in str(model.requests[-1])
@@ -102,7 +103,7 @@ def test_a_wish_or_a_refusal_still_reaches_the_agent(text):
 
 
 def test_agreement_without_a_plan_is_an_ordinary_message():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     tell(c, "cancel")
     scripted(say("Which thing?"))
     tell(c, "sure thing", seen=None)
@@ -146,7 +147,7 @@ RESTING = pytest.mark.parametrize("rest", [stopped, failed, paused, not_started,
 @pytest.mark.parametrize("text", ["continue", "Go ahead."])
 @pytest.mark.sampled(5)
 def test_a_word_goes_on_with_an_approved_plan_that_rests(rest, text):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     rest(c)
     before = states(c).count("done")
     scripted(DONE, DONE, DONE, say("All done."))
@@ -157,7 +158,7 @@ def test_a_word_goes_on_with_an_approved_plan_that_rests(rest, text):
 
 @RESTING
 def test_a_word_without_the_plan_it_is_about_goes_on_with_nothing(rest):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     rest(c)
     before = plan_of(c).run
     said = tell(c, "continue", seen=None)
@@ -175,7 +176,7 @@ def test_a_word_without_the_plan_it_is_about_goes_on_with_nothing(rest):
     ],
 )
 def test_a_word_that_cannot_go_on_says_what_is_waited_for(asks, budget, told):
-    c = proposed("Read", "Write", budget=budget, tools={"write_file": "ask"})
+    c = proposed_plan("Read", "Write", budget=budget, tools={"write_file": "ask"})
     scripted(asks)
     tell(c, "go")
     said = tell(c, "continue")
@@ -184,7 +185,7 @@ def test_a_word_that_cannot_go_on_says_what_is_waited_for(asks, budget, told):
 
 
 def test_a_word_while_the_plan_runs_does_nothing_and_says_so():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     actions.approve_plan(plan_of(c), 1, "alice")
     scripted(DONE, say("."))
     said = tell(c, "continue")

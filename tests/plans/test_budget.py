@@ -6,8 +6,9 @@ from agents.errors import Conflict, Invalid
 from agents.models import Message, Provider, Turn
 from plans import actions
 from plans.models import Attempt, State
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
-from tests.world import conversation, drive, plan_of, proposed, scripted, shown, states, tell
+from tests.world import conversation, drive, plan_of, scripted, shown, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,7 +18,7 @@ def done(tokens=(900, 200)):
 
 
 def test_a_used_up_budget_pauses_before_the_next_call_and_raising_it_goes_on():
-    c = proposed("Read", "Write", "Check", budget={"tokens": 1000})
+    c = proposed_plan("Read", "Write", "Check", budget={"tokens": 1000})
     model = scripted(done(), done(), done(), say("ok"))
     tell(c, "go")
     plan = shown(c)
@@ -39,13 +40,13 @@ def test_model_calls_and_money_are_budgets_too():
     Provider.objects.create(
         name="openai", base_url="http://x/v1", prices={"scripted": {"input": 1000, "output": 1000}}
     )
-    c = proposed("Read", "Write", budget={"cost_usd": 0.5})
+    c = proposed_plan("Read", "Write", budget={"cost_usd": 0.5})
     scripted(done((400, 200)), done(), say("ok"))
     tell(c, "go")
     plan = shown(c)
     assert plan["attention"] == "budget"
     assert plan["subtasks"][0]["cost"] == pytest.approx(0.6)
-    c = proposed("Read", "Write", budget={"model_calls": 1})
+    c = proposed_plan("Read", "Write", budget={"model_calls": 1})
     model = scripted(done(), done(), say("ok"))
     tell(c, "go")
     assert len(model.requests) == 1
@@ -63,7 +64,7 @@ def test_a_reply_in_chat_has_the_agents_budget():
 
 
 def test_usage_that_the_model_does_not_report_is_estimated_and_counted():
-    c = proposed("Read", "Write", budget={"tokens": 1})
+    c = proposed_plan("Read", "Write", budget={"tokens": 1})
     scripted(call("finish_subtask", outcome="done"))
     tell(c, "go")
     assert Turn.objects.filter(conversation=c, usage_estimated=True).exists()
@@ -71,7 +72,7 @@ def test_usage_that_the_model_does_not_report_is_estimated_and_counted():
 
 
 def test_a_budget_that_makes_no_sense_is_one_sentence():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     for limits in ({"tokens": 0}, {"tokens": "many"}, {"beer": 3}, {"seconds": True}):
         with pytest.raises(Invalid, match="positive number"):
             actions.raise_budget(plan_of(c), "alice", limits)

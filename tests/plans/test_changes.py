@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents.models import Recording, Undo
 from plans import actions
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import ChangesChange as Change
 from tests.inner import (
@@ -31,7 +32,6 @@ from tests.world import (
     files_of,
     person,
     plan_of,
-    proposed,
     scripted,
     shown,
     signed_in,
@@ -47,7 +47,7 @@ def write(path, content):
 
 @pytest.fixture
 def c():
-    c = proposed("One", "Two")
+    c = proposed_plan("One", "Two")
     (files_of(c) / "a.txt").write_text("one\ntwo\n")
     return c
 
@@ -131,7 +131,7 @@ def test_of_long_lists_of_changes_those_used_last_are_held_and_no_more(monkeypat
 
 
 def test_two_attempts_at_a_subtask_are_one_list():
-    c = proposed("One", plan={"enabled": True, "max_attempts": 2})
+    c = proposed_plan("One", plan={"enabled": True, "max_attempts": 2})
     (files_of(c) / "a.txt").write_text("one\n")
     plan = run(
         c,
@@ -289,7 +289,7 @@ class TestTheTool:
     @pytest.mark.parametrize("grant", ["ask", "off"])
     def test_lines_are_for_those_who_may_read_files(self, grant):
         """Else a file could be read by writing over it, or whenever somebody else wrote it."""
-        c = proposed("One", tools={**ALL_FILE_TOOLS, "read_file": grant})
+        c = proposed_plan("One", tools={**ALL_FILE_TOOLS, "read_file": grant})
         (files_of(c) / "a.txt").write_text("secret\n")
         get = "get_changes"
         by_path, whole = call(get, of="this_turn", path="a.txt"), call(get, diff=True)

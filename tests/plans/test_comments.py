@@ -7,19 +7,20 @@ from agents.models import Message, Turn
 from plans import actions
 from plans.models import SubtaskComment
 from plans.schemas import PlanEdit
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import DiffChange as Change
 from tests.inner import agents_actions as talk
 from tests.inner import answered_between, assignment, checklist, diff
 from tests.inner import console_alternatives as alternatives
-from tests.world import drive, plan_of, proposal, proposed, scripted, shown, tell, texts
+from tests.world import drive, plan_of, proposal, scripted, shown, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
 def c():
-    return proposed("Read", "Write", "Check")
+    return proposed_plan("Read", "Write", "Check")
 
 
 def comments(c):
@@ -70,7 +71,7 @@ def test_comments_go_out_as_one_message_that_quotes_each_subtask(c):
 
 
 def test_the_planner_reads_the_whole_subtasks_and_is_asked_what_it_did():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     edit = PlanEdit.model_validate(
         {"subtasks": [{"key": "s1", "name": "Read", "description": "All."}]}
     )

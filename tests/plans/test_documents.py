@@ -7,6 +7,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.models import ToolCall, Turn
 from plans import actions
 from plans.models import Plan, PlanVersion
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     ToolFailed,
@@ -17,7 +18,7 @@ from tests.inner import (
     snapshot,
     update_plan,
 )
-from tests.world import conversation, drive, plan_of, proposal, proposed, scripted, shown, tell
+from tests.world import conversation, drive, plan_of, proposal, scripted, shown, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -267,7 +268,7 @@ class TestWhatTheAgentFileSays:
             "finish_subtask": "Done.",
             "read_file": "Look.",
         }
-        c = proposed("Read", tool_descriptions=words)
+        c = proposed_plan("Read", tool_descriptions=words)
         model = scripted(call("finish_subtask", outcome="read"), say("."))
         tell(c, "go")
         described = functions(model.requests[0])
@@ -279,7 +280,7 @@ class TestWhatTheAgentFileSays:
         [{"plan": {"enabled": True, "tools": "read"}}, {"tools": {"plan.tools": "read"}}],
     )
     def test_a_chat_may_be_left_with_reading_the_plan(self, only_read):
-        c = proposed("Read", **only_read)
+        c = proposed_plan("Read", **only_read)
         actions.approve_plan(plan_of(c), 1, "alice", run="no")
         model = scripted(say("hello"))
         tell(c, "hello")
@@ -289,7 +290,7 @@ class TestWhatTheAgentFileSays:
         assert "you cannot change it" in system(asked)
 
     def test_the_work_on_the_plan_keeps_its_tools(self):
-        c = proposed("Read", plan={"enabled": True, "tools": "read"})
+        c = proposed_plan("Read", plan={"enabled": True, "tools": "read"})
         model = scripted(say("Changed."))
         tell(c, "make it shorter")
         assert "revise_current_plan" in functions(model.requests[0])

@@ -6,22 +6,23 @@ import pytest
 
 from agents.errors import Conflict, NotFound
 from plans import actions
+from tests.builders import proposed_plan
 from tests.fake_model import say
 from tests.inner import LANGUAGES
-from tests.world import plan_of, proposed, scripted, texts
+from tests.world import plan_of, scripted, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_the_message_of_a_replan_says_replan_as_its_button_does():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.replan_rest(plan_of(c), "alice", "s2", "On paper.")
     assert texts(c, role="user")[-1] == "Replan the rest, from subtask 2 on. On paper."
 
 
 @pytest.mark.parametrize("key", ["s9"])
 def test_a_replan_that_cannot_be_is_refused_in_the_same_words(key):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     with pytest.raises(NotFound, match="no subtask s9"):
         actions.replan_rest(plan_of(c), "alice", key)
     scripted(say("."))

@@ -5,8 +5,9 @@ import pytest
 from plans import actions
 from plans.models import Run
 from plans.schemas import PlanEdit
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
-from tests.world import drive, plan_of, proposed, scripted, states
+from tests.world import drive, plan_of, scripted, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ def replan_and_approve(plan):
 
 @pytest.mark.parametrize("again", [retry, start_again, approve_an_edit, replan_and_approve])
 def test_after_a_failure_only_the_next_subtask_runs(again):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     scripted(FAILED)
     drive()
@@ -60,7 +61,7 @@ def resume(plan):
 
 @pytest.mark.parametrize("go_on", [answer, resume])
 def test_what_goes_on_after_a_wait_goes_no_further(go_on):
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     if go_on is answer:
         scripted(call("ask_user", question="How many?"))
@@ -72,7 +73,7 @@ def test_what_goes_on_after_a_wait_goes_no_further(go_on):
 
 
 def test_a_raised_budget_goes_on_in_the_same_mode():
-    c = proposed("Read", "Write", "Check")
+    c = proposed_plan("Read", "Write", "Check")
     actions.raise_budget(plan_of(c), "alice", {"model_calls": 1})
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     scripted(call("report_progress", text="half"), DONE, DONE, DONE, say("All done."))
@@ -84,7 +85,7 @@ def test_a_raised_budget_goes_on_in_the_same_mode():
 
 
 def test_a_person_may_always_say_otherwise():
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice", run="next")
     scripted(DONE, DONE, say("All done."))
     drive()

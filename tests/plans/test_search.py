@@ -8,9 +8,10 @@ from django.utils import timezone
 from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft, SubtaskDraft
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import Query, search, snapshot
-from tests.world import conversation, done, drive, person, plan_of, proposed, scripted, tell
+from tests.world import conversation, done, drive, person, plan_of, scripted, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,32 +33,32 @@ def made(title, *subtasks, goal="", content="", owner="alice"):
 
 
 def waiting():
-    return plan_of(proposed("Read"))
+    return plan_of(proposed_plan("Read"))
 
 
 def failed():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("fail_subtask", error="The disk is read-only."))
     tell(c, "go")
     return plan_of(c)
 
 
 def asking():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(call("ask_user", question="Which tone?"))
     tell(c, "go")
     return plan_of(c)
 
 
 def asking_for_leave():
-    c = proposed("Read", tools={"write_file": "ask"})
+    c = proposed_plan("Read", tools={"write_file": "ask"})
     scripted(call("write_file", path="a", content="b"))
     tell(c, "go")
     return plan_of(c)
 
 
 def finished():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     scripted(done(), say("All done."))
     tell(c, "go")
     return plan_of(c)

@@ -4,9 +4,10 @@ import pytest
 
 from plans import actions
 from plans.models import Plan
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import create_plan
-from tests.world import calls_of, conversation, drive, plan_of, proposed, scripted, states, tell
+from tests.world import calls_of, conversation, drive, plan_of, scripted, states, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +28,7 @@ FOREIGN = {
 @pytest.mark.parametrize("tool", FOREIGN)
 @pytest.mark.sampled(4)
 def test_an_argument_that_a_tool_does_not_know_is_refused_and_nothing_happens(tool):
-    c = proposed("Read", "Write")
+    c = proposed_plan("Read", "Write")
     actions.approve_plan(plan_of(c), 1, "alice")
     scripted(call(tool, **FOREIGN[tool]), call("fail_subtask", error="enough"))
     drive()
@@ -54,7 +55,9 @@ def test_create_plan_refuses_what_it_does_not_know():
     ],
 )
 def test_the_answer_says_whether_the_new_version_waits(confirm, said):
-    c = proposed("Read", "Write", plan={"enabled": True, "confirm": confirm, "max_attempts": 1})
+    c = proposed_plan(
+        "Read", "Write", plan={"enabled": True, "confirm": confirm, "max_attempts": 1}
+    )
     actions.approve_plan(plan_of(c), 1, "alice")
     scripted(call("add_subtask", name="Check"), call("fail_subtask", error="enough"))
     drive()
@@ -62,7 +65,7 @@ def test_the_answer_says_whether_the_new_version_waits(confirm, said):
 
 
 def test_what_is_too_long_is_said_in_characters():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     tell(c, "and more")
     scripted(call("revise_current_plan", subtasks=[{"name": "x" * 5000}]), say("Sorry."))
     tell(c, "add one")
@@ -78,7 +81,7 @@ def test_a_plan_too_long_as_a_whole_is_refused_where_it_is_made_and_where_it_gro
     tell(c, "/plan a long one")
     assert "at most 400,000 characters" in calls_of(c, "create_plan")[0].result
     assert not Plan.objects.filter(conversation=c).exists()
-    c = proposed("Read")
+    c = proposed_plan("Read")
     add = call("revise_current_plan", subtasks=[LONG] * 4)
     scripted(add, add, add, say("That is all."))
     tell(c, "more, more")

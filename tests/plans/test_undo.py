@@ -21,6 +21,7 @@ from agents.models import Message, Recording, Turn, Undo
 from plans import actions
 from plans.models import Plan
 from plans.schemas import PlanDraft
+from tests.builders import proposed_plan
 from tests.chains.chains import written
 from tests.checked import begun, results, worked
 from tests.fake_model import call, say
@@ -55,7 +56,6 @@ from tests.world import (
     happening,
     person,
     plan_of,
-    proposed,
     scripted,
     shown,
     signed_in,
@@ -92,7 +92,7 @@ def c():
     admin = person("alice")
     admin.is_superuser = True
     admin.save()
-    return proposed("One", "Two", tools=WITH_SHELL)
+    return proposed_plan("One", "Two", tools=WITH_SHELL)
 
 
 def run(c, *replies):
@@ -206,7 +206,7 @@ def test_of_a_linked_folder_its_git_is_left_byte_by_byte(tmp_path_factory):
     admin = person("alice")
     admin.is_superuser = True
     admin.save()
-    c = proposed("One", workspace=str(folder), tools=WITH_SHELL)
+    c = proposed_plan("One", workspace=str(folder), tools=WITH_SHELL)
     before = everything(folder)
     times = {path: path.stat().st_mtime_ns for path in (folder / ".git").rglob("*")}
     plan = run(c, shell("echo 2 > a.txt; rm staged.txt; echo > new.txt"), done())

@@ -7,6 +7,7 @@ import pytest
 from agents.errors import Invalid, NotFound
 from agents.models import Undo
 from plans import actions
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import NothingToUndo, Wanted, changes_of_plan
 from tests.world import (
@@ -16,7 +17,6 @@ from tests.world import (
     files_of,
     person,
     plan_of,
-    proposed,
     scripted,
     shown,
     signed_in,
@@ -30,7 +30,7 @@ def c():
     admin = person("alice")
     admin.is_superuser = True
     admin.save()
-    return proposed("One", "Two", tools={**ALL_FILE_TOOLS, "shell": "allow"})
+    return proposed_plan("One", "Two", tools={**ALL_FILE_TOOLS, "shell": "allow"})
 
 
 def run(c, command):

@@ -4,10 +4,11 @@ import pytest
 
 from plans import actions
 from plans.models import Plan
+from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import Expected, create_plan
 from tests.inner import handle_message as person_says
-from tests.world import drive, on_screen, plan_of, proposed, scripted
+from tests.world import drive, on_screen, plan_of, scripted
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +24,7 @@ def another(c):
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 def test_words_about_a_plan_never_change_one_that_took_its_place(change):
-    c = proposed("Read")
+    c = proposed_plan("Read")
     first, seen = plan_of(c), on_screen(c)
     person_says(c, "call it otherwise", "alice", seen)
     second = another(c)
@@ -36,7 +37,7 @@ def test_words_about_a_plan_never_change_one_that_took_its_place(change):
 
 
 def test_words_from_a_page_that_shows_another_plan_change_nothing_either():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     first = plan_of(c)
     second = another(c)
     actions.activate_plan(second, "alice")
@@ -47,7 +48,7 @@ def test_words_from_a_page_that_shows_another_plan_change_nothing_either():
 
 
 def test_words_about_the_plan_in_the_drawer_change_it():
-    c = proposed("Read")
+    c = proposed_plan("Read")
     person_says(c, "call it otherwise", "alice", on_screen(c))
     scripted(CHANGES["revise"], say("Here."))
     drive()

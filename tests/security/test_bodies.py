@@ -143,11 +143,22 @@ def leads(model, way):
     return True
 
 
-class Once:
+class Always:
+    """Lets every field through, with every value."""
+
+    def __call__(self, path, name):
+        return True
+
+    def some(self, values):
+        return values
+
+
+class Once(Always):
     """Lets a field through the first time that a verb of such a thing takes it."""
 
     def __init__(self):
         self.seen = set()
+        self.first = 0
 
     def __call__(self, path, name):
         kind = (thing_of(path), name)
@@ -155,15 +166,16 @@ class Once:
         self.seen.add(kind)
         return is_new
 
+    def some(self, values):
+        """Two; others for the next field."""
+        self.first += 1
+        return [values[number % len(values)] for number in (self.first, self.first + 1)]
+
 
 def thing_of(path):
     """What an address is about: /api/plans, /c, /settings/agents."""
     parts = path.strip("/").split("/")
     return "/".join(parts[: 2 if parts[0] in ("api", "settings") else 1])
-
-
-def always(path, name):
-    return True
 
 
 def files_of(*agents):
@@ -408,13 +420,14 @@ def tried_in_forms(watched, monkeypatch, is_wanted):
         read = fields_read(client, own, likely, monkeypatch)
         rest = {name: likely.get(name, "1") for name in read}
         chosen = [name for name in read if is_wanted(page.route, name)]
-        bodies = [{**rest, name: value} for name in chosen for value in values]
+        tries = [[{**rest, name: value} for value in is_wanted.some(values)] for name in chosen]
+        bodies = [*chain(*tries)]
         if bodies:
             tried([posting(client, own, body) for body in bodies], watched, own)
         forms, fields, count = forms + bool(chosen), fields + len(chosen), count + len(bodies)
         if page.names:
             path = page.at(isolation.values_of(page, watched.alice, watched.alice))
-            sends = [posting(client, path, body) for body in bodies[:: len(values)] or [rest]]
+            sends = [posting(client, path, body) for body in [each[0] for each in tries] or [rest]]
             at_alices[path] = sends
     all_refused(at_alices, watched, {404, 405})
     log.info("%s forms, %s fields, %s bodies: 0 gained", forms, fields, count)

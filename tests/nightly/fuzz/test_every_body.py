@@ -11,12 +11,12 @@ elsewhere, inside, watched = bodies.elsewhere, bodies.inside, bodies.watched
 
 
 def test_no_field_of_the_api_gets_at_what_is_someone_elses(watched):
-    assert bodies.tried_at_someone_elses(watched, bodies.always) > 300
+    assert bodies.tried_at_someone_elses(watched, bodies.Always()) > 300
 
 
 def test_no_field_of_the_api_gives_an_ordinary_person_more_for_his_own(watched):
-    assert bodies.tried_for_his_own(watched, bodies.always) > 120
+    assert bodies.tried_for_his_own(watched, bodies.Always()) > 120
 
 
 def test_no_field_of_a_form_gets_at_anything(watched, monkeypatch):
-    assert bodies.tried_in_forms(watched, monkeypatch, bodies.always) > 100
+    assert bodies.tried_in_forms(watched, monkeypatch, bodies.Always()) > 100
