@@ -132,9 +132,9 @@ def propose(chat, names, title, goal):
     name_untitled(conversation, goal)
 
 
-def approve(chat):
+def approve(chat, run=""):
     plan = active_plan(Conversation.objects.get(pk=chat))
-    actions.approve_plan(plan, plan.version, OWNER)
+    actions.approve_plan(plan, plan.version, OWNER, run)
 
 
 def take_in(chat, texts):
