@@ -68,7 +68,9 @@ def test_the_walker_stays_where_it_was_pressed(site, chat, open_tab):
     ask_again(site, tab)
     walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
     expect(walker(tab, "1 of 2")).to_be_visible()
-    answered(site, tab, chat, "and then", "and after that")
+    site.says(chat, "and then", "and after that")
+    site.drive()
+    expect(tab.button("Copy reply")).to_have_count(3)
     # Not all of it fits any more, while the walker, that is pressed, is still in view.
     tab.page.set_viewport_size({"width": 1200, "height": 560})
     walker(tab, "1 of 2").get_by_role("button", name="Later alternative").click()

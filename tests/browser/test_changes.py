@@ -64,6 +64,7 @@ def test_changes_are_read_undone_and_brought_back(site, open_tab):
     page = tab.page
     link = page.get_by_role("link", name="Changes of subtask 1: 4 files, +5 −3")
     expect(link).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("Changes of the plan"))).to_be_visible()
     expect(page.get_by_role("log").get_by_text("4 files, +5 −3").first).to_be_visible()
     link.click()
     arrives(page, "Changes of subtask 1")
@@ -101,10 +102,9 @@ def test_changes_are_read_undone_and_brought_back(site, open_tab):
 
 def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
     chat, files = prepared(site)
-    tab = open_tab(f"/c/{chat}/")
+    tab = open_tab(changed(chat))
     page = tab.page
     tab.expects("409")
-    page.get_by_role("link", name=re.compile("Changes of the plan")).click()
     page.get_by_role("button", name="Undo changes").click()
     dialog = page.get_by_role("dialog", name="Undo changes of the whole plan?")
     expect(dialog).to_be_visible()
@@ -116,9 +116,6 @@ def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
     dialog.get_by_role("button", name="Undo changes").click()
     expect(page.locator("#undone-toast")).to_contain_text("4 files restored.")
     assert (files / "docs" / "api.md").read_text() == OLD
-    page.goto(f"{tab.address}/c/{chat}/")
-    page.get_by_role("link", name=re.compile("Changes of subtask 1")).click()
-    arrives(page, "Changes of subtask 1")
     page.keyboard.press("Escape")
     expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
