@@ -1,22 +1,9 @@
 """Asking again, editing and walking in the page; the model of the conversation."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_focus import focused
 from tests.tab import wait_for
-
-
-@pytest.fixture
-def chat(site):
-    return site.conversation()
-
-
-def answered(site, tab, chat, *texts):
-    """Each was said, and answered."""
-    site.says(chat, *texts)
-    site.drive()
-    return tab.chat(chat)
 
 
 def said(tab):
@@ -48,8 +35,9 @@ def walker(tab, which):
     return tab.page.get_by_role("group", name=f"Alternative {which}", exact=True)
 
 
-def test_a_reply_is_asked_for_again_and_walked_in_every_tab(site, chat, open_tab):
-    tab, other = answered(site, open_tab(), chat, "say alpha"), open_tab().chat(chat)
+def test_a_reply_is_asked_for_again_and_walked_in_every_tab(site, open_tab):
+    chat = site.answered("say alpha")
+    tab, other = open_tab().chat(chat), open_tab().chat(chat)
     sees(tab, "say alpha", "Alpha one.")
     ask_again(site, tab)
     for each in (tab, other):
@@ -63,8 +51,9 @@ def test_a_reply_is_asked_for_again_and_walked_in_every_tab(site, chat, open_tab
     expect(walker(tab, "1 of 2")).to_be_visible()
 
 
-def test_the_walker_stays_where_it_was_pressed(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "say beta")
+def test_the_walker_stays_where_it_was_pressed(site, open_tab):
+    chat = site.answered("say beta")
+    tab = open_tab().chat(chat)
     ask_again(site, tab)
     walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
     expect(walker(tab, "1 of 2")).to_be_visible()
@@ -83,8 +72,8 @@ def test_the_walker_stays_where_it_was_pressed(site, chat, open_tab):
     assert abs(later.bounding_box()["y"] - stood) <= 1
 
 
-def test_the_keys_ask_again_and_walk(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "say gamma")
+def test_the_keys_ask_again_and_walk(site, open_tab):
+    tab = open_tab().chat(site.answered("say gamma"))
     button = tab.button("Ask again")
     button.focus()
     tab.page.keyboard.press("Enter")
@@ -110,10 +99,8 @@ def test_the_keys_ask_again_and_walk(site, chat, open_tab):
     focused(tab, "walker-first-later BUTTON")
 
 
-def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(
-    site, chat, open_tab
-):
-    tab = answered(site, open_tab(), chat, "say delta")
+def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(site, open_tab):
+    tab = open_tab().chat(site.answered("say delta"))
     tab.button("Edit message").focus()
     tab.page.keyboard.press("Enter")
     field = tab.page.get_by_role("textbox", name="Your message")
@@ -141,7 +128,8 @@ def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reloa
 # The model
 
 
-def test_the_model_of_the_conversation_is_found_and_chosen(site, chat, open_tab):
+def test_the_model_of_the_conversation_is_found_and_chosen(site, open_tab):
+    chat = site.conversation()
     tab = open_tab().chat(chat)
     button = tab.button("Model: scripted")
     button.focus()
@@ -168,8 +156,8 @@ def test_the_model_of_the_conversation_is_found_and_chosen(site, chat, open_tab)
     expect(tab.button("Model: scripted")).to_be_visible()
 
 
-def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "say iota")
+def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(site, open_tab):
+    tab = open_tab().chat(site.answered("say iota"))
     for height in (900, 320):
         tab.page.set_viewport_size({"width": 1440, "height": height})
         tab.button("Ask again").click()

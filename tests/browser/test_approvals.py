@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
 from tests.fake_model import call, rule, say
+from tests.tab import wait_for
 
 LONG = "\n".join(f"echo {n}" for n in range(1, 414)) + "\nrm -f \u202etxt.eton"
 WIDE = "echo " + "a" * 400 + " ; echo end"
@@ -37,12 +38,10 @@ def asked(site, open_tab):
     site.change_agent(tools=dict.fromkeys(ASKED, "ask"))
 
     def ask(words, viewport=DESK):
-        chat = site.conversation()
-        site.says(chat, words)
-        site.drive()
         tab = open_tab()
         tab.page.set_viewport_size(viewport)
-        card = tab.chat(chat).log.get_by_role("group", name=re.compile("^(Run this|Let it use)"))
+        tab.chat(site.answered(words))
+        card = tab.log.get_by_role("group", name=re.compile("^(Run this|Let it use)"))
         expect(card).to_be_visible()
         return tab, card
 
@@ -146,7 +145,7 @@ def test_in_a_change_nothing_lies_over_the_text(asked):
     for viewport in (DESK, NARROW, PHONE):
         tab.page.set_viewport_size(viewport)
         card.scroll_into_view_if_needed()
-        assert text.evaluate(COVERED) == []
+        wait_for(tab, lambda: text.evaluate(COVERED) == [])  # the sidebar has slid away
     numbers = text.locator("[data-kind=new] .line-number:visible").filter(has_text=re.compile("."))
     expect(numbers).to_have_text([str(n) for n in range(1, 8)])
     to_the_end(text)

@@ -16,10 +16,7 @@ FAULT = "Not copied: this browser does not let the page write to the clipboard."
 
 @pytest.fixture
 def chat(site):
-    chat = site.conversation()
-    site.says(chat, "say iota")
-    site.drive()
-    return chat
+    return site.answered("say iota")
 
 
 @pytest.fixture

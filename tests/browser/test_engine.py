@@ -1,4 +1,4 @@
-"""A person steers a run: leaves out what failed, plans anew, raises a budget, sees a nested plan."""
+"""A person steers a run: leaves out what failed, and plans the rest anew."""
 
 import pytest
 from playwright.sync_api import expect

@@ -23,10 +23,7 @@ def tab(site, open_tab):
     file = site.file("a.txt")
     file.parent.mkdir()
     file.write_text(OLD)
-    chat = site.conversation()
-    site.says(chat, "change it")
-    site.drive()
-    return open_tab().chat(chat)
+    return open_tab().chat(site.answered("change it"))
 
 
 def test_a_diff_folds_unfolds_and_comes_whole(tab):

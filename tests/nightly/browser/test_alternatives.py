@@ -4,14 +4,12 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.test_alternatives import answered, ask_again, chat, sees, walker
+from tests.browser.test_alternatives import ask_again, sees, walker
 from tests.tab import POLLING
 
-__all__ = ["chat"]
 
-
-def test_a_plan_command_in_the_editor_says_what_comes_of_it(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "hello")
+def test_a_plan_command_in_the_editor_says_what_comes_of_it(site, open_tab):
+    tab = open_tab().chat(site.answered("hello"))
     tab.button("Edit message").click()
     form = tab.page.get_by_role("form", name="Edit message")
     form.get_by_role("textbox").fill("/plan I want to quick")
@@ -25,16 +23,16 @@ def test_a_plan_command_in_the_editor_says_what_comes_of_it(site, chat, open_tab
     sees(tab, "hello", "Understood.")
 
 
-def test_the_editor_says_which_files_stay_changed(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "write it down")
+def test_the_editor_says_which_files_stay_changed(site, open_tab):
+    tab = open_tab().chat(site.answered("write it down"))
     tab.button("Edit message").click()
     form = tab.page.get_by_role("form", name="Edit message")
     expect(form).to_contain_text("The reply below stays, and so does the file it changed.")
 
 
-def test_a_reply_is_copied_as_the_model_wrote_it(site, chat, open_tab):
+def test_a_reply_is_copied_as_the_model_wrote_it(site, open_tab):
     tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
-    answered(site, tab, chat, "say iota")
+    tab.chat(site.answered("say iota"))
     expect(tab.log.locator("strong")).to_have_text("Iota")
     tab.button("Copy reply").click()
     expect(tab.button("Copy reply").locator("use")).to_have_attribute(
@@ -48,8 +46,9 @@ def test_a_reply_is_copied_as_the_model_wrote_it(site, chat, open_tab):
     assert tab.page.evaluate("navigator.clipboard.readText()") == "say iota"
 
 
-def test_what_is_being_edited_outlasts_news(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "say epsilon", "and then")
+def test_what_is_being_edited_outlasts_news(site, open_tab):
+    chat = site.answered("say epsilon", "and then")
+    tab = open_tab().chat(chat)
     tab.button("Edit message").first.click()
     field = tab.page.get_by_role("textbox", name="Your message")
     field.fill("half of it")
@@ -59,8 +58,8 @@ def test_what_is_being_edited_outlasts_news(site, chat, open_tab):
     expect(field).to_be_focused()
 
 
-def test_while_a_reply_is_written_the_buttons_say_why_not(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "hello", "say half of it")
+def test_while_a_reply_is_written_the_buttons_say_why_not(site, open_tab):
+    tab = open_tab().chat(site.answered("hello", "say half of it"))
     expect(tab.button("Stop the reply")).to_be_visible()
     pencil = tab.button("Edit message").first
     expect(pencil).to_have_attribute("aria-disabled", "true")
@@ -78,10 +77,10 @@ def test_while_a_reply_is_written_the_buttons_say_why_not(site, chat, open_tab):
     expect(walker(tab, "2 of 2")).to_be_visible()
 
 
-def test_without_a_socket_the_walk_is_shown_as_well(site, chat, open_tab):
+def test_without_a_socket_the_walk_is_shown_as_well(site, open_tab):
     tab = open_tab(blocked=True)
     tab.expects("WebSocket")
-    answered(site, tab, chat, "say zeta").sees_connection(POLLING)
+    tab.chat(site.answered("say zeta")).sees_connection(POLLING)
     sees(tab, "say zeta", "Zeta one.")
     ask_again(site, tab)
     sees(tab, "say zeta", "Zeta two.")
@@ -89,8 +88,8 @@ def test_without_a_socket_the_walk_is_shown_as_well(site, chat, open_tab):
     sees(tab, "say zeta", "Zeta one.")
 
 
-def test_a_reply_is_asked_for_again_of_another_model(site, chat, open_tab):
-    tab = answered(site, open_tab(), chat, "say eta")
+def test_a_reply_is_asked_for_again_of_another_model(site, open_tab):
+    tab = open_tab().chat(site.answered("say eta"))
     tab.button("Ask again").click()
     tab.page.get_by_role("menuitem", name="Another model").click()
     options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
