@@ -4,6 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
+from agents.models import Turn
 from plans.models import Plan
 from tests.browser.scripted_site import approve
 from tests.fake_model import call, rule
@@ -145,7 +146,7 @@ def test_the_plan_beside_its_changes_can_be_changed(site, open_tab, clock):
 
 def test_what_broke_at_an_undo_is_said_where_it_was_asked_for(site, open_tab):
     chat, _ = prepared(site)
-    tab = open_tab(changed(chat))
+    tab = open_tab(f"/c/{chat}/changed?turn={Turn.objects.earliest('pk').pk}")
     page = tab.page
     tab.expects("500", "Failed to fetch", "ERR_FAILED")
     page.route("**/changed/preview*", lambda route: route.fulfill(status=500, body=""))
