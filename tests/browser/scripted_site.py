@@ -69,6 +69,13 @@ class ScriptedSite(Site):
         """The number of a new one."""
         return self.do(lambda: create_conversation(local_owner(), agent).pk)
 
+    def answered(self, *texts):
+        """One in which each of these was said and answered, as far as it gets by itself."""
+        chat = self.conversation()
+        self.says(chat, *texts)
+        self.drive()
+        return chat
+
     def scripted(self, word):
         """One whose plan waits for its start; the second of three subtasks does what the word says."""
         return self.proposed(
@@ -132,9 +139,9 @@ def propose(chat, names, title, goal):
     name_untitled(conversation, goal)
 
 
-def approve(chat):
+def approve(chat, run=""):
     plan = active_plan(Conversation.objects.get(pk=chat))
-    actions.approve_plan(plan, plan.version, OWNER)
+    actions.approve_plan(plan, plan.version, OWNER, run)
 
 
 def take_in(chat, texts):

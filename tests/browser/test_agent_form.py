@@ -5,31 +5,29 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
-from tests.tab import A_POLL, wait_for
+from tests.tab import wait_for
 
-pytestmark = pytest.mark.browser
+LOOKS_AGAIN = 3_000  # ms from one look of the page at the file to the next
 
 
 @pytest.fixture
-def form(product, open_tab, request):
-    id = "a" + str(abs(hash(request.node.name)))[:8]
-    product.post("/agents", id=id, name=f"Agent {id}", instructions="Be brief.")
-    return Form(product, open_tab, id)
+def form(site, open_tab):
+    site.change_agent(instructions="Be brief.")
+    return Form(site, open_tab)
 
 
 class Form:
-    def __init__(self, product, open_tab, id):
-        self.product, self.id, self.open_tab = product, id, open_tab
+    def __init__(self, site, open_tab):
+        self.site, self.open_tab = site, open_tab
         self.tab = self.open()
         self.page = self.tab.page
 
     def open(self, **options):
-        return self.open_tab(f"/settings/agents/?agent={self.id}", **options)
+        return self.open_tab("/settings/agents/?agent=scripted", **options)
 
     @property
     def file(self):
-        return json.loads(self.product.agent_file(self.id).read_text())
+        return json.loads(self.site.agent_file("scripted").read_text())
 
     def __getitem__(self, label):
         return self.page.get_by_role("textbox", name=label, exact=True)
@@ -88,27 +86,32 @@ def test_what_is_not_valid_stays_with_the_reason_under_it_until_it_is_mended(for
     expect(box).to_be_hidden()
 
 
-def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form):
+def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form, clock):
     other = form.open()
     here = other.page.get_by_role("textbox", name="Description", exact=True)
     typing = other.page.get_by_role("textbox", name="Instructions", exact=True)
+    switch, there = (tab.page.get_by_label("Plan first on every task") for tab in (form, other))
     typing.fill("Half a thought")
     form["Description"].fill("Changed there")
-    form["Description"].press("Enter")
-    switch = "Plan first on every task"
-    form.page.get_by_label(switch).check(force=True)
-    expect(here).to_have_value("Changed there", timeout=A_POLL)
-    expect(other.page.get_by_label(switch)).to_be_checked(timeout=A_POLL)
-    other.page.get_by_label(switch).uncheck(force=True)
-    expect(form.page.get_by_label(switch)).not_to_be_checked(timeout=A_POLL)
-    expect(typing).to_have_value("Half a thought")
+    with form.tab.sends():
+        form["Description"].press("Enter")
+    with form.tab.sends():
+        switch.check(force=True)
+    clock.fast_forward(LOOKS_AGAIN)
+    expect(here).to_have_value("Changed there")
+    expect(there).to_be_checked()
+    with other.sends():
+        there.uncheck(force=True)
     here.fill("And back")
-    here.press("Enter")
-    expect(form["Description"]).to_have_value("And back", timeout=A_POLL)
+    with other.sends():
+        here.press("Enter")
+    clock.fast_forward(LOOKS_AGAIN)
+    expect(switch).not_to_be_checked()
+    expect(form["Description"]).to_have_value("And back")
     expect(typing).to_have_value("Half a thought")
 
 
-def test_a_field_that_changed_on_disk_asks_whose_text_counts(form):
+def test_a_field_that_changed_on_disk_asks_whose_text_counts(form, clock):
     form.tab.expects("412")
     box = form["Description"]
     for choice, by_hand, value in (
@@ -116,13 +119,14 @@ def test_a_field_that_changed_on_disk_asks_whose_text_counts(form):
         ("Keep mine", "By another hand", "Mine"),
     ):
         box.fill("Mine")
-        form.product.change_agent(form.id, description=by_hand)
+        form.site.change_agent(description=by_hand)
         box.press("Enter")
         expect(form.tab.alerts).to_contain_text("agent.json changed on disk.")
         expect(box).to_have_value("Mine")
         assert form.file["description"] == by_hand
         form["Instructions"].fill("Half a thought")
-        expect(form.page.locator("#agent-json")).to_contain_text(by_hand, timeout=A_POLL)
+        clock.fast_forward(LOOKS_AGAIN)
+        expect(form.page.locator("#agent-json")).to_contain_text(by_hand)
         expect(box).to_have_value("Mine")
         expect(form.tab.alerts).to_contain_text("agent.json changed on disk.")
         form.page.get_by_role("button", name=choice).click()
@@ -141,17 +145,18 @@ def test_the_model_is_found_in_the_picker_by_keyboard(form):
     find.fill("demo")
     option = form.page.locator('#model-list [data-model="demo/docs"]')
     expect(option).to_have_attribute("aria-selected", "true")
-    form.product.change_agent(form.id, model="gone")
+    form.site.change_agent(model="gone")
     find.press("Enter")
     expect(form.status).to_contain_text("The model is demo/docs.")
     expect(button).to_be_focused()
     assert form.file["model"] == "docs"
 
 
-def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form):
+def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form, clock):
     held = []
     form.page.route("**/file?since=*", lambda route: held.append((route, route.fetch())))
-    form.product.change_agent(form.id, description="By hand")
+    form.site.change_agent(description="By hand")
+    clock.fast_forward(LOOKS_AGAIN)
     wait_for(form.tab, lambda: held)
     form["Name"].fill("Another")
     form.page.keyboard.press("Tab")
@@ -159,22 +164,6 @@ def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form):
     late = held[:]
     for route, response in late:
         route.fulfill(response=response)
+    clock.fast_forward(LOOKS_AGAIN)
     wait_for(form.tab, lambda: len(held) > len(late))  # the next was sent, so this was read
     expect(form.status).to_contain_text("The name is Another.")
-
-
-def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):
-    tab = form.open(viewport=PHONE)
-    label, box = (
-        tab.page.get_by_text("Description", exact=True),
-        tab.page.get_by_label("Description"),
-    )
-    expect(box).to_be_visible()
-    assert label.bounding_box()["y"] + label.bounding_box()["height"] <= box.bounding_box()["y"]
-    pane = tab.page.get_by_role("complementary", name="agent.json")
-    expect(pane).to_be_hidden()
-    tab.page.get_by_role("button", name="agent.json", exact=True).click()
-    expect(pane).to_be_visible()
-    tab.button("Close agent.json").click()
-    expect(pane).to_be_hidden()
-    expect(tab.page.get_by_role("button", name="agent.json", exact=True)).to_be_focused()

@@ -1,15 +1,9 @@
 """Asking again, editing and walking in the page; the model of the conversation."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_focus import focused
 from tests.tab import wait_for
-
-
-@pytest.fixture
-def chat(product):
-    return product.conversation("scripted")
 
 
 def said(tab):
@@ -22,7 +16,7 @@ def sees(tab, *texts):
 
 
 def talk(tab, *texts):
-    """Say each, and wait for its reply."""
+    """Say each while a worker runs, and wait for its reply."""
     for text in texts:
         replies = tab.button("Copy reply").count()
         tab.say(text)
@@ -30,20 +24,22 @@ def talk(tab, *texts):
         expect(tab.button("Stop the reply")).to_have_count(0)
 
 
-def ask_again(tab, number=-1, model="Ask again"):
-    tab.button("Ask again").nth(number).click()
-    tab.page.get_by_role("menuitem", name=model, exact=False).first.click()
+def ask_again(site, tab):
+    tab.button("Ask again").last.click()
+    with tab.sends():
+        tab.page.get_by_role("menuitem", name="Ask again").click()
+    site.drive()
 
 
 def walker(tab, which):
     return tab.page.get_by_role("group", name=f"Alternative {which}", exact=True)
 
 
-def test_a_reply_is_asked_for_again_and_walked_in_every_tab(chat, open_tab):
+def test_a_reply_is_asked_for_again_and_walked_in_every_tab(site, open_tab):
+    chat = site.answered("say alpha")
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
-    talk(tab, "say alpha")
     sees(tab, "say alpha", "Alpha one.")
-    ask_again(tab)
+    ask_again(site, tab)
     for each in (tab, other):
         sees(each, "say alpha", "Alpha two.")
         expect(walker(each, "2 of 2")).to_be_visible()
@@ -55,12 +51,15 @@ def test_a_reply_is_asked_for_again_and_walked_in_every_tab(chat, open_tab):
     expect(walker(tab, "1 of 2")).to_be_visible()
 
 
-def test_the_walker_stays_where_it_was_pressed(chat, open_tab):
+def test_the_walker_stays_where_it_was_pressed(site, open_tab):
+    chat = site.answered("say beta")
     tab = open_tab().chat(chat)
-    talk(tab, "say beta")
-    ask_again(tab)
+    ask_again(site, tab)
     walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
-    talk(tab, "and then", "and after that")
+    expect(walker(tab, "1 of 2")).to_be_visible()
+    site.says(chat, "and then", "and after that")
+    site.drive()
+    expect(tab.button("Copy reply")).to_have_count(3)
     # Not all of it fits any more, while the walker, that is pressed, is still in view.
     tab.page.set_viewport_size({"width": 1200, "height": 560})
     walker(tab, "1 of 2").get_by_role("button", name="Later alternative").click()
@@ -73,9 +72,8 @@ def test_the_walker_stays_where_it_was_pressed(chat, open_tab):
     assert abs(later.bounding_box()["y"] - stood) <= 1
 
 
-def test_the_keys_ask_again_and_walk(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say gamma")
+def test_the_keys_ask_again_and_walk(site, open_tab):
+    tab = open_tab().chat(site.answered("say gamma"))
     button = tab.button("Ask again")
     button.focus()
     tab.page.keyboard.press("Enter")
@@ -85,7 +83,9 @@ def test_the_keys_ask_again_and_walk(chat, open_tab):
     tab.page.keyboard.press("Enter")
     expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
     expect(tab.page.get_by_role("menuitem", name="Ask again")).to_be_focused()
-    tab.page.keyboard.press("Enter")
+    with tab.sends():
+        tab.page.keyboard.press("Enter")
+    site.drive()
     sees(tab, "say gamma", "Gamma two.")
     earlier = walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative")
     expect(earlier).to_be_enabled()  # not before the reply is whole
@@ -99,9 +99,8 @@ def test_the_keys_ask_again_and_walk(chat, open_tab):
     focused(tab, "walker-first-later BUTTON")
 
 
-def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say delta")
+def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(site, open_tab):
+    tab = open_tab().chat(site.answered("say delta"))
     tab.button("Edit message").focus()
     tab.page.keyboard.press("Enter")
     field = tab.page.get_by_role("textbox", name="Your message")
@@ -118,7 +117,9 @@ def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reloa
     tab.page.reload()
     expect(field).to_have_value("say delta, please")
     expect(tab.page.locator("#message-editor-alert")).to_contain_text("not sent yet")
-    field.press("Control+Enter")
+    with tab.sends():
+        field.press("Control+Enter")
+    site.drive()
     sees(tab, "say delta, please", "Delta two.")
     expect(tab.message).to_be_focused()
     expect(walker(tab, "2 of 2")).to_be_visible()
@@ -127,7 +128,8 @@ def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reloa
 # The model
 
 
-def test_the_model_of_the_conversation_is_found_and_chosen(chat, open_tab):
+def test_the_model_of_the_conversation_is_found_and_chosen(site, open_tab):
+    chat = site.conversation()
     tab = open_tab().chat(chat)
     button = tab.button("Model: scripted")
     button.focus()
@@ -135,23 +137,27 @@ def test_the_model_of_the_conversation_is_found_and_chosen(chat, open_tab):
     field = tab.page.get_by_role("combobox", name="Find a model")
     expect(field).to_be_focused()
     options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
-    expect(options.filter(has_text="another-model")).to_be_visible()
-    expect(options.filter(has_text="scripted")).to_have_attribute("aria-selected", "true")
-    field.fill("ANOTHER")
+    own, another = (
+        options.and_(tab.page.locator(f"[data-model='openai/{name}']"))
+        for name in ("scripted", "another-model")
+    )
+    expect(another).to_be_visible()
+    expect(own).to_have_attribute("aria-selected", "true")
+    field.fill("OPENAI ANOTHER")
     expect(options).to_have_count(1)
     tab.page.keyboard.press("Enter")
     expect(tab.button("Model: another-model")).to_be_focused()
     expect(tab.page.locator("#status")).to_have_text("another-model answers from now on.")
-    talk(tab, "hello")
+    site.says(chat, "hello")
+    site.drive()
     expect(tab.log.locator(".message-foot .tag")).to_have_text("another-model")
     tab.button("Model: another-model").click()
     tab.button("Back to the agent’s model").click()
     expect(tab.button("Model: scripted")).to_be_visible()
 
 
-def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "say iota")
+def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(site, open_tab):
+    tab = open_tab().chat(site.answered("say iota"))
     for height in (900, 320):
         tab.page.set_viewport_size({"width": 1440, "height": height})
         tab.button("Ask again").click()

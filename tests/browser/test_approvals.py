@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.fake_model import FakeModelServer, call, rule, say
+from tests.fake_model import call, rule, say
+from tests.tab import wait_for
 
 LONG = "\n".join(f"echo {n}" for n in range(1, 414)) + "\nrm -f \u202etxt.eton"
 WIDE = "echo " + "a" * 400 + " ; echo end"
@@ -30,20 +31,16 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": RULES}) as server:
-        yield server
-
-
 @pytest.fixture
-def asked(product, open_tab):
+def asked(site, open_tab):
     """Open a conversation in which the agent wants to make a call; its card."""
-    product.change_agent("scripted", tools=dict.fromkeys(ASKED, "ask"))
+    site.plays(*RULES)
+    site.change_agent(tools=dict.fromkeys(ASKED, "ask"))
 
-    def ask(words, **options):
-        tab = open_tab(f"/c/{product.conversation('scripted')}/", **options)
-        tab.say(words)
+    def ask(words, viewport=DESK):
+        tab = open_tab()
+        tab.page.set_viewport_size(viewport)
+        tab.chat(site.answered(words))
         card = tab.log.get_by_role("group", name=re.compile("^(Run this|Let it use)"))
         expect(card).to_be_visible()
         return tab, card
@@ -85,7 +82,7 @@ def test_a_long_command_is_allowed_only_after_all_its_lines_were_on_the_screen(a
     expect(tab.log.get_by_text("allowed once")).to_be_visible()
 
 
-def test_what_was_seen_stays_seen_when_the_card_is_drawn_anew(asked, product):
+def test_what_was_seen_stays_seen_when_the_card_is_drawn_anew(asked):
     tab, card = asked("run the long one")
     card.get_by_role("button", name="Show all").click()
     card.get_by_role("group", name="Command, 414 lines").press("End")
@@ -98,7 +95,7 @@ def test_what_was_seen_stays_seen_when_the_card_is_drawn_anew(asked, product):
 
 
 def test_a_wide_line_is_seen_to_its_end_or_wrapped_first(asked):
-    tab, card = asked("run the wide one", viewport=PHONE)
+    tab, card = asked("run the wide one", PHONE)
     expect(allow(card)).to_have_attribute("aria-disabled", "true")
     text = card.get_by_role("group", name="Command, 1 line")
     text.evaluate("text => text.scrollTo(text.scrollWidth, 0)")
@@ -114,7 +111,7 @@ def to_the_end(text):
 
 
 def test_lines_that_lie_otherwise_when_wrapped_are_seen_anew(asked):
-    tab, card = asked("run the many wide ones", viewport=PHONE)
+    tab, card = asked("run the many wide ones", PHONE)
     text = card.get_by_role("group", name="Command, 11 lines")
     to_the_end(text)
     card.get_by_role("button", name="Wrap lines").click()
@@ -132,7 +129,7 @@ def test_lines_that_lie_otherwise_when_wrapped_are_seen_anew(asked):
 
 
 def test_a_wide_line_that_was_folded_away_has_not_been_seen(asked):
-    _, card = asked("run the one that is wide within", viewport=PHONE)
+    _, card = asked("run the one that is wide within", PHONE)
     card.get_by_role("button", name="Show all").click()
     text = card.get_by_role("group", name="Command, 40 lines")
     to_the_end(text)
@@ -143,12 +140,12 @@ def test_a_wide_line_that_was_folded_away_has_not_been_seen(asked):
 
 
 def test_in_a_change_nothing_lies_over_the_text(asked):
-    tab, card = asked("write the file", viewport=DESK)
+    tab, card = asked("write the file")
     text = card.get_by_role("group", name="Change, 7 lines")
     for viewport in (DESK, NARROW, PHONE):
         tab.page.set_viewport_size(viewport)
         card.scroll_into_view_if_needed()
-        assert text.evaluate(COVERED) == []
+        wait_for(tab, lambda: text.evaluate(COVERED) == [])  # the sidebar has slid away
     numbers = text.locator("[data-kind=new] .line-number:visible").filter(has_text=re.compile("."))
     expect(numbers).to_have_text([str(n) for n in range(1, 8)])
     to_the_end(text)

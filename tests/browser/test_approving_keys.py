@@ -4,34 +4,40 @@ pressed again in the same breath."""
 import pytest
 from playwright.sync_api import expect
 
+from plans.models import Plan
 from tests.tab import LIVE
 
 MOMENT = 500  # ms from a change that an Enter made to the next one that counts
 
 
 @pytest.fixture
-def chat(product):
-    return product.scripted("hang")
-
-
-@pytest.fixture
-def tab(open_tab, chat):
-    tab = open_tab()
-    tab.page.clock.install()
-    tab.chat(chat)
+def tab(site, open_tab, clock):
+    tab = open_tab().chat(site.scripted("hang"))
     tab.sees_connection(LIVE)
     return tab
 
 
+def posts(tab):
+    """The addresses to which the page sends something from now on."""
+    sent = []
+    tab.page.on("request", lambda each: sent.append(each.url) if each.method == "POST" else None)
+    return sent
+
+
+def sees_version_after(tab):
+    version = int(tab.plan.get_attribute("data-version")) + 1
+    return lambda: tab.sees_plan(version=version)
+
+
 def rename(tab):
-    return tab.edit(1, "Renamed"), lambda: tab.sees_plan(version=2)
+    return tab.edit(1, f"{tab.names()[0]}, renamed"), sees_version_after(tab)
 
 
 def rename_the_plan(tab):
     tab.button("Edit the plan's title and description").click()
     field = tab.plan.locator("form.editor textarea").first
     field.fill("Renamed")
-    return field, lambda: tab.sees_plan(version=2)
+    return field, sees_version_after(tab)
 
 
 def comment(tab):
@@ -46,7 +52,7 @@ def add(tab):
     tab.button("Add a subtask").click()
     field = tab.editor("Add a subtask").get_by_role("textbox").first
     field.fill("One more")
-    return field, lambda: tab.sees_plan(version=2)
+    return field, sees_version_after(tab)
 
 
 def hold_both(keys, sees):
@@ -87,41 +93,44 @@ TRIES = [
 ]
 
 
-@pytest.mark.parametrize(("write", "press"), TRIES)
-def test_the_keys_that_save_never_start_and_save_once(product, tab, chat, write, press):
-    saves_once_and_starts_nothing(product, tab, chat, write, press)
+def test_the_keys_that_save_never_start_and_save_once(tab):
+    for write, press in TRIES:
+        saves_once_and_starts_nothing(tab, write, press)
 
 
-def saves_once_and_starts_nothing(product, tab, chat, write, press):
-    keys, before = tab.page.keyboard, len(tab.names())
+def saves_once_and_starts_nothing(tab, write, press):
+    keys, sent, rows = tab.page.keyboard, posts(tab), tab.rows.count()
+    version = Plan.objects.get().version
     field, sees = write(tab)
+    opened = len(sent)
     field.focus()
     press(keys, sees)
     expect(tab.plan.locator("form.editor")).to_have_count(0)
-    assert product.plan(chat)["approved_version"] is None
     keys.up("Enter")
     keys.up("Control")
     tab.page.clock.fast_forward(MOMENT)
-    plan = product.plan(chat)
-    assert plan["approved_version"] is None
-    assert plan["version"] == (1 if write is comment else 2)
-    assert len(plan["subtasks"]) == before + (write is add)
+    tab.has_sent_all()
+    plan = Plan.objects.get()
+    assert (len(sent) - opened, plan.approved_version) == (1, None), sent
+    assert plan.version == version + (write is not comment)
+    assert plan.subtasks.count() == rows + (write is add)
 
 
-def test_enter_in_the_name_and_then_the_chord_of_the_form_never_starts(product, tab, chat):
+def test_enter_in_the_name_and_then_the_chord_of_the_form_never_starts(tab):
     field, sees = rename(tab)
     field.press("Enter")
     sees()
+    sent = posts(tab)
     tab.page.keyboard.press("Control+Enter")
-    assert product.plan(chat)["approved_version"] is None
+    tab.has_sent_all()
+    assert sent == []
     tab.page.clock.fast_forward(MOMENT)
     tab.page.keyboard.press("Control+Enter")
     tab.sees_plan(approved_version=2)
 
 
 def test_a_button_is_pressed_once_however_long_enter_is_held(tab):
-    sent = []
-    tab.page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
+    sent = posts(tab)
     tab.button("Ask for changes").focus()
     for _ in range(20):
         tab.page.keyboard.down("Enter")
@@ -132,5 +141,6 @@ def test_a_button_is_pressed_once_however_long_enter_is_held(tab):
         tab.page.keyboard.down("Enter")
     tab.sees_plan(version=2)
     tab.page.keyboard.up("Enter")
-    assert len([each for each in sent if "/edit" in each.url]) == 1
-    assert not [each for each in sent if "/approve" in each.url]
+    tab.has_sent_all()
+    assert len([each for each in sent if "/edit" in each]) == 1
+    assert not [each for each in sent if "/approve" in each]

@@ -3,12 +3,20 @@
 import pytest
 from playwright.sync_api import expect
 
+from plans.models import Plan
 from tests.tab import LIVE
 
 
 @pytest.fixture
-def chat(product):
-    return product.scripted("quick")
+def chat(site):
+    return site.scripted("quick")
+
+
+@pytest.fixture
+def tab(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tab.sees_connection(LIVE)
+    return tab
 
 
 def place(tab, number):
@@ -28,9 +36,8 @@ def keep(tab, number, text):
     expect(place(tab, number).get_by_role("group")).to_contain_text(text)
 
 
-def test_a_comment_is_kept_in_every_tab_and_over_a_reload(open_tab, chat):
-    tab, other = open_tab().chat(chat), open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_a_comment_is_kept_in_every_tab_and_over_a_reload(open_tab, tab, chat):
+    other = open_tab().chat(chat)
     other.sees_connection(LIVE)
     tab.page.bring_to_front()  # only there Firefox has a focus
     keep(tab, 2, "Twice.")
@@ -49,9 +56,7 @@ def test_a_comment_is_kept_in_every_tab_and_over_a_reload(open_tab, chat):
     expect(place(other, 2)).to_contain_text("Three times.")
 
 
-def test_the_buttons_follow_what_is_kept_and_what_is_typed(open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_the_buttons_follow_what_is_kept_and_what_is_typed(tab):
     keep(tab, 1, "Shorter.")
     field = write(tab, 3, "Twice.")
     expect(tab.button("Ask for changes 2, comments")).to_be_visible()
@@ -65,12 +70,12 @@ def test_the_buttons_follow_what_is_kept_and_what_is_typed(open_tab, chat):
     write(tab, 3, "Twice.")
 
 
-def test_kept_and_typed_ones_go_out_together_and_nothing_starts(product, open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_kept_and_typed_ones_go_out_together_and_nothing_starts(site, tab):
     keep(tab, 1, "Shorter.")
     write(tab, 3, "Twice.")
-    tab.button("Ask for changes 2, comments").click()
+    with tab.sends():
+        tab.button("Ask for changes 2, comments").click()
+    site.drive()
     expect(tab.log).to_contain_text("2 comments on the plan")
     expect(tab.log.locator(".sent-comments > li").last).to_contain_text("Say what came of it")
     expect(tab.log.locator(".sent-comments > li").last).to_contain_text("Twice.")
@@ -78,15 +83,12 @@ def test_kept_and_typed_ones_go_out_together_and_nothing_starts(product, open_ta
     expect(place(tab, 3).get_by_role("group")).to_contain_text("Twice.")
     expect(tab.button("Start without the 2 comments")).to_be_visible()
     expect(tab.plan.locator("form.editor")).to_have_count(0)
-    assert product.plan(chat)["approved_version"] is None
+    assert Plan.objects.get().approved_version is None
 
 
-def test_a_comment_that_is_open_outlives_a_new_version(product, open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_a_comment_that_is_open_outlives_a_new_version(site, tab):
     field = write(tab, 3, "Twice.")
-    plan = product.plan(chat)
-    product.script.patch(product.server, f"/plans/{plan['id']}/subtasks/s3", {"name": "Say it all"})
+    site.patch(f"/plans/{Plan.objects.get().pk}/subtasks/s3", name="Say it all")
     tab.sees_plan(version=2)
     expect(tab.row(3)).to_contain_text("Say it all")
     expect(field).to_have_value("Twice.")

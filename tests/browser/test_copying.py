@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from plans.models import Plan
+
 GONE = 'Object.defineProperty(navigator, "clipboard", { value: undefined });'
 REFUSED = """navigator.clipboard.write = navigator.clipboard.writeText =
     () => Promise.reject(new DOMException("not allowed", "NotAllowedError"));"""
@@ -12,16 +14,15 @@ NO_SELECTION = "document.execCommand = () => false;"
 FAULT = "Not copied: this browser does not let the page write to the clipboard."
 
 
-@pytest.fixture(scope="module")
-def chat(product):
-    chat = product.conversation("scripted")
-    product.post(f"/conversations/{chat}/messages", text="say iota")
-    return chat
+@pytest.fixture
+def chat(site):
+    return site.answered("say iota")
 
 
-@pytest.fixture(scope="module")
-def plan(product):
-    return product.plan(product.scripted("quick"))["id"]
+@pytest.fixture
+def plan(site):
+    site.scripted("quick")
+    return Plan.objects.get().pk
 
 
 def test_where_the_clipboard_is_refused_a_selection_is_copied(open_tab, chat, plan):

@@ -5,12 +5,14 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from plans.models import Plan
+
 NAME, TOLD, EXPECTED = "Name", "What the agent is told", "Expected outcome"
 
 
 @pytest.fixture
-def proposed(product, open_tab):
-    tab = open_tab().chat(product.scripted("hang"))
+def proposed(site, open_tab):
+    tab = open_tab().chat(site.scripted("hang"))
     expect(tab.button("Start plan")).to_be_visible()
     return tab
 
@@ -36,28 +38,8 @@ def open_form(tab, which):
 FORMS = ("a subtask", "a new subtask", "the plan")
 
 
-def test_ctrl_enter_in_any_form_saves_and_never_starts(proposed):
+def test_in_several_lines_enter_begins_a_line_and_ctrl_enter_saves_and_never_starts(proposed):
     for number, (which, keys) in enumerate(zip(FORMS, ("Control", "Meta", "Control"), strict=True)):
-        form, label = open_form(proposed, which)
-        field(form, label).fill("Said in the form")
-        proposed.page.keyboard.press(f"{keys}+Enter")
-        proposed.sees_plan(version=2 + number, state="todo", approved_version="")
-        expect(form).to_be_hidden()
-
-
-def test_ctrl_enter_in_a_form_that_changed_nothing_starts_nothing(proposed):
-    for which in FORMS:
-        form, label = open_form(proposed, which)
-        if which == "a new subtask":
-            field(form, NAME).fill("")
-        field(form, label).press("Control+Enter")
-        proposed.page.wait_for_load_state("networkidle")
-        proposed.sees_plan(version=1, state="todo", approved_version="")
-        proposed.page.keyboard.press("Escape")
-
-
-def test_enter_in_a_field_of_several_lines_begins_a_new_line(proposed):
-    for number, which in enumerate(FORMS):
         form, label = open_form(proposed, which)
         several = field(form, label)
         several.fill("first")
@@ -66,20 +48,31 @@ def test_enter_in_a_field_of_several_lines_begins_a_new_line(proposed):
         proposed.page.keyboard.type("second")
         expect(several).to_have_value("first\nsecond")
         expect(form).to_contain_text(re.compile(r"Ctrl\s+Enter\s+saves"))
-        proposed.page.keyboard.press("Control+Enter")
-        proposed.sees_plan(version=2 + number)
-    assert len(proposed.names()) == 4
+        proposed.page.keyboard.press(f"{keys}+Enter")
+        proposed.sees_plan(version=2 + number, state="todo", approved_version="")
+        expect(form).to_be_hidden()
+    expect(proposed.rows).to_have_count(4)
 
 
-def test_enter_in_a_name_saves_it(proposed):
+def test_ctrl_enter_in_a_form_that_changed_nothing_starts_nothing(proposed):
+    for which in FORMS:
+        form, label = open_form(proposed, which)
+        if which == "a new subtask":
+            field(form, NAME).fill("")
+        field(form, label).press("Control+Enter")
+        proposed.has_sent_all()
+        proposed.page.keyboard.press("Escape")
+    proposed.sees_plan(version=1, state="todo", approved_version="")
+    plan = Plan.objects.get()
+    assert (plan.version, plan.approved_version) == (1, None)
+
+
+def test_enter_in_a_name_saves_it_and_a_new_one_is_not_wrong_before_anything_was_typed(proposed):
     form, _ = open_form(proposed, "a subtask")
     field(form, NAME).fill("Short and sweet")
     proposed.page.keyboard.press("Enter")
     proposed.sees_plan(version=2, approved_version="")
     expect(proposed.row(1)).to_contain_text("Short and sweet")
-
-
-def test_a_new_subtask_is_not_wrong_before_anything_was_typed(proposed):
     form, _ = open_form(proposed, "a new subtask")
     name = field(form, NAME)
     name.fill("")

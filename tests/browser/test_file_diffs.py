@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
-from tests.fake_model import FakeModelServer, call, rule, say
+from tests.fake_model import call, rule, say
 
 OLD = "\n".join(f"line {n}" for n in range(60))
 NEW = OLD.replace("line 10\n", "LINE 10\n").replace(
@@ -17,25 +17,13 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": RULES}) as server:
-        yield server
-
-
 @pytest.fixture
-def tab(product, open_tab):
-    product.change_agent("scripted", plan={"enabled": False})
-    file = product.file("a.txt", "scripted")
-    file.parent.mkdir(parents=True, exist_ok=True)
+def tab(site, open_tab):
+    site.plays(*RULES)
+    file = site.file("a.txt")
+    file.parent.mkdir()
     file.write_text(OLD)
-    tab = open_tab(f"/c/{product.conversation('scripted')}/")
-    page = tab.page
-    page.get_by_role("textbox", name="Message").fill("change it")
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Done.")).to_be_visible()
-    expect(tab.button("Stop the reply")).to_be_hidden()
-    return tab
+    return open_tab().chat(site.answered("change it"))
 
 
 def test_a_diff_folds_unfolds_and_comes_whole(tab):
@@ -62,7 +50,6 @@ def test_a_diff_folds_unfolds_and_comes_whole(tab):
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     page.set_viewport_size(DESK)
     # What was unfolded stays so while the message is drawn anew.
-    page.get_by_role("textbox", name="Message").fill("more")
-    page.keyboard.press("Enter")
+    tab.say("more")
     expect(page.locator("article[data-role=user]")).to_have_count(2)
     expect(diff.locator(".whole-line")).to_have_count(812)

@@ -12,8 +12,8 @@ BELOW_ITS_BUTTONS = """(it) => it.getBoundingClientRect().bottom -
 
 
 @pytest.mark.parametrize("name", ONLY_HERE)
-def test_a_key_does_what_the_list_says(product, open_tab, name):
-    TRIES[name](product, open_tab())
+def test_a_key_does_what_the_list_says(site, open_tab, name):
+    TRIES[name](site, open_tab())
 
 
 def test_who_turned_it_off_types_a_question_mark_anywhere_and_nothing_opens(open_tab):

@@ -1,9 +1,10 @@
-"""An agent as a form: answers that come late, and cards that are opened quickly."""
+"""An agent as a form: answers that come late, and cards that are opened quickly; on a phone."""
 
 import re
 
 from playwright.sync_api import expect
 
+from tests.browser.conftest import PHONE
 from tests.browser.test_agent_form import form
 from tests.browser.test_workspace import let_go
 from tests.tab import wait_for
@@ -16,17 +17,17 @@ def test_enter_in_the_picker_is_for_what_was_typed_though_its_list_comes_later(f
     find = form.page.get_by_label("Find a model")
     options = form.page.locator("#model-list [role=option]")
     expect(options.and_(form.page.locator("[aria-selected=true]"))).to_have_count(1)
-    held = form.tab.hold("**/models*find=scripted*")
-    find.press_sequentially("scripted")
+    held = form.tab.hold("**/models*find=demo*")
+    find.press_sequentially("demo")
     find.press("Enter")
     wait_for(form.tab, lambda: held)
     for route in held:
         route.continue_()
-    expect(form.status).to_contain_text("The model is openai/scripted.")
+    expect(form.status).to_contain_text("The model is demo/docs.")
 
 
 def test_what_is_on_its_way_stays_while_the_answer_to_what_came_before_it_is_drawn(form):
-    held = form.tab.hold(f"**/agents/{form.id}/field")
+    held = form.tab.hold("**/agents/scripted/field")
     form["Name"].fill("Another")
     form.page.keyboard.press("Tab")
     wait_for(form.tab, lambda: held)
@@ -44,14 +45,31 @@ def test_what_is_on_its_way_stays_while_the_answer_to_what_came_before_it_is_dra
 
 def test_of_two_cards_that_are_opened_the_file_is_of_the_last_one(form):
     form.tab.open("/settings/agents/?agent=nobody")
-    held = form.tab.hold(re.compile(rf"/{form.id}/file\?"))
-    form.tab.button(f"Agent {form.id} settings").click()
-    wait_for(form.tab, lambda: held)
+    held = form.tab.hold(re.compile(r"/scripted/file\?"))
     form.tab.button("Scripted settings").click()
-    pane = form.page.get_by_role("complementary", name="agent.json of Scripted")
+    wait_for(form.tab, lambda: held)
+    form.tab.button("Docs writer settings").click()
+    pane = form.page.get_by_role("complementary", name="agent.json of Docs writer")
     expect(pane).to_be_visible()
     let_go(form.tab, held[0])
     expect(pane).to_be_visible()
     form.page.unroute(held.address)
-    form.tab.button(f"Agent {form.id} settings").click()
+    form.tab.button("Scripted settings").click()
     expect(form["Description"]).to_be_visible()
+
+
+def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):
+    tab = form.open(viewport=PHONE)
+    label, box = (
+        tab.page.get_by_text("Description", exact=True),
+        tab.page.get_by_label("Description"),
+    )
+    expect(box).to_be_visible()
+    assert label.bounding_box()["y"] + label.bounding_box()["height"] <= box.bounding_box()["y"]
+    pane = tab.page.get_by_role("complementary", name="agent.json")
+    expect(pane).to_be_hidden()
+    tab.page.get_by_role("button", name="agent.json", exact=True).click()
+    expect(pane).to_be_visible()
+    tab.button("Close agent.json").click()
+    expect(pane).to_be_hidden()
+    expect(tab.page.get_by_role("button", name="agent.json", exact=True)).to_be_focused()

@@ -4,15 +4,12 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.test_alternatives import ask_again, chat, sees, talk, walker
+from tests.browser.test_alternatives import ask_again, sees, walker
 from tests.tab import POLLING
 
-__all__ = ["chat"]
 
-
-def test_a_plan_command_in_the_editor_says_what_comes_of_it(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "hello")
+def test_a_plan_command_in_the_editor_says_what_comes_of_it(site, open_tab):
+    tab = open_tab().chat(site.answered("hello"))
     tab.button("Edit message").click()
     form = tab.page.get_by_role("form", name="Edit message")
     form.get_by_role("textbox").fill("/plan I want to quick")
@@ -26,17 +23,16 @@ def test_a_plan_command_in_the_editor_says_what_comes_of_it(chat, open_tab):
     sees(tab, "hello", "Understood.")
 
 
-def test_the_editor_says_which_files_stay_changed(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "write it down")
+def test_the_editor_says_which_files_stay_changed(site, open_tab):
+    tab = open_tab().chat(site.answered("write it down"))
     tab.button("Edit message").click()
     form = tab.page.get_by_role("form", name="Edit message")
     expect(form).to_contain_text("The reply below stays, and so does the file it changed.")
 
 
-def test_a_reply_is_copied_as_the_model_wrote_it(chat, open_tab, product):
-    tab = open_tab(permissions=["clipboard-read", "clipboard-write"]).chat(chat)
-    talk(tab, "say iota")
+def test_a_reply_is_copied_as_the_model_wrote_it(site, open_tab):
+    tab = open_tab(permissions=["clipboard-read", "clipboard-write"])
+    tab.chat(site.answered("say iota"))
     expect(tab.log.locator("strong")).to_have_text("Iota")
     tab.button("Copy reply").click()
     expect(tab.button("Copy reply").locator("use")).to_have_attribute(
@@ -50,54 +46,56 @@ def test_a_reply_is_copied_as_the_model_wrote_it(chat, open_tab, product):
     assert tab.page.evaluate("navigator.clipboard.readText()") == "say iota"
 
 
-def test_what_is_being_edited_outlasts_news(chat, open_tab, product):
+def test_what_is_being_edited_outlasts_news(site, open_tab):
+    chat = site.answered("say epsilon", "and then")
     tab = open_tab().chat(chat)
-    talk(tab, "say epsilon", "and then")
     tab.button("Edit message").first.click()
     field = tab.page.get_by_role("textbox", name="Your message")
     field.fill("half of it")
-    product.post(f"/conversations/{chat}/messages", text="from elsewhere")
+    site.says(chat, "from elsewhere")
     expect(tab.log).to_contain_text("from elsewhere")
     expect(field).to_have_value("half of it")
     expect(field).to_be_focused()
 
 
-def test_while_a_reply_is_written_the_buttons_say_why_not(chat, open_tab):
-    tab = open_tab().chat(chat)
-    talk(tab, "hello")
-    tab.say("say half of it")
+def test_while_a_reply_is_written_the_buttons_say_why_not(site, open_tab):
+    tab = open_tab().chat(site.answered("hello", "say half of it"))
     expect(tab.button("Stop the reply")).to_be_visible()
     pencil = tab.button("Edit message").first
     expect(pencil).to_have_attribute("aria-disabled", "true")
     pencil.click(force=True)
     expect(tab.page.locator("#say-alert")).to_have_text("Stop the reply first.")
     expect(tab.page.get_by_role("form", name="Edit message")).to_have_count(0)
-    tab.button("Stop the reply").click()
+    with tab.sends():
+        tab.button("Stop the reply").click()
+    site.drive()
     expect(pencil).not_to_have_attribute("aria-disabled", "true")
-    ask_again(tab)
-    expect(tab.button("Stop the reply")).to_be_visible()
-    tab.button("Stop the reply").click()
+    ask_again(site, tab)
+    with tab.sends():
+        tab.button("Stop the reply").click()
+    site.drive()
     expect(walker(tab, "2 of 2")).to_be_visible()
 
 
-def test_without_a_socket_the_walk_is_shown_as_well(chat, open_tab):
-    tab = open_tab(blocked=True).chat(chat)
+def test_without_a_socket_the_walk_is_shown_as_well(site, open_tab):
+    tab = open_tab(blocked=True)
     tab.expects("WebSocket")
-    tab.sees_connection(POLLING)
-    tab.say("say zeta")
+    tab.chat(site.answered("say zeta")).sees_connection(POLLING)
     sees(tab, "say zeta", "Zeta one.")
-    ask_again(tab)
+    ask_again(site, tab)
     sees(tab, "say zeta", "Zeta two.")
     walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
     sees(tab, "say zeta", "Zeta one.")
 
 
-def test_a_reply_is_asked_for_again_of_another_model(chat, open_tab, product):
-    tab = open_tab().chat(chat)
-    talk(tab, "say eta")
-    ask_again(tab, model="Another model")
+def test_a_reply_is_asked_for_again_of_another_model(site, open_tab):
+    tab = open_tab().chat(site.answered("say eta"))
+    tab.button("Ask again").click()
+    tab.page.get_by_role("menuitem", name="Another model").click()
     options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
-    options.filter(has_text="another-model").click()
+    with tab.sends():
+        options.filter(has_text="another-model").first.click()
+    site.drive()
     sees(tab, "say eta", "Eta two.")
     expect(tab.log.locator(".message-foot .tag")).to_have_text("another-model")
     expect(tab.button("Model: scripted")).to_be_visible()
@@ -105,8 +103,9 @@ def test_a_reply_is_asked_for_again_of_another_model(chat, open_tab, product):
     expect(tab.page.get_by_role("menuitem", name="another-model")).to_be_visible()
 
 
-def test_what_an_approved_plan_came_out_of_cannot_be_pressed(product, open_tab):
-    chat = product.scripted("quick")
+def test_what_an_approved_plan_came_out_of_cannot_be_pressed(site, open_tab):
+    chat = site.post("/plans", agent="scripted", goal="I want to quick")["conversation"]
+    site.drive()
     tab = open_tab().chat(chat)
     expect(tab.button("Edit message")).not_to_have_attribute("aria-disabled", "true")
     tab.button("Start plan").click()

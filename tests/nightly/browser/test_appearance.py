@@ -11,14 +11,14 @@ __all__ = ["settings"]
 NARROWEST = {"width": 360, "height": 780}
 
 
-def test_nothing_falls_off_a_narrow_page_with_the_largest_text(settings, product, open_tab):
+def test_nothing_falls_off_a_narrow_page_with_the_largest_text(settings, site, open_tab):
     choose(settings, "Largest")
     choose(settings, "Compact")
-    chat = product.proposed()
+    chat = site.proposed()
     tab = open_tab()
     tab.page.set_viewport_size(NARROWEST)
     pages = ["agents", "models", "tools", "appearance", "account"]
-    paths = [f"/c/{chat}/", "/plans/", f"/plans/{product.plan(chat)['id']}/"]
+    paths = [f"/c/{chat}/", "/plans/", f"/plans/{site.plan(chat)['id']}/"]
     for path in paths + [f"/settings/{page}/" for page in pages]:
         tab.open(path)
         expect(tab.page.get_by_role("main")).to_be_visible()

@@ -4,9 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_approvals import COVERED, NARROW, allow, asked, model
+from tests.browser.test_approvals import COVERED, NARROW, allow, asked
 
-__all__ = ["asked", "model"]
+__all__ = ["asked"]
 
 
 def test_a_long_command_can_be_denied_at_once(asked):
@@ -25,7 +25,7 @@ def test_blank_lines_push_nothing_out_of_sight(asked):
 
 @pytest.mark.parametrize("viewport", [PHONE, NARROW], ids=["phone", "narrow"])
 def test_a_wrapped_change_has_the_width_of_its_pane(asked, viewport):
-    _, card = asked("write the file", viewport=viewport)
+    _, card = asked("write the file", viewport)
     card.get_by_role("button", name="Wrap lines").click()
     text = card.get_by_role("group", name="Change, 7 lines")
     expect(text).to_have_attribute("data-wrapped", "")
@@ -46,8 +46,8 @@ def test_an_empty_file_can_be_allowed(asked):
     expect(tab.log.get_by_text("allowed once")).to_be_visible()
 
 
-def test_without_scripts_all_is_shown(asked, product, open_tab):
+def test_without_scripts_all_is_shown(asked, site, open_tab):
     tab, _card = asked("run the long one")
-    plain = open_tab(tab.page.url.removeprefix(product.address), java_script_enabled=False)
+    plain = open_tab(tab.page.url.removeprefix(site.address), java_script_enabled=False)
     expect(plain.page.get_by_text("echo 200", exact=True)).to_be_visible()
     expect(plain.page.get_by_text("403 not shown")).to_be_hidden()

@@ -4,7 +4,6 @@ import pytest
 
 from tests.browser.test_approving_keys import (
     MOMENT,
-    chat,
     comment,
     hold_both,
     hold_control,
@@ -16,7 +15,7 @@ from tests.browser.test_approving_keys import (
     tab,
 )
 
-__all__ = ["chat", "tab"]
+__all__ = ["tab"]
 
 TRIES = [
     (rename, press_it_again),
@@ -27,8 +26,8 @@ TRIES = [
 
 
 @pytest.mark.parametrize(("write", "press"), TRIES)
-def test_the_other_keys_that_save_never_start_and_save_once(product, tab, chat, write, press):
-    saves_once_and_starts_nothing(product, tab, chat, write, press)
+def test_the_other_keys_that_save_never_start_and_save_once(tab, write, press):
+    saves_once_and_starts_nothing(tab, write, press)
 
 
 def test_the_chord_starts_once_the_keys_were_up_and_the_page_has_stood(tab):

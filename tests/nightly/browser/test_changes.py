@@ -1,19 +1,16 @@
-"""What was changed: many files, parts that were undone, and what does not come."""
+"""What was changed: many files, parts that were undone, what does not come; on a phone."""
 
 import re
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK, PHONE
-from tests.browser.test_changes import arrives, model, prepared, stopped
-from tests.patience import at_most
-
-__all__ = ["model"]
+from tests.browser.conftest import PHONE
+from tests.browser.test_changes import arrives, changed, prepared
 
 
-def test_of_many_files_the_rest_comes_when_it_is_asked_for(product, open_tab):
+def test_of_many_files_the_rest_comes_when_it_is_asked_for(site, open_tab):
     many = "mkdir many; for n in $(seq 250); do echo $n > many/$n.txt; done"
-    chat, files = prepared(product, work=many)
+    chat, files = prepared(site, work=many)
     tab = open_tab(f"/c/{chat}/")
     page = tab.page
     page.get_by_role("link", name="Changes of subtask 1: 250 files").click()
@@ -34,8 +31,8 @@ def test_of_many_files_the_rest_comes_when_it_is_asked_for(product, open_tab):
     assert not (files / "many").exists()
 
 
-def test_the_whole_plan_leads_back_to_the_subtask_one_came_from(product, open_tab):
-    chat, _ = prepared(product)
+def test_the_whole_plan_leads_back_to_the_subtask_one_came_from(site, open_tab):
+    chat, _ = prepared(site)
     tab = open_tab(f"/c/{chat}/")
     page = tab.page
     page.get_by_role("link", name=re.compile("Changes of subtask 1")).click()
@@ -51,10 +48,10 @@ def test_the_whole_plan_leads_back_to_the_subtask_one_came_from(product, open_ta
     expect(tab.row(1)).to_be_focused()
 
 
-def test_a_part_that_was_undone_is_said_and_its_notice_stands_beside_its_icon(product, open_tab):
-    chat, files = prepared(product)
+def test_a_part_that_was_undone_is_said_and_its_notice_stands_beside_its_icon(site, open_tab):
+    chat, files = prepared(site)
     (files / "docs" / "api.md").write_text("hers\n")
-    tab = open_tab(f"/c/{chat}/changed?plan={product.plan(chat)['id']}", viewport=PHONE)
+    tab = open_tab(changed(chat), viewport=PHONE)
     tab.page.get_by_role("button", name="Undo changes").click()
     dialog = tab.page.get_by_role("dialog", name="Undo changes of the whole plan?")
     dialog.get_by_role("button", name="Undo changes").click()
@@ -69,27 +66,25 @@ def test_a_part_that_was_undone_is_said_and_its_notice_stands_beside_its_icon(pr
     assert scroll.evaluate("(each) => each.scrollWidth <= each.clientWidth"), "nothing stands out"
 
 
-def test_beside_changes_the_drawer_shows_at_once_what_a_button_has_done(product, open_tab):
-    chat, plan = stopped(product)
-    # In a context, and so with a clock, of its own.
-    tab = open_tab(f"/c/{chat}/changed?plan={plan}", viewport=DESK)
-    tab.page.clock.install()  # nothing comes by the look every five seconds
-    tab.page.clock.pause_at("2030-01-01")
+def test_beside_changes_the_drawer_shows_at_once_what_a_button_has_done(site, open_tab, clock):
+    chat, _ = prepared(site, run="next")
+    tab = open_tab(changed(chat))
+    clock.pause_at("2030-01-01")  # nothing comes by the look every five seconds
     before = tab.plan.get_attribute("data-seq")
     tab.plan.get_by_role("button", name="Cancel plan").first.click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Cancel plan").click()
-    expect(tab.plan).not_to_have_attribute("data-seq", before, timeout=at_most(3000))
-    expect(tab.plan).to_have_attribute("data-state", "abandoned", timeout=at_most(3000))
+    expect(tab.plan).not_to_have_attribute("data-seq", before)
+    expect(tab.plan).to_have_attribute("data-state", "abandoned")
 
 
-def test_a_file_that_does_not_come_says_so_and_is_asked_for_again(product, open_tab):
-    chat, _ = prepared(product)
-    tab = open_tab(f"/c/{chat}/changed?plan={product.plan(chat)['id']}")
+def test_a_file_that_does_not_come_says_so_and_is_asked_for_again(site, open_tab):
+    chat, _ = prepared(site)
+    tab = open_tab(changed(chat))
     page = tab.page
     tab.expects("500", "Failed to fetch", "ERR_FAILED")
     page.route("**/changed/file**", lambda route: route.fulfill(status=500, body=""))
     page.evaluate("() => document.getElementById('file-1').removeAttribute('open')")
-    address = f"/c/{chat}/changed/file?plan={product.plan(chat)['id']}&path=docs/api.md&origin=own&id=file-1"
+    address = changed(chat).replace("?", "/file?") + "&path=docs/api.md&origin=own&id=file-1"
     page.evaluate("a => (document.getElementById('file-1').dataset.fetches = a)", address)
     file = page.locator("#file-1")
     file.locator("summary").first.click()
@@ -103,3 +98,17 @@ def test_a_file_that_does_not_come_says_so_and_is_asked_for_again(product, open_
     expect(page.get_by_role("link", name="flow.png").first).to_have_attribute(
         "aria-current", "true"
     )
+
+
+def test_on_a_phone_the_files_fold_and_the_preview_comes_from_below(site, open_tab):
+    chat, _ = prepared(site)
+    page = open_tab(changed(chat) + "&subtask=s1", viewport=PHONE).page
+    summary = page.locator(".changes-files-narrow > summary")
+    summary.click()
+    page.locator(".changes-files-narrow").get_by_role("link", name="flow.png").click()
+    expect(page.locator("#file-3")).to_be_in_viewport()
+    head = page.get_by_role("heading", name="Changes of subtask 1", exact=True)
+    assert head.evaluate("each => each.scrollWidth <= each.clientWidth"), "its name is whole"
+    page.get_by_role("button", name="Undo changes").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

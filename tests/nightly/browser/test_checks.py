@@ -3,14 +3,16 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_checks import NOTES, chat, checked, checks_of, form
+from plans.models import Plan
+from tests.browser.model import subtasks_to
+from tests.browser.scripted_site import approve
+from tests.browser.test_checks import NOTES, chat, checks_of, form, tab
 from tests.tab import LIVE
 
-__all__ = ["chat"]
+__all__ = ["chat", "tab"]
 
 
-def test_what_cannot_be_saved_says_why_and_keeps_what_was_typed(product, open_tab, chat):
-    tab = open_tab().chat(chat)
+def test_what_cannot_be_saved_says_why_and_keeps_what_was_typed(tab):
     tab.expects("status of 4")
     tab.button("Add a check to subtask 3").click()
     new = form(tab, 3, "Add a check to subtask")
@@ -24,25 +26,21 @@ def test_what_cannot_be_saved_says_why_and_keeps_what_was_typed(product, open_ta
     expect(new).not_to_contain_text("relative to the workspace")
     expect(new).to_contain_text("fetch_url is off for Scripted")
     expect(new.get_by_role("button", name="Save")).to_have_attribute("aria-disabled", "true")
-    assert checks_of(product, chat, 3) == []
+    assert checks_of(3) == []
 
 
 @pytest.fixture
-def refused(product):
+def refused(site):
     """A plan whose first subtask says it is done, and is not."""
-    product.change_agent("scripted", plan={"enabled": True, "max_attempts": 1})
-    chat = product.scripted("quick")
-    checked(product, chat, "s1", NOTES)
-    plan = product.plan(chat)
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    product.wait(chat, lambda plan: plan["attention"] == "failed")
-    yield chat
-    product.file("notes.md", "scripted").unlink(missing_ok=True)
+    site.change_agent(plan={"enabled": True, "max_attempts": 1})
+    first, *others = subtasks_to("quick")
+    chat = site.proposed(first | {"checks": [NOTES]}, *others)
+    site.do(approve, chat)
+    site.drive()
+    return chat
 
 
-def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(
-    product, open_tab, refused
-):
+def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(site, open_tab, refused):
     tab = open_tab().chat(refused)
     tab.sees_connection(LIVE)
     blocks = tab.log.get_by_role("group", name="Not done yet: notes.md failed")
@@ -57,8 +55,10 @@ def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(
     tab.row(1).get_by_role("button", name="Edit check 1 of subtask 1").click()
     expect(form(tab, 1).get_by_label("Path")).to_have_value("notes.md")
     tab.page.keyboard.press("Escape")
-    product.file("notes.md", "scripted").write_text("there")
-    tab.row(1).get_by_role("button", name="Retry subtask 1").click()
+    site.file("notes.md").write_text("there")
+    with tab.sends():
+        tab.row(1).get_by_role("button", name="Retry subtask 1").click()
+    site.drive()
     expect(tab.plan).to_have_attribute("data-state", "done")
     expect(tab.row(1).get_by_role("img", name="Done, checked")).to_be_visible()
     expect(tab.row(2).get_by_role("img", name="Done, by the agent’s word")).to_be_visible()
@@ -66,16 +66,17 @@ def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(
     expect(tab.log).to_contain_text("Subtasks 2 and 3 are done by the agent’s word.")
 
 
-def test_what_is_done_is_checked_again_and_a_person_may_look_instead(product, open_tab, refused):
-    product.file("notes.md", "scripted").write_text("there")
-    plan = product.plan(refused)
-    product.post(f"/plans/{plan['id']}/subtasks/s1/retry")
-    product.wait(refused, lambda plan: plan["state"] == "done")
+def test_what_is_done_is_checked_again_and_a_person_may_look_instead(site, open_tab, refused):
+    site.file("notes.md").write_text("there")
+    site.post(f"/plans/{Plan.objects.get().pk}/subtasks/s1/retry")
+    site.drive()
     tab = open_tab().chat(refused)
     tab.sees_connection(LIVE)
     expect(tab.plan).to_contain_text("1 of 3 checked, last at")
-    product.file("notes.md", "scripted").unlink()
-    tab.button("Check all").click()
+    site.file("notes.md").unlink()
+    with tab.sends():
+        tab.button("Check all").click()
+    site.drive()
     expect(tab.row(1)).to_contain_text("No longer true since")
     expect(tab.row(1)).to_contain_text("notes.md is not there.")
     expect(tab.drawer_toggle.get_by_role("img", name="No longer true")).to_be_visible()
@@ -89,13 +90,13 @@ def test_what_is_done_is_checked_again_and_a_person_may_look_instead(product, op
     form(tab, 2, "Add a check to subtask").get_by_label("Path").fill("gone.md")
     tab.page.keyboard.press("Enter")
     tab.row(2).get_by_text("1 check").click()
-    tab.button("Check now, subtask 2").click()
+    with tab.sends():
+        tab.button("Check now, subtask 2").click()
+    site.drive()
     expect(tab.row(2)).to_contain_text("No longer true since")
 
 
-def test_why_the_form_of_a_check_does_not_come_is_said(open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_why_the_form_of_a_check_does_not_come_is_said(tab):
     tab.expects("500")
     tab.page.route("**/plan/check-editor", lambda route: route.fulfill(status=500, body=""))
     tab.button("Edit check 1 of subtask 1: file notes.md exists").click()

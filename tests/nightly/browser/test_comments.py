@@ -2,35 +2,28 @@
 
 import re
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
+from plans.models import Plan
 from tests.browser.conftest import PHONE
-from tests.browser.test_comments import chat, keep, write
-from tests.tab import LIVE
+from tests.browser.test_comments import chat, keep, tab, write
 
-__all__ = ["chat"]
+__all__ = ["chat", "tab"]
 
 
-def test_a_start_without_keeps_what_is_typed(product, open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_a_start_without_keeps_what_is_typed(site, tab):
     write(tab, 3, "Twice.")
-    tab.button("Start without the 1 comment").click()
+    with tab.sends():
+        tab.button("Start without the 1 comment").click()
+    site.drive()
     tab.sees_plan(state="done")
     expect(tab.plan.locator("form.editor")).to_have_count(0)
 
 
-def test_the_text_stays_where_its_subtask_is_removed_meanwhile(product, open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_the_text_stays_where_its_subtask_is_removed_meanwhile(site, tab):
     write(tab, 3, "Twice.")
-    plan = product.plan(chat)
-    answer = httpx.delete(
-        f"{product.address}/api/plans/{plan['id']}/subtasks/s3", headers=product.script.headers
-    )
-    assert answer.is_success
+    site.delete(f"/plans/{Plan.objects.get().pk}/subtasks/s3")
     tab.sees_plan(version=2)
     lost = tab.plan.get_by_role("textbox", name=re.compile("Comment on subtask 3"))
     expect(lost).to_have_value("Twice.")
@@ -41,15 +34,9 @@ def test_the_text_stays_where_its_subtask_is_removed_meanwhile(product, open_tab
 
 
 @pytest.mark.parametrize("typed", ["", "  "])
-def test_a_form_without_a_word_goes_with_its_subtask(product, open_tab, chat, typed):
-    tab = open_tab().chat(chat)
-    tab.sees_connection(LIVE)
+def test_a_form_without_a_word_goes_with_its_subtask(site, tab, typed):
     write(tab, 3, typed)
-    plan = product.plan(chat)
-    answer = httpx.delete(
-        f"{product.address}/api/plans/{plan['id']}/subtasks/s3", headers=product.script.headers
-    )
-    assert answer.is_success
+    site.delete(f"/plans/{Plan.objects.get().pk}/subtasks/s3")
     tab.sees_plan(version=2)
     expect(tab.rows).to_have_count(2)
     expect(tab.plan.locator("form.editor")).to_have_count(0)

@@ -2,9 +2,9 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_file_diffs import model, tab
+from tests.browser.test_file_diffs import tab
 
-__all__ = ["model", "tab"]
+__all__ = ["tab"]
 
 
 def test_what_a_reply_changed_is_set_apart_from_when_it_came(tab):
