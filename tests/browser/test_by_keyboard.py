@@ -9,8 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Error, expect
 
-from tests.browser.conftest import PATIENCE, Product
-from tests.tab import LIVE, Tab
+from tests.tab import LIVE
 
 FAR = 150  # presses of Tab; no page has as many stops
 SECOND = "^(Subtask 2|2Then)"
@@ -106,28 +105,25 @@ def keys(site, clock, open_tab):
 
 
 @pytest.fixture
-def first_run(chromium, tmp_path, model):
-    """A person at the first page of a new home, beside which a model runs."""
-    product = Product(tmp_path / "home")
-    product.post("/providers", name="ollama", base_url=model.url)
-    tab = Tab(chromium.new_page(), product.address)
-    tab.page.context.set_default_timeout(PATIENCE)
-    tab.page.clock.install()
-    tab.page.goto(product.server.link)
-    yield Keyboard(tab)
-    faults = tab.faults()
-    tab.page.close()
-    product.end()
-    assert faults == []
+def first_run(settings, site, clock, open_tab):
+    """A person at the first page of a new home, beside which models run."""
+    settings.PLANSIDE_MODEL_IS_SET = False
+    site.prepare()
+    tab = open_tab(signed_in=False)
+    tab.page.goto(site.link)
+    return Keyboard(tab)
 
 
-def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
+def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(site, first_run):
     keys, tab = first_run, first_run.tab
+    first = tab.page.url
     keys.is_at("another-model")
     keys.press("ArrowDown", "Enter")
     keys.is_at("^Message")
     keys.type("hello there")
-    keys.press("Enter")
+    with tab.sends():
+        keys.press("Enter")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     keys.is_at("^Message")
     keys.to("^Attach files")
@@ -139,9 +135,12 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     keys.type("read it")
     keys.press("Enter")
     expect(tab.log.get_by_role("link", name="a.txt")).to_be_visible()
+    site.drive()
     expect(tab.button("Stop the reply")).to_have_count(0)
     keys.enter("^New chat")
-    expect(tab.page).to_have_url(re.compile(r"/c/2/$"))
+    keys.is_at("^Docs writer")
+    keys.press("Enter")
+    expect(tab.page).not_to_have_url(first)
     keys.is_at("^Message")
     keys.enter("^Search")
     keys.is_at("^Search everything")
@@ -152,7 +151,7 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     while found.get_attribute("aria-selected") != "true":
         keys.press("ArrowDown")
     keys.press("Enter")
-    expect(tab.page).to_have_url(re.compile(r"/c/1/"))
+    expect(tab.page).to_have_url(re.compile(f"^{re.escape(first)}"))
     keys.is_kept()
 
 
