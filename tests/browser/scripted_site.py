@@ -83,7 +83,13 @@ class ScriptedSite(Site):
 
     def started(self, word):
         """One whose plan has run as far as it gets by itself."""
-        chat = self.scripted(word)
+        return self.runs(self.scripted(word))
+
+    def ran(self, *names, title="Tidy the docs"):
+        """The same, with a plan of these subtasks."""
+        return self.runs(self.proposed(*names, title=title))
+
+    def runs(self, chat):
         self.do(approve, chat)
         self.drive()
         return chat
