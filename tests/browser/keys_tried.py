@@ -1,22 +1,23 @@
 """Each key of the list, pressed as a person would: from the name of its line to what is tried."""
 
 import re
-import shutil
 
 from playwright.sync_api import expect
 
 from tests.tab import LIVE
 
 
-def chat(product, tab):
-    tab.chat(product.conversation("scripted"))
-    tab.sees_connection(LIVE)
+def chat(site, tab, *said):
+    """A conversation in which this was said, and answered."""
+    here = site.conversation()
+    site.says(here, *said)
+    site.drive()
+    tab.chat(here).sees_connection(LIVE)
     return tab
 
 
-def proposed(product, tab):
-    tab.chat(product.scripted("quick"))
-    tab.sees_connection(LIVE)
+def proposed(site, tab):
+    tab.chat(site.scripted("quick")).sees_connection(LIVE)
     return tab
 
 
@@ -24,16 +25,16 @@ def cell(tab, number):
     return tab.row(number).get_by_role("group", name=re.compile(f"^Subtask {number}"))
 
 
-def find(product, tab):
-    chat(product, tab).page.keyboard.press("Control+k")
+def find(site, tab):
+    chat(site, tab).page.keyboard.press("Control+k")
     expect(tab.page.get_by_role("combobox", name="Search everything")).to_be_focused()
     tab.page.keyboard.press("Control+k")
     expect(tab.message).to_be_focused()
 
 
-def new(product, tab):
+def new(site, tab):
     """With several agents it asks with which one."""
-    chat(product, tab).message.focus()
+    chat(site, tab).message.focus()
     before = tab.page.url
     tab.page.keyboard.press("Control+Shift+o")
     entries = tab.page.locator("#new-chat-menu button")
@@ -50,15 +51,15 @@ def new(product, tab):
     return tab
 
 
-def plan(product, tab):
-    proposed(product, tab).page.keyboard.press("Control+.")
+def plan(site, tab):
+    proposed(site, tab).page.keyboard.press("Control+.")
     expect(tab.plan).to_be_hidden()
     tab.page.keyboard.press("Control+.")
     expect(tab.plan.locator(":focus")).to_have_count(1)
 
 
-def files(product, tab):
-    chat(product, tab).message.focus()
+def files(site, tab):
+    chat(site, tab).message.focus()
     tab.page.keyboard.press("Control+Shift+F")
     tree = tab.page.get_by_role("tree", name="Files")
     expect(tree).to_be_visible()
@@ -68,13 +69,12 @@ def files(product, tab):
     expect(tab.message).to_be_focused()
 
 
-def in_files(product, tab):
+def in_files(site, tab):
     """The files are open, and the focus is on a folder with one file in it; another stands below."""
-    shutil.rmtree(product.file("", "scripted"), ignore_errors=True)
-    product.file("a-folder", "scripted").mkdir(parents=True)
-    product.file("a-folder/inner.txt", "scripted").write_text("within")
-    product.file("last.txt", "scripted").write_text("the last one")
-    chat(product, tab).page.keyboard.press("Control+Shift+F")
+    site.file("a-folder").mkdir(parents=True)
+    site.file("a-folder/inner.txt").write_text("within")
+    site.file("last.txt").write_text("the last one")
+    chat(site, tab).page.keyboard.press("Control+Shift+F")
     expect(entry(tab, "a-folder")).to_be_focused()
     return tab.page.keyboard.press
 
@@ -83,8 +83,8 @@ def entry(tab, name):
     return tab.page.get_by_role("treeitem", name=name, exact=True)
 
 
-def tree_move(product, tab):
-    press = in_files(product, tab)
+def tree_move(site, tab):
+    press = in_files(site, tab)
     for key, name in (("ArrowDown", "last.txt"), ("ArrowUp", "a-folder")):
         press(key)
         expect(entry(tab, name)).to_be_focused()
@@ -93,24 +93,24 @@ def tree_move(product, tab):
         expect(entry(tab, name)).to_be_focused()
 
 
-def tree_fold(product, tab):
-    press = in_files(product, tab)
+def tree_fold(site, tab):
+    press = in_files(site, tab)
     press("ArrowRight")
     expect(entry(tab, "inner.txt")).to_be_visible()
     press("ArrowLeft")
     expect(entry(tab, "inner.txt")).to_have_count(0)
 
 
-def tree_open(product, tab):
-    press = in_files(product, tab)
+def tree_open(site, tab):
+    press = in_files(site, tab)
     press("l")
     expect(entry(tab, "last.txt")).to_be_focused()
     press("Enter")
     expect(tab.page.get_by_role("region", name="last.txt")).to_contain_text("the last one")
 
 
-def tree_rename(product, tab):
-    press = in_files(product, tab)
+def tree_rename(site, tab):
+    press = in_files(site, tab)
     press("F2")
     expect(tab.page.get_by_role("textbox", name="New name of a-folder")).to_be_focused()
     press("Escape")
@@ -121,15 +121,15 @@ def tree_rename(product, tab):
     expect(entry(tab, "b-folder")).to_be_focused()
 
 
-def tree_delete(product, tab):
-    in_files(product, tab)("Delete")
+def tree_delete(site, tab):
+    in_files(site, tab)("Delete")
     expect(entry(tab, "a-folder")).to_have_count(0)
     expect(entry(tab, "last.txt")).to_be_focused()
     expect(tab.button("Undo")).to_be_visible()
 
 
-def close(product, tab):
-    tab = chat(product, tab)
+def close(site, tab):
+    tab = chat(site, tab)
     menu = tab.page.get_by_label("Conversation menu")
     menu.click()
     tab.page.keyboard.press("Escape")
@@ -137,8 +137,8 @@ def close(product, tab):
     expect(tab.page.get_by_role("button", name="Rename", exact=True)).to_be_hidden()
 
 
-def list_(product, tab):
-    chat(product, tab).message.press("?")
+def list_(site, tab):
+    chat(site, tab).message.press("?")
     expect(tab.message).to_have_value("?")
     tab.message.fill("")
     tab.log.focus()
@@ -152,48 +152,43 @@ def list_(product, tab):
     expect(shown).to_be_visible()
 
 
-def send(product, tab):
-    chat(product, tab).message.fill("hello there")
+def send(site, tab):
+    chat(site, tab).message.fill("hello there")
     tab.message.press("Enter")
     expect(tab.log).to_contain_text("hello there")
     expect(tab.message).to_have_value("")
 
 
-def line(product, tab):
-    chat(product, tab).message.fill("one")
+def line(site, tab):
+    chat(site, tab).message.fill("one")
     tab.message.press("Shift+Enter")
     expect(tab.message).to_have_value("one\n")
 
 
-def commands(product, tab):
-    chat(product, tab).message.press("/")
+def commands(site, tab):
+    chat(site, tab).message.press("/")
     expect(tab.page.get_by_role("listbox", name="Commands")).to_be_visible()
 
 
-def command(product, tab):
-    commands(product, tab)
+def command(site, tab):
+    commands(site, tab)
     for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Tab"):
         tab.message.press(key)
     expect(tab.message).to_have_value("/clear")
-    tab.message.fill("")
 
 
-def unsent(product, tab):
-    chat(product, tab).say("say half of it")
-    expect(tab.log).to_contain_text("Half of an answer")
-    tab.say("and then this")
+def unsent(site, tab):
+    chat(site, tab, "say half of it").say("and then this")
     expect(tab.log).to_contain_text("Waiting to send")
     tab.message.press("ArrowUp")
     expect(tab.message).to_have_value("and then this")
     expect(tab.message).to_be_focused()
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
-    tab.button("Stop the reply").click()
-    tab.message.fill("")
 
 
-def attached(product, tab):
+def attached(site, tab):
+    chat(site, tab)
     for key in ("Delete", "Backspace"):
-        chat(product, tab)
         file = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"notes"}
         with tab.page.expect_response("**/attachments?*"):
             tab.page.locator("input[type=file]").first.set_input_files([file])
@@ -206,7 +201,6 @@ def attached(product, tab):
 
 def opens_menu(tab):
     """The menu of a reply, when the models of which it can be asked have come too."""
-    expect(tab.button("Stop the reply")).to_be_hidden()
     tab.button("Ask again").focus()
     with tab.page.expect_response("**/models/recent"):
         tab.page.keyboard.press("Enter")
@@ -214,11 +208,12 @@ def opens_menu(tab):
     expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
 
 
-def walk(product, tab):
-    chat(product, tab).say("hello")
-    expect(tab.button("Ask again")).to_be_visible()
+def walk(site, tab):
+    chat(site, tab, "hello")
     opens_menu(tab)
-    tab.page.keyboard.press("Enter")
+    with tab.sends():
+        tab.page.keyboard.press("Enter")
+    site.drive()
     group = tab.page.get_by_role("group", name="Alternative 2 of 2")
     earlier = group.get_by_role("button", name="Earlier alternative")
     expect(earlier).to_be_enabled()  # not before the reply is whole
@@ -231,9 +226,8 @@ def walk(product, tab):
     expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
 
 
-def several(product, tab):
-    chat(product, tab).say("hello")
-    expect(tab.button("Copy reply")).to_be_visible()
+def several(site, tab):
+    chat(site, tab, "hello")
     tab.button("Edit message").click()
     tab.page.keyboard.type(" again")
     tab.page.keyboard.press("Enter")
@@ -243,8 +237,8 @@ def several(product, tab):
     expect(tab.message).to_be_focused()
 
 
-def row_menu(product, tab):
-    here = product.conversation("scripted")
+def row_menu(site, tab):
+    here = site.conversation()
     tab.chat(here).page.locator(f"#conversation-{here}").focus()
     tab.page.keyboard.press("Shift+F10")
     expect(tab.button("Rename").first).to_be_focused()
@@ -252,10 +246,8 @@ def row_menu(product, tab):
     expect(tab.page.locator(f"#conversation-{here}")).to_be_focused()
 
 
-def list_move(product, tab):
-    chat(product, tab).say("hello")
-    expect(tab.button("Stop the reply")).to_be_hidden()
-    expect(tab.button("Copy reply")).to_be_visible()
+def list_move(site, tab):
+    chat(site, tab, "hello")
     opens_menu(tab)
     items = tab.page.get_by_role("menuitem")
     expect(items.first).to_be_focused()
@@ -269,8 +261,8 @@ def list_move(product, tab):
     expect(items.first).to_be_focused()
 
 
-def edit(product, tab):
-    proposed(product, tab)
+def edit(site, tab):
+    proposed(site, tab)
     for key in ("Enter", "F2"):
         cell(tab, 2).focus()
         tab.page.keyboard.press(key)
@@ -285,8 +277,8 @@ def edit(product, tab):
     expect(tab.row(2)).to_contain_text("By keyboard")
 
 
-def move(product, tab):
-    proposed(product, tab)
+def move(site, tab):
+    proposed(site, tab)
     name = tab.names()[0]
     cell(tab, 1).focus()
     tab.page.keyboard.press("Alt+ArrowDown")
@@ -296,34 +288,31 @@ def move(product, tab):
     expect(tab.row(1)).to_contain_text(name)
 
 
-def remove(product, tab):
-    proposed(product, tab)
+def remove(site, tab):
+    proposed(site, tab)
     cell(tab, 2).focus()
     tab.page.keyboard.press("Delete")
     expect(tab.rows).to_have_count(2)
     expect(tab.button("Undo")).to_be_visible()
 
 
-def start(product, tab):
-    proposed(product, tab)
+def start(site, tab):
+    proposed(site, tab)
     cell(tab, 1).focus()
     tab.page.keyboard.press("Control+Enter")
     tab.sees_plan(approved_version=1)
 
 
-def allow(product, tab):
-    product.change_agent("scripted", tools={"write_file": "ask", "list_files": "allow"})
-    chat(product, tab).say("write it down")
-    expect(tab.button("Allow once")).to_be_visible()
+def allow(site, tab):
+    site.change_agent(tools={"write_file": "ask"})
+    chat(site, tab, "write it down")
     tab.button("Deny").focus()
     tab.page.keyboard.press("Control+Enter")
     expect(tab.log).to_contain_text("allowed once")
-    product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
 
 
-def newest(product, tab):
-    chat(product, tab)
-    tab.say("tell me at length")
+def newest(site, tab):
+    chat(site, tab, "tell me at length")
     expect(tab.log).to_contain_text("Paragraph 79")
     tab.log.focus()
     tab.page.keyboard.press("Home")

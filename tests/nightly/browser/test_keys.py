@@ -6,5 +6,5 @@ from tests.browser.keys_tried import TRIES
 
 
 @pytest.mark.parametrize("name", TRIES)
-def test_each_key_does_what_the_list_says(product, open_tab, name):
-    TRIES[name](product, open_tab())
+def test_each_key_does_what_the_list_says(site, open_tab, name):
+    TRIES[name](site, open_tab())
