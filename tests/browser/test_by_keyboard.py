@@ -170,8 +170,8 @@ def test_a_plan_is_asked_for_commented_on_edited_and_started(site, keys):
     keys.is_at("^Comment on subtask 2")
     keys.type("check first")
     keys.enter("^Keep comment")
+    keys.is_at("^Comment on subtask 2")
     expect(tab.button("Ask for changes 1, comment")).to_be_visible()
-    keys.is_kept()
     with tab.sends():
         keys.enter("^Ask for changes 1, comment")
     site.drive()
