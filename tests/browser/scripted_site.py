@@ -5,7 +5,7 @@ from functools import cached_property
 
 import httpx
 
-from agents import http
+from agents import actors, http
 from agents.models import Conversation
 from plans import actions
 from plans.schemas import PlanDraft
@@ -134,7 +134,7 @@ class ScriptedSite(Site):
 def propose(chat, names, title, goal):
     conversation = Conversation.objects.get(pk=chat)
     draft = PlanDraft.model_validate({"title": title, "subtasks": names})
-    actions.create_plan(conversation, draft, "agent", goal=goal)
+    actions.create_plan(conversation, draft, actors.AGENT, goal=goal)
     name_untitled(conversation, goal)
 
 

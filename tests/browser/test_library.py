@@ -5,7 +5,6 @@ import re
 from playwright.sync_api import expect
 
 from plans.models import Plan
-from tests.browser.scripted_site import propose
 from tests.tab import LIVE, OFFLINE
 
 
@@ -17,11 +16,9 @@ def rows(tab):
     return table(tab).locator("tbody tr")
 
 
-def made(site, title, *subtasks, chat=None):
+def made(site, title, *subtasks):
     """A plan of these subtasks that waits for its start."""
-    chat = chat or site.conversation()
-    site.do(propose, chat, subtasks or ("One",), title, title)
-    return Plan.objects.get(title=title)
+    return Plan.objects.get(conversation=site.proposed(*subtasks, title=title, goal=title))
 
 
 def test_a_plan_is_found_again_by_a_word_of_its_subtasks(site, open_tab):

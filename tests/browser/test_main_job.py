@@ -76,11 +76,8 @@ def mends_the_docs(site, tab):
 def shown(tab):
     """All that the drawer and the conversation say."""
     tab.sees_plan(state="done")
-    return tab.plan.inner_text(), [text_of(article) for article in tab.articles.all()]
-
-
-def text_of(article):
-    return re.sub(r"\s+", " ", article.text_content())
+    said = tab.articles.all_text_contents()
+    return tab.plan.inner_text(), [re.sub(r"\s+", " ", each) for each in said]
 
 
 def pages_of(site):

@@ -55,7 +55,8 @@ def test_the_changes_are_filtered_in_place_and_the_focus_stays(open_tab, finishe
 
 def test_the_list_of_plans_beside_follows_while_it_is_open(site, open_tab):
     plan = made(site, "Mend the fence", "Look", "Nail")
-    made(site, "Paint the fence", chat=plan.conversation_id)
+    beside = [{"name": "One"}]
+    site.post("/plans", conversation=plan.conversation_id, title="Paint the fence", subtasks=beside)
     tab = open_tab().chat(plan.conversation_id)
     tab.sees_connection(LIVE)
     tab.button("Plans in this conversation").click()
