@@ -1,7 +1,5 @@
 """Models, tools and grants in Settings, and the questions they lead to, as a person meets them."""
 
-import json
-
 import pytest
 from playwright.sync_api import expect
 
@@ -44,23 +42,6 @@ def test_the_keys_allow_once_and_the_focus_goes_on(asking, site, open_tab):
     site.drive()
     tab.sees_plan(state="done")
     assert site.file("new.txt").read_text() == "new"
-
-
-def test_a_no_tells_the_agent_why(asking, site, open_tab):
-    tab = open_tab().chat(asking)
-    tab.button("Deny").click()
-    reason = tab.page.get_by_label("Tell the agent why (optional)")
-    expect(reason).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(tab.button("Allow once")).to_be_visible()
-    tab.button("Deny").click()
-    reason.fill("not into this folder")
-    with tab.sends():
-        tab.button("Deny").click()
-    expect(tab.log.get_by_text("Denied by you")).to_be_attached()
-    site.drive()
-    tab.sees_plan(state="done")
-    assert "not into this folder" in json.dumps(site.model.requests)
 
 
 def test_what_another_tab_decides_ends_the_question_here(asking, site, open_tab):
