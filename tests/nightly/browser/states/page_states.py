@@ -17,6 +17,7 @@ from tests.nightly.browser.states.reader_states import CHANGED, READER_LOOKS
 from tests.nightly.browser.states.test_states import STATES, State
 from tests.tab import A_RUN, LIVE, POLLING
 
+UNDECIDED = "Object.defineProperty(Notification, 'permission', { get: () => 'default' })"
 DOCUMENT = {
     "openapi": "3.0.0",
     "info": {"title": "Pets", "version": "1"},
@@ -444,6 +445,10 @@ def needs(s):
     yield "settled"
     s.tab.open("/settings/notifications/")
     yield "notifications"
+    s.tab.page.add_init_script(UNDECIDED)
+    s.tab.page.reload()
+    expect(s.tab.button("Ask this browser")).to_be_visible()
+    yield "notifications_undecided"
 
 
 def no_plans(s):
