@@ -189,11 +189,10 @@ def unsent(site, tab):
 def attached(site, tab):
     chat(site, tab)
     for key in ("Delete", "Backspace"):
-        name = f"{key}.txt"  # that of one that was removed is taken until it cannot come back
-        file = {"name": name, "mimeType": "text/plain", "buffer": b"notes"}
+        file = {"name": f"{key}.txt", "mimeType": "text/plain", "buffer": b"notes"}
         with tab.page.expect_response("**/attachments?*"):
             tab.page.locator("input[type=file]").first.set_input_files([file])
-        remove = tab.button(f"Remove {name}")
+        remove = tab.button(f"Remove {key}.txt")
         expect(remove).to_be_visible()
         remove.focus()
         tab.page.keyboard.press(key)
