@@ -67,7 +67,7 @@ from agents.deleted_files import erase as deleted_files_erase
 from agents.demo import script
 from agents.demo.languages import LANGUAGES, pieces
 from agents.demo.pages import broken_links, gaps
-from agents.demo.transport import DEMO_URL
+from agents.demo.transport import DEMO_URL, DemoModel
 from agents.engine import alternatives as engine_alternatives
 from agents.engine import lifecycle, loop, persistence, recordings, undo
 from agents.engine.available_tools import available_tools, left_out, same_json

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import httpx
 
-from agents import http
+from agents import actors, http
 from agents.models import Conversation
 from plans import actions
 from plans.schemas import PlanDraft
@@ -90,7 +90,13 @@ class ScriptedSite(Site):
 
     def started(self, word):
         """One whose plan has run as far as it gets by itself."""
-        chat = self.scripted(word)
+        return self.runs(self.scripted(word))
+
+    def ran(self, *names, title="Tidy the docs"):
+        """The same, with a plan of these subtasks."""
+        return self.runs(self.proposed(*names, title=title))
+
+    def runs(self, chat):
         self.do(approve, chat)
         self.drive()
         return chat
@@ -135,7 +141,7 @@ class ScriptedSite(Site):
 def propose(chat, names, title, goal):
     conversation = Conversation.objects.get(pk=chat)
     draft = PlanDraft.model_validate({"title": title, "subtasks": names})
-    actions.create_plan(conversation, draft, "agent", goal=goal)
+    actions.create_plan(conversation, draft, actors.AGENT, goal=goal)
     name_untitled(conversation, goal)
 
 

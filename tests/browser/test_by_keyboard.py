@@ -4,13 +4,13 @@ At every step what has the focus is in view, and an outline or a shadow says so;
 the caret and the row that Enter opens do.
 """
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import Error, expect
 
-from tests.browser.conftest import PATIENCE, Product
-from tests.tab import LIVE, Tab
+from tests.tab import LIVE
 
 FAR = 150  # presses of Tab; no page has as many stops
 SECOND = "^(Subtask 2|2Then)"
@@ -48,8 +48,10 @@ class Keyboard:
 
     def focus(self):
         """What has the focus; a fault of its looks fails the test."""
-        self.until("!now || (now.isInView && now.isMarked)")  # it may be scrolling there
         now = self.look()
+        if now and not (now["isInView"] and now["isMarked"]):  # it may be scrolling there
+            self.until("!now || (now.isInView && now.isMarked)")
+            now = self.look()
         assert now is None or now["isInView"], f"out of view: {now['html']}"
         assert now is None or now["isMarked"], f"not to be seen: {now['html']}"
         return now
@@ -106,28 +108,25 @@ def keys(site, clock, open_tab):
 
 
 @pytest.fixture
-def first_run(chromium, tmp_path, model):
-    """A person at the first page of a new home, beside which a model runs."""
-    product = Product(tmp_path / "home")
-    product.post("/providers", name="ollama", base_url=model.url)
-    tab = Tab(chromium.new_page(), product.address)
-    tab.page.context.set_default_timeout(PATIENCE)
-    tab.page.clock.install()
-    tab.page.goto(product.server.link)
-    yield Keyboard(tab)
-    faults = tab.faults()
-    tab.page.close()
-    product.end()
-    assert faults == []
+def first_run(settings, site, clock, open_tab):
+    """A person at the first page of a new home, beside which models run."""
+    settings.PLANSIDE_MODEL_IS_SET = False
+    site.prepare()
+    tab = open_tab(signed_in=False)
+    tab.page.goto(site.link)
+    return Keyboard(tab)
 
 
-def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
+def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(site, first_run):
     keys, tab = first_run, first_run.tab
+    first = tab.page.url
     keys.is_at("another-model")
     keys.press("ArrowDown", "Enter")
     keys.is_at("^Message")
     keys.type("hello there")
-    keys.press("Enter")
+    with tab.sends():
+        keys.press("Enter")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     keys.is_at("^Message")
     keys.to("^Attach files")
@@ -139,9 +138,12 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     keys.type("read it")
     keys.press("Enter")
     expect(tab.log.get_by_role("link", name="a.txt")).to_be_visible()
+    site.drive()
     expect(tab.button("Stop the reply")).to_have_count(0)
     keys.enter("^New chat")
-    expect(tab.page).to_have_url(re.compile(r"/c/2/$"))
+    keys.is_at("^Docs writer")
+    keys.press("Enter")
+    expect(tab.page).not_to_have_url(first)
     keys.is_at("^Message")
     keys.enter("^Search")
     keys.is_at("^Search everything")
@@ -152,7 +154,7 @@ def test_from_the_first_run_to_a_message_with_a_file_and_back_to_it(first_run):
     while found.get_attribute("aria-selected") != "true":
         keys.press("ArrowDown")
     keys.press("Enter")
-    expect(tab.page).to_have_url(re.compile(r"/c/1/"))
+    expect(tab.page).to_have_url(re.compile(f"^{re.escape(first)}"))
     keys.is_kept()
 
 
@@ -171,8 +173,8 @@ def test_a_plan_is_asked_for_commented_on_edited_and_started(site, keys):
     keys.is_at("^Comment on subtask 2")
     keys.type("check first")
     keys.enter("^Keep comment")
+    keys.is_at("^Comment on subtask 2")
     expect(tab.button("Ask for changes 1, comment")).to_be_visible()
-    keys.is_kept()
     with tab.sends():
         keys.enter("^Ask for changes 1, comment")
     site.drive()
@@ -227,10 +229,18 @@ def test_a_call_is_allowed_and_another_one_denied(site, keys, careful):
     expect(tab.button("Allow once")).to_be_visible()
     keys.back_to("^Deny").press("Enter")
     keys.is_at("Tell the agent why")
-    keys.type("not here")
-    keys.enter("^Deny")
+    keys.press("Escape")
+    keys.is_at("^Deny")
+    expect(tab.button("Allow once")).to_be_visible()
+    keys.press("Enter")
+    keys.is_at("Tell the agent why")
+    keys.type("not into this folder")
+    with tab.sends():
+        keys.enter("^Deny")
     expect(tab.log).to_contain_text("Denied by you")
     keys.is_kept()
+    site.drive()
+    assert "not into this folder" in json.dumps(site.model.requests)
 
 
 def test_a_failed_subtask_is_tried_again_and_skipped(site, keys):

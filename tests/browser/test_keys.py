@@ -16,7 +16,7 @@ def test_a_key_does_what_the_list_says(site, open_tab, name):
     TRIES[name](site, open_tab())
 
 
-def test_who_turned_it_off_types_a_question_mark_anywhere_and_nothing_opens(open_tab):
+def test_who_turned_it_off_types_a_question_mark_anywhere_and_nothing_opens(site, open_tab):
     tab = open_tab("/settings/appearance/")
     switch = tab.page.get_by_role("switch", name="? opens the list of keys")
     for is_on in (False, True):
@@ -29,11 +29,13 @@ def test_who_turned_it_off_types_a_question_mark_anywhere_and_nothing_opens(open
         if is_on:
             expect(dialog).to_be_visible()
         else:
-            tab.page.wait_for_timeout(300)
+            tab.has_sent_all()
             expect(dialog).to_have_count(0)
 
 
-def test_the_list_opens_at_its_beginning_with_close_in_view_also_for_who_has_no_such_key(open_tab):
+def test_the_list_opens_at_its_beginning_with_close_in_view_also_for_who_has_no_such_key(
+    site, open_tab
+):
     tab = open_tab("/settings/appearance/", viewport=PHONE)
     tab.button("Show the list").click()
     dialog = tab.page.get_by_role("dialog", name="Keys")

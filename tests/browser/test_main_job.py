@@ -1,54 +1,60 @@
 """The main job, as a person does it: from the printed link to mended files, and a restart."""
 
 import re
-import signal
 from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.patience import at_most
+from agents import http
+from tests.inner import GOES_AWAY, DemoModel
 from tests.tab import A_RUN, GOAL, LIVE, wait_for
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
 RENAMED = "Look at the docs"
-NEEDS_A_PROCESS = True  # Ctrl-C ends it
 
 
-@pytest.fixture(scope="module")
-def walk():
-    """What one step of the walk leaves for the next."""
-    return {}
-
-
-def test_the_printed_link_signs_in_and_shows_an_empty_conversation(product, open_tab):
+@pytest.mark.usefixtures("working")
+def test_from_the_printed_link_to_mended_files_that_outlast_a_reload_and_a_restart(
+    site, open_tab, settings
+):
+    settings.DEMO_PACE = 0
+    http.use(DemoModel())
     tab = open_tab(signed_in=False)
-    tab.page.goto(product.server.link)
+    tab.page.goto(site.link)
+    mends_the_docs(site, tab)
+    before = shown(tab)
+    tab.page.reload()
+    wait_for(tab, lambda: shown(tab) == before)
+    tab.expects("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
+    site.goes_away(GOES_AWAY)
+    site.comes_back()
+    tab.page.reload()
+    tab.sees_connection(LIVE)
+    wait_for(tab, lambda: shown(tab) == before)
+
+
+def mends_the_docs(site, tab):
+    """On the page to which the link led, up to the end of the plan."""
     expect(tab.page).to_have_url(re.compile(r"/c/\d+/$"))
     expect(tab.page.get_by_role("heading", name="What should Docs writer do?")).to_be_visible()
     expect(tab.message).to_be_focused()
     tab.sees_connection(LIVE)
-    product.session = tab.page.context.storage_state()
-
-
-def test_a_plan_is_asked_for_edited_started_and_watched_to_its_end(product, open_tab, walk):
-    tab = open_tab("/")
-    walk["chat"] = tab.page.url.removeprefix(product.address)
-    before = pages_of(product)
+    before = pages_of(site)
     assert faults_of(before), "the sample is broken to begin with"
 
     tab.say(f"/plan {GOAL}")
     expect(tab.button("Start plan")).to_be_visible(timeout=A_RUN)
     tab.sees_plan(state="todo", version=1, approved_version="", run="idle")
     expect(tab.rows).to_have_count(5)
-    assert pages_of(product) == before, "nothing runs before the yes"
+    assert pages_of(site) == before, "nothing runs before the yes"
 
     tab.rename(1, RENAMED)
     tab.sees_plan(version=2)
     expect(tab.button("Start v2")).to_be_visible()
     tab.remove(5)
     expect(tab.rows).to_have_count(4)
-    assert pages_of(product) == before
+    assert pages_of(site) == before
 
     tab.button("Start v3").click()
     tab.sees_plan(state="in_progress", approved_version=3)
@@ -61,44 +67,21 @@ def test_a_plan_is_asked_for_edited_started_and_watched_to_its_end(product, open
     expect(tab.progress).to_have_attribute("aria-valuenow", "4")
     expect(tab.articles.last).to_have_attribute("data-kind", "closing")
     expect(tab.button("Stop the reply")).to_have_count(0)
-    walk["shown"] = shown(tab)
 
-
-def test_the_files_on_disk_are_really_mended(product):
-    pages = pages_of(product)
+    pages = pages_of(site)
     assert faults_of(pages) == []
     assert "| `--dry-run` |" in pages["README.md"]
-
-
-def test_after_a_reload_it_is_all_the_same(open_tab, walk):
-    tab = open_tab(walk["chat"])
-    wait_for(tab, lambda: shown(tab) == walk["shown"])
-    tab.page.reload()
-    wait_for(tab, lambda: shown(tab) == walk["shown"])
-
-
-def test_after_ctrl_c_and_another_start_it_is_all_still_there(product, open_tab, walk):
-    seconds, code, out, err = product.end(signal.SIGINT)
-    assert (code, out, err) == (0, "", "")
-    assert seconds < at_most(2)
-    product.start()
-    tab = open_tab(walk["chat"])
-    tab.sees_connection(LIVE)
-    wait_for(tab, lambda: shown(tab) == walk["shown"])
 
 
 def shown(tab):
     """All that the drawer and the conversation say."""
     tab.sees_plan(state="done")
-    return tab.plan.inner_text(), [text_of(article) for article in tab.articles.all()]
+    said = tab.articles.all_text_contents()
+    return tab.plan.inner_text(), [re.sub(r"\s+", " ", each) for each in said]
 
 
-def text_of(article):
-    return re.sub(r"\s+", " ", article.text_content())
-
-
-def pages_of(product):
-    root = product.file(".")
+def pages_of(site):
+    root = site.file(".", "docs-writer")
     return {str(page.relative_to(root)): page.read_text() for page in root.rglob("*.md")}
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.fake_model import FakeModelServer, rule, say
+from tests.fake_model import rule, say
 
 COPIES = ["clipboard-read", "clipboard-write"]
 REPLY = r"""The roots[^1] are
@@ -35,19 +35,14 @@ def root(a, b, c):
 """
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": [rule(say(REPLY))]}) as server:
-        yield server
-
-
 @pytest.fixture
-def tab(product, open_tab):
-    tab = open_tab(f"/c/{product.conversation('scripted')}/", permissions=COPIES)
-    page = tab.page
-    page.get_by_role("textbox", name="Message").fill("solve it")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("list", name="Footnotes")).to_be_visible()
+def tab(site, open_tab):
+    site.plays(rule(say(REPLY)))
+    chat = site.conversation()
+    site.says(chat, "solve it")
+    site.drive()
+    tab = open_tab(permissions=COPIES).chat(chat)
+    expect(tab.page.get_by_role("list", name="Footnotes")).to_be_visible()
     return tab
 
 

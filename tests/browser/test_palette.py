@@ -5,15 +5,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK
-from tests.browser.test_alternatives import talk
-
 AFTERWARDS = "2040-01-01"
 
 
-@pytest.fixture(scope="module")
-def chat(product):
-    return product.conversation("scripted")
+@pytest.fixture
+def chat(site):
+    return site.conversation()
 
 
 def search(tab):
@@ -31,23 +28,22 @@ def look_for(tab, words):
     expect(search(tab)).to_have_attribute("data-drawn", words)
 
 
-def test_a_message_is_found_and_opened_where_it_stands(open_tab, chat):
-    tab = open_tab(viewport=DESK).chat(chat)  # in a context, and so with a clock, of its own
-    talk(tab, "The zebrafish question", "Something else")
-    tab.page.clock.install()
-    tab.open("/plans/")
+def test_a_message_is_found_and_opened_where_it_stands(site, clock, open_tab, chat):
+    site.says(chat, "The zebrafish question", "Something else")
+    site.drive()
+    tab = open_tab("/plans/")
     tab.button("Search").click()
     tab.page.keyboard.type("ZEBRAF")
     chosen = option(tab, "zebrafish question").first
     expect(chosen).to_have_attribute("aria-selected", "true")
     expect(search(tab).get_by_role("status")).to_have_text(re.compile(r"\d results"))
     expect(search(tab).locator("mark").first).to_have_text("zebraf")
-    tab.page.clock.pause_at(AFTERWARDS)  # it is tinted for two seconds
+    clock.pause_at(AFTERWARDS)  # it is tinted for two seconds
     option(tab, "You").first.click()
     message = tab.log.get_by_role("article", name="Your message").first
     expect(message).to_have_attribute("data-found", "")
     expect(message).to_be_focused()
-    tab.page.clock.run_for(2_000)
+    clock.run_for(2_000)
     expect(message).not_to_have_attribute("data-found", "")
     assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
 
@@ -98,10 +94,10 @@ MARKED = """() => [...(CSS.highlights.get("found") ?? [])].map((range) => ({
 }))"""
 
 
-def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.say("tell me at length")
-    expect(tab.log).to_contain_text("Paragraph 79")
+def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(site, open_tab, chat):
+    site.says(chat, "tell me at length")
+    site.drive()
+    tab = open_tab()
     for start in (f"/c/{chat}/", "/plans/"):
         tab.open(start)
         look_for(tab, "wombat paragraph")

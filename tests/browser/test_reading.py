@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.model import ADDRESS
+from tests.tab import LIVE
 
 TOLD = "Read every page, and list the links that lead nowhere."
 EXPECTED = "A list in notes/links.md"
@@ -31,8 +32,8 @@ def width():
 
 
 @pytest.fixture
-def proposed(product, open_tab, width):
-    plan = product.post("/plans", agent="scripted", **PLAN)
+def proposed(site, open_tab, width):
+    plan = site.post("/plans", agent="scripted", **PLAN)
     tab = open_tab()
     tab.page.set_viewport_size(width)
     tab.chat(plan["conversation"])
@@ -72,7 +73,7 @@ def test_the_drawer_shows_every_text_before_the_yes_and_so_does_the_card_while_i
     assert not proposed.page.evaluate("document.documentElement.scrollWidth > innerWidth")
 
 
-def test_what_was_folded_stays_folded_until_another_version(product, proposed):
+def test_what_was_folded_stays_folded_until_another_version(site, proposed):
     open_drawer(proposed)
     proposed.plan.get_by_role("button", name="Fold", exact=True).click()
     told = proposed.plan.get_by_text(TOLD, exact=True)
@@ -83,17 +84,14 @@ def test_what_was_folded_stays_folded_until_another_version(product, proposed):
     proposed.button("What the agent is told for subtask 1").click()
     expect(told).to_be_visible()
     expect(proposed.plan.get_by_text("One sentence to Bob")).to_be_hidden()
-    product.post(f"/plans/{proposed.made['id']}/subtasks", name="One more")
+    site.post(f"/plans/{proposed.made['id']}/subtasks", name="One more")
     proposed.sees_plan(version=2)
     sees_all(proposed.plan)
 
 
-def test_a_failed_subtask_with_a_long_word_stays_within_the_drawer(product, open_tab):
-    subtasks = [{"name": "Look"}, {"name": f"Then fail at {ADDRESS}"}, {"name": f"Tell {ADDRESS}"}]
-    plan = product.post("/plans", agent="scripted", title=f"See {ADDRESS[:150]}", subtasks=subtasks)
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    product.wait(plan["conversation"], lambda plan: plan["attention"] == "failed")
-    tab = open_tab().chat(plan["conversation"])
+def test_a_failed_subtask_with_a_long_word_stays_within_the_drawer(site, open_tab):
+    names = ("Look", f"Then fail at {ADDRESS}", f"Tell {ADDRESS}")
+    tab = open_tab().chat(site.ran(*names, title=f"See {ADDRESS[:150]}"))
     for size in (DESK, PHONE):
         tab.page.set_viewport_size(size)
         open_drawer(tab)
@@ -118,24 +116,26 @@ new PerformanceObserver((list) => {
   for (const each of list.getEntries()) window.moved += each.value;
 }).observe({ type: "layout-shift", buffered: true });
 """
+MOVED = """() => new Promise((ready) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => ready(window.moved))))"""
 
 
-def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(product, open_tab):
+def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(site, open_tab):
     """What a script opens and folds stands so from the first paint."""
-    plan = product.post("/plans", agent="scripted", **PLAN)
+    plan = site.post("/plans", agent="scripted", **PLAN)
     tab = open_tab()
     tab.page.set_viewport_size(DESK)
     tab.page.add_init_script(SHIFTS)
     tab.chat(plan["conversation"])
     expect(tab.page.locator("#app")).to_have_attribute("data-drawer", "open")
-    assert tab.page.evaluate("new Promise((ready) => setTimeout(() => ready(moved), 500))") < 0.01
+    tab.sees_connection(LIVE)
+    tab.has_sent_all()
+    assert tab.page.evaluate(MOVED) < 0.01
 
 
-def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(product, open_tab):
-    subtasks = [{"name": "Then explain"}, {"name": "Then hang"}]
-    made = product.post("/plans", agent="scripted", title="At length", subtasks=subtasks)
-    product.post(f"/plans/{made['id']}/approve", version=1)
-    tab = open_tab(f"/c/{made['conversation']}/")
+def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(site, open_tab):
+    chat = site.ran("Then explain", "Then hang")
+    tab = open_tab().chat(chat)
     expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
     outcome, fold = tab.row(1).locator(".step-outcome"), tab.row(1).locator("[data-shows-outcome]")
     is_whole = "each => each.scrollHeight <= each.clientHeight + 1"
@@ -148,6 +148,7 @@ def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(produ
     fold.click()
     expect(fold).to_have_attribute("aria-expanded", "false")
     assert not outcome.evaluate(is_whole)
-    product.post(f"/plans/{made['id']}/stop")
+    site.post(f"/plans/{site.plan(chat)['id']}/stop")
+    site.drive()
     expect(fold).to_be_hidden()
     assert outcome.evaluate(is_whole), "there is nothing left that could be shown"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
+pytestmark = pytest.mark.usefixtures("site")
 
 # The page, what opens the form, what is typed, the button, the field that is wrong, and why.
 FORMS = {
@@ -73,7 +73,7 @@ def is_refused_at_its_field(open_tab, form):
         expect(field).not_to_have_accessible_description("")
 
 
-def test_a_field_that_was_folded_away_is_unfolded(product, open_tab):
+def test_a_field_that_was_folded_away_is_unfolded(open_tab):
     tab = open_tab("/settings/tools/")
     tab.expects("409", "422")
     tab.button("Add service").click()

@@ -2,8 +2,10 @@
 
 from playwright.sync_api import expect
 
+from agents.models import Conversation
 from tests.browser.conftest import DESK, PHONE
 from tests.browser.test_focus import focused
+from tests.inner import rename_conversation
 
 TABLET = {"width": 768, "height": 900}
 
@@ -19,8 +21,8 @@ def opened(tab):
     return tab.page.get_by_role("navigation", name="Conversations")
 
 
-def test_a_press_beside_the_conversations_closes_them_and_sends_nothing(product, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.conversation("scripted"))
+def test_a_press_beside_the_conversations_closes_them_and_sends_nothing(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.conversation())
     tab.message.fill("Not yet")
     send = middle_of(tab.button("Send"))
     conversations = opened(tab)
@@ -39,8 +41,8 @@ def test_a_press_beside_the_conversations_closes_them_and_sends_nothing(product,
     expect(tab.articles.first).to_contain_text("Not yet")
 
 
-def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(product, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.scripted("quick"))
     tab.drawer_toggle.click()
     tab.edit(2, "Another name")
     tab.page.keyboard.press("Escape")
@@ -50,8 +52,8 @@ def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(pr
     expect(tab.plan).to_be_hidden()
 
 
-def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(product, open_tab):
-    tab = open_tab(viewport=TABLET).chat(product.conversation("scripted"))
+def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(site, open_tab):
+    tab = open_tab(viewport=TABLET).chat(site.conversation())
     tab.page.keyboard.press("Control+Shift+O")
     first = tab.button("Docs writer")
     expect(first).to_be_focused()
@@ -67,9 +69,10 @@ def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(product, open_ta
 # The menu of a row
 
 
-def named(product, title):
-    chat = product.conversation("scripted")
-    product.script.patch(product.server, f"/conversations/{chat}", {"title": title})
+def named(site, title):
+    """A conversation of this title."""
+    chat = site.conversation()
+    site.do(rename_conversation, Conversation.objects.get(pk=chat), title)
     return chat
 
 
@@ -84,8 +87,8 @@ def menu_of(tab, chat):
     return menu
 
 
-def test_a_row_is_renamed_pinned_and_archived_where_it_stands(product, open_tab):
-    here, chat = product.conversation("scripted"), named(product, "Moss")
+def test_a_row_is_renamed_pinned_and_archived_where_it_stands(site, open_tab):
+    here, chat = site.conversation(), named(site, "Moss")
     tab = open_tab().chat(here)
     row = tab.page.locator(f"#conversation-{chat}")
     before = row.bounding_box()
@@ -116,9 +119,9 @@ def test_a_row_is_renamed_pinned_and_archived_where_it_stands(product, open_tab)
     menu_of(tab, chat)
 
 
-def test_a_row_is_deleted_and_taken_back_by_keyboard(product, open_tab):
-    chats = [named(product, title) for title in ("Fern", "Moss", "Lichen")]
-    here = product.conversation("scripted")
+def test_a_row_is_deleted_and_taken_back_by_keyboard(site, open_tab):
+    chats = [named(site, title) for title in ("Fern", "Moss", "Lichen")]
+    here = site.conversation()
     tab = open_tab().chat(here)
     rows = [tab.page.locator(f"#conversation-{chat}") for chat in chats]
     rows[1].focus()

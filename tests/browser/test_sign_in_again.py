@@ -1,12 +1,12 @@
 """A session that ends under an open page: what was typed is there again after the sign-in."""
 
 import json
-import re
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import expect
 
-from tests.console.serving import run
+from tests.inner import local_owner, signin_path
 from tests.tab import LIVE
 
 ENDED = ("status of 40[13]", "WebSocket", "ws:error", "ERR_ABORTED", "ERR_FAILED")
@@ -22,70 +22,68 @@ AGAIN = "The page had to be loaded again. What you typed is here, and not sent y
 
 
 @pytest.fixture
-def open_alone(open_tab, product):
+def open_alone(open_tab):
     """A tab with a session of its own, which a test may end."""
 
     def open_one(path, **options):
-        tab = open_tab(signed_in=False, locale="en-GB", **options)
+        tab = open_tab(locale="en-GB", **options)
         tab.expects(*ENDED)
-        sign_in(tab, product)
         return tab.open(path)
 
     return open_one
 
 
-def sign_in(tab, product):
-    page = tab.page.context.new_page()
-    page.goto(run(product.home, "signin-link"))
-    page.close()
+def sign_in(tab, site):
+    """By a link, in another tab of the same browser."""
+    tab.page.context.request.get(site.address + site.do(lambda: signin_path(local_owner())))
 
 
 def sign_out(tab):
-    page = tab.page.context.new_page()
-    page.goto(f"{tab.address}/settings/agents/")
-    page.get_by_role("button", name="Sign out").click()
-    page.wait_for_url(re.compile("/signin/"))
-    page.close()
+    """Likewise in another tab, by its button."""
+    cookies = tab.page.context.cookies()
+    [token] = [each["value"] for each in cookies if each["name"] == settings.CSRF_COOKIE_NAME]
+    headers = {"X-CSRFToken": token, "Referer": tab.address}
+    assert tab.page.context.request.post(f"{tab.address}/signout/", headers=headers).ok
 
 
-def come_back(tab, product):
+def come_back(tab, site):
     """Signed in elsewhere by a link, the person looks at the sign-in page again."""
     expect(tab.page.get_by_role("heading", name="Sign in to Planside")).to_have_count(1)
-    sign_in(tab, product)
+    sign_in(tab, site)
     tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
-def test_what_stood_in_the_message_box_stands_there_again(product, open_alone):
-    chat = product.conversation("scripted")
+def test_what_stood_in_the_message_box_stands_there_again(site, open_alone):
+    chat = site.conversation()
     tab = open_alone(f"/c/{chat}/")
     tab.sees_connection(LIVE)
     tab.message.fill("half a thought")
     sign_out(tab)
-    come_back(tab, product)
+    come_back(tab, site)
     tab.sees_connection(LIVE)
     assert tab.page.url.endswith(f"/c/{chat}/")
     expect(tab.message).to_have_value("half a thought")
 
 
-def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/", blocked=True)
+def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(site, open_alone):
+    tab = open_alone(f"/c/{site.conversation()}/", blocked=True)
     tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
     sign_out(tab)
     tab.page.evaluate(TYPE_ON)
-    come_back(tab, product)
+    come_back(tab, site)
     expect(tab.message).to_have_value("one\n\ntwo\n\nthree")
     expect(tab.alerts).to_have_text(AGAIN)
     expect(tab.log.locator(".own-message")).to_have_count(0)
 
 
-def test_an_open_editor_is_open_again(product, open_alone):
-    chat = product.scripted("quick")
+def test_an_open_editor_is_open_again(site, open_alone):
+    chat = site.scripted("quick")
     tab = open_alone(f"/c/{chat}/")
     tab.sees_connection(LIVE)
     tab.edit(1, "A better name")
     sign_out(tab)
-    come_back(tab, product)
+    come_back(tab, site)
     editor = tab.editor("Edit subtask 1")
     expect(editor.get_by_role("textbox").first).to_have_value("A better name")
     expect(editor.get_by_role("alert")).to_have_text(AGAIN)
@@ -94,7 +92,7 @@ def test_an_open_editor_is_open_again(product, open_alone):
     expect(editor).to_have_count(0)
 
 
-def test_a_key_is_not_kept(product, open_alone):
+def test_a_key_is_not_kept(site, open_alone):
     tab = open_alone("/settings/models/")
     tab.button("Add provider").click()
     dialog = tab.page.get_by_role("dialog", name="Add provider")
@@ -105,8 +103,8 @@ def test_a_key_is_not_kept(product, open_alone):
     assert tab.page.evaluate("JSON.stringify(sessionStorage)") == "{}"
 
 
-def test_whoever_else_signs_in_is_given_nothing(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/")
+def test_whoever_else_signs_in_is_given_nothing(site, open_alone):
+    tab = open_alone(f"/c/{site.conversation()}/")
     tab.sees_connection(LIVE)
     tab.message.fill("between you and me")
     sign_out(tab)
@@ -115,7 +113,7 @@ def test_whoever_else_signs_in_is_given_nothing(product, open_alone):
     assert "between you and me" in json.dumps(kept)
     kept["person"] = "another"
     tab.page.evaluate("kept => sessionStorage.setItem('planside-unsent', kept)", json.dumps(kept))
-    come_back(tab, product)
+    come_back(tab, site)
     tab.sees_connection(LIVE)
     expect(tab.alerts).to_have_count(0)
     assert tab.page.evaluate("sessionStorage.getItem('planside-unsent')") is None

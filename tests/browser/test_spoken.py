@@ -8,9 +8,12 @@ plan's card are read when somebody goes there, and are not spoken.
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
+from agents import http
 from tests.browser.test_rules import SPOKEN
+from tests.inner import DemoModel
 from tests.tab import A_RUN, GOAL, LIVE, wait_for
 
 STATUS = [
@@ -33,19 +36,20 @@ CHECKING = "Checking subtask"  # as long as it takes, which may be too short to 
 NOW = "activity-line-"  # what the agent does at this moment: one line, which is replaced
 
 
-def test_a_plan_is_spoken_in_few_sentences_and_each_once(product, open_tab):
-    tab = open_tab()
-    tab.page.clock.install()
-    tab.chat(product.conversation())
+@pytest.mark.usefixtures("working")
+def test_a_plan_is_spoken_in_few_sentences_and_each_once(site, clock, open_tab, settings):
+    settings.DEMO_PACE = 0
+    http.use(DemoModel())
+    tab = open_tab().chat(site.conversation("docs-writer"))
     tab.sees_connection(LIVE)
     expect(tab.button("Use it for Docs writer").first).to_be_visible()
     tab.page.evaluate(SPOKEN)
     tab.say(f"/plan {GOAL}")
     tab.button("Start plan").click()
-    expect(tab.plan).to_have_attribute("data-state", "done", timeout=A_RUN)
+    tab.sees_plan(within=A_RUN, state="done")
     expect(tab.page.locator("#status")).to_have_text("Plan: Finished")
     wait_for(tab, lambda: not compared(recorded(), others_of(spoken_on(tab)))[0])
-    tab.page.clock.run_for(1_500)  # what would be spoken by a clock is spoken by then
+    clock.run_for(1_500)  # what would be spoken by a clock is spoken by then
     spoken = spoken_on(tab)
 
     said = [text for where, text in spoken if where == "status" and text != TORN]

@@ -5,49 +5,36 @@ from playwright.sync_api import expect
 from tests.tab import LIVE, wait_for
 
 
-def test_what_was_queued_and_what_is_being_typed_is_in_the_box_after_a_stop(product, open_tab):
-    chat = product.conversation("scripted")
-    tab = open_tab().chat(chat)
-    tab.say("say half of it")  # and no more: a slow one is over before a busy machine is ready
-    expect(tab.button("Stop the reply")).to_be_visible()
-    for text in ("second", "third", "fourth"):
+def test_what_was_queued_and_what_is_typed_before_and_after_a_stop_is_in_the_box(site, open_tab):
+    tab = answering(site, open_tab, "second")
+    for text in ("third", "fourth"):
         tab.say(text)
     expect(tab.log).to_contain_text("fourth")
-    tab.message.fill("half a wo")
-    tab.button("Stop the reply").click()
-    expect(tab.message).to_have_value("second\n\nthird\n\nfourth\n\nhalf a wo")
-    expect(tab.log).not_to_contain_text("fourth")
-    tab.page.reload()
-    expect(tab.message).to_have_value("second\n\nthird\n\nfourth\n\nhalf a wo")
-    assert tab.faults() == []
-
-
-def test_what_is_typed_between_the_stop_and_its_being_drawn_is_kept_beside_it(product, open_tab):
-    tab = answering(product, open_tab, "second")
     held = tab.hold("**/stop")
     tab.message.press_sequentially("half a wo")
     tab.button("Stop the reply").click()
     tab.message.press_sequentially("rd and mo")
     wait_for(tab, lambda: held)
     held[0].continue_()
-    both = "second\n\nhalf a word and more"
-    expect(tab.message).to_have_value("second\n\nhalf a word and mo")
+    queued = "second\n\nthird\n\nfourth\n\n"
+    expect(tab.message).to_have_value(f"{queued}half a word and mo")
+    expect(tab.log).not_to_contain_text("fourth")
     tab.page.keyboard.type("re")  # the caret is where it was
-    expect(tab.message).to_have_value(both)
+    expect(tab.message).to_have_value(f"{queued}half a word and more")
     tab.page.reload()
-    expect(tab.message).to_have_value(both)
+    expect(tab.message).to_have_value(f"{queued}half a word and more")
 
 
-def test_a_stop_in_another_tab_gives_back_to_what_is_typed_in_this_one(product, open_tab):
-    tab = answering(product, open_tab, "second")
-    other = open_tab(tab.page.url.removeprefix(product.address))
+def test_a_stop_in_another_tab_gives_back_to_what_is_typed_in_this_one(site, open_tab):
+    tab = answering(site, open_tab, "second")
+    other = open_tab(tab.page.url.removeprefix(site.address))
     tab.message.press_sequentially("typed here")
     other.button("Stop the reply").click()
     expect(other.message).to_have_value("second")
     expect(tab.message).to_have_value("second\n\ntyped here")
 
 
-def answering(product, open_tab, queued, deaf=False):
+def answering(site, open_tab, queued, deaf=False):
     """A tab in which a message waits behind a reply; a deaf one hears of nothing after that."""
     tab = open_tab()
     tab.expects("WebSocket", "ERR_FAILED", "409")
@@ -59,9 +46,11 @@ def answering(product, open_tab, queued, deaf=False):
         server.on_message(lambda frame: socket.send(frame) if sockets else None)
 
     tab.page.route_web_socket("**/ws/**", route)
-    tab.chat(product.conversation("scripted"))
+    tab.chat(site.conversation())
     tab.sees_connection(LIVE)
-    tab.say("say half of it")
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
     expect(tab.log).to_contain_text("Half of an answer")
     tab.say(queued)
     expect(tab.log.get_by_text("Waiting to send")).to_be_visible()

@@ -1,14 +1,11 @@
 """What tools give while they run and when they are done: how far they are, and images."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.fake_model import FakeModelServer, call, rule, say
+from tests.fake_model import call, rule, say
+from tests.inner import mcp
 
-SERVER = Path(__file__).parents[1] / "agents" / "mcp_server.py"
 RULES = [
     rule(call("small__steps", count=600, seconds=0.2), user="^sweep", results=0),
     rule(say("Swept."), user="^sweep", results=1),
@@ -17,19 +14,16 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": RULES}) as server:
-        yield server
-
-
 @pytest.fixture
-def chat(product):
+def chat(site, programs):
     pytest.importorskip("mcp")
-    product.post("/tools", name="small", kind="mcp", command=f"{sys.executable} {SERVER}")
-    plan = {"enabled": False}
-    product.change_agent("scripted", tools={"small": "allow"}, plan=plan)
-    return product.conversation("scripted")
+    from tests.agents.mcp_server import serve
+
+    site.plays(*RULES)
+    site.post("/tools", name="small", kind="mcp", command=programs.add("small", serve))
+    site.change_agent(tools={"small": "allow"}, plan={"enabled": False})
+    yield site.conversation()
+    site.wait_for(mcp.aclose_all())
 
 
 def send(page, words):
@@ -37,7 +31,8 @@ def send(page, words):
     page.keyboard.press("Enter")
 
 
-def test_progress_is_live_survives_a_reload_and_images_open_at_full_size(product, chat, open_tab):
+@pytest.mark.usefixtures("working")
+def test_progress_is_live_survives_a_reload_and_images_open_at_full_size(site, chat, open_tab):
     page = open_tab(f"/c/{chat}/").page
     send(page, "sweep the floor")
     row = page.locator("p.call-progress")

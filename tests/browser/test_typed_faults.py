@@ -8,8 +8,6 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 
-pytestmark = pytest.mark.browser
-
 LONG = 400  # tasks of the long chain, of six lines each
 
 # Where a line of the text is on the screen: from the first sign of it to the last.
@@ -70,20 +68,19 @@ class Editor:
         return self.page.evaluate("document.querySelector('.typed').scrollTop")
 
 
-def chain(product, name, tasks=1):
+def chain(site, name, tasks=1):
     rows = [{"id": f"task-{n}", "handler": "chat_completion"} for n in range(tasks)]
     for row, after in pairwise(rows):
         row["transition"] = {"branches": [{"operator": "default", "goto": after["id"]}]}
-    (product.home / "chains").mkdir(exist_ok=True)
     text = json.dumps({"id": name, "description": "Long", "tasks": rows}, indent=2)
-    (product.home / "chains" / f"{name}.json").write_text(text)
+    (site.home / "chains" / f"{name}.json").write_text(text)
     return text.split("\n")
 
 
 @pytest.fixture
-def editor(product, open_tab):
+def editor(site, open_tab):
     def open_one(name, tasks=1, **options):
-        chain(product, name, tasks)
+        chain(site, name, tasks)
         tab = open_tab(f"/settings/chains/?chain={name}", **options)
         if options.get("viewport") == PHONE:
             tab.button(f"{name}.json").or_(tab.page.locator("[data-toggle-drawer]")).first.click()

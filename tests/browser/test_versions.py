@@ -9,19 +9,13 @@ from tests.tab import LIVE
 
 
 @pytest.fixture
-def chat(product):
+def chat(site):
     """v1 by the agent, approved by nobody; v2 renames, v3 adds one and rewords another."""
-    chat = product.scripted("quick")
-    plan = product.plan(chat)["id"]
-    change(product, plan, "s2", name="Then do it quickly")
-    product.post(
-        f"/plans/{plan}/subtasks", name="Run every example", expected_outcome="All pass", after="s1"
-    )
+    chat = site.scripted("quick")
+    subtasks = f"/plans/{site.plan(chat)['id']}/subtasks"
+    site.patch(f"{subtasks}/s2", name="Then do it quickly")
+    site.post(subtasks, name="Run every example", expected_outcome="All pass", after="s1")
     return chat
-
-
-def change(product, plan, key, **fields):
-    product.script.patch(product.server, f"/plans/{plan}/subtasks/{key}", fields)
 
 
 def versions(tab):
@@ -43,13 +37,13 @@ def opened(tab, chat, words="v3 · 1 change"):
     return tab
 
 
-def test_live_news_do_not_throw_the_comparison_away(product, open_tab, chat):
+def test_live_news_do_not_throw_the_comparison_away(site, open_tab, chat):
     tab = opened(open_tab(), chat)
     field = tab.plan.get_by_label("Compare v3 with")
     field.select_option("1")
     expect(changed(tab)).to_contain_text("Edited subtask 3")
     field.focus()
-    change(product, product.plan(chat)["id"], "s3", name="Say it aloud")
+    site.patch(f"/plans/{site.plan(chat)['id']}/subtasks/s3", name="Say it aloud")
     tab.sees_plan(version=4)
     expect(versions(tab).get_by_role("button")).to_have_count(4)
     expect(tab.plan.get_by_label("Compare v3 with")).to_have_value("1")
@@ -79,12 +73,13 @@ def test_by_keyboard_alone(open_tab, chat):
 # The agent changes the plan while the person is editing
 
 
-def test_the_agents_change_keeps_the_text_of_an_open_editor(product, open_tab):
-    chat = product.scripted("quick")
+def test_the_agents_change_keeps_the_text_of_an_open_editor(site, open_tab):
+    chat = site.scripted("quick")
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
     field = tab.edit(1, "My own words")
-    product.post(f"/plans/{product.plan(chat)['id']}/revise", feedback="check first")
+    site.post(f"/plans/{site.plan(chat)['id']}/revise", feedback="check first")
+    site.drive()
     tab.sees_plan(version=2)
     expect(field).to_have_value("My own words")
     expect(field).to_be_focused()

@@ -2,16 +2,20 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_library import finished, made, table
-from tests.tab import A_RUN, LIVE
-
-__all__ = ["finished"]
+from tests.browser.test_library import made, table
+from tests.tab import LIVE
 
 
-def test_filters_swap_the_table_and_count(product, open_tab, finished):
-    made(product, "Rake the leaves")
+@pytest.fixture
+def finished(site):
+    return site.plan(site.started("quick"))
+
+
+def test_filters_swap_the_table_and_count(site, open_tab, finished):
+    made(site, "Rake the leaves")
     tab = open_tab("/plans/")
     # A filter that is changed before the last answer came takes that request back (hx-sync).
     tab.expects("^request: GET /plans/ net::ERR_ABORTED$")
@@ -28,13 +32,14 @@ def test_filters_swap_the_table_and_count(product, open_tab, finished):
     expect(table(tab)).to_contain_text("Rake the leaves")
 
 
-def test_a_running_plan_is_followed(product, open_tab):
-    chat = product.scripted("quick")
-    plan = product.plan(chat)
+def test_a_running_plan_is_followed(site, open_tab):
+    chat = site.scripted("quick")
+    plan = site.plan(chat)
     tab = open_tab(f"/plans/{plan['id']}/")
     expect(tab.page.get_by_text("Plan proposed")).to_be_visible()
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    expect(tab.page.get_by_text("Plan finished")).to_be_visible(timeout=A_RUN)
+    site.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+    site.drive()
+    expect(tab.page.get_by_text("Plan finished")).to_be_visible()
 
 
 def test_the_changes_are_filtered_in_place_and_the_focus_stays(open_tab, finished):
@@ -48,17 +53,16 @@ def test_the_changes_are_filtered_in_place_and_the_focus_stays(open_tab, finishe
     expect(kind).to_have_value("run")
 
 
-def test_the_list_of_plans_beside_follows_while_it_is_open(product, open_tab):
-    plan = made(product, "Mend the fence", "Look", "Nail")
-    made(product, "Paint the fence", conversation=plan["conversation"])
-    tab = open_tab().chat(plan["conversation"])
+def test_the_list_of_plans_beside_follows_while_it_is_open(site, open_tab):
+    plan = made(site, "Mend the fence", "Look", "Nail")
+    beside = [{"name": "One"}]
+    site.post("/plans", conversation=plan.conversation_id, title="Paint the fence", subtasks=beside)
+    tab = open_tab().chat(plan.conversation_id)
     tab.sees_connection(LIVE)
     tab.button("Plans in this conversation").click()
     listed = tab.page.get_by_role("dialog", name="Plans in this conversation")
     expect(listed).to_contain_text("0 of 2 · v1")
-    product.script.patch(
-        product.server, f"/plans/{plan['id']}/subtasks/s1", {"name": "Look closely"}
-    )
+    site.patch(f"/plans/{plan.pk}/subtasks/s1", name="Look closely")
     expect(listed).to_contain_text("0 of 2 · v2")
     listed.get_by_role("button", name="Delete Paint the fence").click()
     expect(tab.page.get_by_role("dialog", name="Delete “Paint the fence”?")).to_be_visible()
@@ -76,9 +80,9 @@ def test_on_paper_a_plan_is_whole_and_alone(open_tab, finished):
     assert tab.page.evaluate("document.querySelector('.pane > .scroll').clientHeight > 600")
 
 
-def test_a_plan_is_deleted_after_a_question(product, open_tab):
-    plan = made(product, "Throw it away")
-    tab = open_tab().chat(plan["conversation"])
+def test_a_plan_is_deleted_after_a_question(site, open_tab):
+    plan = made(site, "Throw it away")
+    tab = open_tab().chat(plan.conversation_id)
     tab.button("Plans in this conversation").click()
     tab.button("Delete Throw it away").click()
     asked = tab.page.get_by_role("dialog", name=re.compile("^Delete “Throw it away”"))

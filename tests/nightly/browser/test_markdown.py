@@ -5,9 +5,9 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_markdown import model, page, tab
+from tests.browser.test_markdown import page, tab
 
-__all__ = ["model", "page", "tab"]
+__all__ = ["page", "tab"]
 
 
 def test_a_formula_wider_than_the_page_scrolls_by_itself(tab):

@@ -24,8 +24,8 @@ def test_the_model_is_chosen_from_the_menu_of_a_phone_and_the_focus_comes_back(p
     focused(phone, BUTTON)
 
 
-def test_at_a_desk_the_menu_hangs_under_its_button_and_stays_in_the_window(product, open_tab):
-    tab = open_tab(viewport=DESK).chat(product.conversation("scripted"))
+def test_at_a_desk_the_menu_hangs_under_its_button_and_stays_in_the_window(site, open_tab):
+    tab = open_tab(viewport=DESK).chat(site.conversation())
     menu = head_menu(tab)
     under = tab.page.get_by_label("Conversation menu").bounding_box()
     for width in (DESK["width"], 1024):

@@ -1,16 +1,19 @@
 """The first start, and Settings > Models: the demo, keys, and models that are not there."""
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK
-from tests.browser.test_models import GOOD_KEY, product, unnamed, vendor
+from tests.browser.test_models import GOOD_KEY, unnamed
 from tests.images import PETROL, RED, png
 
-__all__ = ["product", "unnamed", "vendor"]
+__all__ = ["unnamed"]
+
+pytestmark = pytest.mark.usefixtures("unnamed")
 
 
-def test_the_demo_is_one_of_them_and_looking_again_keeps_the_page(product, unnamed, open_tab):
-    tab = open_tab(f"/c/{product.conversation()}/")
+def test_the_demo_is_one_of_them_and_looking_again_keeps_the_page(site, open_tab):
+    tab = open_tab().chat(site.conversation("docs-writer"))
     tab.page.get_by_role("radio", name="Demo model").check()
     with tab.page.expect_response("**/found-models*"):
         tab.button("Look again").click()
@@ -20,7 +23,7 @@ def test_the_demo_is_one_of_them_and_looking_again_keeps_the_page(product, unnam
     expect(tab.page.get_by_role("heading", name="What should Docs writer do?")).to_be_visible()
 
 
-def test_a_key_is_shown_by_its_end_replaced_refused_and_put_right(product, open_tab):
+def test_a_key_is_shown_by_its_end_replaced_refused_and_put_right(open_tab):
     tab = open_tab("/settings/models/?provider=vendor")
     card = tab.page.get_by_role("article", name="vendor", exact=True)
     key = card.get_by_label("Key", exact=True)
@@ -55,9 +58,9 @@ def test_the_models_of_a_card_are_searched_and_say_what_they_can(open_tab):
     expect(card.get_by_label("Find a model at vendor")).to_be_focused()
 
 
-def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, unnamed, open_tab):
-    product.change_agent("docs-writer", provider="vendor", model="model-eye")
-    tab = open_tab(f"/c/{product.conversation()}/")
+def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(site, open_tab):
+    site.change_agent("docs-writer", provider="vendor", model="model-eye")
+    tab = open_tab().chat(site.conversation("docs-writer"))
     sentence = "There is no model model-eye at vendor: choose another."
     note = tab.page.get_by_role("alert").filter(has_text=sentence)
     expect(note).to_be_visible()
@@ -77,14 +80,11 @@ def test_a_model_that_does_not_exist_is_said_before_anything_is_sent(product, un
     expect(tab.page.get_by_role("article", name="Docs writer")).to_contain_text(sentence)
 
 
-def test_a_model_that_sees_is_taken_beside_a_picture_before_the_list_was_ever_open(
-    product, open_tab
-):
-    product.post("/agents", id="blind", name="Blind")
-    product.change_agent("blind", provider="demo", model="docs")
+def test_a_model_that_sees_is_taken_beside_a_picture_before_the_list_was_ever_open(site, open_tab):
+    site.do(site.make_agent, "blind", name="Blind", provider="demo", model="docs")
     tab = open_tab("/settings/models/?provider=vendor")
     expect(tab.page.get_by_role("article", name="vendor", exact=True)).to_contain_text("30 models")
-    tab.open(f"/c/{product.conversation('blind')}/")
+    tab.chat(site.conversation("blind"))
     picture = {"name": "shot.png", "mimeType": "image/png", "buffer": png(90, 70, (RED, PETROL))}
     tab.page.locator("#files").set_input_files([picture])
     tab.button("Use model-eyes").click()

@@ -5,7 +5,6 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_alternatives import talk
 from tests.browser.test_palette import chat, look_for, option, search
 
 __all__ = ["chat"]
@@ -19,10 +18,10 @@ def test_words_that_are_nowhere_begin_a_chat(open_tab, chat):
     assert not tab.page.url.endswith(f"/c/{chat}/")
 
 
-def test_what_was_cleared_is_shown_by_itself(open_tab, product):
-    chat = product.conversation("scripted")
+def test_what_was_cleared_is_shown_by_itself(open_tab, site, chat):
+    site.says(chat, "The okapi question")
+    site.drive()
     tab = open_tab().chat(chat)
-    talk(tab, "The okapi question")
     tab.say("/clear")
     expect(tab.log).not_to_contain_text("okapi")
     look_for(tab, "okapi")
@@ -34,11 +33,11 @@ def test_what_was_cleared_is_shown_by_itself(open_tab, product):
     expect(around).to_have_count(0)
 
 
-def test_a_conversation_is_archived_deleted_and_brought_back_by_the_keyboard(open_tab, product):
-    chat = product.conversation("scripted")
+def test_a_conversation_is_archived_deleted_and_brought_back_by_the_keyboard(open_tab, site, chat):
+    site.says(chat, "The quokka question")
+    site.drive()
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
     tab.page.bring_to_front()  # in Firefox only the tab in front takes the focus
-    talk(tab, "The quokka question")
     look_for(tab, "archive this")
     tab.page.keyboard.press("Enter")
     expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()
@@ -54,7 +53,7 @@ def test_a_conversation_is_archived_deleted_and_brought_back_by_the_keyboard(ope
     expect(tab.log).to_contain_text("The quokka question")
 
 
-def test_a_setting_is_found_by_its_words_and_opened_at_its_row(open_tab):
+def test_a_setting_is_found_by_its_words_and_opened_at_its_row(open_tab, site):
     tab = open_tab("/plans/")
     tab.page.keyboard.press("Control+k")
     expect(search(tab).get_by_role("option", name="New chat").first).to_be_visible()

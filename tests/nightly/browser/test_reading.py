@@ -37,15 +37,15 @@ def test_a_card_folds_and_unfolds_whatever_the_drawer_does(proposed):
     sees_all(card(proposed))
 
 
-def test_a_new_version_of_a_started_plan_is_readable_again(product, proposed):
+def test_a_new_version_of_a_started_plan_is_readable_again(site, proposed):
     open_drawer(proposed)
-    product.post(f"/plans/{proposed.made['id']}/approve", version=1, run="no")
+    site.post(f"/plans/{proposed.made['id']}/approve", version=1, run="no")
     proposed.sees_plan(approved_version=1)
     told = proposed.plan.get_by_text(TOLD, exact=True)
     expect(told).to_be_hidden()
     proposed.button("What the agent is told for subtask 1").click()
     expect(told).to_be_visible()
-    product.post(f"/plans/{proposed.made['id']}/subtasks", name="One more")
+    site.post(f"/plans/{proposed.made['id']}/subtasks", name="One more")
     proposed.sees_plan(version=2, approved_version=1)
     sees_all(proposed.plan)
 
@@ -69,12 +69,9 @@ BESIDE = {"width": 1280, "height": 800}
 LONG_WORD = "Read" + "EveryPageOfTheOldHandbook" * 8
 
 
-def test_a_long_word_in_a_heading_of_the_thread_stays_in_it(product, open_tab):
-    subtasks = [{"name": LONG_WORD}, {"name": f"`{LONG_WORD}` and more"}]
-    plan = product.post("/plans", agent="scripted", title="Long", subtasks=subtasks)
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    product.wait(plan["conversation"], lambda plan: plan["state"] == "done")
-    tab = open_tab(viewport=BESIDE).chat(plan["conversation"])
+def test_a_long_word_in_a_heading_of_the_thread_stays_in_it(site, open_tab):
+    chat = site.ran(LONG_WORD, f"`{LONG_WORD}` and more", title="Long")
+    tab = open_tab(viewport=BESIDE).chat(chat)
     open_drawer(tab)
     heads = tab.log.locator(".turn-group > summary")
     expect(heads).to_have_count(2)
@@ -87,14 +84,11 @@ def test_a_long_word_in_a_heading_of_the_thread_stays_in_it(product, open_tab):
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
 @pytest.mark.parametrize("name", ["Then fail at it", f"Then fail at {ADDRESS}"])
-def test_a_name_leaves_room_for_the_reason_in_its_heading(product, open_tab, size, name):
-    subtasks = [{"name": name}]
-    plan = product.post("/plans", agent="scripted", title="Long", subtasks=subtasks)
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    product.wait(plan["conversation"], lambda plan: plan["attention"] == "failed")
+def test_a_name_leaves_room_for_the_reason_in_its_heading(site, open_tab, size, name):
+    chat = site.ran(name, title="Long")
     tab = open_tab()
     tab.page.set_viewport_size(size)
-    tab.chat(plan["conversation"])
+    tab.chat(chat)
     head = tab.log.locator(".turn-group > summary").first
     reason = head.get_by_text("No answer").bounding_box()
     assert reason["width"] > 120
@@ -105,21 +99,18 @@ def test_a_name_leaves_room_for_the_reason_in_its_heading(product, open_tab, siz
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE])
-def test_a_card_shows_long_words_whole_and_strikes_out_what_was_skipped(product, open_tab, size):
-    subtasks = [{"name": "Look"}, {"name": f"Then fail at {ADDRESS}"}, {"name": "Tell"}]
-    plan = product.post("/plans", agent="scripted", title=ADDRESS[:180], subtasks=subtasks)
-    product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-    product.wait(plan["conversation"], lambda plan: plan["attention"] == "failed")
+def test_a_card_shows_long_words_whole_and_strikes_out_what_was_skipped(site, open_tab, size):
+    chat = site.ran("Look", f"Then fail at {ADDRESS}", "Tell", title=ADDRESS[:180])
     tab = open_tab()
     tab.page.set_viewport_size(size)
-    tab.chat(plan["conversation"])
+    tab.chat(chat)
     card = tab.log.get_by_role("article", name="Plan: ")
     name = card.get_by_role("listitem").nth(1)
     within(card, name)
     within(card, card.locator("header"))
-    product.post(f"/plans/{plan['id']}/subtasks/s2/skip", reason="no need")
+    site.post(f"/plans/{site.plan(chat)['id']}/subtasks/s2/skip", reason="no need")
     expect(struck(name)).to_have_css("text-decoration-line", "line-through")
-    product.post(f"/plans/{plan['id']}/subtasks", name="More")
+    site.post(f"/plans/{site.plan(chat)['id']}/subtasks", name="More")
     expect(card).to_contain_text("Nothing runs until you start it.")
     expect(struck(name)).to_have_css("text-decoration-line", "line-through")
     expect(struck(card.get_by_role("listitem").nth(2))).to_have_css("text-decoration-line", "none")
@@ -131,8 +122,8 @@ def struck(row):
     return row.locator(":scope > span, .step-name b")
 
 
-def test_the_welcome_beside_an_open_drawer_is_readable(product, open_tab):
-    tab = open_tab(viewport=BESIDE).chat(product.scripted("quick"))
+def test_the_welcome_beside_an_open_drawer_is_readable(site, open_tab):
+    tab = open_tab(viewport=BESIDE).chat(site.scripted("quick"))
     open_drawer(tab)
     tab.say("/clear")
     expect(tab.log.get_by_text("Make it yours")).to_be_visible()
@@ -155,10 +146,9 @@ LINES_OF_NAME = """(head, words) => {
 
 
 def test_the_name_of_a_subtask_stays_on_its_line_beside_much_that_is_told_of_its_end(
-    product, open_tab
+    site, open_tab
 ):
-    chat = product.started("fail")
-    product.wait(chat, lambda plan: plan["attention"] == "failed")
+    chat = site.started("fail")
     tab = open_tab().chat(chat)
     head = tab.log.locator(".turn-group > summary:visible", has_text="Then fail").last
     expect(head).to_contain_text("The disk is full.")

@@ -7,19 +7,19 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import FIREFOX, PHONE
-from tests.browser.test_settings import asking
-from tests.tab import A_POLL, wait_for
+from tests.browser.test_settings import LOOKED_AGAIN, asking
+from tests.tab import wait_for
 
 __all__ = ["asking"]
 
 
-def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
+def test_a_provider_is_added_tested_and_removed(site, open_tab):
     tab = open_tab("/settings/models/")
     tab.expects("422")
     tab.button("Add provider").click()
     dialog = tab.page.get_by_role("dialog", name="Add provider")
     dialog.get_by_label("Name", exact=True).fill("Mine!")
-    dialog.get_by_label("Base URL").fill(model.url)
+    dialog.get_by_label("Base URL").fill("http://127.0.0.1:9/v1")
     dialog.get_by_label("Key").fill("sk-typed-once")
     dialog.get_by_role("button", name="Add provider").click()
     name = dialog.get_by_label("Name", exact=True)
@@ -38,7 +38,7 @@ def test_a_provider_is_added_tested_and_removed(product, model, open_tab):
     expect(card).to_have_count(0)
 
 
-def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
+def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(site, open_tab):
     tab = open_tab("/settings/tools/")
     tab.expects("409", "net::ERR_FAILED", "htmx:error")
     tab.button("Add service").click()
@@ -59,9 +59,8 @@ def test_a_service_that_does_not_answer_is_refused_where_it_was_typed(open_tab):
     expect(dialog.get_by_role("alert")).to_contain_text("That did not get through.")
 
 
-def test_always_is_taken_back_in_settings(asking, open_tab):
-    chat, file = asking
-    tab = open_tab().chat(chat)
+def test_always_is_taken_back_in_settings(asking, site, open_tab):
+    tab = open_tab().chat(asking)
     tab.button("Always allow").click()
     expect(tab.log.get_by_text("always allowed")).to_be_attached()
     tab.page.get_by_role("link", name="Settings").click()
@@ -73,12 +72,11 @@ def test_always_is_taken_back_in_settings(asking, open_tab):
     expect(calls).to_have_count(0)
     expect(tab.page.get_by_role("status")).to_contain_text(["Revoked. It asks again for Scripted."])
     expect(tab.page.locator("#approvals")).to_be_focused()
-    assert json.loads(file.read_text())["always_allow"] == []
+    assert json.loads(site.agent_file("scripted").read_text())["always_allow"] == []
 
 
 def test_a_reason_that_arrived_is_not_kept_when_the_page_hears_of_it_later(asking, open_tab):
-    chat, _ = asking
-    tab = open_tab(blocked=True).chat(chat)
+    tab = open_tab(blocked=True).chat(asking)
     tab.expects("WebSocket", "ERR_FAILED", "htmx:ws:error")
     tab.button("Deny").click()
     tab.hears_nothing_until_it_asks()
@@ -90,8 +88,7 @@ def test_a_reason_that_arrived_is_not_kept_when_the_page_hears_of_it_later(askin
 
 
 def test_a_reason_that_is_refused_because_another_tab_was_faster_is_kept(asking, open_tab):
-    chat, _ = asking
-    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here, there = open_tab().chat(asking), open_tab().chat(asking)
     here.expects("409")
     here.button("Deny").click()
     held = here.hold("**/decide")
@@ -109,8 +106,7 @@ def test_a_reason_that_is_refused_because_another_tab_was_faster_is_kept(asking,
 
 
 def test_a_reason_is_handed_over_when_the_conversation_is_cleared_elsewhere(asking, open_tab):
-    chat, _ = asking
-    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here, there = open_tab().chat(asking), open_tab().chat(asking)
     here.button("Deny").click()
     here.page.get_by_label("Tell the agent why (optional)").fill("not into this folder")
     there.say("/clear")
@@ -118,8 +114,7 @@ def test_a_reason_is_handed_over_when_the_conversation_is_cleared_elsewhere(aski
 
 
 def test_a_reason_that_nobody_has_written_goes_with_the_card(asking, open_tab):
-    chat, _ = asking
-    here, there = open_tab().chat(chat), open_tab().chat(chat)
+    here, there = open_tab().chat(asking), open_tab().chat(asking)
     here.button("Deny").click()
     there.button("Allow once").click()
     expect(here.log.get_by_text("allowed once")).to_be_attached()
@@ -128,8 +123,7 @@ def test_a_reason_that_nobody_has_written_goes_with_the_card(asking, open_tab):
 
 
 def test_the_question_on_a_phone(asking, open_tab):
-    chat, _ = asking
-    tab = open_tab(viewport=PHONE).chat(chat)
+    tab = open_tab(viewport=PHONE).chat(asking)
     tab.drawer_toggle.click()
     tab.plan.get_by_role("link", name="write_file", exact=True).click()
     expect(tab.plan).to_be_hidden()
@@ -138,46 +132,47 @@ def test_the_question_on_a_phone(asking, open_tab):
     expect(tab.log.get_by_text("allowed once")).to_be_attached()
 
 
-def test_a_file_changed_by_hand_is_told_where_only_the_card_is_seen(product, open_tab):
-    product.post("/agents", id="by-hand-two", name="By hand two")
+def test_a_file_changed_by_hand_is_told_where_only_the_card_is_seen(site, clock, open_tab):
+    site.do(site.make_agent, "by-hand-two", name="By hand two")
     tab = open_tab("/settings/agents/?agent=by-hand-two")
     card = tab.page.get_by_role("article", name="By hand two", exact=True)
     tab.button("Close agent.json").click()
     expect(tab.page.get_by_role("complementary", name="agent.json")).to_be_hidden()
     card.get_by_label("Instructions").fill("typed and not saved")
-    product.change_agent("by-hand-two", description="Changed by hand")
-    expect(card).to_contain_text("agent.json was changed on disk.", timeout=A_POLL)
+    site.change_agent("by-hand-two", description="Changed by hand")
+    clock.fast_forward(LOOKED_AGAIN)
+    expect(card).to_contain_text("agent.json was changed on disk.")
     expect(card.get_by_label("Description")).to_have_value("Changed by hand")
     expect(card.get_by_label("Instructions")).to_have_value("typed and not saved")
 
 
-def test_a_word_of_the_file_that_changes_nothing_is_told_in_the_conversation(product, open_tab):
-    product.post("/agents", id="wordy", name="Wordy")
-    tab = open_tab().chat(product.conversation("wordy"))
+def test_a_word_of_the_file_that_changes_nothing_is_told_in_the_conversation(site, open_tab):
+    site.do(site.make_agent, "wordy", name="Wordy")
+    tab = open_tab().chat(site.conversation("wordy"))
     note = tab.page.get_by_role("note")
     expect(note).to_have_count(0)
-    product.change_agent("wordy", tools={"create_plan": "off"})
+    site.change_agent("wordy", tools={"create_plan": "off"})
     tab.say("hello")
     expect(note).to_contain_text('create_plan cannot be "off"')
-    assert 'create_plan cannot be "off"' in product.get("/agents/wordy")["warning"]
+    assert 'create_plan cannot be "off"' in site.get("/agents/wordy")["warning"]
     note.get_by_role("link", name="Open agent.json").click()
     expect(tab.page.get_by_role("complementary")).to_contain_text('"create_plan": "off"')
 
 
 @pytest.mark.parametrize("width", [360, 390])
-def test_a_plans_page_can_be_closed_on_a_narrow_phone(product, open_tab, width):
-    chat = product.scripted("quick")
+def test_a_plans_page_can_be_closed_on_a_narrow_phone(site, open_tab, width):
+    chat = site.scripted("quick")
     tab = open_tab(viewport={"width": width, "height": 780})
-    tab.open(f"/plans/{product.plan(chat)['id']}/")
+    tab.open(f"/plans/{site.plan(chat)['id']}/")
     close = tab.page.get_by_role("link", name="Close, back to all plans")
     box = close.bounding_box()
     assert box["x"] + box["width"] <= width
 
 
 @pytest.mark.skipif(bool(FIREFOX), reason="Playwright forces no colours on Firefox")
-def test_with_forced_colours_what_is_chosen_and_done_can_be_told(product, open_tab):
+def test_with_forced_colours_what_is_chosen_and_done_can_be_told(site, open_tab):
     tab = open_tab(forced_colors="active", viewport={"width": 1440, "height": 900})
-    chat = product.started("hang")
+    chat = site.started("hang")
     tab.chat(chat)
     expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
     framed = "e => getComputedStyle(e).outlineStyle"

@@ -8,8 +8,8 @@ from tests.browser.test_workspace import let_go
 from tests.tab import wait_for
 
 
-def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.scripted("quick"))
+def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.scripted("quick"))
     tab.drawer_toggle.click()
     expect(tab.plan).to_be_visible()
     tab.page.mouse.click(360, 10)
@@ -18,7 +18,7 @@ def test_a_press_beside_the_plan_closes_it_and_reaches_nothing(product, open_tab
     expect(tab.page.locator("#menu")).to_be_hidden()
 
 
-def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(open_tab):
+def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(site, open_tab):
     tab = open_tab("/settings/agents/?agent=scripted", viewport=PHONE)
     file = tab.page.get_by_role("complementary", name="agent.json of Scripted")
     tab.page.locator("[data-toggle-drawer]").click()
@@ -33,9 +33,11 @@ def test_a_press_beside_the_menu_of_the_settings_or_a_file_closes_it_alone(open_
     expect(menu).to_be_hidden()
 
 
-def test_a_press_beside_a_sheet_closes_it_and_sends_nothing(product, open_tab):
-    tab = open_tab(viewport=PHONE).chat(product.conversation("scripted"))
-    tab.say("Well?")
+def test_a_press_beside_a_sheet_closes_it_and_sends_nothing(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.conversation())
+    with tab.sends():
+        tab.say("Well?")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     tab.message.fill("Not yet")
     tab.page.get_by_role("button", name="Ask again", exact=True).click()
@@ -46,19 +48,19 @@ def test_a_press_beside_a_sheet_closes_it_and_sends_nothing(product, open_tab):
     expect(tab.page.locator("#menu")).to_be_hidden()
 
 
-def test_the_pages_own_row_is_deleted_like_the_page(product, open_tab):
-    named(product, "Fern")
-    here = named(product, "Moss")
+def test_the_pages_own_row_is_deleted_like_the_page(site, open_tab):
+    named(site, "Fern")
+    here = named(site, "Moss")
     tab = open_tab().chat(here)
     with tab.page.expect_navigation():
         menu_of(tab, here).get_by_role("button", name="Delete conversation").click()
     expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
 
 
-def test_with_a_finger_the_button_is_there_and_the_menu_is_a_sheet(product, open_tab):
-    chat = named(product, "Moss")
+def test_with_a_finger_the_button_is_there_and_the_menu_is_a_sheet(site, open_tab):
+    chat = named(site, "Moss")
     tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True, reduced_motion="reduce")
-    tab.chat(product.conversation("scripted"))
+    tab.chat(site.conversation())
     tab.page.get_by_role("link", name="Open conversations").tap()
     button = tab.page.locator(f"#row-{chat}")
     expect(button).to_be_visible()
@@ -77,8 +79,8 @@ def test_with_a_finger_the_button_is_there_and_the_menu_is_a_sheet(product, open
     expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_in_viewport()
 
 
-def test_a_menu_that_cannot_be_fetched_says_so(product, open_tab):
-    chat = named(product, "Moss")
+def test_a_menu_that_cannot_be_fetched_says_so(site, open_tab):
+    chat = named(site, "Moss")
     tab = open_tab("/plans/")
     tab.expects("ERR_FAILED", "Failed to fetch", "request")
     tab.page.route("**/menu?*", lambda route: route.abort())
@@ -87,8 +89,8 @@ def test_a_menu_that_cannot_be_fetched_says_so(product, open_tab):
     expect(tab.alerts).to_contain_text("That did not get through.")
 
 
-def test_of_two_rows_whose_menus_are_asked_for_the_last_one_counts(product, open_tab):
-    first, last = named(product, "Moss"), named(product, "Fern")
+def test_of_two_rows_whose_menus_are_asked_for_the_last_one_counts(site, open_tab):
+    first, last = named(site, "Moss"), named(site, "Fern")
     tab = open_tab("/plans/")
     held = tab.hold(f"**/c/{first}/menu?*")
     for chat in (first, last):

@@ -14,32 +14,34 @@ def hears_nothing(tab):
     tab.hold("**/file?*since=*")
 
 
-def test_a_message_that_was_being_edited_is_being_edited_again(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/")
-    tab.say("hello")
+def test_a_message_that_was_being_edited_is_being_edited_again(site, open_alone):
+    tab = open_alone(f"/c/{site.conversation()}/")
+    with tab.sends():
+        tab.say("hello")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     tab.log.locator(".own-message").hover()
     tab.button("Edit message").click()
     tab.page.get_by_role("textbox", name="Your message").fill("hello again")
     sign_out(tab)
-    come_back(tab, product)
+    come_back(tab, site)
     field = tab.page.get_by_role("textbox", name="Your message")
     expect(field).to_have_value("hello again")
 
 
-def test_an_open_dialog_is_open_again(product, open_alone):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/")
+def test_an_open_dialog_is_open_again(site, open_alone):
+    tab = open_alone(f"/c/{site.conversation()}/")
     tab.sees_connection(LIVE)
     tab.page.get_by_label("Conversation menu").click()
     tab.button("Rename").click()
     tab.page.get_by_label("Title").fill("Another title")
     sign_out(tab)
-    come_back(tab, product)
+    come_back(tab, site)
     dialog = tab.page.get_by_role("dialog", name="Rename conversation")
     expect(dialog.get_by_label("Title")).to_have_value("Another title")
 
 
-def test_the_file_of_an_agent_is_being_edited_again(product, open_alone):
+def test_the_file_of_an_agent_is_being_edited_again(site, open_alone):
     tab = open_alone("/settings/agents/?agent=scripted")
     tab.button("Edit").click()
     text = tab.page.get_by_role("textbox", name="agent.json")
@@ -49,12 +51,12 @@ def test_the_file_of_an_agent_is_being_edited_again(product, open_alone):
     hears_nothing(tab)
     sign_out(tab)
     tab.button("Save").click()
-    come_back(tab, product)
+    come_back(tab, site)
     expect(tab.page.get_by_role("textbox", name="agent.json")).to_contain_text("Scripted, by me")
     expect(tab.page.get_by_text(AGAIN)).to_be_visible()
 
 
-def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(product, open_alone):
+def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(site, open_alone):
     tab = open_alone("/settings/agents/?agent=scripted")
     hears_nothing(tab)
     sign_out(tab)
@@ -63,16 +65,16 @@ def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(product, open_a
     expect(tab.page.get_by_role("heading")).to_have_count(1)
 
 
-def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(
-    product, open_alone
-):
-    tab = open_alone(f"/c/{product.conversation('scripted')}/", blocked=True)
+def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(site, open_alone):
+    tab = open_alone(f"/c/{site.conversation()}/", blocked=True)
     tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
     sign_out(tab)
-    sign_in(tab, product)
+    sign_in(tab, site)
     tab.say("still here")
     expect(tab.alerts).to_have_text(AGAIN)
     expect(tab.message).to_have_value("still here")
-    tab.button("Send").click()
+    with tab.sends():
+        tab.button("Send").click()
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")

@@ -6,8 +6,8 @@ from tests.browser.test_stop import answering
 from tests.tab import wait_for
 
 
-def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(product, open_tab):
-    tab = answering(product, open_tab, "second", deaf=True)
+def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(site, open_tab):
+    tab = answering(site, open_tab, "second", deaf=True)
     tab.message.press_sequentially("half a word")
     with tab.page.expect_response("**/stop"):
         tab.button("Stop the reply").click()
@@ -16,8 +16,8 @@ def test_a_page_that_is_left_before_it_shows_the_stop_keeps_both_texts(product, 
     expect(tab.message).to_have_value("second\n\nhalf a word and more")
 
 
-def test_what_is_sent_between_the_stop_and_its_being_drawn_does_not_come_back(product, open_tab):
-    tab = answering(product, open_tab, "second")
+def test_what_is_sent_between_the_stop_and_its_being_drawn_does_not_come_back(site, open_tab):
+    tab = answering(site, open_tab, "second")
     held = tab.hold("**/stop")
     tab.message.press_sequentially("sent behind it")
     tab.button("Stop the reply").click()

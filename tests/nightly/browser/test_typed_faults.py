@@ -19,7 +19,7 @@ def test_who_goes_on_in_an_empty_line_below_a_fault_does_not_stand_on_its_words(
     it.stands_under(it.faults.first, 8, 9)
 
 
-def test_an_agents_file_has_its_faults_under_their_lines_too(product, open_tab):
+def test_an_agents_file_has_its_faults_under_their_lines_too(site, open_tab):
     tab = open_tab("/settings/agents/?agent=scripted")
     tab.expects("422")
     it = Editor(tab, "agent.json")

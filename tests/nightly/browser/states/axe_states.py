@@ -1,16 +1,17 @@
 """States in which single tests once asked axe: long lists, refusals, files on their way, menus."""
 
+import json
 import re
 import threading
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 from playwright.sync_api import expect
 
 from tests.browser.test_attachments import drag, file
 from tests.browser.test_markdown import REPLY
-from tests.browser.test_models import GOOD_KEY, Vendor
+from tests.browser.test_models import GOOD_KEY
 from tests.browser.test_refusals import FORMS
 from tests.fake_model import call, rule, say
 from tests.images import PETROL, RED, png
@@ -109,6 +110,24 @@ def nested_plan(s):
     expect(asks).to_be_visible(timeout=A_RUN)
     yield ""
     s.product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+
+
+class Vendor(BaseHTTPRequestHandler):
+    """A provider with 30 models that knows one key."""
+
+    def do_GET(self):
+        is_good = self.headers["Authorization"] == f"Bearer {GOOD_KEY}"
+        models = [{"id": f"model-{n}", "context_length": 128000} for n in range(29)]
+        models.append({"id": "model-eyes", "architecture": {"input_modalities": ["image"]}})
+        refusal = {"error": {"message": "Incorrect API key provided"}}
+        body = json.dumps({"data": models} if is_good else refusal).encode()
+        self.send_response(200 if is_good else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from playwright.sync_api import expect
 
 from tests.browser.model import script
 from tests.browser.test_approvals import ADDED, LONG, WIDE
-from tests.browser.test_settings import DOCUMENT
 from tests.fake_model import call, rule, say, think
 from tests.nightly.browser.states.axe_states import AXE_LOOKS
 from tests.nightly.browser.states.axe_states import RULES as AXE_RULES
@@ -18,6 +17,17 @@ from tests.nightly.browser.states.reader_states import CHANGED, READER_LOOKS
 from tests.nightly.browser.states.test_states import STATES, State
 from tests.tab import A_RUN, LIVE, POLLING
 
+UNDECIDED = "Object.defineProperty(Notification, 'permission', { get: () => 'default' })"
+DOCUMENT = {
+    "openapi": "3.0.0",
+    "info": {"title": "Pets", "version": "1"},
+    "paths": {
+        "/pets": {
+            "get": {"operationId": "list_pets", "summary": "All the pets there are"},
+            "post": {"operationId": "add_pet", "summary": "Add a pet"},
+        }
+    },
+}
 MARKDOWN = """\
 # Heading one
 
@@ -435,6 +445,10 @@ def needs(s):
     yield "settled"
     s.tab.open("/settings/notifications/")
     yield "notifications"
+    s.tab.page.add_init_script(UNDECIDED)
+    s.tab.page.reload()
+    expect(s.tab.button("Ask this browser")).to_be_visible()
+    yield "notifications_undecided"
 
 
 def no_plans(s):

@@ -31,6 +31,17 @@ def alternatives(s):
     yield "editor"
 
 
+def further_up(s):
+    """Where a button leads to the newest."""
+    tab = s.chat()
+    tab.say("tell me at length")
+    expect(tab.log).to_contain_text("Paragraph 79")
+    tab.log.focus()
+    tab.page.keyboard.press("Home")
+    expect(tab.page.get_by_role("button", name="Jump to newest")).to_be_visible()
+    yield ""
+
+
 def models_of_a_conversation(s):
     tab = s.chat()
     tab.button("Model: scripted").click()
@@ -261,5 +272,5 @@ def agent_files(s):
 READER_LOOKS = (
     *(alternatives, models_of_a_conversation, refused_files, files_that_were_sent, file_diffs),
     *(put_away, sidebar_over_the_page, unsent, offline, filtered_changes, every_need, first_run),
-    *(used_link, polling_at_work, several_plans, changed_files, agent_files),
+    *(used_link, polling_at_work, several_plans, changed_files, agent_files, further_up),
 )
