@@ -1,4 +1,3 @@
-# ruff: noqa
 """Fails a test that sleeps, starts a process or opens a socket, and names those that compute long.
 
 Real time, processes and ports are what makes tests slow, and fail by chance. Where one is the subject
@@ -119,7 +118,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     elif report.when == "call" and report.passed and guards.faults:
         report.outcome, report.longrepr = "failed", "\n".join(guards.faults)
     if report.when == "teardown":
-        report.user_properties.append(("cpu", round(cpu() - item.stash[CPU], 1)))
+        report.user_properties.append(("processor", round(cpu() - item.stash[CPU], 1)))
     return report
 
 
@@ -127,7 +126,7 @@ def pytest_terminal_summary(terminalreporter) -> None:
     """Fails nothing: what a test may compute is a benchmark's business."""
     ended = [each for reports in terminalreporter.stats.values() for each in reports]
     seconds = {
-        each.nodeid: dict(each.user_properties).get("cpu", 0)
+        each.nodeid: dict(each.user_properties).get("processor", 0)
         for each in ended
         if getattr(each, "when", "") == "teardown"
     }
