@@ -125,6 +125,12 @@ def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(site, o
     assert not any(RESTARTING in words for words in said.json_value())
 
 
+DRAWN_LATE = """(line) => {
+  line.textContent = "Scripted is answering";
+  document.dispatchEvent(new CustomEvent("htmx:after:swap"));
+}"""
+
+
 def test_offline_nothing_says_that_the_agent_is_answering_and_back_the_line_says_it_again(
     site, open_tab, interrupted
 ):
@@ -143,6 +149,8 @@ def test_offline_nothing_says_that_the_agent_is_answering_and_back_the_line_says
     ):
         goes()
         tab.sees_connection(OFFLINE)
+        expect(line).to_have_text("")
+        line.evaluate(DRAWN_LATE)
         expect(line).to_have_text("")
         comes()
         tries_now(tab)
