@@ -94,6 +94,14 @@ def _static_files_are_looked_for_once():
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_disk_is_waited_for():
+    """No test here cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _nothing_on_the_wire_outlives_a_test():
     with http.use(None):

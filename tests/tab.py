@@ -217,10 +217,10 @@ class Tab:
 
 def wait_for(tab, is_so, milliseconds=PATIENCE):
     """Until something that the test itself records has come true."""
-    for _ in range(milliseconds // 50):
+    for _ in range(milliseconds // 10):
         if is_so():
             return
-        tab.page.wait_for_timeout(50)
+        tab.page.wait_for_timeout(10)
     pytest.fail("it did not come true in time")
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from django.conf import settings
@@ -197,11 +197,16 @@ def prepare_home() -> None:
         (home() / "chains").mkdir(exist_ok=True)
         if not workspaces().exists():
             ship_sample()
-        title: dict[str, JsonValue] = {"title": "Agent"}
-        schema = (written(title | AgentFile.model_json_schema(), indent=2) + "\n").encode()
         path = home() / SCHEMA
-        if not path.exists() or path.read_bytes() != schema:
-            write_atomically(path, schema)
+        if not path.exists() or path.read_bytes() != file_schema():
+            write_atomically(path, file_schema())
+
+
+@cache
+def file_schema() -> bytes:
+    """What an editor reads of the keys of an agent.json."""
+    title: dict[str, JsonValue] = {"title": "Agent"}
+    return (written(title | AgentFile.model_json_schema(), indent=2) + "\n").encode()
 
 
 def template(agent_id: str) -> str:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from threading import Lock
+from threading import Event, Lock
 from typing import IO, Any, ParamSpec, TypeVar
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
@@ -67,21 +67,22 @@ class Pages(ASGIHandler):
             body.close()
             body = scope.pop(BODY)
         reading = Lock()  # whoever has it closes the body: a thread may read on without its client
+        is_over, streams = Event(), list[HttpResponseBase]()
         try:
             set_script_prefix(get_script_prefix(scope))
             request, response = self.create_request(scope, body)
             if request is not None:
-                answering = self.threads.run(self.respond, request, body, reading)
+                answering = self.threads.run(self.respond, request, body, reading, is_over, streams)
                 response = await self.until_gone(answering, receive)
             if response is not None and response.streaming:
                 with run_on(self.streaming):
-                    try:
-                        await self.until_gone(self.send_response(response, send), receive)
-                    finally:
-                        response.close()
+                    await self.until_gone(self.send_response(response, send), receive)
             elif response is not None:
                 await self.send_response(response, send)
         finally:
+            is_over.set()
+            for stream in streams:
+                stream.close()
             if reading.acquire(blocking=False):
                 body.close()
 
@@ -106,15 +107,24 @@ class Pages(ASGIHandler):
         except (ValueError, LookupError):
             return None, unreadable(scope["path"])
 
-    def respond(self, request: HttpRequest, body: IO[bytes], reading: Lock) -> HttpResponseBase:
+    def respond(
+        self,
+        request: HttpRequest,
+        body: IO[bytes],
+        reading: Lock,
+        is_over: Event,
+        streams: list[HttpResponseBase],
+    ) -> HttpResponseBase:
         if not reading.acquire(blocking=False):
             raise asyncio.CancelledError
         with closing(body), kept_connection():
             response = self.get_response(request)
             if isinstance(response, FileResponse):
                 response.block_size = self.chunk_size
-            if not response.streaming:
-                response.close()  # its content stays
+            if response.streaming:
+                streams.append(response)
+            if not response.streaming or is_over.is_set():
+                response.close()  # its content stays; or its client has left
             return response
 
 

@@ -57,6 +57,7 @@ document.addEventListener("htmx:ws:after:message:incoming", () => {
 document.addEventListener("htmx:ws:close", onClose);
 document.addEventListener("planside:silence", onSilence);
 always(setNextUrl);
+always(() => AWAY_STATES.includes(shown) && blankStatus(true)); // an answer may have come late
 atStart(() => {
   if (!hasSocket()) return addEventListener("offline", () => looked(false));
   document.addEventListener("visibilitychange", () => document.hidden || check());
@@ -198,7 +199,7 @@ function blankStatus(isAway) {
   const line = byId("status");
   if (!line) return;
   if (isAway) {
-    hiddenStatus ??= { seq: line.dataset.seq, text: line.textContent };
+    if (line.textContent.trim()) hiddenStatus = { seq: line.dataset.seq, text: line.textContent };
     line.textContent = "";
     return;
   }

@@ -186,13 +186,3 @@ def test_the_list_of_commands_goes_when_the_message_does(site, open_tab):
     expect(tab.page.get_by_role("listbox", name="Commands")).to_be_hidden()
     expect(tab.log).to_contain_text("begins a new conversation")
     expect(tab.message).to_be_focused()
-
-
-@pytest.mark.parametrize("width", [360, 390])
-def test_the_invitation_is_readable_to_its_end_on_a_phone(site, open_tab, width):
-    tab = open_tab(viewport={"width": width, "height": 740}).chat(site.conversation())
-    tab.sees_connection(LIVE)
-    tab.page.evaluate("document.fonts.ready.then(() => {})")
-    invited = tab.message.evaluate("e => e.clientHeight")
-    tab.message.fill(tab.message.get_attribute("placeholder"))
-    expect(tab.message).to_have_js_property("clientHeight", invited)

@@ -3,10 +3,8 @@
 import re
 from contextlib import suppress
 
-import pytest
 from playwright.sync_api import TimeoutError, expect
 
-from tests.browser.conftest import PHONE
 from tests.tab import LIVE
 
 FOCUSED = """() => {
@@ -57,14 +55,15 @@ def test_start_and_stop(site, open_tab):
     focused(tab, PLAN)
 
 
-@pytest.mark.parametrize("verb", ["Retry", "Skip"])
-def test_a_verb_of_a_failed_subtask_leads_to_its_row(site, open_tab, verb):
+def test_a_verb_of_a_failed_subtask_leads_to_its_row(site, open_tab):
     tab = open_tab().chat(site.started("fail"))
-    expect(tab.button("Retry subtask 2")).to_be_visible()
-    press(tab, f"{verb} subtask 2")
-    if verb == "Skip":
-        press(tab, "Skip", dialog(tab))
-        expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
+    with tab.sends():
+        press(tab, "Retry subtask 2")
+    focused(tab, ROW)
+    site.drive()
+    press(tab, "Skip subtask 2")
+    press(tab, "Skip", dialog(tab))
+    expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
     focused(tab, ROW)
 
 
@@ -82,16 +81,6 @@ def test_retrying_what_changed_files_asks_and_gives_the_focus_back(site, open_ta
     tab.page.keyboard.press("Enter")
     press(tab, "From a clean copy", dialog(tab))
     focused(tab, ROW)
-
-
-def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(site, open_tab):
-    tab = open_tab(viewport=PHONE).chat(site.scripted("quick"))
-    tab.page.locator("#retry-dialog").evaluate("(each) => each.showModal()")
-    buttons = dialog(tab).get_by_role("button").all()
-    boxes = [each.bounding_box() for each in buttons]
-    assert len(boxes) == 3
-    assert len({(box["x"], box["width"]) for box in boxes}) == 1
-    assert len({box["y"] for box in boxes}) == 3
 
 
 def test_undo_leads_to_the_row_that_is_back(site, open_tab):
@@ -125,7 +114,7 @@ def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(site, open_tab):
 
 
 def test_rename_and_delete_of_a_conversation(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+    tab = open_tab().chat(site.conversation())
     menu = tab.page.get_by_label("Conversation menu")
     menu.focus()
     tab.page.keyboard.press("Enter")
@@ -145,14 +134,20 @@ def test_rename_and_delete_of_a_conversation(site, open_tab):
     focused(tab, BOX)
 
 
-def test_discarding_and_stopping_a_reply(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+def test_a_message_that_waits_goes_back_into_the_box_is_discarded_and_a_reply_is_stopped(
+    site, open_tab
+):
+    tab = open_tab().chat(site.conversation())
     tab.sees_connection(LIVE)
     with tab.sends():
         tab.say("say half of it")
     site.drive()
     expect(tab.log).to_contain_text("Half of an answer")
     tab.say("and then this")
+    press(tab, "Edit")
+    expect(tab.message).to_have_value("and then this")
+    focused(tab, BOX)
+    tab.button("Send").click()
     press(tab, "Discard")
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
     focused(tab, r"^log ")
@@ -164,7 +159,7 @@ def test_discarding_and_stopping_a_reply(site, open_tab):
 
 
 def test_cancelling_the_asking_for_a_plan(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+    tab = open_tab().chat(site.conversation())
     with tab.sends():
         tab.say("/plan think it over for ever")
     site.drive()
@@ -244,22 +239,10 @@ def test_adding_and_deactivating_a_person(site, open_tab):
     focused(tab, r"^people-\d+ ")
 
 
-def test_a_message_that_waits_goes_back_into_the_box(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
-    tab.sees_connection(LIVE)
-    with tab.sends():
-        tab.say("say half of it")
-    site.drive()
-    expect(tab.log).to_contain_text("Half of an answer")
-    tab.say("and then this")
-    press(tab, "Edit")
-    expect(tab.message).to_have_value("and then this")
-    focused(tab, BOX)
-    tab.message.fill("")
-
-
-def test_asking_again_by_keyboard_stays_at_the_message(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+def test_asking_again_stays_at_the_message_then_archiving_and_clearing_have_their_places(
+    site, open_tab
+):
+    tab = open_tab().chat(site.conversation())
     with tab.sends():
         tab.say("Well?")
     site.drive()
@@ -272,14 +255,6 @@ def test_asking_again_by_keyboard_stays_at_the_message(site, open_tab):
     site.drive()
     expect(tab.page.get_by_role("group", name="Alternative 2 of 2")).to_be_visible()
     focused(tab, r"^message-\d+ ARTICLE")
-
-
-def test_archiving_and_clearing(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
-    with tab.sends():
-        tab.say("Well?")
-    site.drive()
-    expect(tab.log).to_contain_text("Understood.")
     tab.page.get_by_label("Conversation menu").press("Enter")
     press(tab, "Archive")
     expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()

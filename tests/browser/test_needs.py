@@ -43,7 +43,8 @@ def titled(tab):
     return tab.page.locator(".need-card h2 a:focus")
 
 
-def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab, waiting):
+def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab):
+    site.scripted("quick")
     tab = open_tab("/needs/")
     tab.expects("ERR_INTERNET_DISCONNECTED")
     tab.sees_connection(LIVE)
@@ -87,33 +88,27 @@ def test_all_that_waits_is_answered_on_one_page_by_keyboard(site, open_tab, wait
     expect(entry(tab, 0)).to_have_attribute("aria-current", "page")
 
 
-def test_every_tab_says_how_much_waits_and_hears_of_it(site, open_tab, clock, waiting):
-    chat, page = open_tab().chat(waiting["start"]), open_tab("/needs/")
+def test_every_tab_says_how_much_waits_and_hears_of_it_and_what_is_typed_stays(
+    site, open_tab, clock
+):
+    site.started("question")
+    chat, page = open_tab().chat(site.scripted("quick")), open_tab("/needs/")
     settings = open_tab("/settings/agents/")
-    expect(entry(chat, 4)).to_be_visible()
-    expect(settings.page).to_have_title(re.compile(r"^\(4\) "))
+    field = card(page, "Which tone?").get_by_role("textbox", name="Your answer")
+    field.fill("A dry")
+    expect(entry(chat, 2)).to_be_visible()
+    expect(settings.page).to_have_title(re.compile(r"^\(2\) "))
     expect(settings.page.locator("#icon")).to_have_attribute("href", re.compile("waiting"))
     with chat.sends():
         chat.button("Start plan").click()
     clock.fast_forward(A_LOOK)
-    expect(entry(chat, 3)).to_be_visible()
-    expect(page.page.locator(".need-card")).to_have_count(3)
+    expect(entry(chat, 1)).to_be_visible()
+    expect(page.page.locator(".need-card")).to_have_count(1)
     expect(settled(page, "Started in another window at")).to_be_visible()
-    expect(settings.page).to_have_title(re.compile(r"^\(3\) "))
+    expect(settings.page).to_have_title(re.compile(r"^\(1\) "))
     site.scripted("quick")
     clock.fast_forward(A_LOOK)
-    expect(page.page.locator(".need-card")).to_have_count(4)
-
-
-def test_what_is_typed_into_an_answer_stays_while_others_come_and_go(
-    site, open_tab, clock, waiting
-):
-    tab = open_tab("/needs/")
-    field = card(tab, "Which tone?").get_by_role("textbox", name="Your answer")
-    field.fill("A dry")
-    site.scripted("quick")
-    clock.fast_forward(A_LOOK)
-    expect(tab.page.locator(".need-card")).to_have_count(5)
+    expect(page.page.locator(".need-card")).to_have_count(2)
     expect(field).to_have_value("A dry")
     expect(field).to_be_focused()
 

@@ -11,7 +11,10 @@ from tests.inner import GOES_AWAY, RESTARTS
 from tests.tab import LIVE, OFFLINE, POLLING, RESTARTING
 
 GONE = ("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
+LATE = 1_100  # ms after which what a socket has not brought is fetched
 BETWEEN_POLLS = 5_100  # ms
+BETWEEN_LOOKS = 2_000  # ms; while nothing answers
+SENT_AGAIN = 2_100  # ms after which what did not get through is sent again
 LOST = re.compile(rf"^\s*({OFFLINE}|{POLLING})\s*$")
 
 
@@ -21,33 +24,49 @@ def interrupted(site):
     return partial(site.goes_away, says=None)
 
 
+def tries_now(tab):
+    """It is told that there is a network, and does not wait for its next look."""
+    tab.page.evaluate("dispatchEvent(new Event('online'))")
+    tab.sees_connection(LIVE)
+
+
 def test_what_is_sent_to_a_killed_server_waits_and_goes_once_it_is_back(
-    site, open_tab, interrupted
+    site, open_tab, clock, interrupted
 ):
-    tab = open_tab().chat(site.conversation("scripted"))
+    tab = open_tab().chat(site.conversation())
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     interrupted()
     tab.sees_connection(LOST)
+    waiting = tab.page.get_by_label("Message that waits")
+    tab.say("never mind")
+    waiting.get_by_role("button", name="Edit").click()
+    expect(tab.message).to_have_value("never mind")
+    tab.button("Send").click()
+    waiting.get_by_role("button", name="Discard").click()
+    expect(waiting).to_have_count(0)
+    expect(tab.message).to_have_value("")
+    expect(tab.alerts).to_have_count(0)
     tab.say("hello from an island")
     tab.say("and again")
-    waiting = tab.page.get_by_label("Message that waits")
     expect(waiting).to_have_text([re.compile("hello from"), re.compile("again")])
     expect(tab.message).to_have_value("")
 
     expect(tab.page.get_by_text("Planside does not answer")).to_be_visible()
     site.comes_back()
+    clock.fast_forward(BETWEEN_LOOKS)
     expect(tab.page.get_by_text("Back online. Sent 2 messages.")).to_be_visible()
     site.drive()
     expect(tab.log).to_contain_text("Understood.")
     expect(waiting).to_have_count(0)
     expect(tab.alerts).to_have_count(0)
     own = tab.log.get_by_label("Your message", exact=True)
+    expect(own).to_have_count(2)
     expect(own).to_contain_text(["hello from an island", "and again"])
 
 
-def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(site, open_tab, clock):
+    tab = open_tab().chat(site.conversation())
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     tries = []
@@ -62,13 +81,15 @@ def test_a_message_whose_answer_was_lost_is_not_taken_in_a_second_time(site, ope
 
     tab.page.route(re.compile("/say$"), lose_the_first_answer)
     tab.say("only once")
+    expect(tab.page.get_by_label("Message that waits")).to_contain_text("Waiting to send")
+    clock.fast_forward(SENT_AGAIN)
     expect(tab.page.get_by_text("Back online. Sent 1 message.")).to_be_visible()
     assert len(tries) == 2
     expect(tab.log.get_by_text("only once", exact=True)).to_have_count(1)
 
 
-def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(site, open_tab, clock):
+    tab = open_tab().chat(site.conversation())
     tab.expects(*GONE)
     with tab.sends():
         tab.say("hello")
@@ -79,13 +100,14 @@ def test_a_server_that_restarts_is_said_as_that_and_the_page_comes_back(site, op
     expect(tab.page.get_by_text("This page comes back by itself")).to_be_visible()
     tab.message.fill("typed meanwhile")
     site.comes_back()
+    clock.fast_forward(BETWEEN_LOOKS)
     tab.sees_connection(LIVE)
     expect(tab.message).to_have_value("typed meanwhile")
     expect(tab.page.get_by_text("Planside is restarting")).to_have_count(0)
 
 
 def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+    tab = open_tab().chat(site.conversation())
     tab.expects(*GONE)
     with tab.sends():
         tab.say("hello")
@@ -99,12 +121,20 @@ def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(site, o
     site.goes_away(GOES_AWAY)
     tab.sees_connection(OFFLINE)
     site.comes_back()
-    tab.sees_connection(LIVE)
+    tries_now(tab)
     assert not any(RESTARTING in words for words in said.json_value())
 
 
-def test_offline_nothing_says_that_the_agent_is_answering(site, open_tab, interrupted):
-    tab = open_tab().chat(site.conversation("scripted"))
+DRAWN_LATE = """(line) => {
+  line.textContent = "Scripted is answering";
+  document.dispatchEvent(new CustomEvent("htmx:after:swap"));
+}"""
+
+
+def test_offline_nothing_says_that_the_agent_is_answering_and_back_the_line_says_it_again(
+    site, open_tab, interrupted
+):
+    tab = open_tab().chat(site.conversation())
     tab.expects(*GONE)
     tab.sees_connection(LIVE)
     line = tab.page.locator("#status")
@@ -112,29 +142,19 @@ def test_offline_nothing_says_that_the_agent_is_answering(site, open_tab, interr
         tab.say("say half of it")
     site.drive()
     expect(line).to_have_text("Scripted is answering")
-    interrupted()
-    tab.sees_connection(OFFLINE)
-    expect(line).to_have_text("")
-    site.comes_back()
-    tab.sees_connection(LIVE)
-    expect(line).to_have_text("Scripted is answering")
-
-
-def test_after_a_moment_offline_the_line_says_again_what_it_said(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
-    tab.expects(*GONE)
-    tab.sees_connection(LIVE)
-    line = tab.page.locator("#status")
-    with tab.sends():
-        tab.say("say half of it")
-    site.drive()
-    expect(line).to_have_text("Scripted is answering")
-    tab.page.context.set_offline(True)
-    tab.sees_connection(OFFLINE)
-    expect(line).to_have_text("")
-    tab.page.context.set_offline(False)
-    tab.sees_connection(LIVE)
-    expect(line).to_have_text("Scripted is answering")
+    network = tab.page.context.set_offline
+    for goes, comes in (
+        (lambda: network(True), lambda: network(False)),
+        (interrupted, site.comes_back),
+    ):
+        goes()
+        tab.sees_connection(OFFLINE)
+        expect(line).to_have_text("")
+        line.evaluate(DRAWN_LATE)
+        expect(line).to_have_text("")
+        comes()
+        tries_now(tab)
+        expect(line).to_have_text("Scripted is answering")
 
 
 class Hung:
@@ -157,13 +177,16 @@ class Hung:
             server.send(text)
 
 
-def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(site, open_tab):
+def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(site, open_tab, clock):
     tab = open_tab()
     hung = Hung(tab)
     tab.chat(site.scripted("quick"))
     tab.sees_connection(LIVE)
     hung.is_hung = True
-    tab.say("is anybody there")
+    with tab.sends():
+        tab.say("is anybody there")
+    tab.has_sent_all()
+    clock.fast_forward(LATE)
     expect(tab.log).to_contain_text("is anybody there")
     expect(tab.message).to_have_value("")
     assert hung.named, "it was asked to bring it"
@@ -173,16 +196,16 @@ def test_what_is_done_is_shown_when_the_socket_is_dead_and_nobody_knows(site, op
     tab.sees_plan(version=2)
 
 
-@pytest.mark.parametrize("drawer", ["open", "closed"])
-def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(
-    site, open_tab, clock, drawer
-):
+def test_what_others_do_is_shown_beside_a_hung_socket_that_is_replaced(site, open_tab, clock):
+    shows_beside_a_hung_socket(site, open_tab(), clock, is_closed=True)
+
+
+def shows_beside_a_hung_socket(site, tab, clock, is_closed):
     chat = site.scripted("quick")
-    tab = open_tab()
     hung = Hung(tab)
     tab.chat(chat)
     tab.sees_connection(LIVE)
-    if drawer == "closed":
+    if is_closed:
         tab.button("Close plan").click()
     tab.page.wait_for_function("document.readyState === 'complete'")
     hung.is_hung = True
@@ -209,23 +232,6 @@ def test_a_socket_that_is_silent_from_the_start_is_no_live_connection(site, open
     hung.is_hung = False
     clock.fast_forward(BETWEEN_POLLS)
     tab.sees_connection(LIVE)
-
-
-def test_a_message_that_waits_can_be_edited_or_discarded(site, open_tab, interrupted):
-    tab = open_tab().chat(site.conversation("scripted"))
-    tab.expects(*GONE)
-    tab.sees_connection(LIVE)
-    interrupted()
-    tab.sees_connection(LOST)
-    waiting = tab.page.get_by_label("Message that waits")
-    tab.say("never mind")
-    waiting.get_by_role("button", name="Edit").click()
-    expect(tab.message).to_have_value("never mind")
-    tab.button("Send").click()
-    waiting.get_by_role("button", name="Discard").click()
-    expect(waiting).to_have_count(0)
-    expect(tab.message).to_have_value("")
-    expect(tab.alerts).to_have_count(0)
 
 
 def test_offline_the_drawer_says_what_was_seen_last_and_takes_no_decision(site, open_tab):
@@ -285,9 +291,9 @@ def test_after_a_restart_the_page_catches_up_by_itself(site, open_tab, interrupt
     tab.sees_connection(LOST)
     site.comes_back()
     add_subtask(site, chat, "Added while the page was away")
+    tries_now(tab)
     tab.sees_plan(version=2)
     expect(tab.rows).to_have_count(4)
-    tab.sees_connection(LIVE)
     expect(field).to_have_value("Typed while it was away")
     assert tab.page.evaluate("window.isTheSamePage")
 
@@ -304,6 +310,7 @@ def test_a_run_goes_on_after_a_kill_and_the_open_page_sees_its_end(site, open_ta
     tab.sees_connection(LOST)
     site.loses_its_worker()
     site.comes_back()
+    tries_now(tab)
     site.drive()
     tab.sees_plan(state="done", run="idle")
     for row in tab.rows.all():
@@ -323,7 +330,7 @@ def test_a_refused_start_or_edit_is_said_while_the_server_is_away(site, open_tab
     tab.sees_connection(LOST)
     expect(tab.button("Start with my edits")).to_have_attribute("aria-disabled", "true")
     site.comes_back()
-    tab.sees_connection(LIVE)
+    tries_now(tab)
     expect(tab.page.get_by_text("did not get through")).to_have_count(0)
 
 

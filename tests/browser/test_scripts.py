@@ -7,12 +7,13 @@ from playwright.sync_api import expect
 
 from tests.inner import static_files
 from tests.lint.test_layers import ROOT
-from tests.tab import LIVE, wait_for
+from tests.tab import LIVE
 
 FOLDER = ROOT / "static" / "js"
 FILES = sorted(path.name for path in FOLDER.glob("*.js"))
 SCRIPTS = {name: modules for name, (_, modules) in static_files.scripts(FOLDER).items()}
 MODULES = {name.removesuffix(".js") for name in SCRIPTS["planside.js"]} - {"planside"}
+KINDS = ("composer", "notices", "swaps", "texts")
 # What comes when it is used, and what uses it.
 PARTS = {
     "palette": lambda tab: tab.page.keyboard.press("Control+k"),
@@ -39,10 +40,13 @@ def test_a_module_only_declares_and_registers_while_it_is_read():
         assert loose == [], name
 
 
-@pytest.mark.usefixtures("working")
-@pytest.mark.parametrize("name", sorted(MODULES))
+# A leaf, what others need, what sends, and what keeps the older from taking the place of the newer.
+@pytest.mark.parametrize("name", KINDS)
 def test_a_module_that_fails_is_said_and_the_page_still_sends(site, open_tab, name):
-    tab = open_tab()
+    sends_although_it_fails(site, open_tab(), name)
+
+
+def sends_although_it_fails(site, tab, name):
     tab.expects("broken on purpose", "Cannot destructure")
     beginning = f'$module("{name}", () => {{'
 
@@ -53,12 +57,14 @@ def test_a_module_that_fails_is_said_and_the_page_still_sends(site, open_tab, na
         route.fulfill(content_type="text/javascript", body=body)
 
     tab.page.route("**/js/planside.js", break_it)
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     tab.chat(chat)
     expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
-    tab.say("hello")
+    with tab.sends():
+        tab.say("hello")
     expect(tab.log).to_contain_text("hello")
-    wait_for(tab, lambda: "Understood." in site.texts(chat))
+    site.drive()
+    assert "Understood." in site.texts(chat)
     if name != "swaps":  # without it, what comes late may take the place of what is newer
         expect(tab.log).to_contain_text("Understood.")
     tab.page.wait_for_load_state()
@@ -79,54 +85,52 @@ def test_a_part_is_asked_for_when_it_is_used_and_not_before(site, open_tab):
     tab.page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
     tab.chat(site.proposed())
     tab.sees_connection(LIVE)
-    tab.page.wait_for_load_state("networkidle")
+    tab.page.wait_for_load_state()
+    tab.has_sent_all()
     assert [name for name in asked if name.removesuffix(".js") in PARTS] == []
     for part in ("model_picker", "palette"):
-        PARTS[part](tab)
-        wait_for(tab, lambda part=part: f"{part}.js" in asked)
+        with tab.page.expect_request(f"**/js/{part}.js"):
+            PARTS[part](tab)
         tab.page.keyboard.press("Escape")
+    expect(tab.page.get_by_text(FAULT)).to_be_hidden()
 
 
-@pytest.mark.parametrize("part", sorted(PARTS))
-def test_what_uses_a_part_that_is_not_there_yet_is_done_once_it_is(site, open_tab, part):
-    tab = open_tab()
-    held = tab.hold(f"**/js/{part}.js")
-    tab.chat(site.proposed())
-    tab.sees_connection(LIVE)
-    PARTS[part](tab)
-    wait_for(tab, lambda: held)
-    expect(done_by(tab, part)).to_be_hidden()
-    held[0].continue_()
-    expect(done_by(tab, part)).to_be_visible()
+@pytest.mark.parametrize("part", ["editing", "palette"])
+def test_what_uses_a_part_is_done_once_it_is_there_or_said_not_to_have_got_through(
+    site, open_tab, part
+):
+    waits_for_its_part(site, open_tab(), part)
 
 
-@pytest.mark.parametrize("part", sorted(PARTS))
-def test_a_part_that_did_not_get_through_comes_the_next_time(site, open_tab, part):
-    tab = open_tab()
+def waits_for_its_part(site, tab, part):
     tab.expects(f"{part}.js", "ERR_FAILED")
-    tab.page.route(f"**/js/{part}.js", lambda route: route.abort())
+    file = f"**/js/{part}.js"
+    tab.page.route(file, lambda route: route.abort())
     tab.chat(site.proposed())
     tab.sees_connection(LIVE)
     PARTS[part](tab)
     expect(tab.page.get_by_text(LOST).first).to_be_visible()
-    tab.page.unroute(f"**/js/{part}.js")
+    tab.page.unroute(file)
     if part == "palette":
         tab.page.keyboard.press("Escape")
-    PARTS[part](tab)
+    held = tab.hold(file)
+    with tab.page.expect_request(file):
+        PARTS[part](tab)
+    expect(done_by(tab, part)).to_be_hidden()
+    held.release()
     expect(done_by(tab, part)).to_be_visible()
 
 
 def test_a_file_that_is_pasted_goes_with_the_message_that_is_sent_at_once(site, open_tab):
     tab = open_tab()
     held = tab.hold("**/js/attachments.js")
-    tab.chat(site.conversation("scripted"))
+    tab.chat(site.conversation())
     tab.sees_connection(LIVE)
     PARTS["attachments"](tab)
     tab.message.press_sequentially("look at it")
     tab.page.keyboard.press("Enter")
     expect(tab.message).to_have_value("look at it")
-    wait_for(tab, lambda: held)
-    held[0].continue_()
+    held.release()
     sent = tab.log.locator("section.turn", has_text="look at it")
     expect(sent).to_contain_text("a.txt")
 
@@ -153,46 +157,41 @@ FIRST_BROKEN = """{
 }"""
 
 
-@pytest.mark.usefixtures("working")
 def test_without_the_script_that_comes_first_the_page_works(site, open_tab):
     tab = open_tab()
     tab.expects("broken on purpose")
     tab.page.add_init_script(FIRST_BROKEN)
-    chat = site.conversation("scripted")
-    tab.chat(chat).say("hello")
+    answers(site, tab.chat(site.conversation()))
+
+
+def answers(site, tab):
+    with tab.sends():
+        tab.say("hello")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
 
 
-@pytest.mark.usefixtures("working")
-@pytest.mark.parametrize("name", ["htmx-with-ws.min.js", "planside.js"])
-def test_a_script_that_comes_late_keeps_no_page_from_its_socket(site, open_tab, clock, name):
-    tab = open_tab()
+def test_a_script_that_comes_late_keeps_no_page_from_its_socket(site, open_tab, clock):
+    late_but_live(site, open_tab(), clock, "htmx-with-ws.min.js")
+
+
+def late_but_live(site, tab, clock, name):
     held = tab.hold(f"**/{name}")
     with tab.page.expect_websocket():
-        tab.page.goto(f"{tab.address}/c/{site.conversation('scripted')}/", wait_until="commit")
-        wait_for(tab, lambda: held)
+        with tab.page.expect_request(f"**/{name}"):
+            tab.page.goto(f"{tab.address}/c/{site.conversation()}/", wait_until="commit")
         clock.run_for(500)  # in which htmx would begin
-        held[0].continue_()
-    tab.say("hello")
-    expect(tab.log).to_contain_text("Understood.")
+        held.release()
+    answers(site, tab)
 
 
-@pytest.mark.usefixtures("working")
 def test_a_script_that_does_not_come_is_said(site, open_tab):
     tab = open_tab()
     tab.expects("planside.js", "ERR_FAILED")
     tab.page.route("**/js/planside.js", lambda route: route.abort())
-    chat = site.conversation("scripted")
-    tab.chat(chat)
+    tab.chat(site.conversation())
     expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
-    tab.say("hello")  # as a form
-    wait_for(tab, lambda: "Understood." in site.texts(chat))
-
-
-def test_a_page_whose_scripts_work_says_nothing(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
-    tab.sees_connection(LIVE)
-    expect(tab.page.get_by_text(FAULT)).to_be_hidden()
+    answers(site, tab)  # as a form
 
 
 def test_plan_alone_without_a_plan_outlives_a_reload(site, open_tab):
@@ -206,24 +205,23 @@ def test_plan_alone_without_a_plan_outlives_a_reload(site, open_tab):
     expect(tab.log).to_contain_text("begins a new conversation")
 
 
-@pytest.mark.usefixtures("working")
 def test_what_is_sent_before_the_scripts_have_come_is_sent_once(site, open_tab):
     tab = open_tab()
     held = tab.hold("**/js/planside.js")
-    chat = site.conversation("scripted")
-    tab.page.goto(f"{tab.address}/c/{chat}/", wait_until="commit")
+    tab.page.goto(f"{tab.address}/c/{site.conversation()}/", wait_until="commit")
     tab.message.press_sequentially("hello")
     tab.page.keyboard.press("Enter")
     tab.message.press_sequentially("typed on")
-    wait_for(tab, lambda: held)
-    held.release()
+    with tab.sends():
+        held.release()
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     expect(tab.log.locator(".own-message")).to_have_text(["hello"])
     expect(tab.message).to_have_value("typed on")
 
 
 def test_without_scripts_a_message_is_sent_as_a_form(site, open_tab):
-    tab = open_tab(java_script_enabled=False).chat(site.conversation("scripted"))
+    tab = open_tab(java_script_enabled=False).chat(site.conversation())
     tab.message.fill("hello")
     tab.button("Send").click()
     expect(tab.log.locator(".own-message")).to_have_text(["hello"])

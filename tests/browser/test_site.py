@@ -10,8 +10,9 @@ from playwright.sync_api import expect
 from agents.errors import Invalid
 from agents.models import Conversation, Turn
 from tests.browser.scripted_site import approve
-from tests.inner import GOES_AWAY, rename_conversation
-from tests.tab import LIVE, OFFLINE, POLLING, RESTARTING
+from tests.browser.test_offline import LOST, tries_now
+from tests.inner import rename_conversation
+from tests.tab import LIVE
 
 
 def test_numbers_go_on_so_a_late_request_of_the_test_before_finds_nothing(site):
@@ -64,25 +65,16 @@ def test_open_pages_are_told_of_what_is_done(site, open_tab):
     expect(tab.page.get_by_role("heading", level=1)).to_have_text("Named by the test")
 
 
-@pytest.mark.parametrize(("says", "shown"), [(None, OFFLINE), (GOES_AWAY, OFFLINE)])
-def test_a_page_sees_it_go_and_come_back(site, open_tab, says, shown):
+def test_a_page_sees_it_go_and_come_back(site, open_tab):
     tab = open_tab().chat(site.conversation())
     tab.expects("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
     tab.sees_connection(LIVE)
-    site.goes_away(says)
-    tab.sees_connection(re.compile(rf"^\s*({shown}|{POLLING})\s*$"))
+    site.goes_away(says=None)
+    tab.sees_connection(LOST)
     with pytest.raises(httpx.ConnectError):
         httpx.get(site.address)
     site.comes_back()
-    tab.sees_connection(LIVE)
-
-
-def test_a_page_is_told_that_it_restarts(site, open_tab):
-    tab = open_tab().chat(site.conversation())
-    tab.expects("WebSocket", "Failed to load resource", "htmx:(ws:)?error", "net::ERR_")
-    tab.sees_connection(LIVE)
-    site.goes_away()
-    tab.sees_connection(RESTARTING)
+    tries_now(tab)
 
 
 def test_it_is_there_again_for_the_next_test(site):

@@ -1,15 +1,13 @@
 """Several tabs, no socket, a phone: every reader sees the same rows."""
 
-import json
 import re
 from threading import Event
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import FIREFOX, PHONE
-from tests.console.serving import manage
+from tests.browser.conftest import FIREFOX
 from tests.fake_model import rule, say
-from tests.tab import A_MOMENT, GOAL, LIVE, POLLING, wait_for
+from tests.tab import A_MOMENT, LIVE, POLLING, wait_for
 
 PROMPT = 4_000  # ms in which a change of another conversation is in the list
 BETWEEN_POLLS = 5_000  # ms
@@ -39,7 +37,7 @@ def test_two_tabs_show_the_same_rows_live(site, open_tab, clock):
 
 
 def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(site, open_tab):
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
     site.delete(f"/conversations/{chat}")
@@ -51,40 +49,26 @@ def test_a_conversation_that_was_deleted_elsewhere_is_said_to_be_gone(site, open
 def test_an_open_editor_is_never_overwritten_by_another_tab(site, open_tab):
     chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
-    field = other.edit(2, "Typed here and not saved")
-    one.rename(2, "Renamed over there")
-    other.sees_plan(version=2)
-    expect(field).to_have_value("Typed here and not saved")
-    expect(field).to_be_focused()
-    expect(other.row(2).get_by_role("alert")).to_have_text("Changed elsewhere. Your text is kept.")
-    other.editor("Edit subtask 2").get_by_role("button", name="Save").click()
-    one.sees_plan(version=3)
+    polls = re.compile("/drawer$")
+    other.page.route(polls, lambda route: route.abort())  # no poll helps
+    other.expects("Failed to load resource")
+    editor, said = other.editor("Edit subtask 2"), other.row(2).get_by_role("alert")
+    for name, version in (("Renamed over there", 2), ("And once more", 3)):
+        field = other.edit(2, "Typed here and not saved")
+        one.rename(2, name)
+        other.sees_plan(version=version)
+        expect(field).to_have_value("Typed here and not saved")
+        expect(field).to_be_focused()
+        expect(said).to_have_text("Changed elsewhere. Your text is kept.")
+        if version == 2:
+            editor.get_by_role("button", name="Cancel").click()
+            expect(other.row(2)).to_contain_text("Renamed over there")
+    editor.get_by_role("button", name="Save").click()
+    one.sees_plan(version=4)
     expect(one.row(2)).to_contain_text("Typed here and not saved")
 
 
-def test_an_editor_that_is_closed_shows_what_was_changed_elsewhere_meanwhile(site, open_tab):
-    chat = site.proposed()
-    one, other = open_tab().chat(chat), open_tab().chat(chat)
-    other.edit(2, "Typed here and not saved")
-    one.rename(2, "Renamed over there")
-    expect(other.row(2).get_by_role("alert")).to_have_text("Changed elsewhere. Your text is kept.")
-    other.page.route("**/drawer", lambda route: route.abort())  # no poll helps
-    other.expects("Failed to load resource")
-    other.editor("Edit subtask 2").get_by_role("button", name="Cancel").click()
-    expect(other.row(2)).to_contain_text("Renamed over there")
-
-
-def test_the_text_of_a_subtask_removed_elsewhere_is_kept(site, open_tab):
-    chat = site.proposed()
-    one, other = open_tab().chat(chat), open_tab().chat(chat)
-    field = other.edit(2, "Typed here and not saved")
-    one.remove(2)
-    other.sees_plan(version=2)
-    expect(field).to_have_value("Typed here and not saved")
-    expect(other.plan.get_by_text("This was removed elsewhere. Your text is kept.")).to_be_visible()
-
-
-def test_where_nothing_was_typed_nothing_is_said_to_be_kept(site, open_tab):
+def test_of_a_subtask_removed_elsewhere_the_text_is_kept_if_anything_was_typed(site, open_tab):
     chat = site.proposed()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.button("Edit subtask 2").click()
@@ -94,10 +78,15 @@ def test_where_nothing_was_typed_nothing_is_said_to_be_kept(site, open_tab):
     other.sees_plan(version=3)
     expect(other.plan.locator("form.editor")).to_have_count(0)
     expect(other.plan).not_to_contain_text("kept")
+    field = other.edit(2, "Typed here and not saved")
+    one.remove(2)
+    other.sees_plan(version=4)
+    expect(field).to_have_value("Typed here and not saved")
+    expect(other.plan.get_by_text("This was removed elsewhere. Your text is kept.")).to_be_visible()
 
 
 def test_the_new_title_is_in_the_field_of_who_has_not_typed_another(site, open_tab):
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     tab = open_tab().chat(chat)
     tab.sees_connection(LIVE)
 
@@ -122,7 +111,7 @@ def test_a_message_and_its_streamed_reply_reach_the_other_tab(site, open_tab):
     goes_on = Event()
     halves = say("Paragraph 1", hang=goes_on, then=say(", and Paragraph 8"))
     site.plays(rule(halves, user="in two halves"))
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     one, other = open_tab().chat(chat), open_tab().chat(chat)
     other.sees_connection(LIVE)
     with one.sends():
@@ -141,7 +130,7 @@ def test_a_message_and_its_streamed_reply_reach_the_other_tab(site, open_tab):
 
 
 def test_what_was_cleared_is_shown_hidden_and_shown_again_after_another_clear(site, open_tab):
-    tab = open_tab().chat(site.conversation("scripted"))
+    tab = open_tab().chat(site.conversation())
     show = tab.page.get_by_role("link", name="Show what was cleared")
     for number, text in enumerate(("the first", "the second"), 1):
         with tab.sends():
@@ -196,14 +185,18 @@ def test_without_a_socket_the_walk_reaches_its_end_by_polls(site, open_tab, cloc
     tab.sees_connection(POLLING)
     answers = []
     tab.page.on("response", lambda response: answers.append((kind(response), response.status)))
-    tab.rename(1, "Renamed without a socket")
+    add_subtask(site, chat, "Added elsewhere")
+    clock.fast_forward(BETWEEN_POLLS)
     tab.sees_plan(version=2)
+    expect(tab.rows).to_have_count(6)
+    tab.rename(1, "Renamed without a socket")
+    tab.sees_plan(version=3)
     tab.remove(5)
     with tab.sends():
-        tab.button("Start v3").click()
+        tab.button("Start v4").click()
     site.drive()
     clock.fast_forward(BETWEEN_POLLS)
-    tab.sees_plan(state="done", version=3)
+    tab.sees_plan(state="done", version=4)
     expect(tab.row(1)).to_contain_text("Renamed without a socket")
     wait_for(tab, lambda: ("changes", 200) in answers)
     tab.sees_connection(POLLING)
@@ -215,45 +208,6 @@ def test_without_a_socket_the_walk_reaches_its_end_by_polls(site, open_tab, cloc
         return {status for name, status in answers if name in ("changes", "drawer")}
 
     wait_for(tab, lambda: polls_bring() == {304})
-
-
-def test_without_a_socket_an_edit_elsewhere_comes_with_the_next_poll(site, open_tab, clock):
-    chat = site.proposed()
-    tab = open_tab(blocked=True).chat(chat)
-    tab.expects("WebSocket")
-    tab.sees_connection(POLLING)
-    add_subtask(site, chat, "Added elsewhere")
-    clock.fast_forward(BETWEEN_POLLS)
-    tab.sees_plan(version=2)
-    expect(tab.rows).to_have_count(6)
-
-
-def test_on_a_phone_the_walk_is_the_same_in_a_sheet(site, open_tab):
-    chat = site.conversation()
-    tab = open_tab(viewport=PHONE, has_touch=True, is_mobile=True).chat(chat)
-    with tab.sends():
-        tab.say("/plan I want to quick")
-    site.drive()
-    expect(tab.button("Start plan")).to_be_visible()
-    wait_for(tab, lambda: is_inside(tab, tab.plan))  # once it has slid in
-    count = tab.rows.count()
-    tab.rename(1, "Renamed on a phone")
-    tab.sees_plan(version=2)
-    tab.button(f"Edit subtask {count}").click()
-    tab.editor(f"Edit subtask {count}").get_by_role(
-        "button", name=f"Remove subtask {count}"
-    ).click()
-    expect(tab.rows).to_have_count(count - 1)
-    tab.button("Start v3").click()
-    tab.sees_plan(approved_version=3)
-    tab.page.keyboard.press("Escape")
-    expect(tab.plan).to_be_hidden()
-    expect(tab.message).to_be_visible()
-    site.drive()
-    tab.drawer_toggle.click()
-    tab.sees_plan(state="done")
-    expect(tab.row(1)).to_contain_text("Renamed on a phone")
-    assert tab.page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
 def add_subtask(site, chat, name):
@@ -283,16 +237,9 @@ def said(tab):
     return [re.sub(r"\s+", " ", article.text_content()) for article in tab.articles.all()]
 
 
-def is_inside(tab, part):
-    box, screen = part.bounding_box(), tab.page.viewport_size
-    return (
-        box["x"] >= 0 and box["x"] + box["width"] <= screen["width"] and box["y"] < screen["height"]
-    )
-
-
 def test_what_waits_in_an_ordinary_chat_is_seen_from_another(site, open_tab, clock, careful):
-    asking = site.conversation("scripted")
-    tab = open_tab().chat(site.conversation("scripted"))
+    asking = site.conversation()
+    tab = open_tab().chat(site.conversation())
     other = open_tab().chat(asking)
     other.sees_connection(LIVE)
     with other.sends():
@@ -317,8 +264,8 @@ def test_what_waits_in_an_ordinary_chat_is_seen_from_another(site, open_tab, clo
 def test_what_a_script_makes_a_chat_ask_is_marked_promptly_in_the_list(
     site, open_tab, clock, careful
 ):
-    asking = site.conversation("scripted")
-    tab = open_tab().chat(site.conversation("scripted"))
+    asking = site.conversation()
+    tab = open_tab().chat(site.conversation())
     tab.sees_connection(LIVE)
     site.says(asking, "write it down")
     site.drive()
@@ -331,16 +278,6 @@ def test_what_a_script_makes_a_chat_ask_is_marked_promptly_in_the_list(
 def asks(site, chat):
     rows = site.get(f"/conversations/{chat}/messages")["items"]
     return any(call["state"] == "asked" for row in rows for call in row["tool_calls"])
-
-
-def test_a_plan_made_by_a_command_appears_in_the_list_by_itself(site, open_tab):
-    tab = open_tab().chat(site.proposed())
-    tab.page.evaluate("window.isTheSamePage = true")
-    code, out, _ = manage(site.home, "plan", "new", GOAL, "--json", PLANSIDE_MODEL="demo/docs")
-    assert code == 0
-    made = json.loads(out)["conversation"]
-    expect(tab.page.locator(f"#conversation-{made}")).to_be_visible()
-    assert tab.page.evaluate("window.isTheSamePage")
 
 
 def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(site, open_tab):
@@ -360,17 +297,14 @@ def test_a_plan_deleted_meanwhile_is_said_to_be_gone_and_leaves_the_drawer(site,
 
 
 def test_a_turn_from_before_show_earlier_that_goes_on_is_shown_live_in_its_place(
-    site, open_tab, careful
+    site, open_tab, careful, monkeypatch
 ):
-    chat = site.conversation("scripted")
-    other = open_tab().chat(chat)
-    with other.sends():
-        other.say("write it down")
+    monkeypatch.setattr("console.thread.MESSAGES_PER_PAGE", 12)
+    chat = site.conversation()
+    site.says(chat, "write it down")
     site.drive()
-    expect(other.button("Allow once")).to_be_visible()
-    site.says(chat, *(f"/help {number}" for number in range(4)))
-    site.says(chat, *(f"/help and again {number}" for number in range(100)))
-    tab = open_tab().chat(chat)
+    site.says(chat, *(f"/help {number}" for number in range(8)))
+    tab, other = open_tab().chat(chat), open_tab("/needs/")
     tab.sees_connection(LIVE)
     expect(tab.button("Show earlier")).to_be_visible()
     expect(tab.log).not_to_contain_text("write it down")
@@ -405,7 +339,7 @@ def test_a_finished_plan_is_marked_until_its_page_has_been_in_view(site, open_ta
 
 
 def test_what_was_deleted_in_one_tab_is_taken_back_in_another(site, open_tab):
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
     for each in (tab, other):
         each.sees_connection(LIVE)
@@ -428,7 +362,7 @@ def test_what_was_deleted_in_one_tab_is_taken_back_in_another(site, open_tab):
 
 
 def test_what_is_taken_back_elsewhere_goes_on_where_it_is_shown(site, open_tab, clock):
-    chat = site.conversation("scripted")
+    chat = site.conversation()
     tab, polling = open_tab().chat(chat), open_tab(blocked=True).chat(chat)
     polling.expects("404", "WebSocket")
     site.delete(f"/conversations/{chat}")

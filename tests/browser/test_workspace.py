@@ -1,12 +1,17 @@
-"""The agent's files beside the conversation: by mouse, by keyboard, on a phone."""
+"""The agent's files beside the conversation: by mouse and by keyboard."""
+
+import re
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
 from tests.images import PETROL, RED, png
 
 API = "# API reference\n\nReturns `202`.\n\n| Field | Type |\n| --- | --- |\n| url | string |\n"
+
+
+STAMPS = re.compile(r"/workspace/stamps\?")
+BETWEEN_LOOKS = 2_500  # ms
 
 
 @pytest.fixture
@@ -27,9 +32,16 @@ def tab(site, folder, open_tab):
 
 
 def opened(tab):
-    tab.button("Files").click()
+    with tab.page.expect_response(STAMPS):
+        tab.button("Files").click()
     expect(row(tab, "docs")).to_be_visible()
     return tab
+
+
+def looks(tab):
+    """Look for what has changed, as the page does every few seconds by itself."""
+    with tab.page.expect_response(STAMPS):
+        tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 def row(tab, name):
@@ -195,30 +207,17 @@ def test_what_is_deleted_comes_back_by_undo(tab, folder):
     assert (folder / "docs" / "api.md").read_text() == API
 
 
-def test_what_changes_meanwhile_is_shown_by_itself(tab, folder):
+def test_what_changes_meanwhile_is_shown_by_itself(tab, folder, clock):
     opened(tab)
     row(tab, "README.md").click()
     expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
     (folder / "README.md").write_text("# Written anew\n")
+    clock.fast_forward(BETWEEN_LOOKS)
     expect(view(tab).get_by_role("heading", name="Written anew")).to_be_visible()
     expect(view(tab)).to_contain_text("Changed just now")
     (folder / "by-the-agent.txt").write_text("new")
+    clock.fast_forward(BETWEEN_LOOKS)
     expect(row(tab, "by-the-agent.txt")).to_be_visible()
     (folder / "README.md").unlink()
+    clock.fast_forward(BETWEEN_LOOKS)
     expect(view(tab)).to_contain_text("README.md is gone.")
-
-
-def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(site, folder, open_tab):
-    tab = open_tab(viewport=PHONE).chat(site.conversation("scripted"))
-    expect(tab.button("Files")).to_be_hidden()
-    tab.page.get_by_label("Conversation menu").click()
-    tab.page.locator("#menu-files").click()
-    expect(row(tab, "docs")).to_be_focused()
-    row(tab, "README.md").click()
-    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
-    expect(row(tab, "docs")).to_be_hidden()
-    tab.page.keyboard.press("Escape")
-    expect(row(tab, "README.md")).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
-    expect(tab.page.get_by_label("Conversation menu")).to_be_focused()

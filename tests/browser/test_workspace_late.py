@@ -2,9 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_workspace import folder, opened, row, tab
-from tests.browser.test_workspace_meanwhile import ROWS, STAMPS
-from tests.tab import wait_for
+from tests.browser.test_workspace import STAMPS, folder, looks, opened, row, tab
+from tests.browser.test_workspace_meanwhile import ROWS
 
 __all__ = ["folder", "tab"]
 
@@ -20,7 +19,8 @@ def test_a_folder_is_never_drawn_as_it_was_before_something_was_done_in_it(tab, 
 
     tab.page.route(ROWS, hold_the_first)
     (folder / "by-the-agent.txt").write_text("new")
-    wait_for(tab, lambda: held)
+    with tab.page.expect_request(ROWS):
+        looks(tab)
     row(tab, "README.md").press("Delete")
     expect(row(tab, "README.md")).to_have_count(0)
     tab.hold(STAMPS)  # the next look would put it right

@@ -15,22 +15,31 @@ class Windows:
         if FIREFOX:  # has no tools to forget with
             self.close()
         if with_clock not in self.kept:
-            self.kept[with_clock] = self.browser.new_context(viewport=DESK)
-        context = self.kept[with_clock]
-        if not FIREFOX:
-            self.forget(context, site.address)
-        context.add_cookies([site.session()])
+            self.kept[with_clock] = Window(self.browser, site.address)
+        window = self.kept[with_clock]
+        window.forget()
+        window.context.add_cookies([site.session()])
         if with_clock:
-            context.clock.install()
-        return context
-
-    def forget(self, context, address):
-        context.clear_cookies()
-        page = context.new_page()
-        tools = context.new_cdp_session(page)
-        tools.send("Storage.clearDataForOrigin", {"origin": address, "storageTypes": STORED})
-        page.close()
+            window.context.clock.install()
+        return window.context
 
     def close(self):
         while self.kept:
-            self.kept.popitem()[1].close()
+            self.kept.popitem()[1].context.close()
+
+
+class Window:
+    """A context with a page that stays: with it the process lives on that draws the others."""
+
+    def __init__(self, browser, address):
+        self.context, self.address = browser.new_context(viewport=DESK), address
+        if not FIREFOX:
+            page = self.context.new_page()
+            page.goto(f"{address}/healthz")
+            self.tools = self.context.new_cdp_session(page)
+
+    def forget(self):
+        if not FIREFOX:
+            self.context.clear_cookies()
+            where = {"origin": self.address, "storageTypes": STORED}
+            self.tools.send("Storage.clearDataForOrigin", where)

@@ -3,10 +3,11 @@
 import asyncio
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
-from django.http import HttpResponse
+from django.http import FileResponse, HttpResponse
 from django.test import AsyncRequestFactory
 from django.urls import path
 
@@ -40,10 +41,18 @@ def reading(request):
     return thread(request)
 
 
-read = []
+def sending(request):
+    hung.release()
+    go.wait(10)
+    files.append(Path(__file__).open("rb"))  # noqa: SIM115 -- the answer closes it
+    return FileResponse(files[-1])
+
+
+read, files = [], []
 urlpatterns = [
     path("hanging", hanging),
     path("reading", reading),
+    path("sending", sending),
     path("thread", thread),
     path("waiting", waiting),
 ]
@@ -140,3 +149,16 @@ async def test_whoever_waits_too_long_gets_a_thread_of_their_own(pages):
     while used <= {each.ident for each in threading.enumerate()}:
         assert time.monotonic() < until, "what is more than enough is let go"
         await asyncio.sleep(0.01)
+
+
+async def test_a_file_is_closed_though_its_reader_left_before_it_was_opened(pages):
+    browser = await begin(pages, "/sending")
+    assert await asyncio.to_thread(hung.acquire, timeout=60)
+    await browser.send_input({"type": "http.disconnect"})
+    await browser.wait()
+    go.set()
+    await get(pages, "/thread")
+    until = time.monotonic() + 60
+    while not (files and files[0].closed) and time.monotonic() < until:
+        await asyncio.sleep(0.01)
+    assert files[0].closed

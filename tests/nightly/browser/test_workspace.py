@@ -5,7 +5,9 @@ import shutil
 
 from playwright.sync_api import expect
 
-from tests.browser.test_workspace import API, folder, let_go, opened, row, tab, undo, view
+from tests.browser.conftest import PHONE
+from tests.browser.test_workspace import API, folder, let_go, looks, opened, row, tab, undo, view
+from tests.browser.test_workspace_meanwhile import alert, heading
 from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
@@ -138,13 +140,55 @@ def test_its_script_and_style_come_when_it_is_first_opened(tab):
     )
 
 
-def test_an_empty_folder_says_what_to_do(product, folder, open_tab):
+def test_an_empty_folder_says_what_to_do(folder, tab):
     shutil.rmtree(folder)
     folder.mkdir()
-    tab = open_tab().chat(product.conversation("scripted"))
     tab.button("Files").click()
     words = tab.page.get_by_text("No files yet. Drop some here, or ask for some.")
     expect(words).to_be_visible()
     (folder / "first.txt").write_text("1")
     expect(row(tab, "first.txt")).to_be_visible()
     expect(words).to_be_hidden()
+
+
+def test_on_a_phone_it_is_a_sheet_with_the_tree_then_the_file(site, folder, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.conversation("scripted"))
+    expect(tab.button("Files")).to_be_hidden()
+    tab.page.get_by_label("Conversation menu").click()
+    tab.page.locator("#menu-files").click()
+    expect(row(tab, "docs")).to_be_focused()
+    row(tab, "README.md").click()
+    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
+    expect(row(tab, "docs")).to_be_hidden()
+    tab.page.keyboard.press("Escape")
+    expect(row(tab, "README.md")).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.page.get_by_role("tree")).to_be_hidden()
+    expect(tab.page.get_by_label("Conversation menu")).to_be_focused()
+
+
+def test_where_the_open_file_has_all_the_room_a_refusal_stands_above_it(tab, folder):
+    tab.expects("status of 422")
+    row(opened(tab), "README.md").click()
+    expect(heading(tab, "Read me")).to_be_visible()
+    tab.page.set_viewport_size(PHONE)
+    refusal = {"status": 422, "content_type": "text/plain", "body": "It is in use."}
+    tab.page.route(re.compile("/workspace/delete"), lambda route: route.fulfill(**refusal))
+    tab.button("Delete README.md").click()
+    expect(alert(tab)).to_have_text("It is in use.")
+    expect(alert(tab)).to_be_in_viewport()
+    expect(row(tab, "README.md")).to_be_hidden()
+    assert alert(tab).bounding_box()["y"] < view(tab).bounding_box()["y"]
+
+
+def test_news_of_each_of_many_unfolded_folders_is_shown(tab, folder):
+    for number in range(70):
+        (folder / f"many-{number:02}").mkdir()
+    opened(tab)
+    expect(row(tab, "many-69")).to_be_visible()
+    tab.page.locator("[data-path^='many-']").evaluate_all("(all) => all.forEach((e) => e.click())")
+    expect(tab.page.locator("[data-path^='many-'][aria-expanded=true]")).to_have_count(70)
+    for number in (0, 69):
+        (folder / f"many-{number:02}" / f"{number}.txt").write_text("new")
+        looks(tab)
+        expect(row(tab, f"{number}.txt")).to_be_visible()

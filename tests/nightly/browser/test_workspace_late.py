@@ -2,8 +2,8 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_workspace import folder, opened, row, tab
-from tests.browser.test_workspace_meanwhile import STAMPS, looked
+from tests.browser.test_workspace import STAMPS, folder, opened, row, tab
+from tests.browser.test_workspace_meanwhile import ROWS
 from tests.tab import wait_for
 
 __all__ = ["folder", "tab"]
@@ -23,6 +23,6 @@ def test_marks_that_came_with_a_look_from_before_the_search_ended_are_drawn(tab)
     wait_for(tab, lambda: held)
     tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
     expect(row(tab, "README.md")).to_be_visible()
-    with looked(tab):
+    with tab.page.expect_response(ROWS):  # of a look after that one
         route, answer = held[0]
         route.fulfill(json=answer)
