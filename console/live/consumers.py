@@ -92,6 +92,7 @@ class Conversation(AsyncWebsocketConsumer):
     heard: dict[int, str]  # how far calls are, not sent yet
     is_let_in: bool = False
     is_opening: bool = True
+    is_opened: bool = False  # the state was sent, which would take back what had grown since
     is_stale: bool = False
     is_urgent: bool = True
     HOT = {
@@ -186,7 +187,7 @@ class Conversation(AsyncWebsocketConsumer):
         self.stream_soon()
 
     def stream_soon(self) -> None:
-        if self.streaming is None or self.streaming.done():
+        if self.is_opened and (self.streaming is None or self.streaming.done()):
             self.streaming = asyncio.create_task(self.stream())
 
     async def stream(self) -> None:
@@ -255,6 +256,9 @@ class Conversation(AsyncWebsocketConsumer):
                 self.language, key, fragments.changes, self.pk, self.after
             )
         await self.send(text_data=html)
+        if is_opening:
+            self.is_opened = True
+            self.stream_soon()
 
 
 def asked_of(query: bytes) -> tuple[int, str]:

@@ -303,3 +303,24 @@ async def test_frames_that_come_while_one_is_drawn_become_one(monkeypatch):
         await page.receive_from()
     assert drawn == [((0, "one"),), ((0, "one."), (1, "two"))]
     await page.disconnect()
+
+
+async def test_text_that_grew_while_the_state_was_drawn_comes_after_it(monkeypatch):
+    c = await in_db(proposed, "Read")
+    draw, has_grown = fragments.changes, threading.Event()
+
+    def drawn_late(*args, **kwargs):
+        state = draw(*args, **kwargs)
+        has_grown.wait(10)
+        return state
+
+    monkeypatch.setattr(fragments, "changes", drawn_late)
+    ours = socket(c.pk, await in_db(person))
+    await ours.connect()
+    frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Half a sentence"]]}
+    await get_channel_layer().group_send(text_group_of(c.pk), frame)
+    assert await ours.receive_nothing(0.2)
+    has_grown.set()
+    assert "Half a sentence" not in await ours.receive_from()
+    assert "Half a sentence" in await ours.receive_from()
+    await ours.disconnect()
