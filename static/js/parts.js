@@ -8,8 +8,8 @@ const WITH_COMMENTS = '#app:has(.subtask-comment-place:not([data-comment=""]))';
 const WITH_FILES = "#app:has(#attachments [data-attachment])";
 const MOVES = ["ArrowUp", "ArrowDown"];
 
-/** `uses`: on what an event of this type uses it; of the keys only those of `keys`. `there`: what needs
- * it as soon as that is on the page. */
+/** `uses`: on what an event of this type uses it; of the keys only those of `keys`. `behind`: the form
+ * that is not sent before what waits. `there`: what needs it as soon as that is on the page. */
 const parts = {
   editing: {
     load: () => import("./editing.js"),
@@ -23,6 +23,7 @@ const parts = {
     },
     keys: ({ key, altKey, target }) =>
       altKey ? MOVES.includes(key) : target.matches(".step-row") && ["Enter", "F2", "Delete"].includes(key),
+    behind: "#start",
     there: () => document.querySelector(`${WITH_COMMENTS} #plan`),
   },
   palette: {
@@ -83,7 +84,7 @@ addEventListener("submit", hold, true);
 addEventListener("keydown", hold, true);
 
 function hold(event) {
-  const name = names.find((each) => !here.has(each) && isUsed(parts[each], event));
+  const name = names.find((each) => !here.has(each) && (isUsed(parts[each], event) || isBehind(each, event)));
   if (!name) return;
   event.preventDefault();
   event.stopImmediatePropagation();
@@ -101,6 +102,11 @@ function isUsed({ uses, keys }, event) {
   if (type === "keydown") return !event.isComposing && keys(event);
   // A link in a new tab is the browser's own.
   return !(event.ctrlKey || event.metaKey || event.shiftKey) || !target.closest("a[href]");
+}
+
+function isBehind(name, { type, target }) {
+  const { behind } = parts[name];
+  return behind && type === "submit" && waiting.has(name) && target.matches(behind);
 }
 
 async function release(name) {

@@ -12,8 +12,10 @@ class Windows:
 
     def context_for(self, site, with_clock):
         """Where nobody has been yet, but for the cache; its clock can be moved if need be."""
-        if FIREFOX:  # has no tools to forget with
-            self.close()
+        # Firefox has no tools to forget with; and each page of a context repeats all that was done to
+        # its clock.
+        if with_clock in self.kept and (FIREFOX or with_clock):
+            self.kept.pop(with_clock).context.close()
         if with_clock not in self.kept:
             self.kept[with_clock] = Window(self.browser, site.address)
         window = self.kept[with_clock]
