@@ -5,6 +5,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import httpx
 import hypothesis
 import pytest
 from django.conf import settings
@@ -13,7 +14,7 @@ from django.contrib.contenttypes.management import create_contenttypes
 from django.db.models.signals import post_migrate
 
 from agents import http
-from tests import quarantine
+from tests import guards, quarantine
 from tests.cli import run_command
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
@@ -31,7 +32,8 @@ hypothesis.settings.register_profile("others", max_examples=500, database=None, 
 hypothesis.settings.load_profile("same")
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.pluginmanager.register(guards)
     be_patient()
     hear_ctrl_c()
 
@@ -106,6 +108,17 @@ def _no_disk_is_waited_for():
 def _nothing_on_the_wire_outlives_a_test():
     with http.use(None):
         yield
+
+
+@pytest.fixture
+def nobody_answers():
+    """No server of this machine is asked, such as one of models that somebody has running."""
+    with http.use(httpx.MockTransport(refuse_connection)):
+        yield
+
+
+def refuse_connection(request):
+    raise httpx.ConnectError("All connection attempts failed")
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,9 @@
 """Fails a test that sleeps, starts a process or opens a socket, and names those that compute long.
 
 Real time, processes and ports are what makes tests slow, and fail by chance. Where one is the subject
-a marker says so: `@pytest.mark.process` for what a tool starts, `@pytest.mark.sockets` for a server
-within the test. Under tests/smoke and tests/nightly all is allowed; so is it, until they go, in the
-files that tests/platform_until_removed.txt names.
+a marker says so: `process` for a command that the test starts (what a tool of the product starts needs
+none), `sockets` for a server within the test. Under tests/smoke and tests/nightly all is allowed; so is
+it, until they go, in the files that tests/platform_until_removed.txt names.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Set
-from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from urllib.parse import urlsplit
 
 import pytest
 
 TESTS = Path(__file__).parent
+PRODUCT = tuple(str(TESTS.parent / app) for app in ("agents", "plans", "console"))
 FREE = [TESTS / name for name in ("smoke", "nightly", "real", "benchmarks")]
-UNTIL_REMOVED = TESTS / "platform_until_removed.txt"
-ALL = frozenset(
-    {"time.sleep", "subprocess.Popen", "socket.connect"}
-)  # as Python's audit calls them
+UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
+SLEEP, START, CONNECT = "time.sleep", "subprocess.Popen", "socket.connect"  # as Python audits them
+ALL = frozenset({SLEEP, START, CONNECT})
+NOBODY = (1, 9)  # ports at which no machine answers
 MOST_SECONDS = 5  # of processor time, in one test
-SLEEPS = "sleeps: move the clock, or let the queue run until nothing is due (tests/site.py, drive)."
-STARTS = "starts {what}: call the command in this process (tests/cli.py), or go to tests/smoke."
-CONNECTS = (
-    "connects to {what}: fake the wire (tests/fake_model.py), or use the site (tests/site.py)."
-)
+SAYS = {
+    SLEEP: "This test sleeps: move the clock, or let the queue run until nothing is due (drive).",
+    START: "This test starts {}: call the command in this process (tests/cli.py), or go to tests/smoke.",
+    CONNECT: "This test connects to {}: fake the wire (tests/fake_model.py), or use the site "
+    "(tests/site.py).",
+}
 
 
 class Guards:
-    """What the running test did that no test may."""
+    """What the running test may do, and what it did that it may not."""
 
     def __init__(self) -> None:
         self.allowed: Set[str] = ALL
@@ -45,47 +47,41 @@ class Guards:
     def hear(self, event: str, arguments: tuple[object, ...]) -> None:
         if event not in ALL or event in self.allowed:
             return
-        if event == "time.sleep":
-            if is_of_tests(sys._getframe(2).f_code.co_filename):
-                self.refuse(SLEEPS)
-        elif event == "subprocess.Popen":
-            self.refuse(STARTS.format(what=arguments[0]))
-        elif isinstance(address := arguments[1], tuple) and address[:2] not in self.places:
-            self.refuse(CONNECTS.format(what=f"{address[0]}:{address[1]}"))
+        if event == CONNECT:
+            place = arguments[1]
+            if isinstance(place, tuple) and not (place[1] in NOBODY or place[:2] in self.places):
+                self.refuse(event, f"{place[0]}:{place[1]}")
+        elif is_by_the_test(sys._getframe(1)):
+            self.refuse(event, arguments[0])
 
-    def refuse(self, what: str) -> None:
+    def refuse(self, event: str, what: object) -> None:
         """Kept too: a broad `except` may swallow what is raised."""
-        self.faults.append(f"This test {what}")
-        if not SURVEY:
-            raise AssertionError(self.faults[-1])
+        self.faults.append(SAYS[event].format(what))
+        raise AssertionError(self.faults[-1])
 
 
 guards = Guards()
 CPU = pytest.StashKey[float]()
-SURVEY = "PLANSIDE_GUARDS_SURVEY" in os.environ
 
 
-@contextmanager
-def lifted() -> Iterator[None]:
-    """For what the frame itself needs: the browser, the site."""
-    before, guards.allowed = guards.allowed, ALL
-    try:
-        yield
-    finally:
-        guards.allowed = before
-
-
-def is_of_tests(filename: str) -> bool:
-    return filename.startswith(str(TESTS))
+def is_by_the_test(frame: FrameType | None) -> bool:
+    """Whether a file of the tests did it, and not the product that it calls."""
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith((str(TESTS), *PRODUCT)) and name != __file__:
+            return name.startswith(str(TESTS))
+        frame = frame.f_back
+    return False
 
 
 def allowed_for(item: pytest.Item) -> Set[str]:
     is_free = any(item.path.is_relative_to(folder) for folder in FREE)
-    if is_free or str(item.path.relative_to(TESTS.parent)) in UNTIL_REMOVED.read_text().split():
+    if is_free or str(item.path.relative_to(TESTS.parent)) in UNTIL_REMOVED:
         return ALL
-    if item.get_closest_marker("process"):
-        return ALL - {"time.sleep"}
-    return {"socket.connect"} if item.get_closest_marker("sockets") else set()
+    if item.get_closest_marker("browser"):
+        return {START, CONNECT}
+    marked = {"process": START, "sockets": CONNECT}
+    return {event for mark, event in marked.items() if item.get_closest_marker(mark)}
 
 
 def pytest_configure() -> None:
@@ -112,17 +108,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
-    if SURVEY:
-        for fault in dict.fromkeys(guards.faults):
-            report.user_properties.append(("guard", fault))
-    elif report.when == "call" and report.passed and guards.faults:
+    if report.when == "call" and report.passed and guards.faults:
         report.outcome, report.longrepr = "failed", "\n".join(guards.faults)
     if report.when == "teardown":
         report.user_properties.append(("processor", round(cpu() - item.stash[CPU], 1)))
     return report
 
 
-def pytest_terminal_summary(terminalreporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Fails nothing: what a test may compute is a benchmark's business."""
     ended = [each for reports in terminalreporter.stats.values() for each in reports]
     seconds = {
@@ -130,18 +123,7 @@ def pytest_terminal_summary(terminalreporter) -> None:
         for each in ended
         if getattr(each, "when", "") == "teardown"
     }
-    if SURVEY:
-        found = {
-            (each.nodeid, v)
-            for each in ended
-            for k, v in getattr(each, "user_properties", ())
-            if k == "guard"
-        }
-        Path(os.environ["PLANSIDE_GUARDS_SURVEY"]).write_text(
-            "".join(f"{a}\t{b}\n" for a, b in sorted(found))
-        )
-    long = sorted((s, name) for name, s in seconds.items() if s > MOST_SECONDS)
-    if long:
+    if long := sorted((s, name) for name, s in seconds.items() if s > MOST_SECONDS):
         terminalreporter.section("more than 5 CPU seconds: a smaller case, or tests/nightly")
         for s, name in reversed(long):
             terminalreporter.line(f"{s:5.1f} s  {name}")

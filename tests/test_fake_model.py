@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.fake_model import FakeModelServer, ScriptedTransport, call, rule, say
 
@@ -47,6 +48,7 @@ async def test_rules_go_before_replies_and_hold_again_after_a_restart() -> None:
     assert "plain" in await post(transport, asking("x", "read_file", "create_plan"))
 
 
+@pytest.mark.sockets
 def test_the_server_takes_another_script_and_shows_what_was_asked() -> None:
     with FakeModelServer([say("one")]) as server, httpx.Client() as client:
         root = server.url.removesuffix("/v1")

@@ -339,6 +339,7 @@ def collector():
     server.server_close()
 
 
+@pytest.mark.sockets
 def test_with_an_endpoint_the_spans_arrive_there(collector, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
     assert console_tracing.problem() == ""

@@ -26,6 +26,8 @@ from tests.inner import (
     stream,
 )
 
+pytestmark = pytest.mark.sockets
+
 Json = dict[str, Any]
 MARK = {"type": "ephemeral"}
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}

@@ -17,6 +17,8 @@ from tests.inner import FETCH_LARGEST as LARGEST
 from tests.inner import ToolFailed, fetch_tools, web_text
 from tests.inner import tools_fetch as limits
 
+pytestmark = pytest.mark.sockets
+
 SECRET = "the secret of the metadata service"
 
 

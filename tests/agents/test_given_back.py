@@ -267,6 +267,7 @@ def test_a_cost_that_is_no_amount_counts_for_nothing(amount):
 
 @pytest.mark.parametrize("name", VENDORS)
 @pytest.mark.sampled(3)
+@pytest.mark.sockets
 def test_a_plan_with_tools_is_carried_out_by_every_vendor(name):
     vendor = VENDORS[name]
 

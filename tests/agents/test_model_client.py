@@ -37,6 +37,8 @@ from tests.inner import (
     stream,
 )
 
+pytestmark = pytest.mark.sockets
+
 KEY = "sk-alice-0123456789"
 OPENAI = Endpoint("openai", "http://models.invalid/v1", KEY, label="OpenAI")
 HELLO = [{"role": "user", "content": "Hello"}]

@@ -233,6 +233,7 @@ def test_a_server_with_a_name_of_its_own_may_speak_anthropics_messages(typed, ad
     assert (resolve("mine").api, resolve("mine").base_url) == ("anthropic_messages", address)
 
 
+@pytest.mark.sockets
 def test_an_agent_is_answered_over_the_protocol_of_its_provider():
     vendor = VENDORS["anthropic"]
     with FakeModelServer([streamed(vendor, vendor["chat"]["stream"])] * 2) as server:

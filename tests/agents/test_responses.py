@@ -123,7 +123,7 @@ async def parts_of(request: ModelRequest) -> list[Any]:
     return [part async for part in stream(replace(request, lessons=known))]
 
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets]
 
 
 async def test_a_chat_is_answered_and_counted() -> None:

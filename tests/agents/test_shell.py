@@ -381,6 +381,7 @@ async def test_stopping_twice_only_ends_the_waiting(root, nap):
 
 
 @needs_proc
+@pytest.mark.process
 async def test_nothing_runs_on_when_the_server_is_killed(root, nap):
     server = (
         "import asyncio, sys\n"

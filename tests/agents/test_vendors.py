@@ -31,6 +31,8 @@ from tests.inner import (
     stream,
 )
 
+pytestmark = pytest.mark.sockets
+
 FILES = sorted((Path(__file__).parent / "vendors").glob("*.json"))
 VENDORS = {path.stem: json.loads(path.read_text()) for path in FILES}
 ALL = pytest.mark.parametrize("name", VENDORS)

@@ -258,6 +258,7 @@ def test_the_sample_has_just_the_faults_we_planted():
     assert empty == EMPTY_SECTIONS
 
 
+@pytest.mark.process
 def test_the_samples_program_does_what_its_pages_say(tmp_path):
     for name in ("a.pdf", "b.txt", ".hidden.pdf"):
         (tmp_path / name).touch()

@@ -15,7 +15,7 @@ from tests.inner import change_agent, create_agent, doctor, findings, health, lo
 from tests.inner import ops_tracing as console_tracing
 from tests.world import conversation
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sockets]
 
 
 @pytest.fixture(autouse=True)

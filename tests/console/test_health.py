@@ -37,6 +37,7 @@ def test_without_its_tables_a_server_is_alive_but_not_ready(client):
 
 
 @pytest.mark.django_db
+@pytest.mark.sockets
 def test_without_its_channel_layer_a_server_is_not_ready(client, settings):
     settings.CHANNEL_LAYERS = {
         "default": {

@@ -13,7 +13,7 @@ from tests.fake_model import say
 from tests.inner import Tool, ToolResult, add_source, ask_service, needs_of, refresh_source
 from tests.world import done, shown
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sockets]
 
 OVER = say("All is well.")
 

@@ -194,6 +194,7 @@ class TestEachKindOfChange:
         self.taken_back(c, prepare, "rm a; mkdir a; echo > a/x; rm -r b; echo > b")
 
 
+@pytest.mark.process
 def test_of_a_linked_folder_its_git_is_left_byte_by_byte(tmp_path_factory):
     folder = tmp_path_factory.mktemp("linked").resolve()
     git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@b"]

@@ -35,7 +35,7 @@ from tests.security.addresses import document, least, operations, pages
 from tests.world import HTMX, calls_of, conversation, drive, proposal, scripted, tell
 
 log = logging.getLogger(__name__)
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_answers")]
 
 world, alice, bob = isolation.world, isolation.alice, isolation.bob
 # What agent.json does not know and a turn's own options are or were called.

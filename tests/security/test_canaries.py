@@ -215,6 +215,7 @@ os.waitpid(child, 0)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
 @pytest.mark.parametrize(("how", "told"), [("hidden", "refused"), ("open", "True")])
+@pytest.mark.process
 def test_a_command_of_the_same_user_reads_no_environment_of_the_server(how, told, tmp_path):
     package = tmp_path / "console" / "serving"
     package.mkdir(parents=True)

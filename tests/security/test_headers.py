@@ -11,7 +11,7 @@ from tests.security.addresses import METHODS, operations, pages
 from tests.security.test_isolation import NOBODYS, owner_word, world
 from tests.world import HTMX, signed_in
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_answers")]
 
 __all__ = ["world"]  # a fixture that every test here uses
 

@@ -62,7 +62,7 @@ from tests.world import (
     tell,
 )
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("nobody_answers")]
 
 SECRET = "xyzzy"  # stands in everything that is alice's
 

@@ -46,6 +46,7 @@ def kept(root, rules, parts=()):
             yield b"/".join(path)
 
 
+@pytest.mark.process
 def test_patterns_mean_what_they_mean_to_git(tmp_path):
     chance = random.Random(7)
     subprocess.run(["git", "init", "-q", tmp_path], check=True)

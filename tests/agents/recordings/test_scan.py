@@ -134,6 +134,7 @@ def test_folders_without_end_are_not_walked_to_their_end(root, monkeypatch):
     assert (snapshot.tree, snapshot.stopped) == (b"", "failed")
 
 
+@pytest.mark.process
 def test_what_git_leaves_out_is_left_out(root):
     rules = {".gitignore": "*.log\n/build/\n!keep.log\n", "docs/.gitignore": "draft*\n"}
     paths = ["a.log", "keep.log", "build/x", "docs/build/y", "docs/draft.md", "docs/a.md", "b.py"]
@@ -176,6 +177,7 @@ def test_rules_that_move_into_a_folder_mean_what_lies_in_that(root):
     assert names(root, record(root)) == [b"docs/.gitignore", b"docs/draft"]
 
 
+@pytest.mark.process
 def test_repositories_inside_are_recorded_without_their_git(root):
     inner = root / "vendor" / "lib"
     subprocess.run(["git", "init", "-q", inner], check=True)

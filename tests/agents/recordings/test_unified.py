@@ -44,6 +44,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("before", "after"), TEXTS)
+@pytest.mark.process
 def test_git_applies_it(own_home, before, after):
     root = own_home / "root"
     root.mkdir()
@@ -86,6 +87,7 @@ def test_what_is_too_long_is_named(own_home):
     assert len(text) < 1000
 
 
+@pytest.mark.process
 def test_git_applies_a_patch_with_binary_and_with_very_long_files(own_home):
     root = own_home / "root"
     root.mkdir()
