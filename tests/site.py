@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-import httpx
 from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.models import User
@@ -221,16 +220,9 @@ class Site:
 
     def session(self) -> dict[str, Any]:
         """The cookie of a new session of the owner's."""
-        return self.cookie(self.do(new_session))
-
-    def session_by_link(self) -> dict[str, Any]:
-        """The same of one who has followed the link."""
-        return self.cookie(httpx.get(self.link).cookies[settings.SESSION_COOKIE_NAME])
-
-    def cookie(self, key: str) -> dict[str, Any]:
         return {
             "name": settings.SESSION_COOKIE_NAME,
-            "value": key,
+            "value": self.do(new_session),
             "domain": HOST,
             "path": "/",
             "expires": -1,

@@ -1,6 +1,5 @@
 """One tab of the browser, in the words of the page: roles and names, as interface.md has them."""
 
-import os
 import re
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
@@ -12,10 +11,8 @@ GOAL = "Tidy up the project README and API docs — fill in missing sections and
 LIVE, POLLING, OFFLINE = "Live", "Checking every 5 s", "Offline"
 RESTARTING = "Planside is restarting"
 A_MOMENT = 1_100  # ms; who presses sooner after a change has not read it
-# Beside the test runs a server in a process of its own, as a person starts it; else it is a thread.
-IS_PROCESS = os.environ.get("PLANSIDE_TEST_SERVER") == "process"
-PATIENCE = 60_000 if IS_PROCESS else 10_000  # ms; for what has to come some time
-A_RUN = 120_000 if IS_PROCESS else 60_000  # that the demo may take for all of its work
+PATIENCE = 10_000  # ms; for what has to come some time
+A_RUN = 60_000  # that the demo may take for all of its work
 GIVEN_UP = ("NS_BINDING_ABORTED", "NS_ERROR_ABORT")  # by Firefox
 UNANSWERED = "NetworkError when attempting to fetch resource"  # said by Firefox of those, too
 A_POLL = PATIENCE  # what a poll or a new connection brings

@@ -38,11 +38,3 @@ def firefox():
             )
             yield browser
             browser.close()
-
-
-def sign_in(chromium, product):
-    context = chromium.new_context()
-    context.new_page().goto(product.server.link)
-    state = context.storage_state()
-    context.close()
-    return state

@@ -1,33 +1,37 @@
 """A server, and tabs in which its owner is signed in.
 
-The server is a thread of this process (tests/site.py), emptied for each test that names `site`, and
-for each file whose tests name `product`. With PLANSIDE_TEST_SERVER=process, `product` is a server in
-a process of its own, as a person starts it.
+The server is a thread of this process (tests/site.py), emptied for each test.
 """
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from django.test import override_settings
 from playwright.sync_api import expect
 
+from console.env import ProviderKey
 from tests.browser import browsers
-from tests.browser.browsers import CHROMIUM, DESK, FIREFOX, FLAGS, PHONE, sign_in
-from tests.browser.model import script
-from tests.browser.product import ENVIRONMENT, Product, as_settings, on_site
+from tests.browser.browsers import CHROMIUM, DESK, FIREFOX, FLAGS, PHONE
 from tests.browser.scripted_site import ScriptedSite
 from tests.browser.windows import Windows
-from tests.fake_model import FakeModelServer
 from tests.site import settings_for
-from tests.tab import IS_PROCESS, PATIENCE, Tab
+from tests.tab import PATIENCE, Tab
 
-__all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE", "Product", "sign_in"]
+__all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE"]
 
 HERE = Path(__file__).parent
 # WhiteNoise's own way of answering, of which only a server in this process makes an error.
 SENT_IN_PIECES = "ignore:StreamingHttpResponse must consume synchronous iterators"
 A_FIRST_PAGE = 60_000  # ms; until a browser whose cache is empty has one, beside busy others
+# Nobody is at that address: what a test sends there its own model answers.
+AS_STARTED = {
+    "DEMO_PACE": 0.02,
+    "MODEL_RETRY_BASE": 2,
+    "PLANSIDE_MODEL": "demo/docs",
+    "PLANSIDE_MODEL_IS_SET": True,
+    "PROVIDER_KEYS": {"openai": ProviderKey("OPENAI_API_KEY", "key")},
+    "PROVIDER_ADDRESSES": {"openai": "http://scripted.invalid/v1"},
+}
 expect.set_options(timeout=PATIENCE)
 
 
@@ -45,12 +49,6 @@ def chromium():
 
 
 @pytest.fixture(scope="session")
-def model():
-    with FakeModelServer(script()) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
 def _rows_may_be_read():
     """Also in the thread in which Playwright's loop runs, which is that of the tests."""
     with pytest.MonkeyPatch.context() as patch:
@@ -62,7 +60,7 @@ def _rows_may_be_read():
 def whole_site(tmp_path_factory, _rows_may_be_read, django_db_setup, django_db_blocker):
     """The one server of this process."""
     folder = tmp_path_factory.mktemp("site")
-    with django_db_blocker.unblock(), override_settings(**settings_for(folder), **as_settings()):
+    with django_db_blocker.unblock(), override_settings(**settings_for(folder), **AS_STARTED):
         site = ScriptedSite()
         site.start()
         yield site
@@ -83,33 +81,10 @@ def working(site):
         yield
 
 
-@pytest.fixture(scope="module")
-def product(request, tmp_path_factory, model):
-    """The shipped agent with the demo model, and one beside it whose model is scripted here."""
-    with served(request, tmp_path_factory, model) as product:
-        write, plan = {"write_file": "allow", "list_files": "allow"}, {"enabled": True}
-        product.post("/agents", id="scripted", name="Scripted", tools=write, plan=plan)
-        product.change_agent("scripted", provider="openai", model="scripted")
-        yield product
-        if product.is_up:
-            product.end()
-
-
-def served(request, tmp_path_factory, model):
-    environment = ENVIRONMENT | {"OPENAI_BASE_URL": model.url}
-    if IS_PROCESS or getattr(request.module, "NEEDS_A_PROCESS", False):
-        home = tmp_path_factory.mktemp("browser") / "home"
-        return nullcontext(Product(home, **environment))
-    return on_site(request.getfixturevalue("whole_site"), **environment)
-
-
 @pytest.fixture
-def careful(request):
+def careful(site):
     """The scripted agent asks before it writes."""
-    product = request.getfixturevalue("site" if "site" in request.fixturenames else "product")
-    product.change_agent("scripted", tools={"write_file": "ask", "list_files": "allow"})
-    yield
-    product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+    site.change_agent(tools={"write_file": "ask", "list_files": "allow"})
 
 
 @pytest.fixture(scope="session")
@@ -120,31 +95,9 @@ def windows(chromium):
     windows.close()
 
 
-@pytest.fixture(scope="module")
-def contexts(chromium, product):
-    """One signed-in context for a module's ordinary tabs: they share the browser's cache."""
-    made = []
-
-    def context_for(signed_in, options):
-        if signed_in and product.session is None:
-            product.session = sign_in(chromium, product)
-        if signed_in and not options and made:
-            return made[0]
-        state = product.session if signed_in else None
-        context = chromium.new_context(storage_state=state, **({"viewport": DESK} | options))
-        be_patient(context)
-        if signed_in and not options:
-            made.append(context)
-        return context
-
-    yield context_for
-    for context in made:
-        context.close()
-
-
 @pytest.fixture
-def site_contexts(request, site, windows, chromium):
-    """The same for one test, on the site."""
+def contexts(request, site, windows, chromium):
+    """Where a test's tabs are: one for the ordinary ones, else one for each."""
     own, with_clock = [], "clock" in request.fixturenames
 
     def context_for(signed_in, options):
@@ -184,15 +137,12 @@ def clock(window):
 
 
 @pytest.fixture
-def open_tab(request):
+def open_tab(site, contexts):
     """Open tabs of one person; in the end none may have complained."""
-    on_site = "site" in request.fixturenames
-    product = request.getfixturevalue("site" if on_site else "product")
-    contexts = request.getfixturevalue("site_contexts" if on_site else "contexts")
     tabs = []
 
     def open_one(path=None, blocked=False, signed_in=True, **options):
-        tab = Tab(contexts(signed_in, options).new_page(), product.address)
+        tab = Tab(contexts(signed_in, options).new_page(), site.address)
         if blocked:
             tab.page.route_web_socket("**/ws/**", lambda socket: socket.close())
         tabs.append(tab)

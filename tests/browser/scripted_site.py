@@ -29,7 +29,50 @@ FIVE = ("Read the pages", "List the gaps", "Fill them", "Mend the links", "Check
 TOOLS = {"write_file": "allow", "list_files": "allow"}
 
 
-class ScriptedSite(Site):
+class Reached:
+    """A server as a script of its owner's reaches it: by its home, its address and a token."""
+
+    def agent_file(self, agent):
+        return self.home / "workspaces" / agent / "agent.json"
+
+    def file(self, path, agent=AGENT):
+        return self.home / "workspaces" / agent / "files" / path
+
+    def change_agent(self, agent=AGENT, **keys):
+        """Edit agent.json by hand."""
+        file = self.agent_file(agent)
+        whole = self.home / "agent.json.new"  # nobody reads the half of it
+        whole.write_text(json.dumps(json.loads(file.read_text()) | keys, indent=2))
+        whole.replace(file)
+
+    def get(self, path):
+        return self.ask("GET", path)
+
+    def post(self, path, **body):
+        return self.ask("POST", path, body)
+
+    def patch(self, path, **body):
+        return self.ask("PATCH", path, body)
+
+    def delete(self, path):
+        return self.ask("DELETE", path)
+
+    def ask(self, method, path, body=None):
+        address = f"{self.address}/api{path}"
+        answer = httpx.request(method, address, json=body, headers=self.headers, timeout=PATIENCE)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def plan(self, chat):
+        """The plan in the drawer."""
+        return self.get(f"/conversations/{chat}/plan")
+
+    def texts(self, chat):
+        """What was said in a conversation, in its order."""
+        return [each["text"] for each in self.get(f"/conversations/{chat}/messages")["items"]]
+
+
+class ScriptedSite(Site, Reached):
     """Prepared, it has the agent "scripted"; what its model says the test may say anew."""
 
     def prepare(self):
@@ -44,24 +87,9 @@ class ScriptedSite(Site):
         self.model = ScriptedTransport({"rules": list(rules)})
         http.use(self.model)  # until the end of the test
 
-    # Agents and their files
-
     def make_agent(self, agent, **values):
         values = {"provider": "openai", "model": "scripted"} | values
         make_agent(local_owner(), agent, lambda: create_agent(agent, values))
-
-    def agent_file(self, agent):
-        return self.home / "workspaces" / agent / "agent.json"
-
-    def file(self, path, agent=AGENT):
-        return self.home / "workspaces" / agent / "files" / path
-
-    def change_agent(self, agent=AGENT, **keys):
-        """Edit agent.json by hand."""
-        file = self.agent_file(agent)
-        whole = self.home / "agent.json.new"  # nobody reads the half of it
-        whole.write_text(json.dumps(json.loads(file.read_text()) | keys, indent=2))
-        whole.replace(file)
 
     # Conversations and plans, made as their verbs make them
 
@@ -105,37 +133,9 @@ class ScriptedSite(Site):
         """The owner says these, one after the other; who answers is driven by the test."""
         self.do(take_in, chat, texts)
 
-    # As a script of the owner's sees it
-
     @cached_property
     def headers(self):
         return {"Authorization": f"Bearer {self.do(new_token)}"}
-
-    def get(self, path):
-        return self.ask("GET", path)
-
-    def post(self, path, **body):
-        return self.ask("POST", path, body)
-
-    def patch(self, path, **body):
-        return self.ask("PATCH", path, body)
-
-    def delete(self, path):
-        return self.ask("DELETE", path)
-
-    def ask(self, method, path, body=None):
-        address = f"{self.address}/api{path}"
-        answer = httpx.request(method, address, json=body, headers=self.headers, timeout=PATIENCE)
-        assert answer.is_success, answer.text
-        return answer.json() if answer.content else None
-
-    def plan(self, chat):
-        """The plan in the drawer."""
-        return self.get(f"/conversations/{chat}/plan")
-
-    def texts(self, chat):
-        """What was said in a conversation, in its order."""
-        return [each["text"] for each in self.get(f"/conversations/{chat}/messages")["items"]]
 
 
 def propose(chat, names, title, goal):

@@ -15,15 +15,6 @@ def sees(tab, *texts):
     expect(said(tab)).to_have_text(list(texts))
 
 
-def talk(tab, *texts):
-    """Say each while a worker runs, and wait for its reply."""
-    for text in texts:
-        replies = tab.button("Copy reply").count()
-        tab.say(text)
-        expect(tab.button("Copy reply")).to_have_count(replies + 1)
-        expect(tab.button("Stop the reply")).to_have_count(0)
-
-
 def ask_again(site, tab):
     tab.button("Ask again").last.click()
     with tab.sends():

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_needs import TELLS, waiting
-from tests.browser.test_pages import violations
+from tests.nightly.browser.states.test_pages import violations
 
 __all__ = ["waiting"]
 

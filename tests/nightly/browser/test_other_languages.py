@@ -96,8 +96,8 @@ def sees(tab, text):
     expect(tab.page.get_by_text(f"⟦{text}⟧").first).to_be_visible()
 
 
-def test_what_scripts_say_of_a_plan_is_translated(product, foreign_tab):
-    tab = foreign_tab.chat(product.scripted("quick"))
+def test_what_scripts_say_of_a_plan_is_translated(site, foreign_tab):
+    tab = foreign_tab.chat(site.scripted("quick"))
     rows = tab.page.locator("#subtasks > li")
     sees(tab, "Fold")
     rows.first.locator("[data-edit]").first.click()
@@ -125,10 +125,12 @@ def test_what_scripts_say_of_a_plan_is_translated(product, foreign_tab):
     was_written(tab, "Edit subtask 1", "Move subtask 1 up", "Remove subtask 1")
 
 
-def test_what_scripts_say_of_messages_and_files_is_translated(product, foreign_tab):
-    tab = foreign_tab.chat(product.conversation("scripted"))
+def test_what_scripts_say_of_messages_and_files_is_translated(site, foreign_tab):
+    tab = foreign_tab.chat(site.conversation())
     tab.message.fill("hello")
-    tab.message.press("Enter")
+    with tab.sends():
+        tab.message.press("Enter")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     tab.page.locator("[data-edits]").first.click()
     sees(tab, "The reply below stays and becomes one of several.")
@@ -148,8 +150,8 @@ def test_what_scripts_say_of_messages_and_files_is_translated(product, foreign_t
     was_written(tab, "0 of ⟦2 kB⟧", "Uploading none.txt", "Remove none.txt")
 
 
-def test_what_scripts_say_without_a_connection_is_translated(product, foreign_tab):
-    tab = foreign_tab.chat(product.conversation("scripted"))
+def test_what_scripts_say_without_a_connection_is_translated(site, foreign_tab):
+    tab = foreign_tab.chat(site.conversation())
     tab.expects(*GONE)
     expect(tab.page.locator("#connection")).to_be_attached()
     tab.page.context.set_offline(True)
@@ -162,22 +164,25 @@ def test_what_scripts_say_without_a_connection_is_translated(product, foreign_ta
     tab.page.keyboard.press("Escape")
     tab.page.context.set_offline(False)
     sees(tab, "Back online. Sent 1 message.")
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     assert untranslated(tab, *TITLES) == []
     was_written(tab, "Offline", "No connection", "Try now", "Write a message to send later")
 
 
 def test_what_scripts_say_of_a_message_that_was_answered_with_an_error_is_translated(
-    product, foreign_tab
+    site, foreign_tab
 ):
-    tab = foreign_tab.chat(product.conversation("scripted"))
+    tab = foreign_tab.chat(site.conversation())
     tab.expects("status of 500")
     tab.page.route("**/say", lambda route: route.fulfill(status=500))
     tab.message.fill("lost on the way")
     tab.message.press("Enter")
     sees(tab, "Not sent.")
     tab.page.unroute("**/say")
-    tab.page.locator("#say-alert [data-again]").click()
+    with tab.sends():
+        tab.page.locator("#say-alert [data-again]").click()
+    site.drive()
     expect(tab.log).to_contain_text("Understood.")
     assert untranslated(tab, *TITLES) == []
     was_written(tab, "Try again", "Discard")
@@ -190,14 +195,14 @@ def test_a_notification_that_is_tried_is_translated(foreign_tab):
     assert untranslated(foreign_tab, "Notifications") == []
 
 
-def test_times_are_those_of_the_pages_language(product, foreign_tab):
-    tab = foreign_tab.chat(product.scripted("quick"))
+def test_times_are_those_of_the_pages_language(site, foreign_tab):
+    tab = foreign_tab.chat(site.answered("hello"))
     time = tab.page.locator("time[datetime]").first
     expect(time).to_have_attribute("title", re.compile(r"^\d{4}年\d+月\d+日 \d\d:\d\d:\d\d$"))
 
 
-def test_a_page_in_english_keeps_the_readers_way_to_write_dates(product, open_tab):
-    chat = product.scripted("quick")
+def test_a_page_in_english_keeps_the_readers_way_to_write_dates(site, open_tab):
+    chat = site.answered("hello")
     for locale, title in ("en-GB", r"^\d+ \w+ \d{4}, "), ("en-US", r"^\w+ \d+, \d{4}, "):
         tab = open_tab(locale=locale).chat(chat)
         time = tab.page.locator("time[datetime]").first

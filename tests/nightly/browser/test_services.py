@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.fake_model import FakeModelServer, call, rule, say
+from tests.fake_model import call, rule, say
 
 SERVER = Path(__file__).parents[2] / "agents" / "mcp_server.py"
 
@@ -26,40 +26,34 @@ RULES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model():
-    with FakeModelServer({"rules": RULES}) as server:
-        yield server
-
-
-@pytest.fixture
-def small_server(product):
+def test_shell_and_mcp_tools_in_a_plan_from_the_first_message_to_the_end(site, open_tab):
     pytest.importorskip("mcp")
-    product.post("/tools", name="small", kind="mcp", command=f"{sys.executable} {SERVER}")
-    product.change_agent("scripted", tools={"shell": "ask", "small": "allow"})
-
-
-def test_shell_and_mcp_tools_in_a_plan_from_the_first_message_to_the_end(
-    product, small_server, open_tab
-):
-    chat = product.conversation("scripted")
+    site.plays(*RULES)
+    site.post("/tools", name="small", kind="mcp", command=f"{sys.executable} {SERVER}")
+    site.change_agent(tools={"shell": "ask", "small": "allow"})
+    chat = site.conversation()
     tab = open_tab(f"/c/{chat}/")
     page = tab.page
-    page.get_by_role("textbox", name="Message").fill("/plan use the tools")
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Start plan").click()
+    with tab.sends():
+        tab.say("/plan use the tools")
+    site.drive()
+    with tab.sends():
+        tab.button("Start plan").click()
+    site.drive()
 
     question = page.get_by_role("group", name="Run this shell command?")
     expect(question).to_contain_text("echo one > made.txt")
-    assert not product.file("made.txt", "scripted").exists(), "it waits for a yes"
+    assert not site.file("made.txt").exists(), "it waits for a yes"
     expect(page.get_by_role("complementary", name="Plan")).to_contain_text("Waiting for you:")
-    question.get_by_role("button", name="Allow once").click()
+    with tab.sends():
+        question.get_by_role("button", name="Allow once").click()
+    site.drive()
 
     expect(page.locator("#plan")).to_have_attribute("data-state", "done")
-    assert product.file("made.txt", "scripted").read_text() == "one\n"
+    assert site.file("made.txt").read_text() == "one\n"
     calls = [
         made
-        for m in product.get(f"/conversations/{chat}/messages")["items"]
+        for m in site.get(f"/conversations/{chat}/messages")["items"]
         for made in m["tool_calls"]
     ]
     results = {made["tool"]: made["result"] for made in calls}

@@ -24,8 +24,8 @@ def test_what_is_pressed_in_the_settings_is_large_enough(open_tab, page):
     assert buttons == []
 
 
-def test_what_is_pressed_in_a_conversation_is_large_enough(product, open_tab):
-    tab = open_tab(**FINGER).chat(product.scripted("quick"))
+def test_what_is_pressed_in_a_conversation_is_large_enough(site, open_tab):
+    tab = open_tab(**FINGER).chat(site.scripted("quick"))
     tab.sees_connection(LIVE)
     assert tab.page.evaluate(SMALL, 24) == []
     tab.drawer_toggle.click()
@@ -38,11 +38,9 @@ def test_what_is_pressed_in_a_conversation_is_large_enough(product, open_tab):
         assert tab.page.evaluate(SMALL, 24) == [], kind
 
 
-def test_a_second_check_is_added_by_finger(product, open_tab):
-    chat = product.scripted("quick")
-    subtask = f"/plans/{product.plan(chat)['id']}/subtasks/s1"
-    check = {"kind": "file", "path": "notes.md", "exists": True}
-    product.script.patch(product.server, subtask, {"checks": [check]})
+def test_a_second_check_is_added_by_finger(site, open_tab):
+    notes = {"kind": "file", "path": "notes.md", "exists": True}
+    chat = site.proposed({"name": "Read", "checks": [notes]})
     tab = open_tab(**FINGER).chat(chat)
     tab.sees_connection(LIVE)
     tab.drawer_toggle.click()
@@ -53,17 +51,17 @@ def test_a_second_check_is_added_by_finger(product, open_tab):
     path.fill("more.md")
     form.get_by_role("button", name="Save").tap()
     expect(tab.button("Edit check 2 of subtask 1: file more.md exists")).to_be_focused()
-    assert [each["path"] for each in product.plan(chat)["subtasks"][0]["checks"]] == [
+    assert [each["path"] for each in site.plan(chat)["subtasks"][0]["checks"]] == [
         "notes.md",
         "more.md",
     ]
 
 
-def test_what_is_pressed_among_the_files_is_large_enough(product, open_tab):
-    file = product.file("a.md", "scripted")
+def test_what_is_pressed_among_the_files_is_large_enough(site, open_tab):
+    file = site.file("a.md")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("# A page\n")
-    tab = open_tab(**FINGER).chat(product.conversation("scripted"))
+    tab = open_tab(**FINGER).chat(site.conversation())
     tab.page.get_by_label("Conversation menu").tap()
     tab.page.locator("#menu-files").tap()
     row = tab.page.get_by_role("treeitem", name="a.md", exact=True)
@@ -80,10 +78,10 @@ def test_what_is_pressed_among_the_files_is_large_enough(product, open_tab):
     expect(row).to_be_visible()
 
 
-def test_a_folder_is_renamed_and_deleted_by_finger(product, open_tab):
-    folder = product.file("notes", "scripted")
+def test_a_folder_is_renamed_and_deleted_by_finger(site, open_tab):
+    folder = site.file("notes")
     folder.mkdir(parents=True, exist_ok=True)
-    tab = open_tab(**FINGER).chat(product.conversation("scripted"))
+    tab = open_tab(**FINGER).chat(site.conversation())
     tab.page.get_by_label("Conversation menu").tap()
     tab.page.locator("#menu-files").tap()
     row = tab.page.get_by_role("treeitem", name="notes", exact=True)
@@ -102,7 +100,6 @@ def test_a_folder_is_renamed_and_deleted_by_finger(product, open_tab):
     expect(renamed).to_have_count(0)
     tab.button("Undo").tap()
     expect(renamed).to_be_visible()
-    folder.with_name("papers").rmdir()
 
 
 def touch(client, type, x=None, y=None):
@@ -115,8 +112,8 @@ def middle(locator):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_a_subtask_is_dragged_with_a_finger(product, open_tab):
-    tab = open_tab(**FINGER).chat(product.scripted("quick"))
+def test_a_subtask_is_dragged_with_a_finger(site, open_tab):
+    tab = open_tab(**FINGER).chat(site.scripted("quick"))
     tab.sees_connection(LIVE)
     tab.drawer_toggle.click()
     expect(tab.rows).to_have_count(3)

@@ -6,7 +6,6 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-import httpx
 from playwright.sync_api import expect
 
 from tests.browser.test_attachments import drag, file
@@ -79,12 +78,12 @@ def files_on_their_way(s):
 def many_changed_files(s):
     """A page of the first hundred, and the undo of all of them."""
     granted = {"write_file": "allow", "list_files": "allow"}
-    s.product.change_agent("scripted", tools={**granted, "shell": "allow"})
+    s.site.change_agent(tools={**granted, "shell": "allow"})
     subtasks = [{"name": "Then multiply"}, {"name": "Last"}]
-    plan = s.product.post("/plans", agent="scripted", title="Many", subtasks=subtasks)
-    s.product.post(f"/plans/{plan['id']}/approve", version=1)
-    s.product.wait(plan["conversation"], lambda now: now["state"] == "done")
-    s.product.change_agent("scripted", tools=granted)
+    plan = s.site.post("/plans", agent="scripted", title="Many", subtasks=subtasks)
+    s.site.post(f"/plans/{plan['id']}/approve", version=1)
+    s.wait(plan["conversation"], lambda now: now["state"] == "done")
+    s.site.change_agent(tools=granted)
     tab = s.tab.open(f"/c/{plan['conversation']}/changed?plan={plan['id']}&subtask=s1")
     expect(tab.page.get_by_text("Files 1 to 100 of 250").first).to_be_visible()
     yield ""
@@ -100,16 +99,16 @@ def many_changed_files(s):
 def nested_plan(s):
     """An agent that works for a subtask asks for something."""
     plan = {"enabled": True, "max_attempts": 1}
-    s.product.post("/agents", id="helper", name="Helper", plan=plan, tools={"write_file": "ask"})
-    s.product.change_agent("helper", provider="openai", model="scripted")
-    s.product.change_agent("scripted", tools={"run_agent:helper": "allow"})
-    made = s.product.post("/plans", agent="scripted", title="All", subtasks=["Then delegate"])
-    s.product.post(f"/plans/{made['id']}/approve", version=1)
+    s.site.post("/agents", id="helper", name="Helper", plan=plan, tools={"write_file": "ask"})
+    s.site.change_agent("helper", provider="openai", model="scripted")
+    s.site.change_agent(tools={"run_agent:helper": "allow"})
+    made = s.site.post("/plans", agent="scripted", title="All", subtasks=["Then delegate"])
+    s.site.post(f"/plans/{made['id']}/approve", version=1)
     s.tab.chat(made["conversation"])
     asks = s.tab.log.get_by_role("group", name="Let it use write_file?")
     expect(asks).to_be_visible(timeout=A_RUN)
     yield ""
-    s.product.change_agent("scripted", tools={"write_file": "allow", "list_files": "allow"})
+    s.site.change_agent(tools={"write_file": "allow", "list_files": "allow"})
 
 
 class Vendor(BaseHTTPRequestHandler):
@@ -136,9 +135,9 @@ def vendor(s, key):
     with ThreadingHTTPServer(("127.0.0.1", 0), Vendor) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}/v1"
-        s.product.post("/providers", name="vendor", base_url=address, key=key)
+        s.site.post("/providers", name="vendor", base_url=address, key=key)
         yield
-        httpx.delete(f"{s.product.address}/api/providers/vendor", headers=s.product.script.headers)
+        s.site.delete("/providers/vendor")
         server.shutdown()
 
 
@@ -153,7 +152,7 @@ def refused_key(s):
 def missing_model(s):
     """It is said above the message box, where something is sent, and on the agent's card."""
     with vendor(s, GOOD_KEY):
-        s.product.change_agent("planless", provider="vendor", model="model-eye")
+        s.site.change_agent("planless", provider="vendor", model="model-eye")
         tab = s.chat("planless")
         tab.expects("409")
         note = tab.page.get_by_role("alert").filter(has_text="There is no model model-eye")
@@ -165,7 +164,7 @@ def missing_model(s):
         tab.open("/settings/agents/?agent=planless")
         expect(tab.page.get_by_role("article", name="Planless")).to_contain_text("model-eye")
         yield "card"
-        s.product.change_agent("planless", provider="openai", model="scripted")
+        s.site.change_agent("planless", provider="openai", model="scripted")
 
 
 def refused_fields(s):
@@ -188,9 +187,9 @@ def settled_elsewhere(s):
     tab.say("write it down")
     tab.button("Deny").click()
     tab.page.get_by_label("Tell the agent why (optional)").press_sequentially("half a thought")
-    messages = s.product.get(f"/conversations/{s.id}/messages")["items"]
+    messages = s.site.get(f"/conversations/{s.id}/messages")["items"]
     asked = next(made for message in messages for made in message["tool_calls"])
-    s.product.post(f"/tool-calls/{asked['id']}/decide", decision="allow_once")
+    s.site.post(f"/tool-calls/{asked['id']}/decide", decision="allow_once")
     expect(tab.alerts).to_have_text("Settled elsewhere. Your text is kept.")
     yield ""
 

@@ -28,9 +28,11 @@ from pathlib import Path
 
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE, Product, sign_in
+from tests.browser.conftest import CHROMIUM, FLAGS, PATIENCE
+from tests.browser.scripted_site import TOOLS
 from tests.console import serving
 from tests.fake_model import FakeModelServer
+from tests.nightly.browser.process import Process
 from tests.nightly.browser.states import page_states
 from tests.nightly.browser.states.test_states import READ, State
 from tests.tab import Tab
@@ -60,19 +62,19 @@ def running(root=serving.ROOT):
         tempfile.TemporaryDirectory(prefix="planside-pages-") as folder,
         FakeModelServer(page_states.model_script()) as model,
     ):
-        product = Product(
+        site = Process(
             Path(folder) / "home",
             PLANSIDE_DEMO_PACE="0.02",
             PLANSIDE_MODEL="demo/docs",
             OPENAI_BASE_URL=model.url,
             OPENAI_API_KEY="key",
         )
-        product.post("/agents", id="scripted", name="Scripted", plan={"enabled": True})
-        granted = {"write_file": "allow", "list_files": "allow"}
-        product.change_agent("scripted", provider="openai", model="scripted", tools=granted)
-        page_states.prepare(product)
-        yield product
-        product.end()
+        site.model = model
+        site.post("/agents", id="scripted", name="Scripted", plan={"enabled": True})
+        site.change_agent(provider="openai", model="scripted", tools=TOOLS)
+        page_states.prepare(site)
+        yield site
+        site.end()
 
 
 def take(folder, root, only):
@@ -80,22 +82,22 @@ def take(folder, root, only):
     folder.mkdir(parents=True, exist_ok=True)
     missed = []
     wanted = [look for look in page_states.LOOKS if not only or look.__name__ in only]
-    with browser() as chromium, running(root) as product:
-        session = sign_in(chromium, product)
+    with browser() as chromium, running(root) as site:
+        session = site.sign_in(chromium)
         for look in wanted:
             context = chromium.new_context(
                 storage_state=session, viewport=DESK, reduced_motion="reduce"
             )
             context.set_default_timeout(PATIENCE)
-            tab = Tab(context.new_page(), product.address)
+            tab = Tab(context.new_page(), site.address)
             tab.page.add_init_script(SCRIPT)
             try:
-                for place in look(State(product, tab)):
+                for place in look(State(site, tab)):
                     keep(tab, folder / "-".join(filter(None, (look.__name__, place))))
             except Exception as error:  # the others are worth a look all the same
                 missed.append(f"{look.__name__}: {error}")
             context.close()
-            page_states.clean(product)
+            page_states.clean(site)
             tell(missed[-1] if missed and missed[-1].startswith(look.__name__) else look.__name__)
     if missed:
         sys.exit(f"{len(missed)} states were not brought about")

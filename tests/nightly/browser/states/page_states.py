@@ -5,7 +5,6 @@ Each function brings a tab somewhere and yields a name at every place worth a lo
 
 import re
 
-import httpx
 from playwright.sync_api import expect
 
 from tests.browser.model import script
@@ -84,7 +83,7 @@ def model_script():
     return {"rules": RULES + script()["rules"]}
 
 
-def prepare(product):
+def prepare(site):
     """The agents that the states need, beside the two that every browser test has."""
     scripted = {"provider": "openai", "model": "scripted"}
     asks = dict.fromkeys(("write_file", "edit_file", "shell"), "ask")
@@ -98,15 +97,14 @@ def prepare(product):
         },
     }
     for id, keys in more.items():
-        product.post("/agents", id=id, name=id.capitalize())
-        product.change_agent(id, **scripted, **keys)
+        site.post("/agents", id=id, name=id.capitalize())
+        site.change_agent(id, **scripted, **keys)
 
 
-def clean(product):
+def clean(site):
     """No conversation of an earlier state is seen in a later one."""
-    for row in product.get("/conversations")["items"]:
-        address = f"{product.address}/api/conversations/{row['id']}"
-        httpx.delete(address, headers=product.script.headers)
+    for row in site.get("/conversations")["items"]:
+        site.delete(f"/conversations/{row['id']}")
 
 
 # Conversations
@@ -216,13 +214,13 @@ def beginnings(s):
 def polling(s):
     s.tab.page.route_web_socket("**/ws/**", lambda socket: socket.close())
     s.tab.expects("WebSocket")
-    s.tab.chat(s.product.conversation("scripted"))
+    s.tab.chat(s.site.conversation("scripted"))
     s.tab.sees_connection(POLLING)
     yield ""
 
 
 def broken_agent(s):
-    file = s.product.agent_file("careful")
+    file = s.site.agent_file("careful")
     before = file.read_text()
     file.write_text("{")
     s.chat("careful")
@@ -255,9 +253,7 @@ def editors(s):
     tab = s.asked("quick")
     tab.edit(2, "Typed and not saved")
     yield "subtask"
-    s.product.script.patch(
-        s.product.server, f"/plans/{s.product.plan(s.id)['id']}/subtasks/s2", {"name": "Elsewhere"}
-    )
+    s.site.patch(f"/plans/{s.site.plan(s.id)['id']}/subtasks/s2", name="Elsewhere")
     expect(tab.plan.get_by_role("alert").filter(has_text="Your text is kept")).to_be_visible()
     yield "clash"
     tab.button("Cancel").click()
@@ -282,8 +278,8 @@ def versions(s):
     tab = s.asked("quick")
     tab.rename(2, "Then do it quickly")
     tab.sees_plan(version=2)
-    plan = s.product.plan(s.id)["id"]
-    s.product.post(f"/plans/{plan}/subtasks", name="Run it", expected_outcome="Passes", after="s1")
+    plan = s.site.plan(s.id)["id"]
+    s.site.post(f"/plans/{plan}/subtasks", name="Run it", expected_outcome="Passes", after="s1")
     tab.sees_plan(version=3)
     tab.plan.get_by_role("button", name=re.compile("^v3 ")).click()
     expect(tab.plan.get_by_role("list", name="Versions")).to_be_visible()
@@ -342,12 +338,12 @@ def budget(s):
 
 def checks(s):
     """A proposal with checks and the editor of each kind, a refusal, and what is no longer true."""
-    product, tab = s.product, s.tab
-    chat = product.scripted("quick")
-    plan = product.plan(chat)
+    site, tab = s.site, s.tab
+    chat = s.made("quick")
+    plan = site.plan(chat)
     notes = {"kind": "file", "path": "checked.md", "exists": True}
     path = f"/plans/{plan['id']}/subtasks/s1"
-    product.script.patch(product.server, path, {"checks": [notes]})
+    site.patch(path, checks=[notes])
     tab.chat(chat)
     expect(tab.row(1)).to_contain_text("checked.md")
     yield "proposed"
@@ -357,10 +353,10 @@ def checks(s):
         form.get_by_role("radio", name=kind).check(force=True)
         yield f"editor_{kind.lower()}"
     form.get_by_role("button", name="Cancel").click()
-    product.post(f"/plans/{plan['id']}/approve", version=product.plan(chat)["version"])
+    s.approve(chat)
     expect(tab.row(1)).to_contain_text("refused by its checks", timeout=A_RUN)
     yield "refused"
-    file = product.file("checked.md", "scripted")
+    file = site.file("checked.md")
     file.parent.mkdir(exist_ok=True)
     file.write_text("there")
     tab.button("Retry subtask 1").click()
@@ -378,14 +374,13 @@ def checks(s):
 def check_that_could_not_run(s):
     """Its tool was taken from the agent after the plan was written."""
     tools = {"write_file": "allow", "list_files": "allow"}
-    s.product.change_agent("scripted", tools={**tools, "shell": "allow"})
-    chat = s.product.scripted("quick")
-    path = f"/plans/{s.product.plan(chat)['id']}/subtasks/s1"
+    s.site.change_agent(tools={**tools, "shell": "allow"})
+    chat = s.made("quick")
+    path = f"/plans/{s.site.plan(chat)['id']}/subtasks/s1"
     lint = {"kind": "command", "command": "make lint"}
-    s.product.script.patch(s.product.server, path, {"checks": [lint]})
-    s.product.change_agent("scripted", tools=tools)
-    plan = s.product.plan(chat)
-    s.product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+    s.site.patch(path, checks=[lint])
+    s.site.change_agent(tools=tools)
+    s.approve(chat)
     s.tab.chat(chat)
     expect(s.tab.plan.get_by_role("button", name="Try again")).to_be_visible(timeout=A_RUN)
     yield ""
@@ -398,11 +393,11 @@ def check_that_could_not_run(s):
 
 
 def plans(s):
-    done = s.product.started("quick")
-    s.product.wait(done, lambda plan: plan["state"] == "done")
-    failed = s.product.started("fail")
-    s.product.wait(failed, lambda plan: plan["attention"] == "failed")
-    s.product.proposed("I want to have it in detail", "scripted")
+    done = s.begun("quick")
+    s.wait(done, lambda plan: plan["state"] == "done")
+    failed = s.begun("fail")
+    s.wait(failed, lambda plan: plan["attention"] == "failed")
+    s.made("have it in detail")
     pages = {
         "list": "",
         "nothing": "?q=nothing-like-that",
@@ -414,7 +409,7 @@ def plans(s):
         expect(s.tab.page.get_by_role("main")).to_be_visible()
         yield name
     for name, chat in [("page_done", done), ("page_failed", failed)]:
-        s.tab.open(f"/plans/{s.product.plan(chat)['id']}/")
+        s.tab.open(f"/plans/{s.site.plan(chat)['id']}/")
         alike = s.tab.page.locator("details[id^=alike-] > summary")
         if alike.count():
             alike.first.click()
@@ -428,11 +423,11 @@ def needs(s):
     s.tab.open("/needs/")
     expect(s.tab.page.get_by_text("Nothing needs you.")).to_be_visible()
     yield "nothing"
-    s.product.proposed("I want to have it in detail", "scripted")
-    asks = s.product.started("question")
-    s.product.wait(asks, lambda plan: plan["attention"] == "question")
-    failed = s.product.started("fail")
-    s.product.wait(failed, lambda plan: plan["attention"] == "failed")
+    s.made("have it in detail")
+    asks = s.begun("question")
+    s.wait(asks, lambda plan: plan["attention"] == "question")
+    failed = s.begun("fail")
+    s.wait(failed, lambda plan: plan["attention"] == "failed")
     s.tab.open("/needs/")
     expect(s.tab.page.locator(".need-card")).to_have_count(3)
     yield "waiting"
@@ -457,11 +452,9 @@ def no_plans(s):
 
 
 def agents(s):
-    s.product.change_agent(
-        "scripted", always_allow=[{"tool": "write_file", "arguments": {"path": "new.txt"}}]
-    )
+    s.site.change_agent(always_allow=[{"tool": "write_file", "arguments": {"path": "new.txt"}}])
     body = {"name": "petstore", "kind": "openapi", "url": "http://127.0.0.1:9/", "spec": DOCUMENT}
-    s.product.post("/tools", **body, headers={"Authorization": "Bearer very-secret"})
+    s.site.post("/tools", **body, headers={"Authorization": "Bearer very-secret"})
     tab = s.tab.open("/settings/agents/")
     yield ""
     yield from dialogs_of(tab, "agents")
@@ -479,7 +472,7 @@ def agents(s):
     tab.button("petstore tools").click()
     yield "source"
     yield from dialogs_of(tab, "tools")
-    httpx.delete(f"{s.product.address}/api/tools/petstore", headers=s.product.script.headers)
+    s.site.delete("/tools/petstore")
 
 
 def agent_form(s):
@@ -494,14 +487,14 @@ def agent_form(s):
     expect(tab.alerts).to_contain_text("This has to be a number")
     about = tab.page.get_by_label("Description")
     about.fill("Typed here")
-    s.product.change_agent("scripted", description="By hand")
+    s.site.change_agent(description="By hand")
     about.press("Enter")
     expect(tab.page.get_by_text("agent.json changed on disk.", exact=False).last).to_be_visible()
     yield "refused"
     tab.page.get_by_role("button", name="Model: ").and_(tab.page.locator(":visible")).click()
     expect(tab.page.locator("#model-list").get_by_role("option").first).to_be_visible()
     yield "models"
-    s.product.change_agent("scripted", description="")
+    s.site.change_agent(description="")
 
 
 def approvals(s):
@@ -514,10 +507,10 @@ def approvals(s):
         },
         {"tool": "pets__get", "arguments": {"id": 1}, "identity": "as it was"},
     ]
-    s.product.change_agent("scripted", always_allow=rules)
+    s.site.change_agent(always_allow=rules)
     s.tab.open("/settings/approvals/")
     yield ""
-    s.product.change_agent("scripted", always_allow=[])
+    s.site.change_agent(always_allow=[])
     s.tab.page.reload()
     yield "none"
 
@@ -565,14 +558,14 @@ def models(s):
     tab.button("Add provider").click()
     dialog = tab.page.get_by_role("dialog", name="Add provider")
     dialog.get_by_label("Name", exact=True).fill("mine")
-    dialog.get_by_label("Base URL").fill(s.product.environment["OPENAI_BASE_URL"])
+    dialog.get_by_label("Base URL").fill(s.site.model.url)
     dialog.get_by_label("Key").fill("sk-typed-once")
     dialog.get_by_role("button", name="Add provider").click()
     card = tab.page.get_by_role("article", name="mine", exact=True)
     expect(card.get_by_role("table")).to_contain_text("fake-model")
     yield "own"
     yield from dialogs_of(tab, "own")
-    httpx.delete(f"{s.product.address}/api/providers/mine", headers=s.product.script.headers)
+    s.site.delete("/providers/mine")
 
 
 def own_settings(s):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Product
 from tests.images import PETROL, RED, png
+from tests.nightly.browser.process import Process
 from tests.tab import A_RUN, LIVE, POLLING
 
 SEVERAL = "\n".join(f"line {number}" for number in range(60))
@@ -81,7 +81,7 @@ def files_that_were_sent(s):
 
 
 def file_diffs(s):
-    file = s.product.file("a.txt", "scripted")
+    file = s.site.file("a.txt")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(SEVERAL)
     tab = s.chat()
@@ -135,8 +135,8 @@ def offline(s):
 
 
 def filtered_changes(s):
-    chat = s.product.started("quick")
-    plan = s.product.wait(chat, lambda plan: plan["state"] == "done")
+    chat = s.begun("quick")
+    plan = s.wait(chat, lambda plan: plan["state"] == "done")
     for name, query in (("", "?kind=run"), ("nothing", "?kind=run&actor=nobody")):
         s.tab.open(f"/plans/{plan['id']}/{query}")
         expect(s.tab.page.get_by_role("heading", name="Every change")).to_be_visible()
@@ -146,20 +146,17 @@ def filtered_changes(s):
 def every_need(s):
     """A card of each kind."""
     chats = {
-        "start": s.product.proposed("I want to have it in detail", "scripted"),
-        "failed": s.product.started("fail"),
-        "question": s.product.started("question"),
+        "start": s.made("have it in detail"),
+        "failed": s.begun("fail"),
+        "question": s.begun("question"),
     }
     for agent, word, kind in (
         ("careful", "approve", "approval"),
         ("thrifty", "quick", "budget"),
     ):
-        chat = s.product.proposed(f"I want to {word}", agent)
-        plan = s.product.plan(chat)
-        s.product.post(f"/plans/{plan['id']}/approve", version=plan["version"])
-        chats[kind] = chat
+        chats[kind] = s.begun(word, agent)
     for kind, chat in chats.items():
-        s.product.wait(chat, lambda plan, kind=kind: plan["attention"] == kind or kind == "start")
+        s.wait(chat, lambda plan, kind=kind: plan["attention"] == kind or kind == "start")
     s.tab.open("/needs/")
     expect(s.tab.page.locator(".need-card")).to_have_count(5)
     yield ""
@@ -170,20 +167,21 @@ def every_need(s):
 def first_run(s):
     """On a home of its own, with a provider that does not answer."""
     with tempfile.TemporaryDirectory(prefix="planside-first-") as folder:
-        product = Product(Path(folder) / "home")
-        product.post("/providers", name="ollama", base_url=s.product.environment["OPENAI_BASE_URL"])
-        s.tab.page.goto(product.server.link)
+        other = Process(Path(folder) / "home")
+        other.post("/providers", name="ollama", base_url=s.site.model.url)
+        s.tab.page.goto(other.link)
         expect(s.tab.page.get_by_role("list", name="First steps")).to_contain_text("Found")
         yield ""
         s.tab.page.get_by_role("radio", name="Demo model").check()
         yield "demo"
-        product.end()
+        other.end()
 
 
 def used_link(s):
     s.tab.expects("403")
-    s.tab.page.context.clear_cookies()
-    s.tab.page.goto(s.product.server.link)
+    for _ in range(2):
+        s.tab.page.context.clear_cookies()
+        s.tab.page.goto(s.site.link)
     expect(s.tab.alerts).to_have_count(1)
     yield ""
 
@@ -192,7 +190,7 @@ def polling_at_work(s):
     """A run that is watched without a socket."""
     s.tab.page.route_web_socket("**/ws/**", lambda socket: socket.close())
     s.tab.expects("WebSocket")
-    s.tab.chat(s.product.started("hang"))
+    s.tab.chat(s.begun("hang"))
     s.tab.sees_connection(POLLING)
     yield ""
 
@@ -209,12 +207,11 @@ def several_plans(s):
 
 def changed_files(s):
     """What a failed subtask changed: the retry that asks, the diff, the undo, and what comes of it."""
-    product, tab = s.product, s.tab
-    half = product.file("half.md", "scripted")
+    tab, half = s.tab, s.site.file("half.md")
     half.parent.mkdir(parents=True, exist_ok=True)
     half.write_text(SEVERAL)
-    chat = product.started("spoil")
-    product.wait(chat, lambda plan: plan["attention"] == "failed")
+    chat = s.begun("spoil")
+    s.wait(chat, lambda plan: plan["attention"] == "failed")
     tab.chat(chat).button("Retry subtask 2").click()
     yield "retry"
     tab.button("Back").click()
@@ -236,7 +233,7 @@ def changed_files(s):
 
 def agent_files(s):
     """The files beside the conversation: what is done with one of them in its row."""
-    folder = s.product.file("", "scripted")
+    folder = s.site.file("")
     (folder / "docs").mkdir(parents=True, exist_ok=True)
     (folder / "docs" / "a-page-with-a-name-that-is-longer-than-its-column.md").write_text(
         "# Page\n"

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PATIENCE, sign_in
+from tests.browser.conftest import PATIENCE
 from tests.nightly.browser.states import page_states
 from tests.nightly.browser.states.compare_pages import at_rest, browser, running, tell
 from tests.nightly.browser.states.test_states import State
@@ -51,18 +51,18 @@ class Sweep:
 
     def go(self, only):
         wanted = [look for look in page_states.LOOKS if not only or look.__name__ in only]
-        with browser() as chromium, running() as product:
-            self.open = partial(new_tab, chromium, product, sign_in(chromium, product))
+        with browser() as chromium, running() as site:
+            self.open = partial(new_tab, chromium, site.address, site.sign_in(chromium))
             for look in wanted:
                 tab = self.open("en-GB")
                 try:
-                    for place in look(State(product, tab)):
+                    for place in look(State(site, tab)):
                         if place != "again":  # after a reload it is the same
                             self.look_at(tab, "-".join(filter(None, (look.__name__, place))))
                 except Exception as error:  # the others are worth a look all the same
                     self.missed.append(f"{look.__name__}: {error}")
                 tab.page.context.close()
-                page_states.clean(product)
+                page_states.clean(site)
                 tell(f"{look.__name__}: {self.places} places, {len(self.faults)} faults")
 
     def look_at(self, tab, name):
@@ -95,7 +95,7 @@ class Sweep:
             self.faults[fault].append(f"{name} {where}")
 
 
-def new_tab(chromium, product, session, language):
+def new_tab(chromium, address, session, language):
     context = chromium.new_context(
         storage_state=session,
         viewport={"width": 1440, "height": HEIGHT},
@@ -103,7 +103,7 @@ def new_tab(chromium, product, session, language):
         locale=language,
     )
     context.set_default_timeout(PATIENCE)
-    return Tab(context.new_page(), product.address)
+    return Tab(context.new_page(), address)
 
 
 def faults_of(tab, widths, looks=LOOKS):

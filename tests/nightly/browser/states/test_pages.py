@@ -45,8 +45,8 @@ def test_a_form_in_a_dialog_is_as_wide_as_a_phone_lets_it_be(open_tab, path, ope
     assert over == 0, f"it scrolls sideways by {over} px"
 
 
-def test_the_commands_say_what_they_do_on_a_phone(product, open_tab):
-    tab = open_tab(f"/c/{product.conversation('scripted')}/", viewport=PHONE)
+def test_the_commands_say_what_they_do_on_a_phone(site, open_tab):
+    tab = open_tab(f"/c/{site.conversation()}/", viewport=PHONE)
     tab.message.press_sequentially("/")
     options = tab.page.get_by_role("listbox", name="Commands").get_by_role("option")
     expect(options.first).to_be_visible()
@@ -54,8 +54,8 @@ def test_the_commands_say_what_they_do_on_a_phone(product, open_tab):
     assert options.locator("span").evaluate_all(cut) == []
 
 
-def test_the_demo_model_says_whole_that_it_is_scripted(product, open_tab):
-    tab = open_tab(f"/c/{product.conversation()}/", viewport=DESK)
+def test_the_demo_model_says_whole_that_it_is_scripted(site, open_tab):
+    tab = open_tab(f"/c/{site.conversation('docs-writer')}/", viewport=DESK)
     said = tab.page.get_by_role("button", name="Model: Demo model").get_by_text(
         "(scripted, offline)"
     )

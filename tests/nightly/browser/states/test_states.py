@@ -6,13 +6,11 @@ first is the same before and after.
 
 import re
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import Product
 from tests.images import PETROL, RED, png
-from tests.tab import A_RUN, LIVE, Tab
+from tests.tab import A_RUN, LIVE, wait_for
 
 READ = """() => {
   const text = (e) => e?.innerText.replace(/\\d[\\d:.,]* ?(s|min|%)?/g, "#").replace(/\\s+/g, " ").trim();
@@ -31,13 +29,13 @@ READ = """() => {
 
 
 class State:
-    """A product and an open tab, brought into a state step by step."""
+    """A server and an open tab, brought into a state step by step."""
 
-    def __init__(self, product, tab):
-        self.product, self.tab = product, tab
+    def __init__(self, site, tab):
+        self.site, self.tab = site, tab
 
     def chat(self, agent="scripted"):
-        self.id = self.product.conversation(agent)
+        self.id = self.site.conversation(agent)
         self.tab.chat(self.id)
         self.tab.sees_connection(LIVE)
         return self.tab
@@ -61,8 +59,27 @@ class State:
         expect(tab.button("Retry subtask 2")).to_be_visible()
         return tab
 
-    def verb(self, name, **body):
-        self.product.post(f"/plans/{self.product.plan(self.id)['id']}/{name}", **body)
+    # On no page
+
+    def made(self, word, agent="scripted"):
+        """A conversation whose plan waits to be started."""
+        made = self.site.post("/plans", agent=agent, goal=f"I want to {word}")
+        self.wait(made["conversation"], lambda plan: plan is not None)
+        return made["conversation"]
+
+    def begun(self, word, agent="scripted"):
+        chat = self.made(word, agent)
+        self.approve(chat)
+        return chat
+
+    def approve(self, chat):
+        plan = self.site.plan(chat)
+        self.site.post(f"/plans/{plan['id']}/approve", version=plan["version"])
+
+    def wait(self, chat, is_so):
+        """The plan in the drawer, once this is true of it."""
+        wait_for(self.tab, lambda: is_so(self.site.plan(chat)), A_RUN)
+        return self.site.plan(chat)
 
 
 def confirmed(tab, name):
@@ -242,19 +259,10 @@ STATES = (
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def more_agents(product):
-    scripted = {"provider": "openai", "model": "scripted"}
-    product.post("/agents", id="careful", name="Careful", plan={"enabled": True})
-    product.change_agent("careful", tools={"write_file": "ask"}, **scripted)
-    product.post("/agents", id="planless", name="Planless")
-    product.change_agent("planless", plan={"enabled": False}, **scripted)
-
-
 @pytest.mark.parametrize("bring", STATES, ids=lambda bring: bring.__name__)
-def test_a_state_is_the_same_live_and_after_a_reload(product, open_tab, bring):
+def test_a_state_is_the_same_live_and_after_a_reload(live_site, open_tab, bring):
     tab = open_tab()
-    bring(State(product, tab))
+    bring(State(live_site, tab))
     keys_work(tab)
     live = settled(tab)
     tab.page.reload()
@@ -302,8 +310,8 @@ def an_unsaved_editor(tab):
 
 
 @pytest.mark.parametrize("open_it", [versions, an_unsaved_editor], ids=lambda f: f.__name__)
-def test_a_reload_in_the_midst_of_something_breaks_no_page(product, open_tab, open_it):
-    tab = open_tab().chat(product.scripted("quick"))
+def test_a_reload_in_the_midst_of_something_breaks_no_page(site, open_tab, open_it):
+    tab = open_tab().chat(site.scripted("quick"))
     expect(tab.button(re.compile("^Start"))).to_be_visible()
     open_it(tab)
     tab.page.reload()
@@ -334,9 +342,9 @@ PLACES = (
 
 
 @pytest.mark.parametrize("path", PLACES)
-def test_a_place_is_the_same_twice_and_each_of_its_dialogs_opens(product, open_tab, path):
-    chat = product.scripted("quick")
-    tab = open_tab(path.replace("{plan}", str(product.plan(chat)["id"])))
+def test_a_place_is_the_same_twice_and_each_of_its_dialogs_opens(site, open_tab, path):
+    chat = site.scripted("quick")
+    tab = open_tab(path.replace("{plan}", str(site.plan(chat)["id"])))
     for _ in range(2):
         expect(tab.page.get_by_role("main")).to_be_visible()
         for opener in tab.page.locator("[data-opens]:visible").all():
@@ -364,17 +372,10 @@ def test_the_page_to_sign_in_is_the_same_twice(open_tab):
         tab.page.reload()
 
 
-def test_without_any_agent_the_first_page_leads_to_making_one(chromium, tmp_path):
-    product = Product(tmp_path / "home")
-    try:
-        address = f"{product.address}/api/agents/docs-writer"
-        assert httpx.delete(address, headers=product.script.headers).is_success
-        tab = Tab(chromium.new_page(), product.address)
-        tab.page.goto(product.server.link)
-        for _ in range(2):
-            expect(tab.page.get_by_text("No agents yet").first).to_be_visible()
-            tab.page.reload()
-        assert tab.faults() == []
-        tab.page.close()
-    finally:
-        product.end()
+def test_without_any_agent_the_first_page_leads_to_making_one(site, open_tab):
+    for agent in ("docs-writer", "scripted"):
+        site.delete(f"/agents/{agent}")
+    tab = open_tab("/")
+    for _ in range(2):
+        expect(tab.page.get_by_text("No agents yet").first).to_be_visible()
+        tab.page.reload()
