@@ -19,7 +19,7 @@ import pytest
 
 TESTS = Path(__file__).parent
 PRODUCT = tuple(str(TESTS.parent / app) for app in ("agents", "plans", "console"))
-FREE = [TESTS / name for name in ("smoke", "nightly", "real", "benchmarks")]
+FREE = [TESTS / name for name in ("lint", "smoke", "nightly", "real", "benchmarks")]
 UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
 SLEEP, START, CONNECT = "time.sleep", "subprocess.Popen", "socket.connect"  # as Python audits them
 ALL = frozenset({SLEEP, START, CONNECT})
