@@ -110,7 +110,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
     if report.when == "call" and report.passed and guards.faults:
         report.outcome, report.longrepr = "failed", "\n".join(guards.faults)
-    if report.when == "teardown":
+    if report.when == "call":  # what ends with the last test is not its own
         report.user_properties.append(("processor", round(cpu() - item.stash[CPU], 1)))
     return report
 
@@ -121,7 +121,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     seconds = {
         each.nodeid: dict(each.user_properties).get("processor", 0)
         for each in ended
-        if getattr(each, "when", "") == "teardown"
+        if getattr(each, "when", "") == "call"
     }
     if long := sorted((s, name) for name, s in seconds.items() if s > MOST_SECONDS):
         terminalreporter.section("more than 5 CPU seconds: a smaller case, or tests/nightly")

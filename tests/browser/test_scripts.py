@@ -108,6 +108,7 @@ def waits_for_its_part(site, tab, part):
     tab.page.route(file, lambda route: route.abort())
     tab.chat(site.proposed())
     tab.sees_connection(LIVE)
+    tab.has_sent_all()
     PARTS[part](tab)
     expect(tab.page.get_by_text(LOST).first).to_be_visible()
     tab.page.unroute(file)

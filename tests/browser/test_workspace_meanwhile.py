@@ -17,6 +17,7 @@ from tests.browser.test_workspace import (
     tab,
     view,
 )
+from tests.tab import LIVE
 
 __all__ = ["folder", "tab"]
 
@@ -267,6 +268,7 @@ def test_a_plan_that_comes_is_shown_to_who_is_not_in_the_files(site, tab):
 
 def test_a_script_and_a_panel_that_do_not_come_are_asked_for_again(site, tab):
     tab.expects(r"workspace\.js", "ERR_FAILED")
+    tab.sees_connection(LIVE)  # a fault is said until the server is reached
     script = re.compile(r"/workspace\.js")
     tab.page.route(script, lambda route: route.abort())
     tab.button("Files").click()
