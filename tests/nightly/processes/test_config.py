@@ -6,12 +6,10 @@ import sys
 
 import pytest
 
-from tests.inner import (
-    change_agent,
-    list_agents,
-    read_agent,
-)
+from tests.agents import test_config as one_process
+from tests.inner import change_agent, list_agents, read_agent
 
+home, bob = one_process.home, one_process.bob
 pytestmark = pytest.mark.django_db  # whose file it is decides what may stand in it
 
 
@@ -25,32 +23,6 @@ def test_two_first_starts_at_once_make_one_home(home):
     assert [start.wait() for start in starts] == [0, 0]
     assert [record.id for record in list_agents()] == ["docs-writer"]
     assert not list(home.glob(".workspaces*"))
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, settings):
-    settings.PLANSIDE_HOME = tmp_path / "home"
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def bob(home):
-    """The agent.json of bob, as a person wrote it."""
-    path = home / "workspaces" / "bob" / "agent.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(BY_HAND)
-    return path
-
-
-BY_HAND = """{
-    "id": "bob",
-    "name": "Bob",   "model": "qwen3:8b", "provider": "ollama",
-    "tools": {"read_file": "allow", "shell": "ask"},
-    "always_allow": [{"tool": "shell", "arguments": {"command": "npm run lint"}}],
-    "x-note": {"ratio": 1.50, "big": 12345678901234567890, "word": "caf\\u00e9", "list": [1,  2]},
-    "plan": {"enabled": false, "confirm": "create"}
-}
-"""
 
 
 def test_two_processes_writing_at_once_lose_nothing(bob, home):

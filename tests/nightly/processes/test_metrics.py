@@ -2,20 +2,11 @@
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.console.serving import Started
+from tests.console.test_metrics import read
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def read(text):
-    """{(name, labels…): value}, as Prometheus itself would read it."""
-    return {
-        (sample.name, *sorted(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
 
 
 class TestARealServer:
