@@ -18,6 +18,7 @@ from tests import guards, quarantine
 from tests.cli import run_command
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
+from tests.one_thread import one_thread
 from tests.patience import be_patient
 from tests.sampled import left_for_the_night
 from tests.waiting import Skipping
@@ -101,6 +102,12 @@ def _no_disk_is_waited_for():
     """No test here cuts the power."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread():
+    with one_thread():
         yield
 
 
