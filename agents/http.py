@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import MutableMapping
 from contextlib import ExitStack
+from functools import cache
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -30,11 +32,18 @@ def client() -> httpx.AsyncClient:
     if _transport not in mine:
         mine[_transport] = httpx.AsyncClient(
             transport=_transport,
+            verify=usual_tls(),
             timeout=timeout(),
             limits=httpx.Limits(max_connections=200, max_keepalive_connections=50),
             mounts=None if _transport else {f"all://{DEMO_HOST}": DemoModel()},
         )
     return mine[_transport]
+
+
+@cache
+def usual_tls() -> ssl.SSLContext:
+    """Made once: reading the list of authorities takes a while."""
+    return httpx.create_ssl_context()
 
 
 def use(transport: Transport) -> ExitStack:

@@ -13,11 +13,11 @@ import ssl
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 import httpx
 
+from agents.http import usual_tls
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import display_path
 
@@ -175,9 +175,3 @@ def pinned(request: httpx.Request, address: str) -> httpx.Request:
         stream=request.stream,
         extensions={**request.extensions, "sni_hostname": request.url.raw_host.decode("ascii")},
     )
-
-
-@cache
-def usual_tls() -> ssl.SSLContext:
-    """Made once: reading the list of authorities takes a while."""
-    return httpx.create_ssl_context()

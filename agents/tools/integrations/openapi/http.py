@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import httpx
 from django.utils.translation import gettext_noop
 
+from agents.http import usual_tls
 from agents.http_bodies import decoded, pieces
 from agents.json_size import has_more_values
 from agents.telemetry.redaction import redacted_url
@@ -21,7 +22,6 @@ from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
 from agents.tools.integrations.openapi.addresses import same_origin
 from agents.tools.integrations.openapi.bodies import is_json
 from agents.tools.integrations.openapi.requests import ReadFile, Request, no_files, request_of
-from agents.tools.ssrf_guard import usual_tls
 
 SECONDS = 60.0
 CONNECT_SECONDS = 10.0
