@@ -18,6 +18,7 @@ from tests import guards, quarantine
 from tests.cli import run_command
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
+from tests.migrated import migrated
 from tests.one_thread import one_thread
 from tests.patience import be_patient
 from tests.sampled import left_for_the_night
@@ -64,6 +65,16 @@ def pytest_collection_modifyitems(config, items):
 def pytest_unconfigure():
     """The home of this run goes with it (tests/settings.py)."""
     shutil.rmtree(settings.PLANSIDE_HOME, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_modify_db_settings):
+    """On SQLite it is a copy of one that is migrated."""
+    database = settings.DATABASES["default"]
+    if not database["ENGINE"].endswith("sqlite3"):
+        return False
+    shutil.copyfile(migrated(), database["TEST"]["NAME"])
+    return True
 
 
 @pytest.fixture(scope="session")

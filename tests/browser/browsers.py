@@ -13,7 +13,9 @@ A_MOUSE = {"ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities": 6}
 FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
-    "--process-per-site", "--renderer-process-limit=1",  # the pages of a context share what their scripts are compiled to
+    # One process draws all pages: they share what their scripts are compiled to, and none is started
+    # in advance.
+    *("--process-per-site", "--renderer-process-limit=1"),
 )
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 

@@ -4,21 +4,20 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import closing, contextmanager
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import psycopg
+
+from tests.migrated import migrated
 
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
@@ -49,16 +48,6 @@ class Started:
         return time.monotonic() - began, self.process.returncode, out, err
 
 
-@cache
-def migrated():
-    """The database of a home that was made once for all tests of this process."""
-    home = Path(tempfile.mkdtemp(prefix="planside-migrated-"))
-    run(home, "user", "list")
-    content = (home / "planside.sqlite3").read_bytes()
-    shutil.rmtree(home)
-    return content
-
-
 def prepare(home):
     """A home that is new gets its database ready: migrating takes as long as all the rest."""
     home = Path(home)
@@ -66,7 +55,7 @@ def prepare(home):
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, content in (
-        ("planside.sqlite3", migrated()),
+        ("planside.sqlite3", migrated().read_bytes()),
         ("secret.key", secrets.token_hex(32).encode()),
     ):
         (home / name).write_bytes(content)
