@@ -7,7 +7,7 @@ import pytest
 from agents.models import Conversation, Message, Turn
 from plans import actions
 from plans.schemas import PlanDraft, SubtaskDraft
-from tests.builders import proposed_plan
+from tests.builders import approved_plan, proposed_plan
 from tests.fake_model import call, say
 from tests.inner import (
     LONG_OPEN_BLOCK,
@@ -187,6 +187,16 @@ def test_the_card_in_the_conversation_follows_the_plan():
     card = Message.objects.get(kind="plan")
     assert (f"message-{card.pk}", "outerMorph") in pieces(html)
     assert html.count("Read it twice") > 1
+
+
+def test_the_card_in_the_conversation_says_that_its_run_pauses_and_goes_on():
+    c = approved_plan("Read", "Write", run="all")
+    for act in (actions.pause_plan, actions.resume_plan):
+        after = seq_of(c)
+        act(plan_of(c), "alice")
+        html = changes(c.pk, after)[1]
+        card = Message.objects.get(kind="plan")
+        assert (f"message-{card.pk}", "outerMorph") in pieces(html), act
 
 
 def test_the_card_of_a_text_alone_counts_no_subtasks():
