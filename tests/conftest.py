@@ -9,23 +9,20 @@ import httpx
 import hypothesis
 import pytest
 from django.conf import settings
-from django.contrib.auth.management import create_permissions
-from django.contrib.contenttypes.management import create_contenttypes
-from django.db.models.signals import post_migrate
+from django.test import TransactionTestCase
 
 from agents import http
 from tests import guards, quarantine
 from tests.cli import run_command
+from tests.database import empty_tables, migrated
 from tests.fake_model import ScriptedTransport
 from tests.inner import StaticFiles
-from tests.migrated import migrated
 from tests.one_thread import one_thread
 from tests.patience import be_patient
 from tests.sampled import left_for_the_night
 from tests.waiting import Skipping
 
 AGENTS = Path(settings.PLANSIDE_HOME) / "workspaces"  # where a test has no home of its own
-CREATE_PERMISSIONS = "django.contrib.auth.management.create_permissions"  # as Django connects it
 
 
 # The same examples each time, so that a failure is a fault of the change; others at night.
@@ -79,13 +76,11 @@ def django_db_keepdb(django_db_modify_db_settings):
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup):
-    """Nothing is written into tables that were just emptied.
-
-    After each test with real transactions Django would fill in the permissions and content types
-    of every model again: twenty times the work of emptying the tables, for rows nobody reads.
-    """
-    post_migrate.disconnect(create_permissions, dispatch_uid=CREATE_PERMISSIONS)
-    post_migrate.disconnect(create_contenttypes)
+    """Between two tests the tables are emptied, and the connection stays."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda case: empty_tables())
+        patch.setattr(TransactionTestCase, "_should_reload_connections", lambda case: False)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,7 +23,7 @@ FREE = [TESTS / name for name in ("lint", "smoke", "nightly", "real", "benchmark
 UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
 SLEEP, START, CONNECT = "time.sleep", "subprocess.Popen", "socket.connect"  # as Python audits them
 ALL = frozenset({SLEEP, START, CONNECT})
-MIGRATED = str(TESTS / "migrated.py")  # works for all tests, whichever comes first
+DATABASE = str(TESTS / "database.py")  # works for all tests, whichever comes first
 NOBODY = (1, 9)  # ports at which no machine answers
 MOST_SECONDS = 5  # of processor time, in one test
 SAYS = {
@@ -70,7 +70,7 @@ def is_by_the_test(frame: FrameType | None) -> bool:
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith((str(TESTS), *PRODUCT)) and name != __file__:
-            return name.startswith(str(TESTS)) and name != MIGRATED
+            return name.startswith(str(TESTS)) and name != DATABASE
         frame = frame.f_back
     return False
 

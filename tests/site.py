@@ -22,7 +22,6 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
-from django.core.management.color import no_style
 from django.db import connection
 from django.http import HttpRequest
 from twisted.internet import reactor, tcp
@@ -38,6 +37,7 @@ from console.auth.users import local_owner
 from console.home import keep_address, make_ready
 from console.serving.protocols import BoundedSocket
 from console.serving.server import RESTARTS, Server, address_of, event_loop, listen
+from tests.database import empty_tables
 from tests.fake_model import ScriptedTransport
 
 P = ParamSpec("P")
@@ -45,7 +45,6 @@ R = TypeVar("R")
 
 HOST = "127.0.0.1"
 PATIENCE = 10.0  # seconds; what takes longer hangs
-KEPT_ROWS = {"django_content_type", "auth_permission"}
 
 
 def settings_for(folder: Path) -> dict[str, object]:
@@ -249,11 +248,3 @@ def hang_up(server: Server, but: Any = ()) -> None:
         is_request = hasattr(each, "channel") and "disconnected" not in about
         if is_request and each.channel:
             each.channel.forceAbortClient()
-
-
-def empty_tables() -> None:
-    """Delete all rows; the numbers of new ones go on."""
-    tables = set(connection.introspection.django_table_names(only_existing=True))
-    style = no_style()
-    statements = connection.ops.sql_flush(style, sorted(tables - KEPT_ROWS), reset_sequences=False)
-    connection.ops.execute_sql_flush(statements)

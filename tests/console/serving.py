@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 import psycopg
 
-from tests.migrated import migrated
+from tests.database import migrated
 
 ROOT = Path(__file__).parents[2]
 READY = re.compile(r"^Planside is ready: (http://127\.0\.0\.1:(\d+))(/signin/\?token=\S+)$")
