@@ -330,7 +330,7 @@ def collector():
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Collector)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     Collector.address = f"http://127.0.0.1:{server.server_port}"
     yield Collector

@@ -13,7 +13,8 @@ A_MOUSE = {"ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities": 6}
 FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
-    "--process-per-site", "--renderer-process-limit=1",  # the pages of a context share what their scripts are compiled to
+    "--process-per-site",
+    "--renderer-process-limit=1",  # the pages of a context share what their scripts are compiled to
 )
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
