@@ -1,7 +1,9 @@
 """How long tests wait for what has to come: a minute, on a machine that may be busy.
 
 The tools they use would give up after one second (a socket of Channels) or five (httpx). Who
-waits for less, because it must be faster, says so in the call.
+waits for less, because it must be faster, says so in the call. And for what need not be done again
+nobody waits: each client of httpx would read all certificates of the world, which takes as long as
+many a test.
 """
 
 import inspect
@@ -10,6 +12,7 @@ import socket
 import tempfile
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import httpx
@@ -36,6 +39,8 @@ def be_patient():
     for wait in WAITS:
         *before, _ = wait.__defaults__  # the timeout is the last
         wait.__defaults__ = (*before, SECONDS)
+    transports = httpx._transports.default
+    transports.create_ssl_context = cache(transports.create_ssl_context)
 
 
 def until(is_so):
