@@ -69,9 +69,6 @@ def test_a_server_from_its_first_start_over_a_kill_to_ctrl_c(start, tmp_path):
         it_goes_on_at_the_step_it_had_reached(again, alice, chat)
     _, code, out, err = again.end(signal.SIGINT)
     assert (code, out, err) == (0, "", ""), "it says nothing more"
-    made = [path for path in home.rglob("*") if not path.is_symlink()]
-    open_to_others = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
-    assert len(made) > 5 and open_to_others == []
 
 
 def its_home_is_made_and_its_link_signs_in_once(home, server):
@@ -82,6 +79,9 @@ def its_home_is_made_and_its_link_signs_in_once(home, server):
         assert browser.get(server.link).headers["Location"] == "/"
         assert first_page(browser, server).startswith("/c/")
         assert other.get(server.link).status_code == 403
+    made = [path for path in home.rglob("*") if not path.is_symlink()]
+    open_to_others = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert len(made) > 5 and open_to_others == []
 
 
 def who_starts_beside_it_is_refused_in_one_sentence(home, server, other):
