@@ -1,9 +1,9 @@
 """How long tests wait for what has to come: a minute, on a machine that may be busy.
 
 The tools they use would give up after one second (a socket of Channels) or five (httpx). Who
-waits for less, because it must be faster, says so in the call. And for what need not be done again
-nobody waits: each client of httpx would read all certificates of the world, which takes as long as
-many a test.
+waits for less, because it must be faster, says so in the call. And nothing is waited for that was
+done before and comes out the same: each client of httpx would read all certificates, and Django
+would look for all tables each time that it empties them.
 """
 
 import inspect
@@ -18,8 +18,11 @@ from pathlib import Path
 import httpx
 from asgiref.testing import ApplicationCommunicator
 from channels.testing import WebsocketCommunicator
+from django.core.management.commands import flush
+from django.core.management.sql import sql_flush
 
 SECONDS = 60
+EMPTYING = {}
 LOAD = Path("/proc/loadavg")  # of the last minute; at the fourth place, what runs now
 WAITS = (
     ApplicationCommunicator.wait,
@@ -41,6 +44,15 @@ def be_patient():
         wait.__defaults__ = (*before, SECONDS)
     transports = httpx._transports.default
     transports.create_ssl_context = cache(transports.create_ssl_context)
+    flush.sql_flush = statements_to_empty
+
+
+def statements_to_empty(style, connection, **how):
+    """Those of all tables, of which there are the same in each test."""
+    key = (connection.vendor, *how.items())
+    if key not in EMPTYING:
+        EMPTYING[key] = sql_flush(style, connection, **how)
+    return EMPTYING[key]
 
 
 def until(is_so):
