@@ -464,7 +464,7 @@ def test_a_worker_that_lost_the_turn_records_nothing():
         taken = Turn.objects.filter(state="running")
         await in_db(lambda: taken.update(epoch=99))
         (files_of(c) / "go").touch()
-        await eventually(lambda: not worker.running)
+        await eventually(lambda: not worker.own())
 
     happening(story)
     assert results(c) == []

@@ -590,4 +590,4 @@ def test_a_stop_does_not_wait_for_the_recording():
         await eventually(lambda: Turn.objects.get().state == "stopped")
         await eventually(lambda: Recording.objects.filter(files=1).exists())
 
-    happening(story)
+    happening(story, at_once=True)
