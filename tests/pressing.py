@@ -56,6 +56,8 @@ class Page(HTMLParser):
         super().__init__()
         self.root = self.at = Element("page", {}, None)
         self.feed(html)
+        elements = [*self.root.below()]
+        self.ids = {each.given["id"]: each for each in reversed(elements) if "id" in each.given}
 
     def handle_starttag(self, tag, attrs):
         element = Element(tag, {name: value or "" for name, value in attrs}, self.at)
@@ -72,12 +74,9 @@ class Page(HTMLParser):
                 self.at = each.parent
                 return
 
-    def by_id(self, id):
-        return next((each for each in self.root.below() if each.given.get("id") == id), None)
-
     def presses(self):
         """Each with its address and the values that go with it."""
-        actions = self.by_id("actions")
+        actions = self.ids.get("actions")
         drawn = actions.given if actions else {}
         for element in self.root.below():
             given = element.given
@@ -101,7 +100,7 @@ class Page(HTMLParser):
         for verb in ("data-edits", "data-again"):
             if verb in given:
                 yield given[verb], TYPED
-        if dialog := self.by_id(given.get("data-opens", "")):
+        if dialog := self.ids.get(given.get("data-opens")):
             for form in dialog.below():
                 if "hx-post" in form.given or form.given.get("data-answer") is not None:
                     yield given.get("data-to") or form.given["hx-post"], values_of(form)
@@ -164,7 +163,7 @@ def refusals(client: Client, address: str) -> list[str]:
     refused, count = [], 0
     for url, values in page.presses():
         count += 1
-        in_drawer = named(drawer) if (drawer := page.by_id("plan")) else {}
+        in_drawer = named(drawer) if (drawer := page.ids.get("plan")) else {}
         full = url if url.startswith("/") else f"{address}{url}"
         with transaction.atomic():
             answer = client.post(full, {**in_drawer, **values}, headers=HTMX)

@@ -260,7 +260,7 @@ def test_a_turn_that_is_stopped_in_mid_sentence_ends_its_spans_in_order(spans, c
         await in_db(stop_reply, c, "alice")
         await eventually(Turn.objects.filter(conversation=c, state="stopped").exists)
 
-    happening(story)
+    happening(story, at_once=True)
     turn = spans.one("invoke_agent")
     assert turn.attributes["planside.turn.state"] == "stopped"
     chat, step = spans.one("chat"), spans.one("step")
@@ -330,7 +330,7 @@ def collector():
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Collector)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     Collector.address = f"http://127.0.0.1:{server.server_port}"
     yield Collector

@@ -49,3 +49,18 @@ class Skipping:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self.selector, name)
+
+
+def later(seconds: float) -> None:
+    """So many seconds pass on the clock of this loop, where a limit is and other processes are at work."""
+    loop: Any = asyncio.get_running_loop()
+    now = loop.time
+    loop.time = lambda: now() + seconds
+
+
+async def nothing_comes(socket: Any, seconds: float = 1) -> bool:
+    """Nothing is sent on this socket in so many seconds of the loop's clock."""
+    await asyncio.sleep(seconds)
+    if socket.future.done():
+        socket.future.result()
+    return bool(socket.output_queue.empty())

@@ -80,7 +80,7 @@ def test_a_step_of_the_clock_takes_no_turn_from_the_worker_that_runs_it(by):
         going_on.set()
         await eventually(Turn.objects.filter(state="done").exists)
 
-    happening(story)
+    happening(story, at_once=True)
     assert Turn.objects.get().epoch == 1, "it was claimed once"
     assert texts(c) == ["Half a"]
 

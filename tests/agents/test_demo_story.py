@@ -12,6 +12,7 @@ from agents.models import Conversation
 from plans import actions
 from plans.models import State
 from tests.agents.demo_model import everything, pages, work
+from tests.builders import propose
 from tests.inner import Workspace, broken_links, file_finding
 from tests.world import (
     conversation,
@@ -45,11 +46,16 @@ def docs_writer(**values: object) -> Conversation:
     return c
 
 
-def test_the_plan_of_the_guide_runs_to_its_end_on_real_files() -> None:
+def test_the_plan_of_the_guide_runs_to_its_end_on_real_files(tmp_path: Path) -> None:
     c = docs_writer()
     tell(c, GOAL)
     assert len(subtask_names(c)) == 5 and shown(c)["attention"] == "confirm"
     assert "TODO" in (files_of(c) / "README.md").read_text()
+    mending = shown(c)["subtasks"][3]["checks"]
+    broken = pages(files_of(c))
+    filled = shutil.copytree(files_of(c), tmp_path / "filled")
+    asyncio.run(work(filled, "Fill in the missing sections"))  # which writes links too
+    assert not any(holds(check, filled) for check in mending)
 
     tell(c, "go ahead")
     assert states(c) == ["done"] * 5
@@ -58,18 +64,13 @@ def test_the_plan_of_the_guide_runs_to_its_end_on_real_files() -> None:
     assert plan.outcome.startswith("5 of 5 subtasks done.")
     assert "TODO" not in (files_of(c) / "README.md").read_text()
     assert shown(c)["subtasks"][4]["outcome"].endswith("0 empty sections and 0 broken links.")
+    every_mended_link_is_checked(c, mending, broken)
 
 
-@pytest.mark.parametrize("goal", [GOAL, CHINESE_GOAL])
-def test_it_is_checked_by_the_system_that_every_broken_link_is_mended(goal: str) -> None:
-    c = docs_writer()
-    tell(c, goal)
-    mending = shown(c)["subtasks"][3]["checks"]
-    broken = pages(files_of(c))
-    asyncio.run(work(files_of(c), "Fill in the missing sections"))  # which writes links too
-    assert not any(holds(check, files_of(c)) for check in mending)
-
-    tell(c, "go ahead" if goal == GOAL else "开始")
+def every_mended_link_is_checked(
+    c: Conversation, mending: list[dict[str, object]], broken: dict[str, str]
+) -> None:
+    """By the system, and by one check alone."""
     assert [each["verified"] for each in shown(c)["subtasks"]] == [None, True, None, True, True]
     assert len(mending) == len(broken_links(broken, everything(files_of(c)))) == 7
     assert all(each["result"]["passed"] for each in shown(c)["subtasks"][3]["checks"])
@@ -131,11 +132,11 @@ def test_starting_over_makes_a_fresh_plan() -> None:
 
 def test_a_step_outside_the_script_fails_and_can_be_seen_to() -> None:
     c = docs_writer(plan={"enabled": True, "max_attempts": 1})
-    tell(c, GOAL)
-    tell(c, "add a step to translate it all into German")
-    tell(c, "go")
+    propose(c, "Check the result", "translate it all into German")
+    actions.approve_plan(plan_of(c), 1, "alice", run="all")
+    drive()
     last = shown(c)["subtasks"][-1]
-    assert states(c)[:5] == ["done"] * 5 and states(c)[5] == "todo"
+    assert states(c) == ["done", "todo"]
     assert last["failed"] and "demo model follows a script" in last["error"]
 
 
@@ -143,15 +144,6 @@ def test_ordinary_chat_is_answered_by_a_model_that_says_what_it_is() -> None:
     c = docs_writer()
     tell(c, "Hello")
     assert "scripted demo model" in texts(c)[-1]
-
-
-def test_with_a_small_window_the_plan_is_read_by_its_tool() -> None:
-    c = docs_writer(plan={"enabled": True, "context": "reference"})
-    tell(c, GOAL)
-    tell(c, "drop step 2")
-    assert len(subtask_names(c)) == 4
-    tell(c, "go")
-    assert plan_of(c).state == State.DONE
 
 
 @pytest.mark.parametrize(("key", "hint"), [("s3", ""), (None, "drop step 4"), ("s1", "be quick")])
@@ -167,8 +159,9 @@ def test_the_rest_is_planned_anew_by_the_products_own_button(key: str | None, hi
         assert "Fix the broken links" not in subtask_names(c)
     else:
         assert "Take stock of the README and the docs again" in subtask_names(c)
-    tell(c, "go ahead")
-    assert plan_of(c).state == State.DONE
+    if hint:
+        tell(c, "go ahead")
+        assert plan_of(c).state == State.DONE
 
 
 @pytest.mark.parametrize(
@@ -180,24 +173,11 @@ def test_a_question_about_the_folder_is_answered_by_its_files(question: str) -> 
     assert "README.md" in texts(c)[-1]
 
 
-def test_a_plan_asked_for_in_chinese_runs_to_its_end_in_chinese() -> None:
-    c = docs_writer()
-    tell(c, CHINESE_GOAL)
-    assert plan_of(c).title == "整理 README 和文档" and shown(c)["attention"] == "confirm"
-    assert texts(c)[-1].startswith("计划写好了，共 5 个子任务")
-
-    tell(c, "删掉第 2 个子任务，把子任务 4 改名为“修链接”")
-    assert subtask_names(c)[2] == "修链接" and len(subtask_names(c)) == 4
-    assert texts(c)[-1] == "删掉了第 2 个子任务，把第 4 个子任务改名为“修链接”。新版本等你批准。"
-    assert plan_of(c).approved_version is None
-
-    tell(c, "开始")
-    assert states(c) == ["done"] * 4
-    outcomes = [subtask["outcome"] for subtask in shown(c)["subtasks"]]
-    assert outcomes[0] == "读了 5 个页面，发现 5 个空章节、7 个失效链接。"
-    assert outcomes[3].startswith("把 5 个页面重读了一遍：还有 2 个空章节、0 个失效链接。")
-    assert plan_of(c).state == State.DONE
-    assert plan_of(c).outcome.startswith("共 4 个子任务，完成 4 个。读了 5 个页面")
+@pytest.mark.parametrize("question", ["这里有哪些文件？", "列出所有文件", "文件夹里有什么？"])
+def test_a_question_about_the_folder_is_answered_in_chinese(question: str) -> None:
+    c = docs_writer(plan={"enabled": False})
+    tell(c, question)
+    assert texts(c)[-1].startswith("这个文件夹里有：") and "README.md" in texts(c)[-1]
 
 
 def test_a_conversation_may_change_its_language_at_every_message() -> None:
@@ -211,35 +191,3 @@ def test_a_conversation_may_change_its_language_at_every_message() -> None:
     assert plan_of(c).title == "Tidy up the README and the docs"
     tell(c, "重新开始")
     assert plan_of(c).title == "整理 README 和文档" and len(subtask_names(c)) == 5
-
-
-def test_comments_in_chinese_change_the_plan_and_the_rest_is_replanned_in_chinese() -> None:
-    c = docs_writer()
-    tell(c, CHINESE_GOAL)
-    actions.keep_comment(plan_of(c), "s2", "不要这一步", "alice")
-    actions.keep_comment(plan_of(c), "s4", "移到最前面", "alice")
-    actions.send_comments(plan_of(c), "alice")
-    drive()
-    names = ["修复失效的链接", "盘点 README 和文档的现状", "补全 API 文档中缺失的章节", "检查结果"]
-    assert subtask_names(c) == names
-    actions.replan_rest(plan_of(c), "alice", "s3", "")
-    drive()
-    assert "重新盘点 README 和文档的现状" in subtask_names(c)
-    assert texts(c)[-1] == "从 s3 起重新规划：我先重新看一遍，再继续往下做。新版本等你批准。"
-
-
-def test_a_subtask_outside_the_script_says_so_in_chinese() -> None:
-    c = docs_writer(plan={"enabled": True, "max_attempts": 1})
-    tell(c, CHINESE_GOAL)
-    tell(c, "加一个子任务：把全文翻译成德语")
-    tell(c, "好的")
-    last = shown(c)["subtasks"][-1]
-    assert states(c)[:5] == ["done"] * 5 and last["failed"]
-    assert last["error"].startswith("演示模型只会按脚本办事，做不了“把全文翻译成德语”。")
-
-
-@pytest.mark.parametrize("question", ["这里有哪些文件？", "列出所有文件", "文件夹里有什么？"])
-def test_a_question_about_the_folder_is_answered_in_chinese(question: str) -> None:
-    c = docs_writer(plan={"enabled": False})
-    tell(c, question)
-    assert texts(c)[-1].startswith("这个文件夹里有：") and "README.md" in texts(c)[-1]

@@ -528,7 +528,9 @@ async def test_silence_longer_than_the_idle_time_is_an_error(
     assert loop.time() - started < 15
 
 
-async def test_a_slow_reply_is_no_silence_as_long_as_it_goes_on(settings: Any) -> None:
+async def test_a_slow_reply_is_no_silence_as_long_as_it_goes_on(
+    settings: Any, no_waiting: Any
+) -> None:
     settings.MODEL_IDLE_TIMEOUT = 1
     assert (await reply_of([say("x" * 60, chunk=5, delay=0.1)])).text == "x" * 60
 

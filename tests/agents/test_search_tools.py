@@ -2,6 +2,7 @@
 
 import json
 import logging
+from functools import cache
 from itertools import pairwise
 
 import httpx
@@ -50,6 +51,11 @@ VERBS = ("list", "get", "create", "rename", "archive", "export", "lock", "merge"
 
 
 def forge(count=1400, name="forge"):
+    return register(forge_document(count), name)
+
+
+@cache
+def forge_document(count):
     """A document with so many operations: each verb for each noun of projects and more."""
     paths = {}
     for n in range(count):
@@ -67,11 +73,16 @@ def forge(count=1400, name="forge"):
                 "parameters": parameters,
             }
         }
-    return register(petstore(paths=paths), name)
+    return json.dumps(petstore(paths=paths))
+
+
+@cache
+def operations(document, url):
+    return operations_of(json.loads(document), url, "", 50).operations
 
 
 def register(document, name="forge", url=URL):
-    tools = operations_of(document, url, "", 50).operations
+    tools = operations(document if isinstance(document, str) else json.dumps(document), url)
     return ToolSource.objects.create(name=name, kind="openapi", url=url, tools=tools)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.inner import SHELL_MOST_CHARACTERS as MOST_CHARACTERS
 from tests.inner import Output, Supervised, ToolFailed, environment, run_command, shell_tools
 from tests.inner import shell_marked as marked
+from tests.waiting import later
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
@@ -28,6 +29,13 @@ def nap():
     return f"sleep 300.{uuid4().int % 10**12:012}"
 
 
+@pytest.fixture
+def _ended_by_force_soon(monkeypatch):
+    """After a tenth of a second: a limit, not behaviour."""
+    supervisor = sys.modules[run_command.__module__].supervisor
+    monkeypatch.setattr(supervisor, "PROGRAM", (*supervisor.PROGRAM, "--lifeline", "0", "0.1"))
+
+
 async def call(root, command, **arguments):
     (tool,) = shell_tools(root)
     return (await tool.run({"command": command, **arguments})).text
@@ -37,6 +45,15 @@ async def refusal(root, command, **arguments):
     with pytest.raises(ToolFailed) as failed:
         await call(root, command, **arguments)
     return str(failed.value)
+
+
+async def when_its_time_is_over(root, command):
+    """What is said then; its limit passes as soon as the command has made the file `ready`."""
+    (root / "ready").unlink(missing_ok=True)
+    doing = asyncio.create_task(refusal(root, command, timeout_s=60))
+    assert await until((root / "ready").exists)
+    later(60)
+    return await doing
 
 
 def running(nap):
@@ -257,12 +274,13 @@ def printed(chunks):
 
 @needs_proc
 async def test_a_command_over_its_time_is_ended_and_what_it_said_so_far_is_told(root, nap):
-    sentence = await refusal(root, f"echo begun; {nap}", timeout_s=1)
+    sentence = await when_its_time_is_over(root, f"echo begun; touch ready; {nap}")
     assert sentence == (
-        "The command was ended after 1 s, its time limit. Its output so far:\nbegun"
+        "The command was ended after 60 s, its time limit. Its output so far:\nbegun"
     )
     assert not running(nap)
-    assert (await refusal(root, nap, timeout_s=1)).endswith("It had printed nothing.")
+    silent = await when_its_time_is_over(root, f"touch ready; {nap}")
+    assert silent.endswith("It had printed nothing.")
 
 
 FLIGHTS = {
@@ -287,15 +305,18 @@ FLIGHTS = {
 @pytest.mark.parametrize("flight", FLIGHTS.values(), ids=FLIGHTS)
 @pytest.mark.parametrize("end", ["exit", "time", "stop"])
 @pytest.mark.sampled(7)
+@pytest.mark.usefixtures("_ended_by_force_soon")
 async def test_nothing_that_forks_away_outlives_the_call(root, nap, flight, end):
     started = f"{flight.format(nap=nap)}\nuntil [ -e ready ]; do sleep 0.02; done; echo so far"
-    command = started if end == "exit" else f"{started}; sleep 100"
-    doing = asyncio.create_task(call(root, command, timeout_s=60 if end != "time" else 2))
+    command = started if end == "exit" else f"{started}; touch said; sleep 100"
+    doing = asyncio.create_task(call(root, command, timeout_s=60))
     assert await until(lambda: running(nap))
     (root / "ready").touch()
     if end == "exit":
         assert await doing == "so far"
     elif end == "time":
+        assert await until((root / "said").exists)
+        later(60)
         with pytest.raises(ToolFailed, match="so far"):
             await doing
     else:
@@ -326,8 +347,8 @@ async def test_one_that_forks_and_exits_for_ever_is_caught(root):
 
 @needs_proc
 async def test_a_command_may_end_properly_before_it_is_killed(root):
-    command = "trap 'echo goodbye; exit' TERM; echo hello; sleep 100 & wait"
-    assert "hello\ngoodbye" in await refusal(root, command, timeout_s=1)
+    command = "trap 'echo goodbye; exit' TERM; echo hello; sleep 100 & touch ready; wait"
+    assert "hello\ngoodbye" in await when_its_time_is_over(root, command)
 
 
 @needs_proc
@@ -360,13 +381,14 @@ async def test_nothing_runs_on_when_the_loop_goes_down_in_the_middle(root, nap, 
 
 @needs_proc
 async def test_halting_the_one_who_watches_over_a_command_frees_nothing(root, nap, monkeypatch):
-    monkeypatch.setattr("agents.tools.shell.LONGEST_STOP", 0.5)  # a limit, not behaviour
-    await refusal(root, f"setsid {nap} & kill -STOP $PPID; {nap}", timeout_s=1)
+    monkeypatch.setattr("agents.tools.shell.LONGEST_STOP", 0.1)  # a limit, not behaviour
+    await when_its_time_is_over(root, f"setsid {nap} & kill -STOP $PPID; touch ready; {nap}")
     assert not running(nap)
     assert not zombies()
 
 
 @needs_proc
+@pytest.mark.usefixtures("_ended_by_force_soon")
 async def test_stopping_twice_only_ends_the_waiting(root, nap):
     doing = asyncio.create_task(call(root, f"trap '' TERM; {nap} & {nap}"))
     assert await until(lambda: running(nap))
@@ -401,12 +423,14 @@ async def test_nothing_runs_on_when_the_server_is_killed(root, nap):
 
 @needs_proc
 async def test_calls_at_the_same_time_do_not_end_each_other(root, nap):
-    long = asyncio.create_task(call(root, f"{nap} & sleep 1; echo long"))
+    waits = "until [ -e over ]; do sleep 0.02; done"
+    long = asyncio.create_task(call(root, f"{nap} & {waits}; echo long"))
     assert await until(lambda: running(nap))
     assert await asyncio.gather(*(call(root, f"echo {n} &\nwait") for n in range(5))) == list(
         "01234"
     )
     assert running(nap)
+    (root / "over").touch()
     assert await long == "long"
 
 
@@ -423,4 +447,4 @@ async def test_the_marks_of_a_call_are_found_in_its_processes(root, nap, tmp_pat
 
 async def test_a_time_limit_is_kept_to_by_a_command_that_prints_for_ever(root):
     with pytest.raises(ToolFailed, match="time limit"):
-        await run_command(root, "yes", 1)
+        await run_command(root, "yes", 0.1)

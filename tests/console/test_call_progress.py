@@ -113,7 +113,7 @@ def test_the_drawer_and_the_plans_activity_say_it(held, client):
     assert f'id="activity-progress-{made.pk}"' in drawer and WORDS in drawer
 
 
-async def test_it_is_told_at_once_and_then_at_most_twice_a_second_with_the_newest_words():
+async def test_it_is_told_at_once_and_then_at_most_twice_a_second_with_the_newest_words(no_waiting):
     told = []
 
     async def save(words):

@@ -23,6 +23,7 @@ from tests.inner import (
 )
 from tests.inner import Conversation as Consumer
 from tests.inner import actions_add_message as add_message
+from tests.waiting import nothing_comes
 from tests.world import conversation, person, plan_of, proposed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,16 +55,16 @@ async def test_someone_elses_conversation_is_not_there():
 
 
 @pytest.mark.parametrize("name", [None, "charlie"])
-async def test_who_was_not_let_in_is_read_nothing_by_naming_an_event(name):
+async def test_who_was_not_let_in_is_read_nothing_by_naming_an_event(name, no_waiting):
     c = await in_db(proposed, "Read")
     refused = socket(c.pk, name and await in_db(person, name))
     assert await closed_with(refused) in (SIGN_IN, NOT_YOURS)
     for event in (5, 10**17):
         await refused.send_to(str(event))
-    assert await refused.receive_nothing(0.5)
+    assert await nothing_comes(refused)
 
 
-async def test_who_is_let_go_is_told_nothing_more():
+async def test_who_is_let_go_is_told_nothing_more(no_waiting):
     c = await in_db(proposed, "Read")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
@@ -72,7 +73,7 @@ async def test_who_is_let_go_is_told_nothing_more():
     assert (await ours.receive_output())["code"] == NOT_YOURS
     await ours.send_to(str(10**17))
     await in_db(add_message, c, "notice", "For bob alone.")
-    assert await ours.receive_nothing(0.5)
+    assert await nothing_comes(ours)
     await ours.disconnect()
 
 
@@ -96,7 +97,7 @@ async def test_it_first_says_how_things_are():
     await ours.disconnect()
 
 
-async def test_it_brings_what_happens_and_nothing_twice():
+async def test_it_brings_what_happens_and_nothing_twice(no_waiting):
     c = await in_db(proposed, "Read")
     seq = (await in_db(Conversation.objects.get, pk=c.pk)).seq
     ours = socket(c.pk, await in_db(person), after=seq)
@@ -106,7 +107,7 @@ async def test_it_brings_what_happens_and_nothing_twice():
     await in_db(add_message, c, "notice", "It has happened.")
     html = await ours.receive_from()
     assert html.count("It has happened.") == 1
-    assert await ours.receive_nothing(0.2)
+    assert await nothing_comes(ours)
     await ours.disconnect()
 
 
@@ -139,7 +140,7 @@ def say_much(c):
         add_message(c, "notice", f"notice {number}.")
 
 
-async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch):
+async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch, no_waiting):
     monkeypatch.setattr(sessions, "SWEEP", 60)
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
@@ -147,13 +148,13 @@ async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch)
     await ours.receive_from()
     get_channel_layer().groups.clear()  # as a Redis that has forgotten who listens
     await in_db(add_message, c, "notice", "It has happened.")
-    assert await ours.receive_nothing(0.2)
+    assert await nothing_comes(ours)
     await ours.send_to(str((await in_db(Conversation.objects.get, pk=c.pk)).seq))
     assert "It has happened." in await ours.receive_from()
     await ours.disconnect()
 
 
-async def test_what_nobody_announced_is_shown_soon_all_the_same():
+async def test_what_nobody_announced_is_shown_soon_all_the_same(no_waiting):
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
@@ -178,14 +179,14 @@ async def test_what_the_page_waits_for_does_not_wait_for_a_burst_to_end(monkeypa
 
 
 @pytest.mark.parametrize("named", ["0", "1", "-1", "one", "9" * 40])
-async def test_a_page_that_names_nothing_new_is_sent_nothing(named):
+async def test_a_page_that_names_nothing_new_is_sent_nothing(named, no_waiting):
     c = await in_db(conversation)
     await in_db(add_message, c, "notice", "It has happened.")
     ours = socket(c.pk, await in_db(person))
     await ours.connect()
     await ours.receive_from()
     await ours.send_to(named)
-    assert await ours.receive_nothing(0.2)
+    assert await nothing_comes(ours)
     await ours.disconnect()
 
 

@@ -47,7 +47,7 @@ def model_server():
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Answer)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     Answer.address = f"http://127.0.0.1:{server.server_port}/v1"
     yield Answer
     server.shutdown()
@@ -250,10 +250,11 @@ def test_a_source_of_tools_is_asked_and_a_dead_one_is_wrong(model_server):
     for name, url in (("maps", alive), ("weather", dead)):
         ToolSource.objects.create(name=name, kind="openapi", url=url, spec=document)
     ToolSource.objects.create(name="gone", kind="openapi", url=dead, tools=[])
-    assert about("Tool source maps").sentence == "answers, 1 tools."
-    assert about("Tool source weather").grade == "wrong"
-    assert about("Tool source weather").sentence == "http://127.0.0.1:9 does not answer."
-    assert about("Tool source gone").grade == "wrong"
+    told = {found.about: found for found in findings()}
+    assert told["Tool source maps"].sentence == "answers, 1 tools."
+    assert told["Tool source weather"].grade == "wrong"
+    assert told["Tool source weather"].sentence == "http://127.0.0.1:9 does not answer."
+    assert told["Tool source gone"].grade == "wrong"
 
 
 def test_an_operation_that_is_not_usable_is_named_once(model_server):

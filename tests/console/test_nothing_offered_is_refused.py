@@ -213,7 +213,7 @@ def test_what_a_conversation_offers_is_possible(alice, state):
 
 def test_no_subtask_is_offered_beyond_the_most_there_may_be(alice):
     page = Page(alice.get(f"/c/{as_long_as_can_be().pk}/").content.decode())
-    button = page.by_id("add-subtask").given
+    button = page.ids["add-subtask"].given
     assert button["aria-disabled"] == "true"
     assert button["title"] == "A plan has at most 500 subtasks; this one would have 501."
 

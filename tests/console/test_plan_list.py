@@ -5,12 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from agents.models import Conversation, Event
+from agents.models import Conversation, Event, TurnState
 from plans import actions
 from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
-from tests.builders import proposed_plan
+from tests.builders import calls, proposed_plan, running_plan
 from tests.fake_model import call, say
+from tests.inner import end
 from tests.markup import flat
 from tests.world import HTMX, agent, conversation, news, person, plan_of, scripted, tell
 
@@ -38,12 +39,10 @@ def read(response):
 
 
 def failed():
-    c = proposed_plan("Read", "Write")
-    scripted(
-        call("write_file", path="notes.md", content="x"),
-        call("fail_subtask", error="The disk is read-only."),
-    )
-    tell(c, "go")
+    c, turn = running_plan("Read", "Write")
+    calls(turn, "write_file", {"path": "notes.md", "content": "x"})
+    calls(turn, "fail_subtask", {"error": "The disk is read-only."})
+    end(turn, TurnState.DONE)
     return plan_of(c)
 
 

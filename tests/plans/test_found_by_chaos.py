@@ -97,7 +97,7 @@ def test_a_worker_frozen_in_a_transaction_finds_the_database_away_and_no_turn_br
         finally:
             await in_db(lambda: connection.execute_wrappers.clear())
 
-    happening(story)
+    happening(story, at_once=True)
     assert next(frozen, "over") == "over"
     turn = Turn.objects.get()
     assert (turn.state, turn.epoch) == ("done", 2)

@@ -323,7 +323,7 @@ def test_an_agent_that_waits_for_another_gets_an_answer_whatever_goes_away(goes)
         worker.swept_at = None  # the sweep comes every few seconds
         await eventually(lambda: not open_turns())
 
-    happening(story)
+    happening(story, at_once=True)
     everything_came_to_rest()
 
 

@@ -326,7 +326,7 @@ def test_a_turn_cut_off_by_a_dead_process_goes_on_at_its_step_and_repeats_nothin
             Turn.objects  # noqa: B018
         await in_db(die, c)
 
-    happening(story)
+    happening(story, at_once=True)
     put_back_orphans(all_of_them=True)
     model = scripted(done("second"), say("ok"))
     drive()

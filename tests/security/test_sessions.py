@@ -25,6 +25,7 @@ from tests.inner import (
     sessions,
     signin_path,
 )
+from tests.waiting import nothing_comes
 from tests.world import conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,16 +102,11 @@ def test_a_token_is_stored_as_a_hash_alone(alice):
     assert secret not in str(list(ApiToken.objects.values()))
 
 
-# What was opened stays open no longer than the sweep, a second; here it is a shorter one.
+# What was opened stays open no longer than the sweep, a second.
 
 
 def test_the_sweep_is_prompt():
     assert sessions.SWEEP <= 1
-
-
-@pytest.fixture
-def _swept_often(monkeypatch):
-    monkeypatch.setattr(sessions, "SWEEP", 0.05)
 
 
 def end_session(user):
@@ -147,18 +143,18 @@ def connected(client, chat):
     return WebsocketCommunicator(application, f"/ws/conversations/{chat}/", headers=headers)
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("end", ENDS)
 async def test_an_open_socket_is_closed_soon_after(alice, chat, end):
     socket = connected(await in_db(signed_in, alice), chat)
     assert (await socket.connect())[0]
     await socket.receive_from()
-    assert await socket.receive_nothing(0.3), "it stays open until then"
+    assert await nothing_comes(socket, 3), "it stays open until then"
     await in_db(end, alice)
     assert (await socket.receive_output())["code"] == SIGN_IN
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("end", [*ENDS, delete])
 async def test_an_open_tail_of_a_session_ends_soon_after(alice, chat, end):
     client = AsyncClient()
@@ -166,7 +162,7 @@ async def test_an_open_tail_of_a_session_ends_soon_after(alice, chat, end):
     await ended_by(end, alice, client, chat)
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 @pytest.mark.parametrize("end", [revoke, switch_off])
 async def test_an_open_tail_of_a_token_ends_soon_after(alice, chat, end):
     secret = await in_db(create_token, alice, "script")
@@ -182,7 +178,7 @@ async def ended_by(end, user, client, chat, **headers):
         assert [piece async for piece in stream] == [], "at once, without waiting for news"
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 async def test_the_socket_of_a_deleted_conversation_is_closed_soon_after(alice, chat):
     socket = connected(await in_db(signed_in, alice), chat)
     await socket.connect()
@@ -191,7 +187,7 @@ async def test_the_socket_of_a_deleted_conversation_is_closed_soon_after(alice, 
     assert (await socket.receive_output())["code"] == NOT_YOURS
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 async def test_what_passes_to_somebody_else_is_listened_to_no_more(alice, chat):
     secret = await in_db(create_token, alice, "script")
     charlie = await in_db(person, "charlie")
@@ -202,7 +198,7 @@ async def test_what_passes_to_somebody_else_is_listened_to_no_more(alice, chat):
     await ended_by(give_away, alice, AsyncClient(), chat, Authorization=f"Bearer {secret}")
 
 
-@pytest.mark.usefixtures("_swept_often")
+@pytest.mark.usefixtures("no_waiting")
 async def test_a_database_that_is_away_turns_nobody_away(alice, chat, monkeypatch, caplog):
     socket = connected(await in_db(signed_in, alice), chat)
     await socket.connect()
@@ -212,7 +208,7 @@ async def test_a_database_that_is_away_turns_nobody_away(alice, chat, monkeypatc
         raise DatabaseError
 
     monkeypatch.setattr(sessions, "still_good", away)
-    assert await socket.receive_nothing(0.3)
+    assert await nothing_comes(socket, 3)
     assert "could not be looked up" in caplog.text
     monkeypatch.undo()
     await socket.disconnect()

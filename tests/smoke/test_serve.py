@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import stat
 
 import httpx
@@ -10,7 +9,6 @@ import pytest
 
 from tests.console.serving import (
     Script,
-    Started,
     command,
     first_page,
     is_done,
@@ -30,45 +28,6 @@ def named(model):
     """The settings by which every agent asks this model."""
     key = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "k"}
     return key | {"PLANSIDE_MODEL": "openai/scripted"}
-
-
-def test_the_first_start_makes_a_home_for_its_owner_alone_and_a_link_that_signs_in_once(tmp_path):
-    home = tmp_path / "home"
-    home.mkdir()
-    home.chmod(0o755)  # it was there before, as with: mkdir ~/.planside
-    server = Started(home, is_first=True)
-    try:
-        assert stat.S_IMODE((home / "secret.key").stat().st_mode) == 0o600
-        assert (home / "workspaces" / "docs-writer" / "agent.json").exists()
-        with httpx.Client(base_url=server.address) as browser, httpx.Client() as other:
-            assert first_page(browser, server) == "/signin/"
-            assert browser.get(server.link).headers["Location"] == "/"
-            assert first_page(browser, server).startswith("/c/")
-            assert other.get(server.link).status_code == 403
-    finally:
-        server.end()
-    made = [path for path in home.rglob("*") if not path.is_symlink()]
-    open_to_others = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
-    assert len(made) > 5 and open_to_others == []
-
-
-def test_ctrl_c_ends_it_and_it_says_nothing_more(start):
-    server = start()
-    httpx.get(f"{server.address}/healthz")
-    _, code, out, err = server.end(signal.SIGINT)
-    assert (code, out, err) == (0, "", "")
-
-
-def test_a_used_port_is_refused_in_one_sentence(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        sentence = refused(tmp_path / "home", PLANSIDE_PORT=str(port))
-    assert str(port) in sentence and "PLANSIDE_PORT" in sentence
-
-
-def test_a_second_process_on_the_same_home_is_refused_in_one_sentence(start, tmp_path):
-    start()
-    assert str(tmp_path / "home") in refused(tmp_path / "home")
 
 
 def test_a_wrong_setting_is_one_sentence_of_a_command(tmp_path):
@@ -96,26 +55,62 @@ def is_half_said(messages):
     return any("Half a sentence" in message["text"] for message in messages["items"])
 
 
-def test_a_killed_server_goes_on_at_the_step_it_had_reached(start, tmp_path):
+def test_a_server_from_its_first_start_over_a_kill_to_ctrl_c(start, tmp_path):
     home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o755)  # it was there before, as with: mkdir ~/.planside
     with FakeModelServer({"rules": RULES}) as model:
-        server = start(**named(model))
+        server = start(is_first=True, **named(model))
+        its_home_is_made_and_its_link_signs_in_once(home, server)
+        who_starts_beside_it_is_refused_in_one_sentence(home, server, tmp_path / "other")
         alice = Script(home)
-        said = alice.talk(server, "/plan make two files")
-        chat = said.removesuffix("/messages")
-        plan = alice.wait_until(server, f"{chat}/plan", bool)
-        alice.post(server, f"/plans/{plan['id']}/approve", {"version": 1})
-        alice.wait_until(server, said, is_half_said)
-        server.process.kill()
-        server.process.communicate()
-
+        chat = killed_in_the_middle_of_a_plan(server, alice)
         again = start(**named(model))
-        plan = alice.wait_until(again, f"{chat}/plan", is_done)
-        messages = alice.get(again, said)["items"]
+        it_goes_on_at_the_step_it_had_reached(again, alice, chat)
+    _, code, out, err = again.end(signal.SIGINT)
+    assert (code, out, err) == (0, "", ""), "it says nothing more"
+
+
+def its_home_is_made_and_its_link_signs_in_once(home, server):
+    assert stat.S_IMODE((home / "secret.key").stat().st_mode) == 0o600
+    assert (home / "workspaces" / "docs-writer" / "agent.json").exists()
+    with httpx.Client(base_url=server.address) as browser, httpx.Client() as other:
+        assert first_page(browser, server) == "/signin/"
+        assert browser.get(server.link).headers["Location"] == "/"
+        assert first_page(browser, server).startswith("/c/")
+        assert other.get(server.link).status_code == 403
+    made = [path for path in home.rglob("*") if not path.is_symlink()]
+    open_to_others = [path for path in made if stat.S_IMODE(path.stat().st_mode) & 0o077]
+    assert len(made) > 5 and open_to_others == []
+
+
+def who_starts_beside_it_is_refused_in_one_sentence(home, server, other):
+    home.chmod(0o700)
+    assert str(home) in refused(home)
+    port = server.address.rpartition(":")[2]
+    sentence = refused(other, PLANSIDE_PORT=port)
+    assert port in sentence and "PLANSIDE_PORT" in sentence
+
+
+def killed_in_the_middle_of_a_plan(server, alice):
+    """The conversation of that plan."""
+    said = alice.talk(server, "/plan make two files")
+    chat = said.removesuffix("/messages")
+    plan = alice.wait_until(server, f"{chat}/plan", bool)
+    alice.post(server, f"/plans/{plan['id']}/approve", {"version": 1})
+    alice.wait_until(server, said, is_half_said)
+    server.process.kill()
+    server.process.communicate()
+    return chat
+
+
+def it_goes_on_at_the_step_it_had_reached(server, alice, chat):
+    plan = alice.wait_until(server, f"{chat}/plan", is_done)
     assert [(s["outcome"], s["attempts"]) for s in plan["subtasks"]] == [
         ("wrote s1", 1),
         ("wrote s2", 1),
     ]
+    messages = alice.get(server, f"{chat}/messages")["items"]
     tools = [made["tool"] for message in messages for made in message["tool_calls"]]
     assert tools.count("write_file") == 2, "nothing that was finished is done again"
 

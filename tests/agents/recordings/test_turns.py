@@ -538,8 +538,8 @@ class TestWhileSomebodyElseHoldsTheFolder:
 
     @pytest.fixture
     def c(self, monkeypatch):
-        monkeypatch.setattr("agents.recordings.store.LOCK_TIMEOUT", 0.1)
-        monkeypatch.setattr(recordings, "AGAIN", 0.1, raising=False)
+        monkeypatch.setattr("agents.recordings.store.LOCK_TIMEOUT", 0.02)
+        monkeypatch.setattr(recordings, "AGAIN", 0.02, raising=False)
         scripted(call("write_file", path="a.txt", content="its\n"), say("ok"))
         return conversation(plan={"enabled": False})
 
@@ -552,12 +552,12 @@ class TestWhileSomebodyElseHoldsTheFolder:
                 await in_db(lambda: Undo.objects.create(conversation=c, root=str(root)))
                 await in_db(handle_message, c, "write", "alice", None)
                 await eventually(lambda: Turn.objects.get().state == "running")
-                await asyncio.sleep(1)
+                await asyncio.sleep(0.2)
                 assert not (root / "a.txt").exists()
                 await in_db(lambda: undos.update(finished_at=timezone.now()))
             await eventually(lambda: Turn.objects.get().state == "done")
 
-        happening(story)
+        happening(story, at_once=True)
         recording = Recording.objects.get()
         assert (recording.stopped, recording.files) == ("", 1)
 
@@ -569,7 +569,7 @@ class TestWhileSomebodyElseHoldsTheFolder:
                 await in_db(handle_message, c, "write", "alice", None)
                 await eventually(lambda: Turn.objects.get().state == "done")
 
-        happening(story)
+        happening(story, at_once=True)
         assert Recording.objects.get().stopped == "failed"
 
 
@@ -590,4 +590,4 @@ def test_a_stop_does_not_wait_for_the_recording():
         await eventually(lambda: Turn.objects.get().state == "stopped")
         await eventually(lambda: Recording.objects.filter(files=1).exists())
 
-    happening(story)
+    happening(story, at_once=True)

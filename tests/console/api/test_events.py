@@ -176,15 +176,14 @@ async def test_a_reader_that_leaves_is_forgotten(live):
     assert not layer.groups.get(events.group_of(live))
 
 
-async def test_a_deleted_conversation_ends_the_tail(live):
+async def test_a_deleted_conversation_ends_the_tail(live, no_waiting):
     stream = await listening(live)
     await sync_to_async(Conversation.objects.all().delete)()
     with pytest.raises(StopAsyncIteration):
         await asyncio.wait_for(anext(stream), 60)
 
 
-async def test_a_tail_without_news_says_that_it_is_still_there(live, monkeypatch):
-    monkeypatch.setattr("console.api.events.LOOK_EVERY", 0.05)
+async def test_a_tail_without_news_says_that_it_is_still_there(live, no_waiting):
     stream = await listening(live)
     for _ in range(3):
         assert await asyncio.wait_for(anext(stream), 60) == ": still here\n\n"

@@ -63,7 +63,7 @@ def test_a_reply_and_its_reasoning_stream_piece_by_piece():
         assert sent < 1.5 * len(LONG + "Hmm, well."), "only what is new is sent"
         await reader.stream.aclose()
 
-    happening(story)
+    happening(story, at_once=True)
 
 
 def test_whoever_was_cut_off_in_mid_reply_gets_it_whole_and_nothing_twice():
@@ -81,7 +81,7 @@ def test_whoever_was_cut_off_in_mid_reply_gets_it_whole_and_nothing_twice():
         assert second.pieces[0]["from"] == 0 and second.is_growing
         await second.stream.aclose()
 
-    happening(story)
+    happening(story, at_once=True)
 
 
 def test_a_reply_that_ended_while_nobody_read_is_told_with_its_event():
@@ -101,7 +101,7 @@ def test_a_reply_that_ended_while_nobody_read_is_told_with_its_event():
         assert len(reader.done) == len(reader.texts)
         await reader.stream.aclose()
 
-    happening(story)
+    happening(story, at_once=True)
 
 
 async def test_a_reply_that_begins_anew_takes_the_place_of_its_beginning():
