@@ -1,6 +1,7 @@
 """Where the browsers of the tests are, and how they are started."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ A_MOUSE = {"ui.primaryPointerCapabilities": 6, "ui.allPointerCapabilities": 6}
 FLAGS = (
     *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
-    "--process-per-site", "--renderer-process-limit=1",  # the pages of a context share what their scripts are compiled to
+    "--process-per-site",
+    "--renderer-process-limit=1",  # the pages of a context share what their scripts are compiled to
 )
 DESK, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 
@@ -23,18 +25,26 @@ def chromium():
         pytest.skip(f"no browser at {CHROMIUM}: install chromium, or set CHROMIUM to its path")
     # Chromium's sandbox cannot be had by root.
     flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
-    with sync_playwright() as playwright:
+    with driver() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
         browser.close()
 
 
 def firefox():
+    with driver() as playwright:
+        browser = playwright.firefox.launch(
+            channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def driver():
+    """Playwright, changed as driver.cjs says."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'firefox_driver.cjs'}")
-        with sync_playwright() as playwright:
-            browser = playwright.firefox.launch(
-                channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
-            )
-            yield browser
-            browser.close()
+        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'driver.cjs'}")
+        playwright = sync_playwright().start()
+    yield playwright
+    playwright.stop()
