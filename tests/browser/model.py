@@ -60,7 +60,7 @@ def script():
         ),
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
         rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
-        rule(say(REPLY, delay=0.08), user="tell me slowly"),
+        rule(say(REPLY, delay=0.02), user="tell me slowly"),
         rule(say(LONG_REPLY), user="tell me at length"),
         *(rule([say(f"{w} one."), say(f"{w} two.")], user=f"say {w}") for w in GREEK),
         BOLD,
