@@ -1,6 +1,7 @@
 """Where the browsers of the tests are, and how they are started."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -25,18 +26,26 @@ def chromium():
         pytest.skip(f"no browser at {CHROMIUM}: install chromium, or set CHROMIUM to its path")
     # Chromium's sandbox cannot be had by root.
     flags = [*FLAGS, "--no-sandbox"] if os.geteuid() == 0 else list(FLAGS)
-    with sync_playwright() as playwright:
+    with driver() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
         browser.close()
 
 
 def firefox():
+    with driver() as playwright:
+        browser = playwright.firefox.launch(
+            channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def driver():
+    """Playwright, changed as driver.cjs says."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'firefox_driver.cjs'}")
-        with sync_playwright() as playwright:
-            browser = playwright.firefox.launch(
-                channel="moz-firefox", executable_path=FIREFOX, firefox_user_prefs=A_MOUSE
-            )
-            yield browser
-            browser.close()
+        patch.setenv("NODE_OPTIONS", f"--require {HERE / 'driver.cjs'}")
+        playwright = sync_playwright().start()
+    yield playwright
+    playwright.stop()

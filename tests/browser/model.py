@@ -41,10 +41,11 @@ def script():
     rules += [
         rule(call("finish_plan", state="done", outcome="All is done."), only="finish_plan"),
         rule(silent(""), user="think it over for ever"),
-        rule(silent("Half of an answer"), user="say half of it"),
+        # Bit by bit: what came before the page had the reply it would else wait for until it is saved.
+        rule(silent("Half of an answer", delay=0.05), user="say half of it"),
         rule(fails(503), user=r"s\d+: Then retry"),
         rule(silent("I am at it"), user=r"subtask is s\d+: Then hang"),
-        rule(silent("Half a sentence"), times=1, user=r"s\d+: Then stumble"),
+        rule(silent("Half a sentence", delay=0.05), times=1, user=r"s\d+: Then stumble"),
         rule(call("fail_subtask", error=f"No answer: {ADDRESS}"), user=r"s\d+: Then fail at"),
         rule(call("fail_subtask", error="The disk is full."), user=r"s\d+: Then fail"),
         rule(call("finish_subtask", outcome=AT_LENGTH), user=r"s\d+: Then explain"),
@@ -60,7 +61,7 @@ def script():
         ),
         rule(call("finish_subtask", outcome="Did that."), offered="finish_subtask"),
         rule(call("write_file", path="new.txt", content="new"), user="write it down", results=0),
-        rule(say(REPLY, delay=0.08), user="tell me slowly"),
+        rule(say(REPLY, delay=0.02), user="tell me slowly"),
         rule(say(LONG_REPLY), user="tell me at length"),
         *(rule([say(f"{w} one."), say(f"{w} two.")], user=f"say {w}") for w in GREEK),
         BOLD,

@@ -4,6 +4,7 @@ import json
 
 from playwright.sync_api import expect
 
+A_PAUSE = 600  # ms after the last key, until the file is checked
 LOOKS_AGAIN = 1_000  # ms from one look of the page at a run to the next
 
 
@@ -19,6 +20,7 @@ def test_a_chain_is_copied_edited_with_its_faults_saved_run_and_deleted(site, op
     box = tab.page.get_by_role("textbox", name="default-chain-copy.json")
     good = box.text_content()
     box.fill(good.replace('"handler": "chat_completion"', '"handler": "chat"', 1))
+    clock.fast_forward(A_PAUSE)
     faults = tab.page.get_by_role("list", name="What is wrong")
     expect(faults).to_contain_text("Input should be")
     tab.page.get_by_role("button", name="Save").click()
@@ -28,6 +30,7 @@ def test_a_chain_is_copied_edited_with_its_faults_saved_run_and_deleted(site, op
     expect(box).to_be_focused()
     assert '"handler": "chat"' in tab.page.evaluate("getSelection().toString()")
     box.fill(good.replace('"description": "', '"description": "My own. ', 1))
+    clock.fast_forward(A_PAUSE)
     expect(faults).not_to_contain_text("Input should be")
     box.press("Control+Enter")
     expect(tab.page.locator("#file footer")).to_contain_text("Saved.")

@@ -13,11 +13,12 @@ READS_WHAT_IS_SENT = pytest.mark.skipif(
     bool(FIREFOX), reason="Firefox does not tell its driver what a page sends"
 )
 pytestmark = pytest.mark.usefixtures("working")  # what is said is answered
+A_PAUSE = 800  # ms after the last key, until what was typed is saved
 TRIED_AGAIN = 3000  # ms in which a message that got no answer would have been sent again
 
 
 @READS_WHAT_IS_SENT
-def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(site, open_tab):
+def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(site, open_tab, clock):
     tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     held = tab.hold("**/say")
@@ -39,6 +40,7 @@ def test_the_box_empties_at_send_and_what_is_typed_on_is_not_glued_to_it(site, o
     expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
     with tab.page.expect_response(lambda answer: saves(answer, "and a third!")):
         tab.message.press_sequentially("!")
+        clock.fast_forward(A_PAUSE)
     tab.page.reload()
     expect(tab.message).to_have_value("and a third!")
 
@@ -97,7 +99,9 @@ def test_a_refused_message_comes_back_with_the_reason(site, open_tab):
 
 
 @READS_WHAT_IS_SENT
-def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(site, open_tab):
+def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(
+    site, open_tab, clock
+):
     tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("409")
     tab.sees_connection(LIVE)
@@ -108,20 +112,23 @@ def test_what_a_stop_gives_back_is_kept_although_an_earlier_draft_arrives_later(
     held = []
     tab.page.route("**/draft", lambda route: route.continue_() if held else held.append(route))
     tab.message.press_sequentially("my draft")
+    clock.fast_forward(A_PAUSE)
     wait_for(tab, lambda: held)
     tab.button("Stop the reply").click()
     expect(tab.message).to_have_value(re.compile("the first behind it.*my draft", re.DOTALL))
     with tab.page.expect_response(lambda answer: saves(answer, "the first behind it")):
+        clock.fast_forward(A_PAUSE)
         held[0].continue_()
     tab.page.reload()
     expect(tab.message).to_have_value(re.compile("the first behind it.*my draft", re.DOTALL))
 
 
-def test_a_draft_saved_before_sending_does_not_come_back(site, open_tab):
+def test_a_draft_saved_before_sending_does_not_come_back(site, open_tab, clock):
     tab = open_tab().chat(site.conversation("scripted"))
     tab.sees_connection(LIVE)
     with tab.page.expect_response("**/draft"):
         tab.message.press_sequentially("said once")
+        clock.fast_forward(A_PAUSE)
     held = tab.hold("**/say")
     tab.page.keyboard.press("Enter")
     expect(tab.message).to_have_value("")
@@ -136,7 +143,7 @@ def test_a_draft_saved_before_sending_does_not_come_back(site, open_tab):
 
 
 @READS_WHAT_IS_SENT
-def test_what_was_typed_just_before_a_reload_is_there_after_it(site, open_tab):
+def test_what_was_typed_just_before_a_reload_is_there_after_it(site, open_tab, clock):
     tab = open_tab().chat(site.conversation("scripted"))
     tab.expects("ERR_FAILED")
     tab.page.route("**/draft", lambda route: route.abort())
@@ -146,6 +153,7 @@ def test_what_was_typed_just_before_a_reload_is_there_after_it(site, open_tab):
     tab.page.unroute("**/draft")
     with tab.page.expect_response(lambda answer: saves(answer, "typed a moment ago!")):
         tab.message.press_sequentially("!")
+        clock.fast_forward(A_PAUSE)
 
 
 def test_what_was_not_sent_is_still_named_after_something_else_was(site, open_tab):
@@ -167,14 +175,16 @@ def test_what_was_not_sent_is_still_named_after_something_else_was(site, open_ta
 
 
 @READS_WHAT_IS_SENT
-def test_a_message_of_another_tab_takes_no_draft_away(site, open_tab):
+def test_a_message_of_another_tab_takes_no_draft_away(site, open_tab, clock):
     chat = site.conversation("scripted")
     tab, other = open_tab().chat(chat), open_tab().chat(chat)
     tab.sees_connection(LIVE)
     with tab.page.expect_response(lambda answer: saves(answer, "typed here")):
         tab.message.press_sequentially("typed here")
+        clock.fast_forward(A_PAUSE)
     with tab.page.expect_response(lambda answer: saves(answer, "typed here")):
         other.say("said there")
+        clock.fast_forward(A_PAUSE)
     expect(tab.message).to_have_value("typed here")
 
 

@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 from plans.models import Plan
 from tests.tab import LIVE, OFFLINE
 
+A_LOOK = 2_000  # ms between two looks at the list
+
 
 def table(tab):
     return tab.page.get_by_role("table", name=re.compile("^Your plans"))
@@ -37,19 +39,22 @@ def test_a_plan_is_found_again_by_a_word_of_its_subtasks(site, open_tab):
     expect(tab.page.get_by_role("searchbox", name="Search plans")).to_have_value("fetch CAN")
 
 
-def test_the_list_follows_what_is_new_and_says_when_it_cannot(site, open_tab):
+def test_the_list_follows_what_is_new_and_says_when_it_cannot(site, open_tab, clock):
     tab = open_tab("/plans/")
     tab.expects("ERR_INTERNET_DISCONNECTED")
     tab.sees_connection(LIVE)
     made(site, "Sweep the yard")
+    clock.fast_forward(A_LOOK)
     expect(table(tab)).to_contain_text("Sweep the yard")
     row = rows(tab).get_by_role("link", name=re.compile("^Sweep the yard"))
     row.focus()
     tab.page.context.set_offline(True)
     tab.sees_connection(OFFLINE)
     tab.page.context.set_offline(False)
+    clock.fast_forward(A_LOOK)
     tab.sees_connection(LIVE)
     made(site, "Clean the gutter")
+    clock.fast_forward(A_LOOK)
     expect(table(tab)).to_contain_text("Clean the gutter")
     expect(row).to_be_focused()
 

@@ -43,7 +43,7 @@ def titled(tab):
     return tab.page.locator(".need-card h2 a:focus")
 
 
-def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab):
+def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab, clock):
     site.scripted("quick")
     tab = open_tab("/needs/")
     tab.expects("ERR_INTERNET_DISCONNECTED")
@@ -53,6 +53,7 @@ def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab):
     tab.sees_connection(OFFLINE)
     expect(start).to_have_attribute("aria-disabled", "true")
     tab.page.context.set_offline(False)
+    clock.fast_forward(A_LOOK)
     tab.sees_connection(LIVE)
     start.click()
     expect(settled(tab, "Started")).to_be_visible()

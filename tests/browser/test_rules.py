@@ -229,14 +229,19 @@ def test_r20_what_is_there_is_not_added_again(site, open_tab):
 # R22: pending approvals, questions and confirmations are part of the snapshot
 
 
+def as_opened_and_reloaded(tab):
+    yield
+    tab.page.reload()
+    yield
+
+
 def test_r22_a_question_is_there_after_a_reload_and_can_be_answered(site, open_tab):
     chat = site.started("question")
     tab = open_tab().chat(chat)
-    for _ in range(2):
+    for _ in as_opened_and_reloaded(tab):
         expect(tab.plan.get_by_role("group", name="Scripted asks")).to_contain_text("Which tone?")
         expect(tab.log.get_by_role("group", name="Scripted asks")).to_contain_text("Which tone?")
         expect(tab.button("Allow once")).to_have_count(0)
-        tab.page.reload()
     with tab.sends():
         tab.say("A dry one")
     site.drive()
@@ -247,12 +252,11 @@ def test_r22_a_question_is_there_after_a_reload_and_can_be_answered(site, open_t
 def test_r22_an_approval_is_there_after_a_reload_and_can_be_given(site, open_tab, careful):
     chat = site.started("approve")
     tab = open_tab().chat(chat)
-    for _ in range(2):
+    for _ in as_opened_and_reloaded(tab):
         group = tab.log.get_by_role("group", name=re.compile("write_file"))
         for name in ("Allow once", "Always allow", "Deny"):
             expect(group.get_by_role("button", name=name, exact=True)).to_be_visible()
         expect(tab.plan).to_contain_text("Waiting for you: write_file")
-        tab.page.reload()
     assert not site.file("new.txt").exists()
     with tab.sends():
         tab.button("Allow once").click()
@@ -309,7 +313,6 @@ def test_r26_one_polite_status_says_what_happens(site, open_tab):
     chat = site.scripted("hang")
     tab = open_tab().chat(chat)
     status = tab.page.locator("#status")
-    tab.page.reload()  # what waits for the person is there again (R22)
     expect(status).to_have_role("status")
     expect(status).to_have_text("Needs you: Waiting for you to start it")
     expect(tab.plan).to_contain_text("Waiting for you to start it")

@@ -18,15 +18,16 @@ TYPE_ON = """() => {
   }
   box.value = "three";
 }"""
+A_LOOK = 2_000  # ms between two looks at what waits
 AGAIN = "The page had to be loaded again. What you typed is here, and not sent yet."
 
 
 @pytest.fixture
-def open_alone(open_tab):
-    """A tab with a session of its own, which a test may end."""
+def open_here(open_tab, clock):
+    """A tab whose session a test may end; its clock can be moved."""
 
     def open_one(path, **options):
-        tab = open_tab(locale="en-GB", **options)
+        tab = open_tab(**options)
         tab.expects(*ENDED)
         return tab.open(path)
 
@@ -39,11 +40,12 @@ def sign_in(tab, site):
 
 
 def sign_out(tab):
-    """Likewise in another tab, by its button."""
+    """Likewise in another tab, by its button; the page looks for what is new, and learns of it."""
     cookies = tab.page.context.cookies()
     [token] = [each["value"] for each in cookies if each["name"] == settings.CSRF_COOKIE_NAME]
     headers = {"X-CSRFToken": token, "Referer": tab.address}
     assert tab.page.context.request.post(f"{tab.address}/signout/", headers=headers).ok
+    tab.page.clock.fast_forward(A_LOOK)
 
 
 def come_back(tab, site):
@@ -53,9 +55,9 @@ def come_back(tab, site):
     tab.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
-def test_what_stood_in_the_message_box_stands_there_again(site, open_alone):
+def test_what_stood_in_the_message_box_stands_there_again(site, open_here):
     chat = site.conversation()
-    tab = open_alone(f"/c/{chat}/")
+    tab = open_here(f"/c/{chat}/")
     tab.sees_connection(LIVE)
     tab.message.fill("half a thought")
     sign_out(tab)
@@ -65,8 +67,8 @@ def test_what_stood_in_the_message_box_stands_there_again(site, open_alone):
     expect(tab.message).to_have_value("half a thought")
 
 
-def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(site, open_alone):
-    tab = open_alone(f"/c/{site.conversation()}/", blocked=True)
+def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(site, open_here):
+    tab = open_here(f"/c/{site.conversation()}/", blocked=True)
     tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
     sign_out(tab)
@@ -77,9 +79,9 @@ def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(site, open_a
     expect(tab.log.locator(".own-message")).to_have_count(0)
 
 
-def test_an_open_editor_is_open_again(site, open_alone):
+def test_an_open_editor_is_open_again(site, open_here):
     chat = site.scripted("quick")
-    tab = open_alone(f"/c/{chat}/")
+    tab = open_here(f"/c/{chat}/")
     tab.sees_connection(LIVE)
     tab.edit(1, "A better name")
     sign_out(tab)
@@ -92,8 +94,8 @@ def test_an_open_editor_is_open_again(site, open_alone):
     expect(editor).to_have_count(0)
 
 
-def test_a_key_is_not_kept(site, open_alone):
-    tab = open_alone("/settings/models/")
+def test_a_key_is_not_kept(site, open_here):
+    tab = open_here("/settings/models/")
     tab.button("Add provider").click()
     dialog = tab.page.get_by_role("dialog", name="Add provider")
     dialog.get_by_label("Name", exact=True).fill("mine")
@@ -103,8 +105,8 @@ def test_a_key_is_not_kept(site, open_alone):
     assert tab.page.evaluate("JSON.stringify(sessionStorage)") == "{}"
 
 
-def test_whoever_else_signs_in_is_given_nothing(site, open_alone):
-    tab = open_alone(f"/c/{site.conversation()}/")
+def test_whoever_else_signs_in_is_given_nothing(site, open_here):
+    tab = open_here(f"/c/{site.conversation()}/")
     tab.sees_connection(LIVE)
     tab.message.fill("between you and me")
     sign_out(tab)

@@ -332,7 +332,9 @@ def test_a_finished_plan_is_marked_until_its_page_has_been_in_view(site, open_ta
     clock.fast_forward(BETWEEN_POLLS)
     row = beside.page.locator(f"#conversation-{chat}")
     expect(row.get_by_role("img", name="Finished")).to_be_visible()
-    open_tab().chat(chat).sees_plan(state="done")
+    seen = open_tab()
+    with seen.page.expect_response("**/look"):
+        seen.chat(chat).sees_plan(state="done")
     clock.fast_forward(BETWEEN_POLLS)
     expect(row.get_by_role("img", name="Finished")).to_have_count(0)
     expect(row.locator("time")).to_be_visible()

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 
+A_PAUSE = 600  # ms after the last key, until the file is checked
 LONG = 400  # tasks of the long chain, of six lines each
 
 # Where a line of the text is on the screen: from the first sign of it to the last.
@@ -39,6 +40,10 @@ class Editor:
         self.box = tab.page.get_by_role("textbox", name=name)
         self.faults = tab.page.get_by_role("list", name="What is wrong").get_by_role("listitem")
         expect(self.box).to_be_focused()
+
+    def rests(self):
+        """Whoever types pauses, and the file is checked."""
+        self.page.clock.fast_forward(A_PAUSE)
 
     def line(self, number):
         return self.page.evaluate(LINE, number)
@@ -78,7 +83,7 @@ def chain(site, name, tasks=1):
 
 
 @pytest.fixture
-def editor(site, open_tab):
+def editor(site, open_tab, clock):
     def open_one(name, tasks=1, **options):
         chain(site, name, tasks)
         tab = open_tab(f"/settings/chains/?chain={name}", **options)
@@ -93,6 +98,7 @@ def test_a_fault_stands_under_its_line_and_goes_with_it_while_one_types(editor):
     it = editor("under", 3)
     line = 7  # "handler" of the first task
     it.put(line, '      "handler": "no_such",', len('      "handler": "chat_completion",'))
+    it.rests()
     expect(it.faults).to_have_count(1)
     expect(it.faults).to_contain_text("Input should be")
     it.stands_under(it.faults.first, line)
@@ -111,11 +117,14 @@ def test_undo_takes_back_what_was_typed_and_not_what_the_faults_did(editor):
     it = editor("undo", 2)
     before = it.box.text_content()
     it.put(3, "broken ")
+    it.rests()
     expect(it.faults).to_have_count(1)
     it.page.keyboard.press("Control+z")
     assert it.box.text_content() == before
+    it.rests()
     expect(it.faults).to_have_count(0)
     it.page.keyboard.press("Control+Shift+z")
+    it.rests()
     expect(it.faults).to_have_count(1)
 
 
@@ -134,6 +143,7 @@ def test_neither_the_caret_nor_the_view_jumps_in_a_long_file(editor):
           box.dispatchEvent(new Event("input"));
         }"""
     )
+    it.rests()
     expect(it.faults).to_have_count(1)
     assert it.line(middle)["top"] == pytest.approx(top, abs=3)
     assert it.scroll > scroll
