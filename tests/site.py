@@ -37,7 +37,7 @@ from console.auth.users import local_owner
 from console.home import keep_address, make_ready
 from console.serving.protocols import BoundedSocket
 from console.serving.server import RESTARTS, Server, address_of, event_loop, listen
-from tests.database import empty_tables
+from tests.database import empty_tables, migrated
 from tests.fake_model import ScriptedTransport
 
 P = ParamSpec("P")
@@ -63,6 +63,7 @@ class Site:
     def __init__(self) -> None:
         self.home = Path(settings.PLANSIDE_HOME)
         self.folder, self.homes = self.home.parent, count(1)
+        shutil.copyfile(migrated(), connection.settings_dict["NAME"])
         make_ready()
         static_files.collect()
         self.is_up = threading.Event()
