@@ -51,20 +51,6 @@ def test_a_field_is_saved_on_leaving_it_its_line_is_marked_and_undo_puts_both_ba
     assert form.file == before
 
 
-def test_instructions_that_were_being_typed_survive_a_reload_and_ctrl_enter_saves_them(form):
-    box = form["Instructions"]
-    box.fill("One.")
-    box.press("Enter")
-    form.page.keyboard.type("Two.")
-    form.page.reload()
-    expect(box).to_have_value("One.\nTwo.")
-    assert form.file["instructions"] == "Be brief."
-    box.press("Control+Enter")
-    expect(form.status).to_contain_text("The instructions are changed.")
-    expect(box).to_be_focused()
-    assert form.file["instructions"] == "One.\nTwo."
-
-
 def test_what_is_not_valid_stays_with_the_reason_under_it_until_it_is_mended(form):
     form.tab.expects("422")
     form.page.get_by_label("Set", exact=True).check(force=True)
@@ -135,21 +121,6 @@ def test_a_field_that_changed_on_disk_asks_whose_text_counts(form, clock):
         expect(form.tab.alerts).to_have_count(0)
         expect(form["Instructions"]).to_have_value("Half a thought")
         assert (form.file["description"], form.file["instructions"]) == (value, "Half a thought")
-
-
-def test_the_model_is_found_in_the_picker_by_keyboard(form):
-    button = form.page.get_by_role("button", name="Model: ")
-    button.press("Enter")
-    find = form.page.get_by_label("Find a model")
-    expect(find).to_be_focused()
-    find.fill("demo")
-    option = form.page.locator('#model-list [data-model="demo/docs"]')
-    expect(option).to_have_attribute("aria-selected", "true")
-    form.site.change_agent(model="gone")
-    find.press("Enter")
-    expect(form.status).to_contain_text("The model is demo/docs.")
-    expect(button).to_be_focused()
-    assert form.file["model"] == "docs"
 
 
 def test_what_a_poll_found_before_a_change_is_not_drawn_over_it(form, clock):

@@ -2,9 +2,6 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_focus import focused
-from tests.tab import wait_for
-
 
 def said(tab):
     """What stands in the conversation."""
@@ -63,33 +60,6 @@ def test_the_walker_stays_where_it_was_pressed(site, open_tab):
     assert abs(later.bounding_box()["y"] - stood) <= 1
 
 
-def test_the_keys_ask_again_and_walk(site, open_tab):
-    tab = open_tab().chat(site.answered("say gamma"))
-    button = tab.button("Ask again")
-    button.focus()
-    tab.page.keyboard.press("Enter")
-    expect(tab.page.get_by_role("menuitem", name="Ask again")).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(button).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
-    expect(tab.page.get_by_role("menuitem", name="Ask again")).to_be_focused()
-    with tab.sends():
-        tab.page.keyboard.press("Enter")
-    site.drive()
-    sees(tab, "say gamma", "Gamma two.")
-    earlier = walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative")
-    expect(earlier).to_be_enabled()  # not before the reply is whole
-    earlier.focus()
-    tab.page.keyboard.press("ArrowLeft")
-    sees(tab, "say gamma", "Gamma one.")
-    focused(tab, "walker-first-earlier BUTTON")
-    tab.page.keyboard.press("ArrowLeft")
-    tab.page.keyboard.press("ArrowRight")
-    sees(tab, "say gamma", "Gamma two.")
-    focused(tab, "walker-first-later BUTTON")
-
-
 def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reload(site, open_tab):
     tab = open_tab().chat(site.answered("say delta"))
     tab.button("Edit message").focus()
@@ -117,49 +87,3 @@ def test_a_message_is_edited_by_the_keyboard_and_what_was_typed_survives_a_reloa
 
 
 # The model
-
-
-def test_the_model_of_the_conversation_is_found_and_chosen(site, open_tab):
-    chat = site.conversation()
-    tab = open_tab().chat(chat)
-    button = tab.button("Model: scripted")
-    button.focus()
-    tab.page.keyboard.press("Enter")
-    field = tab.page.get_by_role("combobox", name="Find a model")
-    expect(field).to_be_focused()
-    options = tab.page.get_by_role("listbox", name="Models").get_by_role("option")
-    own, another = (
-        options.and_(tab.page.locator(f"[data-model='openai/{name}']"))
-        for name in ("scripted", "another-model")
-    )
-    expect(another).to_be_visible()
-    expect(own).to_have_attribute("aria-selected", "true")
-    field.fill("OPENAI ANOTHER")
-    expect(options).to_have_count(1)
-    tab.page.keyboard.press("Enter")
-    expect(tab.button("Model: another-model")).to_be_focused()
-    expect(tab.page.locator("#status")).to_have_text("another-model answers from now on.")
-    site.says(chat, "hello")
-    site.drive()
-    expect(tab.log.locator(".message-foot .tag")).to_have_text("another-model")
-    tab.button("Model: another-model").click()
-    tab.button("Back to the agent’s model").click()
-    expect(tab.button("Model: scripted")).to_be_visible()
-
-
-def test_the_menu_of_ask_again_covers_no_reply_while_there_is_room_below(site, open_tab):
-    tab = open_tab().chat(site.answered("say iota"))
-    for height in (900, 320):
-        tab.page.set_viewport_size({"width": 1440, "height": height})
-        tab.button("Ask again").click()
-        expect(tab.page.get_by_role("menuitem", name="Another model")).to_be_visible()
-        wait_for(tab, lambda height=height: is_where_there_is_room(tab, height))
-        tab.page.keyboard.press("Escape")
-
-
-def is_where_there_is_room(tab, height):
-    """Below the button, unless it does not fit there; it is placed when it has its height."""
-    box, menu = tab.button("Ask again").bounding_box(), tab.page.get_by_role("menu").bounding_box()
-    end = box["y"] + box["height"]
-    is_below = menu["y"] >= end
-    return is_below == (height - end > menu["height"]) and (height < 900 or is_below)

@@ -48,29 +48,6 @@ def test_a_message_is_found_and_opened_where_it_stands(site, clock, open_tab, ch
     assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
 
 
-def test_the_keyboard_alone_walks_round_opens_and_comes_back(open_tab, chat):
-    tab = open_tab().chat(chat)
-    tab.message.focus()
-    look_for(tab, "appearance of nothing at all")
-    expect(search(tab)).to_contain_text("Nothing matches “appearance of nothing at all”.")
-    expect(search(tab).get_by_role("option")).to_have_count(2)
-    tab.page.keyboard.press("Escape")
-    expect(search(tab)).to_be_hidden()
-    expect(tab.message).to_be_focused()
-    look_for(tab, "models")
-    expect(option(tab, "^Models")).to_be_visible()
-    tab.page.keyboard.press("ArrowUp")
-    expect(search(tab).get_by_role("option").last).to_have_attribute("aria-selected", "true")
-    tab.page.keyboard.press("ArrowDown")
-    expect(option(tab, "^Models")).to_have_attribute("aria-selected", "true")
-    tab.page.keyboard.press("Enter")
-    tab.page.wait_for_url(re.compile("/settings/models/$"))
-    tab.page.keyboard.press("Control+k")
-    expect(search(tab)).to_be_visible()
-    tab.page.keyboard.press("Control+k")
-    expect(search(tab)).to_be_hidden()
-
-
 def test_ctrl_enter_opens_in_a_new_tab_and_a_command_is_run(open_tab, chat):
     tab = open_tab().chat(chat)
     look_for(tab, "plans")
@@ -85,27 +62,3 @@ def test_ctrl_enter_opens_in_a_new_tab_and_a_command_is_run(open_tab, chat):
     look_for(tab, "every command")
     option(tab, "help").click()
     expect(tab.log).to_contain_text("/clear")
-
-
-MARKED = """() => [...(CSS.highlights.get("found") ?? [])].map((range) => ({
-  text: range.toString(),
-  isInView: (([line, view]) => line.top >= view.top && line.bottom <= view.bottom)(
-    [range, document.getElementById("log")].map((each) => each.getBoundingClientRect())),
-}))"""
-
-
-def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(site, open_tab, chat):
-    site.says(chat, "tell me at length")
-    site.drive()
-    tab = open_tab()
-    for start in (f"/c/{chat}/", "/plans/"):
-        tab.open(start)
-        look_for(tab, "wombat paragraph")
-        option(tab, "Agent").first.click()
-        expect(tab.log.locator("article:focus")).to_contain_text("Wómbat")
-        marked = tab.page.evaluate(MARKED)
-        assert [each["text"] for each in marked if each["text"] != "Paragraph"] == ["Wómbat"]
-        assert all(each["isInView"] for each in marked if each["text"] == "Wómbat")
-        assert marked[0]["isInView"], "where both stand"
-        tab.page.keyboard.press("Shift")
-        assert tab.page.evaluate(MARKED) == []

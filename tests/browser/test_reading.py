@@ -3,9 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import DESK, PHONE
-from tests.browser.model import ADDRESS
-from tests.tab import LIVE
+from tests.browser.conftest import DESK
 
 TOLD = "Read every page, and list the links that lead nowhere."
 EXPECTED = "A list in notes/links.md"
@@ -89,48 +87,11 @@ def test_what_was_folded_stays_folded_until_another_version(site, proposed):
     sees_all(proposed.plan)
 
 
-def test_a_failed_subtask_with_a_long_word_stays_within_the_drawer(site, open_tab):
-    names = ("Look", f"Then fail at {ADDRESS}", f"Tell {ADDRESS}")
-    tab = open_tab().chat(site.ran(*names, title=f"See {ADDRESS[:150]}"))
-    for size in (DESK, PHONE):
-        tab.page.set_viewport_size(size)
-        open_drawer(tab)
-        within(tab.plan, tab.row(2).locator(".highlighted"))
-        within(tab.plan, tab.row(2).get_by_text("No answer"))
-        for number in (2, 3):
-            within(tab.plan, tab.button(f"Edit subtask {number}"))
-        within(tab.plan, tab.plan.get_by_role("heading", level=2).last)
-        assert tab.page.locator("#plan-scroll").evaluate("e => e.scrollWidth - e.clientWidth") == 0
-
-
 def within(outer, inner):
     """Neither the element nor what it holds reaches beyond the outer one's right edge."""
     edges, held = outer.bounding_box(), inner.bounding_box()
     assert held["x"] + held["width"] <= edges["x"] + edges["width"]
     assert inner.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
-
-
-SHIFTS = """
-window.moved = 0;
-new PerformanceObserver((list) => {
-  for (const each of list.getEntries()) window.moved += each.value;
-}).observe({ type: "layout-shift", buffered: true });
-"""
-MOVED = """() => new Promise((ready) =>
-  requestAnimationFrame(() => requestAnimationFrame(() => ready(window.moved))))"""
-
-
-def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(site, open_tab):
-    """What a script opens and folds stands so from the first paint."""
-    plan = site.post("/plans", agent="scripted", **PLAN)
-    tab = open_tab()
-    tab.page.set_viewport_size(DESK)
-    tab.page.add_init_script(SHIFTS)
-    tab.chat(plan["conversation"])
-    expect(tab.page.locator("#app")).to_have_attribute("data-drawer", "open")
-    tab.sees_connection(LIVE)
-    tab.has_sent_all()
-    assert tab.page.evaluate(MOVED) < 0.01
 
 
 def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(site, open_tab):

@@ -3,11 +3,9 @@
 from playwright.sync_api import expect
 
 from agents.models import Conversation
-from tests.browser.conftest import DESK, PHONE
+from tests.browser.conftest import PHONE
 from tests.browser.test_focus import focused
 from tests.inner import rename_conversation
-
-TABLET = {"width": 768, "height": 900}
 
 
 def middle_of(element):
@@ -21,26 +19,6 @@ def opened(tab):
     return tab.page.get_by_role("navigation", name="Conversations")
 
 
-def test_a_press_beside_the_conversations_closes_them_and_sends_nothing(site, open_tab):
-    tab = open_tab(viewport=PHONE).chat(site.conversation())
-    tab.message.fill("Not yet")
-    send = middle_of(tab.button("Send"))
-    conversations = opened(tab)
-    tab.page.mouse.click(*send)
-    expect(conversations).to_be_hidden()
-    focused(tab, "^main A")
-    expect(tab.message).to_have_value("Not yet")
-    expect(tab.articles).to_have_count(0)
-    opened(tab)
-    tab.page.keyboard.press("Escape")
-    expect(conversations).to_be_hidden()
-    focused(tab, "^main A")
-    opened(tab)
-    tab.page.set_viewport_size(DESK)
-    tab.button("Send").click()
-    expect(tab.articles.first).to_contain_text("Not yet")
-
-
 def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(site, open_tab):
     tab = open_tab(viewport=PHONE).chat(site.scripted("quick"))
     tab.drawer_toggle.click()
@@ -50,20 +28,6 @@ def test_escape_in_an_editor_of_a_phone_cancels_that_and_leaves_the_plan_open(si
     expect(tab.plan).to_be_visible()
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
-
-
-def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(site, open_tab):
-    tab = open_tab(viewport=TABLET).chat(site.conversation())
-    tab.page.keyboard.press("Control+Shift+O")
-    first = tab.button("Docs writer")
-    expect(first).to_be_focused()
-    expect(first).to_be_in_viewport()
-    tab.page.keyboard.press("Escape")
-    expect(first).to_be_hidden()
-    tab.page.keyboard.press("Control+Shift+O")
-    with tab.page.expect_navigation():
-        tab.page.keyboard.press("Enter")
-    expect(tab.page.locator("#heading")).to_contain_text("Docs writer")
 
 
 # The menu of a row
@@ -117,27 +81,3 @@ def test_a_row_is_renamed_pinned_and_archived_where_it_stands(site, open_tab):
     expect(row).to_be_focused()
     assert tab.page.url.endswith(f"/c/{here}/")
     menu_of(tab, chat)
-
-
-def test_a_row_is_deleted_and_taken_back_by_keyboard(site, open_tab):
-    chats = [named(site, title) for title in ("Fern", "Moss", "Lichen")]
-    here = site.conversation()
-    tab = open_tab().chat(here)
-    rows = [tab.page.locator(f"#conversation-{chat}") for chat in chats]
-    rows[1].focus()
-    tab.page.keyboard.press("Shift+F10")
-    expect(tab.button("Rename").first).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(rows[1]).to_be_focused()
-    tab.page.keyboard.press("ContextMenu")
-    expect(tab.button("Rename").first).to_be_focused()
-    tab.page.keyboard.press("End")
-    tab.page.keyboard.press("Enter")
-    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
-    expect(rows[1]).to_have_count(0)
-    expect(rows[0]).to_be_focused()  # the one below
-    press_undo = tab.button("Undo")
-    press_undo.focus()
-    tab.page.keyboard.press("Enter")
-    expect(rows[1]).to_be_focused()
-    expect(press_undo).to_have_count(0)

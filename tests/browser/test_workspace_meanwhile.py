@@ -6,8 +6,6 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import (
-    BETWEEN_LOOKS,
-    STAMPS,
     drop,
     folder,
     let_go,
@@ -53,20 +51,6 @@ def rename(tab, name, typed):
 
 
 # Reading
-
-
-def test_of_two_files_that_are_opened_the_last_one_stays(tab, folder):
-    (folder / "other.md").write_text("# Another\n")
-    opened(tab)
-    held = tab.hold(README)
-    with tab.page.expect_request(README):
-        row(tab, "README.md").click()
-    row(tab, "other.md").click()
-    expect(heading(tab, "Another")).to_be_visible()
-    let_go(tab, held[0])
-    expect(heading(tab, "Another")).to_be_visible()
-    expect(row(tab, "other.md")).to_have_attribute("aria-selected", "true")
-    expect(row(tab, "README.md")).to_have_attribute("aria-selected", "false")
 
 
 def test_late_news_of_a_file_does_not_replace_the_one_that_was_opened_since(tab, folder):
@@ -118,27 +102,6 @@ def test_what_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder)
 # What is dropped
 
 
-def test_what_is_dropped_on_a_folder_that_is_only_read_does_not_open_in_place_of_the_page(
-    site, open_tab, tmp_path
-):
-    may = {"list_files": "allow"}
-    site.change_agent("scripted", workspace=str(tmp_path), tools={**may, "write_file": "off"})
-    tab = open_tab().chat(site.conversation())
-    tab.button("Files").click()
-    expect(tab.page.get_by_text("Read only", exact=True)).to_be_visible()
-    prevented = tab.page.locator("#file-tree").evaluate(
-        """(element) => ["dragover", "drop"].map((type) => {
-          const dataTransfer = new DataTransfer();
-          dataTransfer.items.add(new File(["dropped"], "a.txt"));
-          const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
-          element.dispatchEvent(event);
-          return event.defaultPrevented;
-        })"""
-    )
-    assert prevented == [True, True]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_is_dropped_with_others_is_taken_in_and_why_those_were_not_stays_said(tab, folder):
     tab.expects("status of 413")
     refusal = {"status": 413, "content_type": "text/plain", "body": "big.bin is too large."}
@@ -188,34 +151,6 @@ def test_a_refused_name_and_why_stay_while_the_folder_changes_which_is_shown_the
 # What the buttons are about
 
 
-def test_a_folder_that_goes_takes_its_buttons_with_it(tab, folder):
-    tab.expects("status of 404")  # a look at what it holds may come before the one that misses it
-    opened(tab)
-    row(tab, "src").click()
-    expect(tab.button("Delete src")).to_be_visible()
-    (folder / "src").rename(folder / "elsewhere")
-    looks(tab)
-    expect(row(tab, "src")).to_have_count(0)
-    expect(tab.button("Delete src")).to_be_hidden()
-    row(tab, "docs").click()
-    expect(tab.button("Rename docs")).to_be_visible()
-    tab.page.get_by_role("searchbox", name="Find a file").fill("README")
-    expect(row(tab, "docs")).to_have_count(0)
-    expect(tab.button("Rename docs")).to_be_hidden()
-
-
-def test_enter_opens_what_was_typed_though_its_rows_come_later(tab):
-    opened(tab)
-    held = tab.hold("**q=api*")
-    find = tab.page.get_by_role("searchbox", name="Find a file")
-    with tab.page.expect_request("**q=api*"):
-        find.press_sequentially("api")
-        find.press("Enter")
-    held.release()
-    expect(heading(tab, "API reference")).to_be_visible()
-    expect(tab.button("Delete docs")).to_be_hidden()
-
-
 def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
     row(opened(tab), "README.md").click()
     expect(heading(tab, "Read me")).to_be_visible()
@@ -242,30 +177,6 @@ def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
 # The drawer, and the button
 
 
-def test_a_plan_that_comes_waits_behind_the_files_for_who_is_in_them(site, tab):
-    opened(tab)
-    field = rename(tab, "README.md", "half typ")
-    chat = int(re.search(r"/c/(\d+)/", tab.page.url)[1])
-    site.says(chat, "/plan I want to quick")
-    site.drive()
-    expect(tab.log.get_by_text("Here is the plan.")).to_be_visible()
-    expect(field).to_be_focused()
-    expect(field).to_have_value("half typ")
-    tab.page.keyboard.press("Escape")
-    tab.button("Close files").click()
-    expect(tab.plan).to_be_visible()
-    tab.sees_plan(state="todo")
-
-
-def test_a_plan_that_comes_is_shown_to_who_is_not_in_the_files(site, tab):
-    opened(tab)
-    with tab.sends():
-        tab.say("/plan I want to quick")
-    site.drive()
-    expect(tab.plan).to_be_visible()
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
-
-
 def test_a_script_and_a_panel_that_do_not_come_are_asked_for_again(site, tab):
     tab.expects(r"workspace\.js", "ERR_FAILED")
     tab.sees_connection(LIVE)  # a fault is said until the server is reached
@@ -287,29 +198,3 @@ def test_a_script_and_a_panel_that_do_not_come_are_asked_for_again(site, tab):
 
 
 # Looking at what has changed
-
-
-def test_what_a_slow_server_does_not_answer_is_not_asked_again(clock, tab):
-    opened(tab)
-    held = tab.hold(STAMPS)
-    for _ in range(3):
-        clock.fast_forward(BETWEEN_LOOKS)
-    tab.has_sent_all()
-    assert len(held) == 1
-    held[0].continue_()
-
-
-def test_marks_that_changed_while_searching_are_in_the_tree_that_comes_back(tab):
-    opened(tab)
-    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
-    expect(row(tab, "docs/img/flow.png")).to_be_visible()
-
-    def mark(route):
-        route.fulfill(json=route.fetch().json() | {"marks": "another"})
-
-    tab.page.route(STAMPS, mark)
-    looks(tab)
-    with tab.page.expect_response(ROWS):
-        tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
-    tab.page.unroute(STAMPS)
-    expect(row(tab, "README.md")).to_be_visible()

@@ -73,3 +73,32 @@ def test_on_a_phone_labels_stand_above_and_the_file_is_behind_a_button(form):
     tab.button("Close agent.json").click()
     expect(pane).to_be_hidden()
     expect(tab.page.get_by_role("button", name="agent.json", exact=True)).to_be_focused()
+
+
+def test_instructions_that_were_being_typed_survive_a_reload_and_ctrl_enter_saves_them(form):
+    box = form["Instructions"]
+    box.fill("One.")
+    box.press("Enter")
+    form.page.keyboard.type("Two.")
+    form.page.reload()
+    expect(box).to_have_value("One.\nTwo.")
+    assert form.file["instructions"] == "Be brief."
+    box.press("Control+Enter")
+    expect(form.status).to_contain_text("The instructions are changed.")
+    expect(box).to_be_focused()
+    assert form.file["instructions"] == "One.\nTwo."
+
+
+def test_the_model_is_found_in_the_picker_by_keyboard(form):
+    button = form.page.get_by_role("button", name="Model: ")
+    button.press("Enter")
+    find = form.page.get_by_label("Find a model")
+    expect(find).to_be_focused()
+    find.fill("demo")
+    option = form.page.locator('#model-list [data-model="demo/docs"]')
+    expect(option).to_have_attribute("aria-selected", "true")
+    form.site.change_agent(model="gone")
+    find.press("Enter")
+    expect(form.status).to_contain_text("The model is demo/docs.")
+    expect(button).to_be_focused()
+    assert form.file["model"] == "docs"

@@ -66,3 +66,55 @@ def test_the_place_of_a_removed_file_is_free_while_it_can_be_brought_back(open_t
     expect(tab.button("Undo")).to_have_count(0)
     choose(tab, file("more.txt"))
     expect(tab.page.get_by_text("10 is the most")).to_be_visible()
+
+
+# Files that the page makes by itself: 20 MB take Playwright half a minute to hand over.
+CHOOSE = """(input, sizes) => {
+  const chosen = new DataTransfer();
+  for (const [name, size] of sizes) {
+    chosen.items.add(new File([new Uint8Array(size)], name, { type: "text/plain" }));
+  }
+  input.files = chosen.files;
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+}"""
+
+
+def test_what_cannot_be_attached_is_named_the_rest_goes_on_and_send_stays_in_view(open_tab, chat):
+    tab = open_tab().chat(chat)
+    few = [[f"{number}.txt", 500] for number in range(10)]
+    sizes = [["large.zip", 20_400_000], ["none.txt", 0], *few, ["late.txt", 500]]
+    tab.page.locator("#files").evaluate(CHOOSE, sizes)
+    said = tab.page.locator("#refused-files .note > span:not(.end)")
+    expect(said).to_have_count(3)
+    assert set(said.all_inner_texts()) == {
+        "none.txt is empty.",
+        "large.zip has 20.4 MB; 20 MB is the most.",
+        "11 files; 10 is the most. late.txt was left out.",
+    }
+    expect(tiles(tab)).to_have_count(10)
+    for left in (2, 1):
+        tab.button("Dismiss").first.click()
+        expect(said).to_have_count(left)
+    tab.page.set_viewport_size({"width": 390, "height": 480})
+    expect(tab.button("Send")).to_be_in_viewport(ratio=1)
+    words, button = said.bounding_box(), tab.button("Dismiss").bounding_box()
+    assert button["x"] > words["x"] + words["width"]
+    assert button["y"] < words["y"] + words["height"]
+
+
+def test_delete_on_a_tile_removes_it_and_undo_brings_it_back(site, open_tab, chat):
+    tab = open_tab().chat(chat)
+    choose(tab, file("one.txt"), file("two.txt"))
+    expect(tiles(tab)).to_have_count(2)
+    tab.button("Remove one.txt").press("Delete")
+    expect(tab.page.get_by_text("Removed one.txt.")).to_be_visible()
+    expect(tab.button("Remove two.txt")).to_be_focused()
+    tab.button("Undo").click()
+    expect(tiles(tab)).to_have_count(2)
+    expect(tab.button("Remove one.txt")).to_be_focused()
+    tab.button("Remove one.txt").press("Backspace")
+    tab.button("Remove two.txt").press("Backspace")
+    expect(tab.message).to_be_focused()
+    # The first one is gone for good, the other one can come back.
+    expect(tab.page.locator("#attachments .attachment")).to_have_count(1)
+    wait_for(tab, lambda: not site.file("uploads/one.txt").exists())

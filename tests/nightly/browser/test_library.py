@@ -93,3 +93,28 @@ def test_a_plan_is_deleted_after_a_question(site, open_tab):
     expect(tab.page.get_by_text("No plans here yet.")).to_be_visible()
     tab.sees_plan(plan_id="")
     expect(tab.articles.filter(has_text="Throw it away")).to_have_count(0)
+
+
+def test_a_link_to_a_subtask_is_copied_and_leads_there(site, open_tab):
+    page = f"/plans/{made(site, 'Prune the roses', 'Look', 'Cut').pk}/"
+    tab = open_tab(page, permissions=["clipboard-read", "clipboard-write"])
+    tab.button("Copy link to subtask 2").click()
+    expect(tab.page.get_by_role("status").filter(has_text="Copied")).to_have_count(1)
+    address = tab.page.evaluate("navigator.clipboard.readText()")
+    assert address.endswith(f"{page}#s2")
+    tab.page.goto("about:blank")
+    tab.page.goto(address)
+    expect(tab.page.locator("#s2")).to_be_focused()
+    expect(tab.page.locator("#s2")).to_be_in_viewport()
+
+
+def test_a_link_beside_the_conversation_opens_the_drawer_and_the_subtask(site, open_tab):
+    told = {"name": "Cut", "description": "With shears."}
+    plan = made(site, "Prune the roses", "Look", told)
+    tab = open_tab().chat(plan.conversation_id)
+    tab.button("Fold").first.click()
+    tab.button("Close plan").click()
+    tab.page.goto("about:blank")
+    tab.page.goto(f"{site.address}/c/{plan.conversation_id}/#subtask-{plan.pk}-s2")
+    expect(tab.row(2)).to_be_focused()
+    expect(tab.row(2).get_by_text("With shears.")).to_be_visible()

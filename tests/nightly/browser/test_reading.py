@@ -17,6 +17,7 @@ from tests.browser.test_reading import (
     sees_all,
     within,
 )
+from tests.tab import LIVE
 
 __all__ = ["proposed"]
 
@@ -153,3 +154,42 @@ def test_the_name_of_a_subtask_stays_on_its_line_beside_much_that_is_told_of_its
     head = tab.log.locator(".turn-group > summary:visible", has_text="Then fail").last
     expect(head).to_contain_text("The disk is full.")
     assert head.evaluate(LINES_OF_NAME, LONG_END) == 1
+
+
+def test_a_failed_subtask_with_a_long_word_stays_within_the_drawer(site, open_tab):
+    names = ("Look", f"Then fail at {ADDRESS}", f"Tell {ADDRESS}")
+    tab = open_tab().chat(site.ran(*names, title=f"See {ADDRESS[:150]}"))
+    for size in (DESK, PHONE):
+        tab.page.set_viewport_size(size)
+        open_drawer(tab)
+        within(tab.plan, tab.row(2).locator(".highlighted"))
+        within(tab.plan, tab.row(2).get_by_text("No answer"))
+        for number in (2, 3):
+            within(tab.plan, tab.button(f"Edit subtask {number}"))
+        within(tab.plan, tab.plan.get_by_role("heading", level=2).last)
+        assert tab.page.locator("#plan-scroll").evaluate("e => e.scrollWidth - e.clientWidth") == 0
+
+
+SHIFTS = """
+window.moved = 0;
+new PerformanceObserver((list) => {
+  for (const each of list.getEntries()) window.moved += each.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
+MOVED = """() => new Promise((ready) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => ready(window.moved))))"""
+
+
+def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(site, open_tab):
+    """What a script opens and folds stands so from the first paint."""
+    plan = site.post("/plans", agent="scripted", **PLAN)
+    tab = open_tab()
+    tab.page.set_viewport_size(DESK)
+    tab.page.add_init_script(SHIFTS)
+    tab.chat(plan["conversation"])
+    expect(tab.page.locator("#app")).to_have_attribute("data-drawer", "open")
+    tab.sees_connection(LIVE)
+    tab.has_sent_all()
+    assert tab.page.evaluate(MOVED) < 0.01

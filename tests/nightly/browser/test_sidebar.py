@@ -2,8 +2,9 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.conftest import PHONE
-from tests.browser.test_sidebar import menu_of, middle_of, named
+from tests.browser.conftest import DESK, PHONE
+from tests.browser.test_focus import focused
+from tests.browser.test_sidebar import menu_of, middle_of, named, opened
 from tests.browser.test_workspace import let_go
 from tests.tab import wait_for
 
@@ -103,3 +104,64 @@ def test_of_two_rows_whose_menus_are_asked_for_the_last_one_counts(site, open_ta
     delete.click()
     expect(tab.page.get_by_text("Deleted “Fern”.")).to_be_visible()
     expect(tab.page.locator(f"#conversation-{first}")).to_be_visible()
+
+
+TABLET = {"width": 768, "height": 900}
+
+
+def test_a_press_beside_the_conversations_closes_them_and_sends_nothing(site, open_tab):
+    tab = open_tab(viewport=PHONE).chat(site.conversation())
+    tab.message.fill("Not yet")
+    send = middle_of(tab.button("Send"))
+    conversations = opened(tab)
+    tab.page.mouse.click(*send)
+    expect(conversations).to_be_hidden()
+    focused(tab, "^main A")
+    expect(tab.message).to_have_value("Not yet")
+    expect(tab.articles).to_have_count(0)
+    opened(tab)
+    tab.page.keyboard.press("Escape")
+    expect(conversations).to_be_hidden()
+    focused(tab, "^main A")
+    opened(tab)
+    tab.page.set_viewport_size(DESK)
+    tab.button("Send").click()
+    expect(tab.articles.first).to_contain_text("Not yet")
+
+
+def test_a_new_chat_by_keyboard_asks_with_whom_where_it_is_seen(site, open_tab):
+    tab = open_tab(viewport=TABLET).chat(site.conversation())
+    tab.page.keyboard.press("Control+Shift+O")
+    first = tab.button("Docs writer")
+    expect(first).to_be_focused()
+    expect(first).to_be_in_viewport()
+    tab.page.keyboard.press("Escape")
+    expect(first).to_be_hidden()
+    tab.page.keyboard.press("Control+Shift+O")
+    with tab.page.expect_navigation():
+        tab.page.keyboard.press("Enter")
+    expect(tab.page.locator("#heading")).to_contain_text("Docs writer")
+
+
+def test_a_row_is_deleted_and_taken_back_by_keyboard(site, open_tab):
+    chats = [named(site, title) for title in ("Fern", "Moss", "Lichen")]
+    here = site.conversation()
+    tab = open_tab().chat(here)
+    rows = [tab.page.locator(f"#conversation-{chat}") for chat in chats]
+    rows[1].focus()
+    tab.page.keyboard.press("Shift+F10")
+    expect(tab.button("Rename").first).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(rows[1]).to_be_focused()
+    tab.page.keyboard.press("ContextMenu")
+    expect(tab.button("Rename").first).to_be_focused()
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_text("Deleted “Moss”.")).to_be_visible()
+    expect(rows[1]).to_have_count(0)
+    expect(rows[0]).to_be_focused()  # the one below
+    press_undo = tab.button("Undo")
+    press_undo.focus()
+    tab.page.keyboard.press("Enter")
+    expect(rows[1]).to_be_focused()
+    expect(press_undo).to_have_count(0)

@@ -2,10 +2,10 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_sign_in_again import AGAIN, come_back, open_alone, sign_in, sign_out
+from tests.browser.test_sign_in_again import AGAIN, come_back, open_here, sign_in, sign_out
 from tests.tab import LIVE
 
-__all__ = ["open_alone"]
+__all__ = ["open_here"]
 
 
 def hears_nothing(tab):
@@ -14,8 +14,8 @@ def hears_nothing(tab):
     tab.hold("**/file?*since=*")
 
 
-def test_a_message_that_was_being_edited_is_being_edited_again(site, open_alone):
-    tab = open_alone(f"/c/{site.conversation()}/")
+def test_a_message_that_was_being_edited_is_being_edited_again(site, open_here):
+    tab = open_here(f"/c/{site.conversation()}/")
     with tab.sends():
         tab.say("hello")
     site.drive()
@@ -29,8 +29,8 @@ def test_a_message_that_was_being_edited_is_being_edited_again(site, open_alone)
     expect(field).to_have_value("hello again")
 
 
-def test_an_open_dialog_is_open_again(site, open_alone):
-    tab = open_alone(f"/c/{site.conversation()}/")
+def test_an_open_dialog_is_open_again(site, open_here):
+    tab = open_here(f"/c/{site.conversation()}/")
     tab.sees_connection(LIVE)
     tab.page.get_by_label("Conversation menu").click()
     tab.button("Rename").click()
@@ -41,8 +41,8 @@ def test_an_open_dialog_is_open_again(site, open_alone):
     expect(dialog.get_by_label("Title")).to_have_value("Another title")
 
 
-def test_the_file_of_an_agent_is_being_edited_again(site, open_alone):
-    tab = open_alone("/settings/agents/?agent=scripted")
+def test_the_file_of_an_agent_is_being_edited_again(site, open_here):
+    tab = open_here("/settings/agents/?agent=scripted")
     tab.button("Edit").click()
     text = tab.page.get_by_role("textbox", name="agent.json")
     typed = text.inner_text().replace('"Scripted"', '"Scripted, by me"')
@@ -56,8 +56,8 @@ def test_the_file_of_an_agent_is_being_edited_again(site, open_alone):
     expect(tab.page.get_by_text(AGAIN)).to_be_visible()
 
 
-def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(site, open_alone):
-    tab = open_alone("/settings/agents/?agent=scripted")
+def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(site, open_here):
+    tab = open_here("/settings/agents/?agent=scripted")
     hears_nothing(tab)
     sign_out(tab)
     tab.page.get_by_role("switch", name="Plan Mode").first.click()
@@ -65,8 +65,8 @@ def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(site, open_alon
     expect(tab.page.get_by_role("heading")).to_have_count(1)
 
 
-def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(site, open_alone):
-    tab = open_alone(f"/c/{site.conversation()}/", blocked=True)
+def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(site, open_here):
+    tab = open_here(f"/c/{site.conversation()}/", blocked=True)
     tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
     sign_out(tab)

@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from playwright.sync_api import expect
 
 from tests.browser.test_attachments import drag, file
-from tests.browser.test_markdown import REPLY
-from tests.browser.test_models import GOOD_KEY
 from tests.browser.test_refusals import FORMS
 from tests.fake_model import call, rule, say
 from tests.images import PETROL, RED, png
 from tests.nightly.browser.test_engine import ASKED, HANDED, NAMES
+from tests.nightly.browser.test_markdown import REPLY
+from tests.nightly.browser.test_models import GOOD_KEY
 from tests.tab import A_RUN
 
 MANY = "mkdir many; for n in $(seq 250); do echo $n > many/$n.txt; done"
