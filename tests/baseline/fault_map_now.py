@@ -9,8 +9,9 @@ import fault_map
 
 HERE = Path(__file__).parent
 SINCE = {
+    10: "plans/test_liars",
     16: "agents/test_permissions plans/test_run_mode",
-    17: "agents/test_claims",
+    17: "agents/test_clock",
     18: "console/test_chain_beside",
     20: "agents/test_claims agents/test_worker",
     21: "console/api/test_events",
