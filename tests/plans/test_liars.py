@@ -47,7 +47,6 @@ def test_every_kind_is_one_of_the_thirty_five():
 
 
 @pytest.mark.parametrize("liar", CHOSEN, ids=lambda liar: liar.tries)
-@pytest.mark.sampled(4)
 def test_with_checks_it_gets_no_checked_tick(liar):
     is_not_ticked(liar)
 
