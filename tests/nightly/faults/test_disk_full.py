@@ -7,10 +7,10 @@ import httpx
 import pytest
 
 from tests.console.serving import Script, Started
+from tests.console.sockets import Page
 from tests.fake_model import FakeModelServer, rule, say
 from tests.inner import ToolFailed, file_tools
 from tests.nightly.faults.disks import small_disk
-from tests.nightly.faults.sockets import Page
 
 STORY = "word " * 400
 RULES = [

@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 
 from tests.console.serving import ROOT, Script, Started
+from tests.console.sockets import CLOSE, Page, frame, text_of
 from tests.inner import consumers
-from tests.nightly.faults.sockets import CLOSE, Page, frame, text_of
 
 CODES = (consumers.SIGN_IN, consumers.NOT_YOURS, consumers.TOO_MANY, consumers.SERVER_ERROR)
 

@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from tests.console.serving import Script, Started
+from tests.console.sockets import Page, text_of
 from tests.fake_model import FakeModelServer, say
 from tests.nightly.faults.processes import megabytes
-from tests.nightly.faults.sockets import Page, text_of
 
 PAGES = 200
 END = 30  # seconds

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from tests.console.serving import Script, Started
+from tests.console.sockets import SMALL, Page, text_of
 from tests.fake_model import FakeModelServer, say
 from tests.nightly.faults.processes import megabytes
-from tests.nightly.faults.sockets import SMALL, Page, text_of
 
 # 100,000 characters a second, six bytes on the wire for each quotation mark. Each frame carries a
 # growing paragraph whole.

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from tests.console.serving import DEADLINE, Script, Started
+from tests.console.sockets import SMALL
 from tests.fake_model import FakeModelServer, call, rule, silent
 from tests.nightly.faults.processes import below, left_of
-from tests.nightly.faults.sockets import SMALL
 
 STUBBORN = "trap '' TERM; (trap '' TERM; sleep 600 & sleep 600) & setsid sleep 600 & sleep 600"
 RULES = [

@@ -14,7 +14,7 @@ import httpx
 import psycopg
 
 from tests.console.serving import DEADLINE, ROOT, Script, Started, surroundings
-from tests.nightly.faults.sockets import Page, text_of
+from tests.console.sockets import Page, text_of
 
 LEASE = 2  # seconds
 
