@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import os
 import random
 import shutil
@@ -57,6 +58,12 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.xfail(reason=f"in quarantine: {cause}", strict=False))
     if order := os.environ.get("ORDER"):
         random.Random(order).shuffle(items)
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays: garbage is not looked for in it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure():

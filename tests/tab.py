@@ -46,6 +46,7 @@ class Tab:
         self.address = address
         self.complaints = []
         self.expected = []
+        self.held = []
         self.requests = Requests(page, self.complaints)
         page.add_init_script(SAME_BUTTONS)
         page.on("console", self.hear)
@@ -173,13 +174,26 @@ class Tab:
         """Until the test has heard of each request that the page has made by now."""
         self.page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
 
+    def has_all_answers(self):
+        """Until what the page has asked by now is answered, but for what the test holds."""
+        self.has_sent_all()
+        asked = set(self.requests.under_way)
+
+        def are_answered():
+            held = {route.request for each in self.held for route in each}
+            return not (asked & self.requests.under_way) - held
+
+        wait_for(self, are_answered)
+
     def hold(self, address):
         """Requests to this address wait in the list until the test lets them go on."""
-        return Held(self.page, address)
+        self.held.append(Held(self.page, address))
+        return self.held[-1]
 
     def hears_nothing_until_it_asks(self):
         """Beside a blocked socket: the page learns of no change before it has sent something. The
-        server is within reach and has no news; an offline page would send nothing at all."""
+        server is within reach and has no news; an offline page would send nothing at all. What it
+        asked before is answered first: else the answer would tell of what the test does next."""
         sent = []
 
         def note(request):
@@ -191,6 +205,8 @@ class Tab:
             re.compile(r"/c/\d+/(changes|drawer)|/sidebar|/needs/changes"),
             lambda route: route.continue_() if sent else route.fulfill(status=304),
         )
+        if self.page.url != "about:blank":
+            self.has_all_answers()
 
     # Seeing that it has become so
 

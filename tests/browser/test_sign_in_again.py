@@ -69,8 +69,8 @@ def test_what_stood_in_the_message_box_stands_there_again(site, open_here):
 
 def test_a_message_that_was_sent_too_late_is_in_the_box_and_says_so(site, open_here):
     tab = open_here(f"/c/{site.conversation()}/", blocked=True)
-    tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
+    tab.hears_nothing_until_it_asks()
     sign_out(tab)
     tab.page.evaluate(TYPE_ON)
     come_back(tab, site)

@@ -78,3 +78,11 @@ def text_of(opened: socket.socket) -> str:
         assert opcode == PING, (opcode, content)
         mask = bytes(4)
         opened.sendall(bytes([0x80 | PONG, 0x80 | len(content)]) + mask + content)
+
+
+def close_code(opened: socket.socket) -> int:
+    """That with which the server closes it; what it says before is passed over."""
+    while True:
+        opcode, content = frame(opened)
+        if opcode == CLOSE:
+            return int.from_bytes(content[:2])

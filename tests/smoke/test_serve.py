@@ -16,7 +16,9 @@ from tests.console.serving import (
     refused,
     worker,
 )
+from tests.console.sockets import Page, close_code
 from tests.fake_model import FakeModelServer, call, rule, say, silent
+from tests.inner import GOES_AWAY, RESTARTS
 
 pytestmark = pytest.mark.process
 
@@ -67,7 +69,9 @@ def test_a_server_from_its_first_start_over_a_kill_to_ctrl_c(start, tmp_path):
         chat = killed_in_the_middle_of_a_plan(server, alice)
         again = start(**named(model))
         it_goes_on_at_the_step_it_had_reached(again, alice, chat)
-    _, code, out, err = again.end(signal.SIGINT)
+        with Page(again).open(int(chat.rpartition("/")[2])) as page:
+            _, code, out, err = again.end(signal.SIGINT)
+            assert close_code(page) == GOES_AWAY, "nobody presses Ctrl-C to start again"
     assert (code, out, err) == (0, "", ""), "it says nothing more"
 
 
@@ -132,6 +136,8 @@ def test_a_worker_beside_a_server_on_postgresql_and_redis_answers_and_leaves_whe
             )
             running.send_signal(signal.SIGTERM)
             _, complaints = running.communicate(timeout=60)
-        server.end()
+        with Page(server).open(int(said.split("/")[2])) as page:
+            server.end(signal.SIGTERM)
+            assert close_code(page) == RESTARTS
     assert len(found["items"]) == 2
     assert (running.returncode, complaints) == (0, "")

@@ -10,8 +10,8 @@ __all__ = ["open_here"]
 
 def hears_nothing(tab):
     """A poll would learn of the end first, and the page leave by itself."""
-    tab.hears_nothing_until_it_asks()
     tab.hold("**/file?*since=*")
+    tab.hears_nothing_until_it_asks()
 
 
 def test_a_message_that_was_being_edited_is_being_edited_again(site, open_here):
@@ -67,8 +67,8 @@ def test_an_answer_to_nobody_is_the_sign_in_page_and_no_fragment(site, open_here
 
 def test_a_page_from_before_the_last_sign_in_loads_itself_and_keeps_the_message(site, open_here):
     tab = open_here(f"/c/{site.conversation()}/", blocked=True)
-    tab.hears_nothing_until_it_asks()
     tab.hold("**/sidebar*")
+    tab.hears_nothing_until_it_asks()
     sign_out(tab)
     sign_in(tab, site)
     tab.say("still here")

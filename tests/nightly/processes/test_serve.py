@@ -22,6 +22,8 @@ from tests.console.serving import (
     refused,
     run,
 )
+from tests.console.sockets import Page, close_code
+from tests.inner import RESTARTS
 from tests.patience import at_most
 
 
@@ -157,27 +159,12 @@ def test_with_external_workers_the_home_stays_free_for_one(start, home):
     start(PLANSIDE_WORKERS="external")
 
 
-def test_an_open_page_does_not_delay_the_end(start):
+def test_an_open_page_does_not_delay_the_end(start, home):
     server = start()
-    with httpx.Client(base_url=server.address) as browser:
-        browser.get(server.link)
-        page = first_page(browser, server)
-        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
-    host = server.address.removeprefix("http://")
-    with socket.create_connection(host.split(":")) as tab:
-        asked = [
-            f"GET /ws/conversations/{page.strip('/c')}/ HTTP/1.1",
-            f"Host: {host}",
-            f"Origin: {server.address}",
-            f"Cookie: {cookie}",
-            "Connection: Upgrade",
-            "Upgrade: websocket",
-            "Sec-WebSocket-Version: 13",
-            "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
-        ]
-        tab.sendall("\r\n".join([*asked, "", ""]).encode())
-        assert b"101" in tab.recv(100)
+    chat = Script(home).post(server, "/conversations", {"agent": "docs-writer"})["id"]
+    with Page(server).open(chat) as page:
         seconds, code, _, err = server.end()
+        assert close_code(page) == RESTARTS
     assert (code, err) == (0, "")
     assert seconds < at_most(1.5)
 
