@@ -72,6 +72,7 @@ def model(tmp_path_factory, settings, transactional_db):
 
 
 @pytest.mark.parametrize("name", CHOSEN)
+@pytest.mark.sampled(2)
 def test_what_was_under_way_is_shown_and_goes_on(model, name):
     [scene] = [each for each in SCENES if each.name == name]
     user = Conversation.objects.get(agent_id=name).owner

@@ -205,7 +205,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 def test_what_a_conversation_offers_is_possible(alice, state):
     c = STATES[state]()
     assert refusals(alice, f"/c/{c.pk}/") == []

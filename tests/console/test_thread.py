@@ -148,7 +148,7 @@ def apply(rows, html):
     "ends",
     [[NO_FILE] * 3, [NO_FILE, NO_FILE, NO_DISK, NO_DISK], [NO_FILE, NO_FILE, done()]],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_a_page_that_follows_has_the_rows_of_one_that_is_loaded(ends):
     """Whichever event it has shown last, what comes next makes the same of it."""
     c = tried(*ends)
