@@ -2,8 +2,7 @@
 the workspace is written, replaced or read."""
 
 import os
-from collections import deque
-from itertools import cycle
+from itertools import product
 from urllib.parse import quote
 
 import pytest
@@ -116,9 +115,8 @@ DOORS = [from_the_page, from_the_page_into_a_folder, over_the_api, attached]
 def test_no_name_leads_out_of_the_workspace(chat, folder, own_home, door):
     person("alice")
     before = everything(own_home, folder)
-    ways = deque(("", "replace", "keep_both"))
-    ways.rotate(DOORS.index(door))  # each name in each of them, by one door or another
-    for name, if_taken in zip([*LEAD_ELSEWHERE, *ONE_COMPONENT], cycle(ways), strict=False):
+    ways = ("", "replace", "keep_both")
+    for name, if_taken in product([*LEAD_ELSEWHERE, *ONE_COMPONENT], ways):
         given = name.format(folder.parent / "secret.txt")
         address = quote(given.encode(errors="surrogatepass"))
         answer = door(chat, address, if_taken=if_taken)
