@@ -198,9 +198,12 @@ class Site:
         await events.wait_until_sent()
 
     def move_house(self) -> None:
-        """To a home in which nothing is; what is still written late is written to the one before."""
+        """To a home in which nothing is; what is still written late is written to the one before. A
+        late request of a page that is closed, too, ends the session of that page, and no other."""
         shutil.rmtree(self.home, ignore_errors=True)
-        self.home = settings.PLANSIDE_HOME = self.folder / f"home-{next(self.homes)}"
+        number = next(self.homes)
+        self.home = settings.PLANSIDE_HOME = self.folder / f"home-{number}"
+        settings.SESSION_COOKIE_NAME = f"sessionid-{number}"
         prepare_home()
         # For commands in processes of their own.
         (self.home / "planside.sqlite3").symlink_to(connection.settings_dict["NAME"])
