@@ -25,15 +25,21 @@ addEventListener("DOMContentLoaded", () => {
   const does = (b) => b.getAttribute("hx-post") ?? b.getAttribute("hx-get") ?? b.dataset.opens ?? b.type;
   const name = (b) => (b.ariaLabel ?? b.textContent).trim();
   const known = new WeakMap();
-  const look = () => {
-    for (const button of document.querySelectorAll("button")) {
-      const was = known.get(button), now = [does(button), name(button)];
-      if (was && was[0] !== now[0] && was[1] !== now[1]) console.error(`a button became another: ${was} -> ${now}`);
-      known.set(button, now);
-    }
+  const look = (button) => {
+    const was = known.get(button), now = [does(button), name(button)];
+    if (was && was[0] !== now[0] && was[1] !== now[1]) console.error(`a button became another: ${was} -> ${now}`);
+    known.set(button, now);
   };
-  look();
-  new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true });
+  const within = (node) => node.querySelectorAll?.("button") ?? [];
+  document.querySelectorAll("button").forEach(look);
+  new MutationObserver((records) => {
+    const changed = new Set();
+    for (const { target, addedNodes } of records) {
+      changed.add(target.closest("button"));
+      for (const node of addedNodes) [node, ...within(node)].forEach((each) => changed.add(each));
+    }
+    for (const each of changed) if (each instanceof HTMLButtonElement && each.isConnected) look(each);
+  }).observe(document.body, { subtree: true, childList: true, attributes: true });
 });
 """
 

@@ -72,31 +72,6 @@ def test_what_is_not_valid_stays_with_the_reason_under_it_until_it_is_mended(for
     expect(box).to_be_hidden()
 
 
-def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form, clock):
-    other = form.open()
-    here = other.page.get_by_role("textbox", name="Description", exact=True)
-    typing = other.page.get_by_role("textbox", name="Instructions", exact=True)
-    switch, there = (tab.page.get_by_label("Plan first on every task") for tab in (form, other))
-    typing.fill("Half a thought")
-    form["Description"].fill("Changed there")
-    with form.tab.sends():
-        form["Description"].press("Enter")
-    with form.tab.sends():
-        switch.check(force=True)
-    clock.fast_forward(LOOKS_AGAIN)
-    expect(here).to_have_value("Changed there")
-    expect(there).to_be_checked()
-    with other.sends():
-        there.uncheck(force=True)
-    here.fill("And back")
-    with other.sends():
-        here.press("Enter")
-    clock.fast_forward(LOOKS_AGAIN)
-    expect(switch).not_to_be_checked()
-    expect(form["Description"]).to_have_value("And back")
-    expect(typing).to_have_value("Half a thought")
-
-
 def test_a_field_that_changed_on_disk_asks_whose_text_counts(form, clock):
     form.tab.expects("412")
     box = form["Description"]

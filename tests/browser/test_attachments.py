@@ -84,20 +84,6 @@ def test_a_picture_and_a_log_go_with_a_message_by_the_keyboard_alone(site, open_
     assert box["width"] <= 280 and box["height"] <= 176
 
 
-def test_tiles_stay_over_a_reload_and_stand_in_every_tab(open_tab, chat):
-    tab, other = open_tab().chat(chat), open_tab().chat(chat)
-    choose(tab, file("notes.txt"))
-    for each in (tab, other):
-        expect(tiles(each)).to_have_count(1)
-    tab.page.reload()
-    expect(tiles(tab)).to_have_text(re.compile("notes.txt"))
-    other.button("Remove notes.txt").click()
-    expect(tiles(other).first).to_be_hidden()
-    other.page.reload()
-    expect(tiles(other)).to_have_count(0)
-    expect(tiles(tab)).to_have_count(0)
-
-
 def test_a_message_waits_for_its_file_and_goes_by_itself(open_tab, chat):
     tab = open_tab().chat(chat)
     speed_up = slow_down(tab)

@@ -124,26 +124,6 @@ def test_escape_goes_back_and_a_changed_preview_opens_anew(site, open_tab):
 FAULT = "Part of this page does not work"
 
 
-def test_the_plan_beside_its_changes_can_be_changed(site, open_tab, clock):
-    chat, _ = prepared(site, run="next")
-    tab = open_tab(changed(chat))
-    clock.pause_at("2030-01-01")  # nothing comes by the look every five seconds
-    field = tab.edit(2, "Check it twice")
-    expect(tab.page.get_by_text(FAULT)).to_be_hidden()
-    field.press("Enter")
-    expect(tab.row(2)).to_contain_text("Check it twice")
-    tab.button("Add a subtask").click()
-    tab.editor("Add a subtask").get_by_role("textbox").first.fill("Publish it")
-    tab.editor("Add a subtask").get_by_role("button", name="Save").click()
-    expect(tab.rows).to_have_count(4)
-    tab.row(4).locator(".step-row").focus()
-    tab.page.keyboard.press("Alt+ArrowUp")
-    expect(tab.page.locator("#status")).to_have_text("Moved to 3 of 4")
-    expect(tab.row(3)).to_contain_text("Publish it")
-    tab.button("Ask for changes").click()
-    expect(tab.message).to_be_visible()
-
-
 def test_what_broke_at_an_undo_is_said_where_it_was_asked_for(site, open_tab):
     chat, _ = prepared(site)
     tab = open_tab(f"/c/{chat}/changed?turn={Turn.objects.earliest('pk').pk}")

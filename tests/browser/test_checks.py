@@ -53,37 +53,6 @@ def test_a_check_is_changed_in_its_place_and_that_is_a_new_version(tab):
     expect(tab.plan.locator("#versions")).to_contain_text("Check changed")
 
 
-def test_a_check_is_added_of_another_kind_and_removed_by_keyboard_alone(tab):
-    add = tab.button("Add a check to subtask 3")
-    add.focus()
-    add.press("Enter")
-    kinds = form(tab, 3, "Add a check to subtask")
-    expect(kinds.get_by_role("radio", name="File")).to_be_focused()
-    tab.page.keyboard.press("Tab")
-    tab.page.keyboard.type("a.md")
-    tab.page.keyboard.press("Escape")
-    expect(tab.button("Add a check to subtask 3")).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    expect(kinds.get_by_role("radio", name="File")).to_be_focused()
-    for _ in range(4):
-        tab.page.keyboard.press("ArrowRight")
-    tab.page.keyboard.press("Tab")
-    expect(kinds.get_by_role("textbox", name="Question")).to_be_focused()
-    tab.page.keyboard.type("Does every link work?")
-    tab.page.keyboard.press("Enter")
-    line = tab.button("Edit check 1 of subtask 3: review Does every link work?")
-    expect(line).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    expect(form(tab, 3).get_by_role("textbox", name="Question")).to_be_focused()
-    for _ in range(3):
-        tab.page.keyboard.press("Tab")
-    expect(form(tab, 3).get_by_role("button", name="Remove check")).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    expect(tab.row(3)).to_contain_text("No check: done by the agent’s word")
-    expect(tab.row(3).locator(".step-row")).to_be_focused()
-    assert checks_of(3) == []
-
-
 def test_the_start_takes_along_a_check_that_is_being_typed(tab):
     tab.button("Add a check to subtask 3").click()
     form(tab, 3, "Add a check to subtask").get_by_label("Path").fill("said.md")

@@ -56,20 +56,6 @@ def test_a_comment_is_kept_in_every_tab_and_over_a_reload(open_tab, tab, chat):
     expect(place(other, 2)).to_contain_text("Three times.")
 
 
-def test_the_buttons_follow_what_is_kept_and_what_is_typed(tab):
-    keep(tab, 1, "Shorter.")
-    field = write(tab, 3, "Twice.")
-    expect(tab.button("Ask for changes 2, comments")).to_be_visible()
-    expect(tab.button("Start without the 2 comments")).to_have_text("Start without")
-    expect(tab.plan).to_contain_text("2 comments go to the agent together. It answers with v2.")
-    field.press("Escape")
-    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
-    tab.button("Remove comment on subtask 1").click()
-    expect(tab.button("Start plan")).to_have_attribute("data-kind", "go")
-    expect(tab.button("Ask for changes")).to_be_visible()
-    write(tab, 3, "Twice.")
-
-
 def test_kept_and_typed_ones_go_out_together_and_nothing_starts(site, tab):
     keep(tab, 1, "Shorter.")
     write(tab, 3, "Twice.")

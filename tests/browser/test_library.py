@@ -23,22 +23,6 @@ def made(site, title, *subtasks):
     return Plan.objects.get(conversation=site.proposed(*subtasks, title=title, goal=title))
 
 
-def test_a_plan_is_found_again_by_a_word_of_its_subtasks(site, open_tab):
-    made(site, "Water plants", "Fetch the can")
-    made(site, "Paint the fence")
-    tab = open_tab("/plans/")
-    tab.page.get_by_role("searchbox", name="Search plans").fill("fetch CAN")
-    expect(rows(tab)).to_have_count(1)
-    expect(rows(tab)).to_contain_text("Water plants")
-    expect(tab.page).to_have_url(re.compile(r"q=fetch\+CAN"))
-    tab.page.reload()
-    expect(rows(tab)).to_have_count(1)
-    rows(tab).get_by_role("link").click()
-    expect(tab.page.get_by_role("heading", name="Water plants")).to_be_visible()
-    tab.page.get_by_role("link", name="Close, back to all plans").click()
-    expect(tab.page.get_by_role("searchbox", name="Search plans")).to_have_value("fetch CAN")
-
-
 def test_the_list_follows_what_is_new_and_says_when_it_cannot(site, open_tab, clock):
     tab = open_tab("/plans/")
     tab.expects("ERR_INTERNET_DISCONNECTED")

@@ -206,17 +206,3 @@ def test_a_hidden_browser_is_told_once_and_a_press_opens_the_card(site, clock, h
 
 def sounds(tabs):
     return sum(tab.page.evaluate("window.sounded") for tab in tabs)
-
-
-def test_nothing_is_told_while_a_tab_is_in_view(site, clock, hidden_tabs):
-    shown = hidden_tabs[0]
-    for tab in hidden_tabs:
-        tab.page.evaluate(SOUNDS)
-    shown.page.evaluate(
-        "window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
-    )
-    site.scripted("quick")
-    clock.fast_forward(A_LOOK)
-    expect(entry(shown, 1)).to_be_visible()
-    assert told_in_the_end(clock, hidden_tabs) == []
-    assert sounds(hidden_tabs) == 0, "nor is anything heard"

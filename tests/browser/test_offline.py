@@ -125,38 +125,6 @@ def test_a_server_that_was_stopped_by_hand_does_not_say_that_it_restarts(site, o
     assert not any(RESTARTING in words for words in said.json_value())
 
 
-DRAWN_LATE = """(line) => {
-  line.textContent = "Scripted is answering";
-  document.dispatchEvent(new CustomEvent("htmx:after:swap"));
-}"""
-
-
-def test_offline_nothing_says_that_the_agent_is_answering_and_back_the_line_says_it_again(
-    site, open_tab, interrupted
-):
-    tab = open_tab().chat(site.conversation())
-    tab.expects(*GONE)
-    tab.sees_connection(LIVE)
-    line = tab.page.locator("#status")
-    with tab.sends():
-        tab.say("say half of it")
-    site.drive()
-    expect(line).to_have_text("Scripted is answering")
-    network = tab.page.context.set_offline
-    for goes, comes in (
-        (lambda: network(True), lambda: network(False)),
-        (interrupted, site.comes_back),
-    ):
-        goes()
-        tab.sees_connection(OFFLINE)
-        expect(line).to_have_text("")
-        line.evaluate(DRAWN_LATE)
-        expect(line).to_have_text("")
-        comes()
-        tries_now(tab)
-        expect(line).to_have_text("Scripted is answering")
-
-
 class Hung:
     """A tab whose socket is open; `is_hung` stops what would come through it."""
 

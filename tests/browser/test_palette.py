@@ -46,19 +46,3 @@ def test_a_message_is_found_and_opened_where_it_stands(site, clock, open_tab, ch
     clock.run_for(2_000)
     expect(message).not_to_have_attribute("data-found", "")
     assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
-
-
-def test_ctrl_enter_opens_in_a_new_tab_and_a_command_is_run(open_tab, chat):
-    tab = open_tab().chat(chat)
-    look_for(tab, "plans")
-    expect(option(tab, "^Plans")).to_be_visible()
-    while option(tab, "^Plans").get_attribute("aria-selected") != "true":
-        tab.page.keyboard.press("ArrowDown")
-    with tab.page.context.expect_page() as opened:
-        tab.page.keyboard.press("Control+Enter")
-    expect(opened.value).to_have_url(re.compile("/plans/$"))
-    opened.value.close()
-    tab.page.keyboard.press("Escape")
-    look_for(tab, "every command")
-    option(tab, "help").click()
-    expect(tab.log).to_contain_text("/clear")

@@ -12,26 +12,6 @@ def asking(site, careful):
     return site.started("approve")
 
 
-def test_a_card_is_loaded_when_it_is_opened_and_stays_as_it_is(site, open_tab):
-    tab = open_tab("/settings/agents/?agent=docs-writer")
-    card = tab.page.get_by_role("article", name="Scripted", exact=True)
-    expect(card.get_by_label("Description")).to_have_count(0)
-    fold = tab.button("Scripted settings")
-    fold.press("Enter")
-    field = card.get_by_role("textbox", name="Description")
-    expect(field).to_have_value("")
-    expect(tab.page.get_by_role("complementary", name="agent.json")).to_contain_text("scripted")
-    expect(fold).to_be_focused()
-    field.press_sequentially("another")  # what is filled in is no change to Firefox
-    fold.click()
-    expect(tab.page.get_by_text("The description is changed.")).to_be_visible()
-    expect(field).to_be_hidden()
-    fold.click()
-    expect(field).to_have_value("another")
-    card.get_by_role("button", name="Delete agent").click()
-    expect(tab.page.get_by_role("dialog", name="Delete Scripted?")).to_be_visible()
-
-
 def test_the_keys_allow_once_and_the_focus_goes_on(asking, site, open_tab):
     tab = open_tab().chat(asking)
     tab.plan.get_by_role("link", name="write_file", exact=True).click()
@@ -64,22 +44,3 @@ def test_what_another_tab_decides_ends_the_question_here(asking, site, open_tab)
     expect(here.message).to_have_value("half a thought")
     expect(here.message).to_be_focused()
     expect(here.alerts).to_have_count(0)
-
-
-def test_a_file_changed_by_hand_is_shown_on_the_open_page(site, clock, open_tab):
-    tab = open_tab("/settings/agents/?agent=scripted")
-    pane = tab.page.get_by_role("complementary", name="agent.json of Scripted")
-    expect(pane).to_contain_text("This is the file as it is on disk.")
-    site.change_agent(description="Changed by hand")
-    clock.fast_forward(LOOKED_AGAIN)
-    card = tab.page.get_by_role("article", name="Scripted", exact=True)
-    expect(card).to_contain_text("agent.json was changed on disk.")
-    expect(pane).to_contain_text("Changed by hand")
-    pane.get_by_role("button", name="Edit").click()
-    box = pane.get_by_role("textbox", name="agent.json")
-    typed = box.inner_text().replace("Changed by hand", "Typed here")
-    box.fill(typed)
-    site.change_agent(description="Changed again")
-    clock.run_for(LOOKED_AGAIN)  # its timer may have been set a moment ago
-    expect(tab.alerts).to_contain_text("agent.json changed on disk")
-    expect(box).to_contain_text("Typed here")

@@ -49,35 +49,3 @@ def menu_of(tab, chat):
     expect(menu).to_be_visible()
     expect(menu.get_by_role("button", name="Rename")).to_be_focused()
     return menu
-
-
-def test_a_row_is_renamed_pinned_and_archived_where_it_stands(site, open_tab):
-    here, chat = site.conversation(), named(site, "Moss")
-    tab = open_tab().chat(here)
-    row = tab.page.locator(f"#conversation-{chat}")
-    before = row.bounding_box()
-    menu = menu_of(tab, chat)
-    assert row.bounding_box() == before, "nothing moves"
-    tab.page.keyboard.press("Enter")
-    title = tab.page.get_by_role("dialog").get_by_label("Title")
-    expect(title).to_have_value("Moss")
-    title.fill("Fern")
-    title.press("Enter")
-    expect(row).to_contain_text("Fern")
-    expect(tab.page.locator(f"#row-{chat}")).to_be_focused()
-    expect(tab.page.get_by_role("heading", level=1)).not_to_have_text("Fern")
-    menu_of(tab, chat).get_by_role("button", name="Pin").click()
-    expect(tab.page.get_by_role("heading", name="Pinned")).to_be_visible()
-    menu_of(tab, chat).get_by_role("button", name="Unpin").click()
-    expect(tab.page.get_by_role("heading", name="Pinned")).to_have_count(0)
-    with tab.page.expect_download() as download:
-        menu_of(tab, chat).get_by_role("link", name="Export as Markdown").click()
-    assert download.value.suggested_filename.endswith(".md")
-    expect(menu).to_be_hidden()
-    menu_of(tab, chat).get_by_role("button", name="Archive").click()
-    expect(row).to_have_count(0)
-    expect(tab.page.get_by_text("Archived. Search still finds it.")).to_be_visible()
-    tab.button("Undo").click()
-    expect(row).to_be_focused()
-    assert tab.page.url.endswith(f"/c/{here}/")
-    menu_of(tab, chat)

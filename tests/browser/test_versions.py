@@ -1,7 +1,5 @@
 """The drawer's versions: what changed, between any two, and back again."""
 
-import re
-
 import pytest
 from playwright.sync_api import expect
 
@@ -51,23 +49,6 @@ def test_live_news_do_not_throw_the_comparison_away(site, open_tab, chat):
     expect(tab.subtasks).to_be_hidden()
     tab.button("Back to plan").click()
     tab.sees_rows("Read", "Run every", "Then do it", "Say it aloud")
-
-
-def test_by_keyboard_alone(open_tab, chat):
-    tab = open_tab().chat(chat)
-    tag(tab, "v3 · 1 change").focus()
-    tab.page.keyboard.press("Enter")
-    expect(tab.button("Back to plan")).to_be_focused()
-    expect(versions(tab)).to_be_visible()
-    for _ in range(3):
-        tab.page.keyboard.press("Tab")
-    expect(versions(tab).get_by_role("button", name=re.compile("^v2"))).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    expect(tab.plan.get_by_role("heading", name="v2 compared with")).to_be_visible()
-    expect(versions(tab).get_by_role("button", name=re.compile("^v2"))).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(tab.subtasks).to_be_visible()
-    expect(tag(tab, "v3 · 1 change")).to_be_focused()
 
 
 # The agent changes the plan while the person is editing

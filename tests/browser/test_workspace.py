@@ -112,20 +112,6 @@ def test_the_tree_is_walked_by_the_keyboard_alone(tab):
     expect(tab.message).to_be_focused()
 
 
-def test_it_stands_in_place_of_the_plan_and_each_button_swaps(site, folder, open_tab):
-    tab = opened(open_tab().chat(site.scripted("quick")))
-    expect(tab.plan).to_be_hidden()
-    expect(tab.button("Files")).to_have_attribute("aria-expanded", "true")
-    tab.page.locator("[data-toggle-drawer]").click()
-    expect(tab.plan).to_be_visible()
-    expect(tab.page.get_by_role("tree")).to_be_hidden()
-    tab.button("Files").click()
-    expect(tab.plan).to_be_hidden()
-    tab.button("Close files").click()
-    expect(tab.plan).to_be_visible()
-    expect(tab.button("Files")).to_be_focused()
-
-
 def test_a_name_that_is_taken_asks_and_both_are_kept(tab, folder):
     tab.expects("status of 409")
     opened(tab)
@@ -168,33 +154,6 @@ def test_what_is_dropped_on_a_folder_lands_in_it_and_not_in_the_message_box(tab,
     expect(tab.page.locator("#drop-zone")).to_be_hidden()
 
 
-def test_a_file_is_renamed_in_its_row(tab, folder):
-    tab.expects("status of 409")
-    opened(tab)
-    row(tab, "README.md").click()
-    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
-    row(tab, "README.md").press("F2")
-    field = tab.page.get_by_role("textbox", name="New name of README.md")
-    assert (
-        field.evaluate("each => each.value.slice(each.selectionStart, each.selectionEnd)")
-        == "README"
-    )
-    tab.page.keyboard.type("ABOUT")
-    tab.page.keyboard.press("Escape")
-    expect(row(tab, "README.md")).to_be_focused()
-    tab.page.keyboard.press("F2")
-    tab.page.keyboard.type("ABOUT")
-    tab.page.keyboard.press("Enter")
-    expect(row(tab, "ABOUT.md")).to_be_focused()
-    expect(view(tab).get_by_role("heading", name="ABOUT.md")).to_be_visible()
-    assert (folder / "ABOUT.md").exists() and not (folder / "README.md").exists()
-    tab.page.keyboard.press("F2")
-    tab.page.keyboard.press("Control+a")
-    tab.page.keyboard.type("docs")
-    tab.page.keyboard.press("Enter")
-    expect(tab.page.get_by_text("docs is there already.")).to_be_visible()
-
-
 def test_what_is_deleted_comes_back_by_undo(tab, folder):
     opened(tab)
     row(tab, "docs").focus()
@@ -205,19 +164,3 @@ def test_what_is_deleted_comes_back_by_undo(tab, folder):
     assert not (folder / "docs").exists()
     undo(tab, "docs")
     assert (folder / "docs" / "api.md").read_text() == API
-
-
-def test_what_changes_meanwhile_is_shown_by_itself(tab, folder, clock):
-    opened(tab)
-    row(tab, "README.md").click()
-    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
-    (folder / "README.md").write_text("# Written anew\n")
-    clock.fast_forward(BETWEEN_LOOKS)
-    expect(view(tab).get_by_role("heading", name="Written anew")).to_be_visible()
-    expect(view(tab)).to_contain_text("Changed just now")
-    (folder / "by-the-agent.txt").write_text("new")
-    clock.fast_forward(BETWEEN_LOOKS)
-    expect(row(tab, "by-the-agent.txt")).to_be_visible()
-    (folder / "README.md").unlink()
-    clock.fast_forward(BETWEEN_LOOKS)
-    expect(view(tab)).to_contain_text("README.md is gone.")

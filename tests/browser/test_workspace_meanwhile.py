@@ -6,7 +6,6 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import (
-    drop,
     folder,
     let_go,
     looks,
@@ -102,33 +101,6 @@ def test_what_is_cut_off_says_so_and_the_tree_shows_what_came_of_it(tab, folder)
 # What is dropped
 
 
-def test_what_is_dropped_with_others_is_taken_in_and_why_those_were_not_stays_said(tab, folder):
-    tab.expects("status of 413")
-    refusal = {"status": 413, "content_type": "text/plain", "body": "big.bin is too large."}
-    tab.page.route(re.compile(r"/upload\?.*name=big"), lambda route: route.fulfill(**refusal))
-    tab.page.route(
-        re.compile(r"/upload\?.*name=first"), lambda route: route.fulfill(body='{"path": ')
-    )
-    tree = opened(tab).page.locator("#file-tree")
-    drop(tree, "big.bin", "a.txt")
-    expect(row(tab, "a.txt")).to_be_visible()
-    expect(alert(tab)).to_have_text("big.bin is too large.")
-    row(tab, "README.md").click()
-    expect(alert(tab)).to_have_text("")
-    drop(tree, "first.txt", "second.txt")
-    expect(row(tab, "second.txt")).to_be_visible()
-    expect(alert(tab)).to_have_text(LOST)
-    assert (folder / "second.txt").read_text() == "dropped"
-    tab.page.evaluate(
-        """() => (DataTransferItem.prototype.webkitGetAsEntry = function () {
-          return { isDirectory: this.getAsFile().name === "pictures" };
-        })"""
-    )
-    drop(tree, "pictures", "third.txt")
-    expect(row(tab, "third.txt")).to_be_visible()
-    expect(alert(tab)).to_have_text("pictures is a folder: drop the files in it.")
-
-
 # Renaming
 
 
@@ -149,29 +121,6 @@ def test_a_refused_name_and_why_stay_while_the_folder_changes_which_is_shown_the
 
 
 # What the buttons are about
-
-
-def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
-    row(opened(tab), "README.md").click()
-    expect(heading(tab, "Read me")).to_be_visible()
-    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
-    expect(row(tab, "docs/img/flow.png")).to_be_visible()
-    tab.button("Rename README.md").click()
-    field = view(tab).get_by_role("textbox", name="New name of README.md")
-    expect(field).to_be_focused()
-    tab.page.keyboard.press("Escape")
-    expect(tab.button("Rename README.md")).to_be_focused()
-    tab.page.keyboard.press("Enter")
-    tab.page.keyboard.type("ABOUT")
-    tab.page.keyboard.press("Enter")
-    expect(heading(tab, "ABOUT.md")).to_be_visible()
-    expect(view(tab)).to_be_focused()
-    assert (folder / "ABOUT.md").exists() and not (folder / "README.md").exists()
-    tab.button("Delete ABOUT.md").click()
-    expect(heading(tab, "Read me")).to_have_count(0)
-    assert not (folder / "ABOUT.md").exists()
-    tab.button("Undo").click()
-    expect(heading(tab, "Read me")).to_be_visible()
 
 
 # The drawer, and the button

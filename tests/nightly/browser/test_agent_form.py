@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_agent_form import form
+from tests.browser.test_agent_form import LOOKS_AGAIN, form
 from tests.browser.test_workspace import let_go
 from tests.tab import wait_for
 
@@ -102,3 +102,28 @@ def test_the_model_is_found_in_the_picker_by_keyboard(form):
     expect(form.status).to_contain_text("The model is demo/docs.")
     expect(button).to_be_focused()
     assert form.file["model"] == "docs"
+
+
+def test_two_tabs_follow_each_other_and_what_is_typed_in_one_stays(form, clock):
+    other = form.open()
+    here = other.page.get_by_role("textbox", name="Description", exact=True)
+    typing = other.page.get_by_role("textbox", name="Instructions", exact=True)
+    switch, there = (tab.page.get_by_label("Plan first on every task") for tab in (form, other))
+    typing.fill("Half a thought")
+    form["Description"].fill("Changed there")
+    with form.tab.sends():
+        form["Description"].press("Enter")
+    with form.tab.sends():
+        switch.check(force=True)
+    clock.fast_forward(LOOKS_AGAIN)
+    expect(here).to_have_value("Changed there")
+    expect(there).to_be_checked()
+    with other.sends():
+        there.uncheck(force=True)
+    here.fill("And back")
+    with other.sends():
+        here.press("Enter")
+    clock.fast_forward(LOOKS_AGAIN)
+    expect(switch).not_to_be_checked()
+    expect(form["Description"]).to_have_value("And back")
+    expect(typing).to_have_value("Half a thought")

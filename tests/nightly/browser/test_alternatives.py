@@ -187,3 +187,24 @@ def is_where_there_is_room(tab, height):
     end = box["y"] + box["height"]
     is_below = menu["y"] >= end
     return is_below == (height - end > menu["height"]) and (height < 900 or is_below)
+
+
+def test_the_walker_stays_where_it_was_pressed(site, open_tab):
+    chat = site.answered("say beta")
+    tab = open_tab().chat(chat)
+    ask_again(site, tab)
+    walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative").click()
+    expect(walker(tab, "1 of 2")).to_be_visible()
+    site.says(chat, "and then", "and after that")
+    site.drive()
+    expect(tab.button("Copy reply")).to_have_count(3)
+    # Not all of it fits any more, while the walker, that is pressed, is still in view.
+    tab.page.set_viewport_size({"width": 1200, "height": 560})
+    walker(tab, "1 of 2").get_by_role("button", name="Later alternative").click()
+    earlier = walker(tab, "2 of 2").get_by_role("button", name="Earlier alternative")
+    earlier.click(trial=True)  # when it stands still
+    stood = earlier.bounding_box()["y"]
+    earlier.click()
+    later = walker(tab, "1 of 2").get_by_role("button", name="Later alternative")
+    later.click(trial=True)
+    assert abs(later.bounding_box()["y"] - stood) <= 1

@@ -1,5 +1,7 @@
 """Files into the chat: messages that wait for them, and what can be undone."""
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.test_attachments import chat, choose, file, slow_down, tiles
@@ -118,3 +120,17 @@ def test_delete_on_a_tile_removes_it_and_undo_brings_it_back(site, open_tab, cha
     # The first one is gone for good, the other one can come back.
     expect(tab.page.locator("#attachments .attachment")).to_have_count(1)
     wait_for(tab, lambda: not site.file("uploads/one.txt").exists())
+
+
+def test_tiles_stay_over_a_reload_and_stand_in_every_tab(open_tab, chat):
+    tab, other = open_tab().chat(chat), open_tab().chat(chat)
+    choose(tab, file("notes.txt"))
+    for each in (tab, other):
+        expect(tiles(each)).to_have_count(1)
+    tab.page.reload()
+    expect(tiles(tab)).to_have_text(re.compile("notes.txt"))
+    other.button("Remove notes.txt").click()
+    expect(tiles(other).first).to_be_hidden()
+    other.page.reload()
+    expect(tiles(other)).to_have_count(0)
+    expect(tiles(tab)).to_have_count(0)

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_changes import arrives, changed, prepared
+from tests.browser.test_changes import FAULT, arrives, changed, prepared
 
 
 def test_of_many_files_the_rest_comes_when_it_is_asked_for(site, open_tab):
@@ -112,3 +112,23 @@ def test_on_a_phone_the_files_fold_and_the_preview_comes_from_below(site, open_t
     page.get_by_role("button", name="Undo changes").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_plan_beside_its_changes_can_be_changed(site, open_tab, clock):
+    chat, _ = prepared(site, run="next")
+    tab = open_tab(changed(chat))
+    clock.pause_at("2030-01-01")  # nothing comes by the look every five seconds
+    field = tab.edit(2, "Check it twice")
+    expect(tab.page.get_by_text(FAULT)).to_be_hidden()
+    field.press("Enter")
+    expect(tab.row(2)).to_contain_text("Check it twice")
+    tab.button("Add a subtask").click()
+    tab.editor("Add a subtask").get_by_role("textbox").first.fill("Publish it")
+    tab.editor("Add a subtask").get_by_role("button", name="Save").click()
+    expect(tab.rows).to_have_count(4)
+    tab.row(4).locator(".step-row").focus()
+    tab.page.keyboard.press("Alt+ArrowUp")
+    expect(tab.page.locator("#status")).to_have_text("Moved to 3 of 4")
+    expect(tab.row(3)).to_contain_text("Publish it")
+    tab.button("Ask for changes").click()
+    expect(tab.message).to_be_visible()

@@ -101,3 +101,34 @@ def test_why_the_form_of_a_check_does_not_come_is_said(tab):
     tab.page.route("**/plan/check-editor", lambda route: route.fulfill(status=500, body=""))
     tab.button("Edit check 1 of subtask 1: file notes.md exists").click()
     expect(tab.plan.get_by_role("alert")).to_contain_text("Something broke inside Planside.")
+
+
+def test_a_check_is_added_of_another_kind_and_removed_by_keyboard_alone(tab):
+    add = tab.button("Add a check to subtask 3")
+    add.focus()
+    add.press("Enter")
+    kinds = form(tab, 3, "Add a check to subtask")
+    expect(kinds.get_by_role("radio", name="File")).to_be_focused()
+    tab.page.keyboard.press("Tab")
+    tab.page.keyboard.type("a.md")
+    tab.page.keyboard.press("Escape")
+    expect(tab.button("Add a check to subtask 3")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(kinds.get_by_role("radio", name="File")).to_be_focused()
+    for _ in range(4):
+        tab.page.keyboard.press("ArrowRight")
+    tab.page.keyboard.press("Tab")
+    expect(kinds.get_by_role("textbox", name="Question")).to_be_focused()
+    tab.page.keyboard.type("Does every link work?")
+    tab.page.keyboard.press("Enter")
+    line = tab.button("Edit check 1 of subtask 3: review Does every link work?")
+    expect(line).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(form(tab, 3).get_by_role("textbox", name="Question")).to_be_focused()
+    for _ in range(3):
+        tab.page.keyboard.press("Tab")
+    expect(form(tab, 3).get_by_role("button", name="Remove check")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(tab.row(3)).to_contain_text("No check: done by the agent’s word")
+    expect(tab.row(3).locator(".step-row")).to_be_focused()
+    assert checks_of(3) == []

@@ -51,3 +51,17 @@ def test_on_a_phone_too(open_tab, chat):
     expect(tab.button("Ask for changes 1, comment")).to_be_in_viewport()
     width = tab.page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE["width"]
+
+
+def test_the_buttons_follow_what_is_kept_and_what_is_typed(tab):
+    keep(tab, 1, "Shorter.")
+    field = write(tab, 3, "Twice.")
+    expect(tab.button("Ask for changes 2, comments")).to_be_visible()
+    expect(tab.button("Start without the 2 comments")).to_have_text("Start without")
+    expect(tab.plan).to_contain_text("2 comments go to the agent together. It answers with v2.")
+    field.press("Escape")
+    expect(tab.button("Ask for changes 1, comment")).to_be_visible()
+    tab.button("Remove comment on subtask 1").click()
+    expect(tab.button("Start plan")).to_have_attribute("data-kind", "go")
+    expect(tab.button("Ask for changes")).to_be_visible()
+    write(tab, 3, "Twice.")

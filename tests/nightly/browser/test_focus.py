@@ -1,9 +1,12 @@
 """A dialog on a phone."""
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_focus import BOX, dialog, focused, press
+from tests.browser.test_focus import BOX, PLAN, dialog, focused, press
+from tests.tab import LIVE
 
 
 def test_the_three_ways_of_retrying_stand_below_each_other_on_a_phone(site, open_tab):
@@ -142,3 +145,65 @@ def test_asking_again_stays_at_the_message_then_archiving_and_clearing_have_thei
     tab.message.press("Enter")
     expect(tab.log).not_to_contain_text("Understood.")
     expect(tab.message).to_be_focused()
+
+
+def test_start_and_stop(site, open_tab):
+    tab = open_tab().chat(site.scripted("hang"))
+    with tab.sends():
+        press(tab, "Start plan")
+    site.drive()
+    tab.sees_plan(state="in_progress")
+    focused(tab, PLAN)
+    press(tab, "Stop plan")
+    with tab.sends():
+        press(tab, "Stop plan", dialog(tab))
+    site.drive()
+    tab.sees_plan(run="idle")
+    focused(tab, PLAN)
+    press(tab, "Cancel plan")
+    press(tab, "Cancel plan", dialog(tab))
+    tab.sees_plan(state="abandoned")
+    focused(tab, PLAN)
+
+
+def test_undo_leads_to_the_row_that_is_back_when_it_comes_late(site, open_tab):
+    """The toast goes with the answer. Until the plan is drawn anew another row stands in the place,
+    and whatever else changes on the page finds the focus lost."""
+    tab = open_tab(blocked=True).chat(site.scripted("quick"))
+    tab.expects("WebSocket")
+    tab.row(2).get_by_role("group", name=re.compile("^Subtask 2")).focus()
+    tab.page.keyboard.press("Delete")
+    expect(tab.rows).to_have_count(2)
+    focused(tab, r"^subtask-")
+    held = tab.hold(re.compile(r"/c/\d+/(changes|drawer)"))
+    press(tab, "Undo")
+    expect(tab.button("Undo")).to_have_count(0)
+    tab.page.evaluate("document.dispatchEvent(new CustomEvent('htmx:after:swap'))")
+    focused(tab, r"^subtask-\d+-s3")
+    held.release()
+    expect(tab.rows).to_have_count(3)
+    focused(tab, r"^subtask-\d+-s4")
+
+
+def test_a_message_that_waits_goes_back_into_the_box_is_discarded_and_a_reply_is_stopped(
+    site, open_tab
+):
+    tab = open_tab().chat(site.conversation())
+    tab.sees_connection(LIVE)
+    with tab.sends():
+        tab.say("say half of it")
+    site.drive()
+    expect(tab.log).to_contain_text("Half of an answer")
+    tab.say("and then this")
+    press(tab, "Edit")
+    expect(tab.message).to_have_value("and then this")
+    focused(tab, BOX)
+    tab.button("Send").click()
+    press(tab, "Discard")
+    expect(tab.log.get_by_text("Waiting to send")).to_have_count(0)
+    focused(tab, r"^log ")
+    with tab.sends():
+        press(tab, "Stop the reply")
+    site.drive()
+    expect(tab.log).to_contain_text("You stopped this reply.")
+    focused(tab, BOX)

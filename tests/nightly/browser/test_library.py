@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_library import made, table
+from tests.browser.test_library import made, rows, table
 from tests.tab import LIVE
 
 
@@ -118,3 +118,19 @@ def test_a_link_beside_the_conversation_opens_the_drawer_and_the_subtask(site, o
     tab.page.goto(f"{site.address}/c/{plan.conversation_id}/#subtask-{plan.pk}-s2")
     expect(tab.row(2)).to_be_focused()
     expect(tab.row(2).get_by_text("With shears.")).to_be_visible()
+
+
+def test_a_plan_is_found_again_by_a_word_of_its_subtasks(site, open_tab):
+    made(site, "Water plants", "Fetch the can")
+    made(site, "Paint the fence")
+    tab = open_tab("/plans/")
+    tab.page.get_by_role("searchbox", name="Search plans").fill("fetch CAN")
+    expect(rows(tab)).to_have_count(1)
+    expect(rows(tab)).to_contain_text("Water plants")
+    expect(tab.page).to_have_url(re.compile(r"q=fetch\+CAN"))
+    tab.page.reload()
+    expect(rows(tab)).to_have_count(1)
+    rows(tab).get_by_role("link").click()
+    expect(tab.page.get_by_role("heading", name="Water plants")).to_be_visible()
+    tab.page.get_by_role("link", name="Close, back to all plans").click()
+    expect(tab.page.get_by_role("searchbox", name="Search plans")).to_have_value("fetch CAN")

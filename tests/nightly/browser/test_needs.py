@@ -2,10 +2,20 @@
 
 from playwright.sync_api import expect
 
-from tests.browser.test_needs import TELLS, WORDS, waiting
+from tests.browser.test_needs import (
+    A_LOOK,
+    SOUNDS,
+    TELLS,
+    WORDS,
+    entry,
+    hidden_tabs,
+    sounds,
+    told_in_the_end,
+    waiting,
+)
 from tests.nightly.browser.states.test_pages import violations
 
-__all__ = ["waiting"]
+__all__ = ["hidden_tabs", "waiting"]
 
 
 def test_the_page_is_whole_for_everybody(site, open_tab, waiting):
@@ -62,3 +72,17 @@ def test_a_browser_is_asked_once_when_a_plan_takes_long(site, open_tab, clock):
     tab.button("Not now").click()
     expect(tab.button("Ask this browser")).to_be_hidden()
     expect(tab.message).to_be_focused()
+
+
+def test_nothing_is_told_while_a_tab_is_in_view(site, clock, hidden_tabs):
+    shown = hidden_tabs[0]
+    for tab in hidden_tabs:
+        tab.page.evaluate(SOUNDS)
+    shown.page.evaluate(
+        "window.isAway = false; document.dispatchEvent(new Event('visibilitychange'))"
+    )
+    site.scripted("quick")
+    clock.fast_forward(A_LOOK)
+    expect(entry(shown, 1)).to_be_visible()
+    assert told_in_the_end(clock, hidden_tabs) == []
+    assert sounds(hidden_tabs) == 0, "nor is anything heard"

@@ -111,3 +111,19 @@ def test_inside_a_long_reply_the_found_words_are_in_view_and_marked(site, open_t
         assert marked[0]["isInView"], "where both stand"
         tab.page.keyboard.press("Shift")
         assert tab.page.evaluate(MARKED) == []
+
+
+def test_ctrl_enter_opens_in_a_new_tab_and_a_command_is_run(open_tab, chat):
+    tab = open_tab().chat(chat)
+    look_for(tab, "plans")
+    expect(option(tab, "^Plans")).to_be_visible()
+    while option(tab, "^Plans").get_attribute("aria-selected") != "true":
+        tab.page.keyboard.press("ArrowDown")
+    with tab.page.context.expect_page() as opened:
+        tab.page.keyboard.press("Control+Enter")
+    expect(opened.value).to_have_url(re.compile("/plans/$"))
+    opened.value.close()
+    tab.page.keyboard.press("Escape")
+    look_for(tab, "every command")
+    option(tab, "help").click()
+    expect(tab.log).to_contain_text("/clear")

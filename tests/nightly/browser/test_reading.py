@@ -193,3 +193,40 @@ def test_nothing_moves_while_a_conversation_with_a_plan_is_opened(site, open_tab
     tab.sees_connection(LIVE)
     tab.has_sent_all()
     assert tab.page.evaluate(MOVED) < 0.01
+
+
+def test_what_was_folded_stays_folded_until_another_version(site, proposed):
+    open_drawer(proposed)
+    proposed.plan.get_by_role("button", name="Fold", exact=True).click()
+    told = proposed.plan.get_by_text(TOLD, exact=True)
+    expect(told).to_be_hidden()
+    proposed.page.reload()
+    open_drawer(proposed)
+    expect(told).to_be_hidden()
+    proposed.button("What the agent is told for subtask 1").click()
+    expect(told).to_be_visible()
+    expect(proposed.plan.get_by_text("One sentence to Bob")).to_be_hidden()
+    site.post(f"/plans/{proposed.made['id']}/subtasks", name="One more")
+    proposed.sees_plan(version=2)
+    sees_all(proposed.plan)
+
+
+def test_a_long_outcome_is_short_while_the_plan_runs_unless_it_is_unfolded(site, open_tab):
+    chat = site.ran("Then explain", "Then hang")
+    tab = open_tab().chat(chat)
+    expect(tab.row(2)).to_have_attribute("data-state", "in_progress")
+    outcome, fold = tab.row(1).locator(".step-outcome"), tab.row(1).locator("[data-shows-outcome]")
+    is_whole = "each => each.scrollHeight <= each.clientHeight + 1"
+    expect(fold).to_have_accessible_name("Show all of subtask 1")
+    assert not outcome.evaluate(is_whole)
+    fold.press("Enter")
+    expect(fold).to_have_accessible_name("Show less of subtask 1")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    assert outcome.evaluate(is_whole)
+    fold.click()
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    assert not outcome.evaluate(is_whole)
+    site.post(f"/plans/{site.plan(chat)['id']}/stop")
+    site.drive()
+    expect(fold).to_be_hidden()
+    assert outcome.evaluate(is_whole), "there is nothing left that could be shown"

@@ -88,3 +88,20 @@ def test_on_a_phone_escape_goes_back_before_it_closes_the_sheet(open_tab, chat):
     expect(tab.subtasks).to_be_visible()
     tab.page.keyboard.press("Escape")
     expect(tab.plan).to_be_hidden()
+
+
+def test_by_keyboard_alone(open_tab, chat):
+    tab = open_tab().chat(chat)
+    tag(tab, "v3 · 1 change").focus()
+    tab.page.keyboard.press("Enter")
+    expect(tab.button("Back to plan")).to_be_focused()
+    expect(versions(tab)).to_be_visible()
+    for _ in range(3):
+        tab.page.keyboard.press("Tab")
+    expect(versions(tab).get_by_role("button", name=re.compile("^v2"))).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    expect(tab.plan.get_by_role("heading", name="v2 compared with")).to_be_visible()
+    expect(versions(tab).get_by_role("button", name=re.compile("^v2"))).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.subtasks).to_be_visible()
+    expect(tag(tab, "v3 · 1 change")).to_be_focused()

@@ -6,7 +6,18 @@ import shutil
 from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
-from tests.browser.test_workspace import API, folder, let_go, looks, opened, row, tab, undo, view
+from tests.browser.test_workspace import (
+    API,
+    BETWEEN_LOOKS,
+    folder,
+    let_go,
+    looks,
+    opened,
+    row,
+    tab,
+    undo,
+    view,
+)
 from tests.browser.test_workspace_meanwhile import alert, heading
 from tests.tab import wait_for
 
@@ -192,3 +203,60 @@ def test_news_of_each_of_many_unfolded_folders_is_shown(tab, folder):
         (folder / f"many-{number:02}" / f"{number}.txt").write_text("new")
         looks(tab)
         expect(row(tab, f"{number}.txt")).to_be_visible()
+
+
+def test_it_stands_in_place_of_the_plan_and_each_button_swaps(site, folder, open_tab):
+    tab = opened(open_tab().chat(site.scripted("quick")))
+    expect(tab.plan).to_be_hidden()
+    expect(tab.button("Files")).to_have_attribute("aria-expanded", "true")
+    tab.page.locator("[data-toggle-drawer]").click()
+    expect(tab.plan).to_be_visible()
+    expect(tab.page.get_by_role("tree")).to_be_hidden()
+    tab.button("Files").click()
+    expect(tab.plan).to_be_hidden()
+    tab.button("Close files").click()
+    expect(tab.plan).to_be_visible()
+    expect(tab.button("Files")).to_be_focused()
+
+
+def test_a_file_is_renamed_in_its_row(tab, folder):
+    tab.expects("status of 409")
+    opened(tab)
+    row(tab, "README.md").click()
+    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
+    row(tab, "README.md").press("F2")
+    field = tab.page.get_by_role("textbox", name="New name of README.md")
+    assert (
+        field.evaluate("each => each.value.slice(each.selectionStart, each.selectionEnd)")
+        == "README"
+    )
+    tab.page.keyboard.type("ABOUT")
+    tab.page.keyboard.press("Escape")
+    expect(row(tab, "README.md")).to_be_focused()
+    tab.page.keyboard.press("F2")
+    tab.page.keyboard.type("ABOUT")
+    tab.page.keyboard.press("Enter")
+    expect(row(tab, "ABOUT.md")).to_be_focused()
+    expect(view(tab).get_by_role("heading", name="ABOUT.md")).to_be_visible()
+    assert (folder / "ABOUT.md").exists() and not (folder / "README.md").exists()
+    tab.page.keyboard.press("F2")
+    tab.page.keyboard.press("Control+a")
+    tab.page.keyboard.type("docs")
+    tab.page.keyboard.press("Enter")
+    expect(tab.page.get_by_text("docs is there already.")).to_be_visible()
+
+
+def test_what_changes_meanwhile_is_shown_by_itself(tab, folder, clock):
+    opened(tab)
+    row(tab, "README.md").click()
+    expect(view(tab).get_by_role("heading", name="Read me")).to_be_visible()
+    (folder / "README.md").write_text("# Written anew\n")
+    clock.fast_forward(BETWEEN_LOOKS)
+    expect(view(tab).get_by_role("heading", name="Written anew")).to_be_visible()
+    expect(view(tab)).to_contain_text("Changed just now")
+    (folder / "by-the-agent.txt").write_text("new")
+    clock.fast_forward(BETWEEN_LOOKS)
+    expect(row(tab, "by-the-agent.txt")).to_be_visible()
+    (folder / "README.md").unlink()
+    clock.fast_forward(BETWEEN_LOOKS)
+    expect(view(tab)).to_contain_text("README.md is gone.")

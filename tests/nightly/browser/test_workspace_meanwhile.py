@@ -8,14 +8,16 @@ from playwright.sync_api import expect
 from tests.browser.test_workspace import (
     BETWEEN_LOOKS,
     STAMPS,
+    drop,
     folder,
     let_go,
     looks,
     opened,
     row,
     tab,
+    view,
 )
-from tests.browser.test_workspace_meanwhile import README, ROWS, heading, rename
+from tests.browser.test_workspace_meanwhile import LOST, README, ROWS, alert, heading, rename
 
 __all__ = ["folder", "tab"]
 
@@ -131,3 +133,53 @@ def test_marks_that_changed_while_searching_are_in_the_tree_that_comes_back(tab)
         tab.page.get_by_role("searchbox", name="Find a file").press("Escape")
     tab.page.unroute(STAMPS)
     expect(row(tab, "README.md")).to_be_visible()
+
+
+def test_what_is_dropped_with_others_is_taken_in_and_why_those_were_not_stays_said(tab, folder):
+    tab.expects("status of 413")
+    refusal = {"status": 413, "content_type": "text/plain", "body": "big.bin is too large."}
+    tab.page.route(re.compile(r"/upload\?.*name=big"), lambda route: route.fulfill(**refusal))
+    tab.page.route(
+        re.compile(r"/upload\?.*name=first"), lambda route: route.fulfill(body='{"path": ')
+    )
+    tree = opened(tab).page.locator("#file-tree")
+    drop(tree, "big.bin", "a.txt")
+    expect(row(tab, "a.txt")).to_be_visible()
+    expect(alert(tab)).to_have_text("big.bin is too large.")
+    row(tab, "README.md").click()
+    expect(alert(tab)).to_have_text("")
+    drop(tree, "first.txt", "second.txt")
+    expect(row(tab, "second.txt")).to_be_visible()
+    expect(alert(tab)).to_have_text(LOST)
+    assert (folder / "second.txt").read_text() == "dropped"
+    tab.page.evaluate(
+        """() => (DataTransferItem.prototype.webkitGetAsEntry = function () {
+          return { isDirectory: this.getAsFile().name === "pictures" };
+        })"""
+    )
+    drop(tree, "pictures", "third.txt")
+    expect(row(tab, "third.txt")).to_be_visible()
+    expect(alert(tab)).to_have_text("pictures is a folder: drop the files in it.")
+
+
+def test_the_open_file_is_renamed_and_deleted_where_it_has_no_row(tab, folder):
+    row(opened(tab), "README.md").click()
+    expect(heading(tab, "Read me")).to_be_visible()
+    tab.page.get_by_role("searchbox", name="Find a file").fill("flow")
+    expect(row(tab, "docs/img/flow.png")).to_be_visible()
+    tab.button("Rename README.md").click()
+    field = view(tab).get_by_role("textbox", name="New name of README.md")
+    expect(field).to_be_focused()
+    tab.page.keyboard.press("Escape")
+    expect(tab.button("Rename README.md")).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    tab.page.keyboard.type("ABOUT")
+    tab.page.keyboard.press("Enter")
+    expect(heading(tab, "ABOUT.md")).to_be_visible()
+    expect(view(tab)).to_be_focused()
+    assert (folder / "ABOUT.md").exists() and not (folder / "README.md").exists()
+    tab.button("Delete ABOUT.md").click()
+    expect(heading(tab, "Read me")).to_have_count(0)
+    assert not (folder / "ABOUT.md").exists()
+    tab.button("Undo").click()
+    expect(heading(tab, "Read me")).to_be_visible()
