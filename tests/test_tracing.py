@@ -2,10 +2,8 @@
 
 import gzip
 import json
-import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -27,7 +25,6 @@ from tests.inner import telemetry_tracing as tracing
 from tests.world import (
     conversation,
     eventually,
-    files_of,
     happening,
     plan_of,
     proposed,
@@ -38,7 +35,6 @@ from tests.world import (
 pytestmark = pytest.mark.django_db(transaction=True)
 
 READ = {"path": "README.md"}
-SAMPLE = Path(__file__).parents[1] / "agents/config/samples/docs-writer/files"
 
 
 @pytest.fixture
@@ -119,31 +115,6 @@ def test_a_run_is_a_tree_from_turn_to_step_to_model_and_tool_call(spans):
     turns = spans.all("invoke_agent")
     assert len(turns) == Turn.objects.filter(conversation=c).count()
     assert {span.context.trace_id for span in turns}.__len__() == len(turns)
-
-
-def test_the_demo_plan_leaves_no_span_without_its_place(spans):
-    c = conversation(provider="demo", model="docs")
-    shutil.copytree(SAMPLE, files_of(c), dirs_exist_ok=True)
-    tell(c, "/plan Tidy up the project README and API docs")
-    tell(c, "go ahead")
-    assert plan_of(c).state == "done"
-    names = {span.context.span_id: span.name.partition(" ")[0] for span in spans.all()}
-    above = {
-        (span.name.partition(" ")[0], names[span.parent.span_id] if span.parent else None)
-        for span in spans.all()
-    }
-    assert above == {
-        ("invoke_agent", None),
-        ("step", "invoke_agent"),
-        ("chat", "step"),
-        ("execute_tool", "step"),
-        ("plan.operation", None),  # a person's
-        ("plan.operation", "execute_tool"),  # a model's
-        ("plan.operation", "invoke_agent"),  # the runner's, as it claims and settles
-    }
-    attempts = spans.all("invoke_agent", planside__turn__kind="subtask")
-    assert {span.attributes["planside.subtask.key"] for span in attempts} == set(keys(c))
-    assert len(spans.all("invoke_agent", planside__turn__kind="closing")) == 1
 
 
 def test_a_model_call_and_a_tool_call_speak_the_conventions_words(spans):

@@ -102,16 +102,6 @@ def test_in_another_folder_it_says_whose_pages_the_checks_are_about(goal: str) -
         assert "(guide.md)" in (files_of(c) / "README.md").read_text()
 
 
-def test_changes_asked_for_in_words_are_made_and_wait_again() -> None:
-    c = docs_writer()
-    tell(c, GOAL)
-    tell(c, "ok but drop step 2 and rename step 4 to Mend the links")
-    assert "Mend the links" in subtask_names(c) and len(subtask_names(c)) == 4
-    assert (plan_of(c).version, plan_of(c).approved_version) == (2, None)
-    tell(c, "start")
-    assert states(c) == ["done"] * 4
-
-
 def test_what_is_not_understood_leaves_plan_and_gate_alone() -> None:
     c = docs_writer()
     tell(c, GOAL)
@@ -144,24 +134,6 @@ def test_ordinary_chat_is_answered_by_a_model_that_says_what_it_is() -> None:
     c = docs_writer()
     tell(c, "Hello")
     assert "scripted demo model" in texts(c)[-1]
-
-
-@pytest.mark.parametrize(("key", "hint"), [("s3", ""), (None, "drop step 4"), ("s1", "be quick")])
-def test_the_rest_is_planned_anew_by_the_products_own_button(key: str | None, hint: str) -> None:
-    c = docs_writer()
-    tell(c, GOAL)
-    actions.replan_rest(plan_of(c), "alice", key, hint)
-    drive()
-    plan = plan_of(c)
-    assert (plan.version, plan.approved_version) == (2, None), texts(c)[-1]
-    assert "waits for your yes" in texts(c)[-1]
-    if "drop" in hint:
-        assert "Fix the broken links" not in subtask_names(c)
-    else:
-        assert "Take stock of the README and the docs again" in subtask_names(c)
-    if hint:
-        tell(c, "go ahead")
-        assert plan_of(c).state == State.DONE
 
 
 @pytest.mark.parametrize(

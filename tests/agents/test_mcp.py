@@ -408,14 +408,6 @@ async def test_what_is_no_server_is_one_sentence(command, word):
     assert word in str(refusal.value) and str(refusal.value).endswith(".")
 
 
-async def test_five_hundred_tools_are_listed_under_safe_names(command):
-    server = Server("big", command=command, headers=(("MANY", "500"),))
-    tools = [tool for tool in await list_tools(server) if tool["remote"].startswith("many")]
-    assert len(tools) == 500
-    assert tools[7]["name"] == "many_7" and tools[7]["remote"] == "many.7"
-    assert await call_tool(server, "many.7", {}) == "7"
-
-
 async def deaf(program):
     """It does not end when its stdin does."""
     serving = asyncio.ensure_future(serve(program))

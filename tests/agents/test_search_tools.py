@@ -1,7 +1,6 @@
 """An agent with more operations than a model takes at once finds what it needs by searching."""
 
 import json
-import logging
 from functools import cache
 from itertools import pairwise
 
@@ -11,7 +10,7 @@ import pytest
 from agents.models import ToolCall, ToolSource
 from tests.agents.petstore import petstore
 from tests.chains.chains import chatting, task
-from tests.fake_model import call, calls, say
+from tests.fake_model import call, say
 from tests.inner import (
     MOST_FOUND,
     MOST_OFFERED,
@@ -43,7 +42,6 @@ from tests.world import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-log = logging.getLogger(__name__)  # --log-cli-level=INFO shows the tokens
 
 URL = "https://forge.example"
 NOUNS = ("issue", "release", "branch", "webhook", "member", "label", "artifact")
@@ -99,32 +97,6 @@ def offered(request):
 
 def search(query):
     return call("search_tools", query=query)
-
-
-def test_a_question_that_needs_three_of_1400_operations_is_answered_in_small_requests():
-    forge()
-    c = conversation(tools={"forge": "allow"})
-    model = scripted(
-        search("list issues of a repo"),
-        call("forge__repo_list_issues", owner="a"),
-        search("lock a branch"),
-        calls(call("forge__repo_lock_branchs"), search("export releases")),
-        call("forge__repo_export_releases"),
-        say("Three looked up."),
-    )
-    tell(c, "what is open?")
-    assert texts(c)[-1] == "Three looked up."
-    assert [each.state for each in calls_of(c)] == ["done"] * 6
-    assert [each.result for each in calls_of(c) if each.tool.startswith("forge")] == [
-        "200 OK\n/live/v2/repo/issues/list",
-        "200 OK\n/live/v2/repo/branchs/lock",
-        "200 OK\n/live/v2/repo/releases/export",
-    ]
-    sizes = [len(json.dumps(request)) // 4 for request in model.requests]
-    whole = sum(len(json.dumps(tool)) // 4 for tool in ToolSource.objects.get().tools)
-    log.info("tokens a request: %s; all 1,400 operations at once: %s", sizes, whole)
-    assert max(sizes) < 8_000 < 100_000 < whole
-    assert all(len(offered(request)) <= 128 for request in model.requests)
 
 
 def test_each_request_begins_with_the_tools_of_the_one_before():

@@ -13,27 +13,6 @@ from tests.world import conversation
 GOAL = "Tidy up the project README and API docs: fill in missing sections and fix broken links"
 
 
-def test_a_plan_is_made_approved_and_run_by_commands_alone(cli, home):
-    code, out, _ = cli("plan", "new", GOAL, "--json")
-    plan = json.loads(out)
-    assert (code, plan["state"], plan["approved_version"]) == (0, "todo", None)
-
-    code, _, err = cli("plan", "run")
-    assert (code, err.strip()) == (1, "Nothing runs without your yes: start v1 first.")
-
-    assert cli("plan", "approve", "--version", "2").code == 1
-    assert cli("plan", "approve").code == 0
-    code, out, _ = cli("plan", "next", "--json")
-    assert (code, [s["state"] for s in json.loads(out)["subtasks"]].count("done")) == (0, 1)
-
-    code, out, _ = cli("plan", "run", "--auto", "--json")
-    plan = json.loads(out)
-    assert (code, plan["state"]) == (0, "done")
-    assert "[x]" in cli("plan", "export").out
-    readme = home / "workspaces" / "docs-writer" / "files" / "README.md"
-    assert "TODO" not in readme.read_text()
-
-
 @pytest.fixture
 def plan(cli):
     """Runs a command about plans that has to work, and gives its JSON."""

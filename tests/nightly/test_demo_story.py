@@ -79,3 +79,31 @@ def test_a_subtask_outside_the_script_says_so_in_chinese() -> None:
     last = shown(c)["subtasks"][-1]
     assert states(c)[:5] == ["done"] * 5 and last["failed"]
     assert last["error"].startswith("演示模型只会按脚本办事，做不了“把全文翻译成德语”。")
+
+
+def test_changes_asked_for_in_words_are_made_and_wait_again() -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    tell(c, "ok but drop step 2 and rename step 4 to Mend the links")
+    assert "Mend the links" in subtask_names(c) and len(subtask_names(c)) == 4
+    assert (plan_of(c).version, plan_of(c).approved_version) == (2, None)
+    tell(c, "start")
+    assert states(c) == ["done"] * 4
+
+
+@pytest.mark.parametrize(("key", "hint"), [("s3", ""), (None, "drop step 4"), ("s1", "be quick")])
+def test_the_rest_is_planned_anew_by_the_products_own_button(key: str | None, hint: str) -> None:
+    c = docs_writer()
+    tell(c, GOAL)
+    actions.replan_rest(plan_of(c), "alice", key, hint)
+    drive()
+    plan = plan_of(c)
+    assert (plan.version, plan.approved_version) == (2, None), texts(c)[-1]
+    assert "waits for your yes" in texts(c)[-1]
+    if "drop" in hint:
+        assert "Fix the broken links" not in subtask_names(c)
+    else:
+        assert "Take stock of the README and the docs again" in subtask_names(c)
+    if hint:
+        tell(c, "go ahead")
+        assert plan_of(c).state == State.DONE

@@ -109,11 +109,6 @@ def demand_linear(work, text_of):
         assert many[name] <= few[name] + 200, (name, few[name], many[name])
 
 
-@pytest.mark.parametrize("text_of", CHAINS)
-def test_a_chain_with_many_faults_is_checked_in_proportion_to_its_length(text_of):
-    demand_linear(lambda text: of_chain(text, "x"), text_of)
-
-
 @pytest.mark.parametrize("text_of", AGENTS)
 def test_so_is_the_file_of_an_agent(text_of):
     demand_linear(lambda text: parse_agent_file(text, "x"), text_of)

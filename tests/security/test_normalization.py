@@ -4,10 +4,7 @@ Python moves each mark past the others, so work is counted here by the longest r
 the library is ever given: a thousand at once would be a million steps.
 """
 
-import ast
-import re
 import unicodedata
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -33,7 +30,6 @@ from tests.world import HTMX, conversation, proposed, scripted, tell, texts
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROOT = Path(__file__).parents[2]
 PILE = "a" + "\u0301" * 3000 + "\u0316" * 3000
 PILES = {
     "accents": PILE,
@@ -43,7 +39,6 @@ PILES = {
 }
 # A form may double the marks, and the letter before them may bring two of its own.
 MOST_AT_ONCE = 2 * MOST_MARKS + 4
-NORMALIZING = {"normalize", "is_normalized", "urlsplit", "urlparse", "urljoin", "slugify"}
 
 
 @pytest.fixture
@@ -62,30 +57,6 @@ def longest(monkeypatch):
 
     monkeypatch.setattr(unicodedata, "normalize", counted)
     return seen
-
-
-def named(node):
-    function = node.func
-    return getattr(function, "id", getattr(function, "attr", ""))
-
-
-def test_one_module_normalizes_and_no_other():
-    for layer in ("agents", "plans", "console"):
-        for path in (ROOT / layer).rglob("*.py"):
-            if path.match("agents/normalization.py"):
-                continue
-            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
-            used = {
-                named(call)
-                for call in calls
-                if named(call) in NORMALIZING
-                and not (path.name == "approval_phrases.py" and isinstance(call.func, ast.Name))
-            }
-            if path.match("console/markdown.py"):  # its addresses are bounded
-                used -= {"normalize"}
-            assert not used, path
-    for path in (ROOT / "templates").rglob("*.html"):
-        assert not re.search(r"truncatechars|\|slugify|urlize", path.read_text()), path
 
 
 @pytest.mark.parametrize("pile", PILES.values(), ids=PILES)
