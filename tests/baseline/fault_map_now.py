@@ -17,6 +17,7 @@ SINCE = {
     21: "console/api/test_events",
     31: "console/test_fragments",
     36: "browser/test_offline browser/test_needs",
+    39: "smoke/test_serve",
     41: "console/test_fragments",
 }
 

@@ -22,6 +22,7 @@ __all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE"]
 HERE = Path(__file__).parent
 # WhiteNoise's own way of answering, of which only a server in this process makes an error.
 SENT_IN_PIECES = "ignore:StreamingHttpResponse must consume synchronous iterators"
+APART = "tests/browser needs a run of its own: Playwright's loop is in the way of async tests"
 A_FIRST_PAGE = 60_000  # ms; until a browser whose cache is empty has one, beside busy others
 # Nobody is at that address: what a test sends there its own model answers.
 AS_STARTED = {
@@ -36,10 +37,17 @@ expect.set_options(timeout=PATIENCE)
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.filterwarnings(SENT_IN_PIECES))
+    mark(items, HERE)
+
+
+def mark(items, folder):
+    """Those of this folder drive the browser, or are left out beside others."""
+    own = [item for item in items if item.path.is_relative_to(folder)]
+    for item in own:
+        item.add_marker(pytest.mark.browser)
+        item.add_marker(pytest.mark.filterwarnings(SENT_IN_PIECES))
+        if len(own) < len(items):
+            item.add_marker(pytest.mark.skip(reason=APART))
 
 
 @pytest.fixture(scope="session")

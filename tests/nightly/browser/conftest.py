@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.browser.conftest import (
-    SENT_IN_PIECES,
     _rows_may_be_read,
     careful,
     chromium,
     clock,
     contexts,
+    mark,
     open_tab,
     site,
     whole_site,
@@ -37,7 +35,4 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.filterwarnings(SENT_IN_PIECES))
+    mark(items, HERE)
