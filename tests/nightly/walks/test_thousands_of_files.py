@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.console.test_changes_page import leads_from_page_to_page
 from tests.inner import MOST_LISTED
+from tests.nightly.large.test_changes_page import leads_from_page_to_page
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
 
