@@ -47,6 +47,7 @@ let restartedAt = -Infinity;
 let shown = "live";
 let heardAt = Date.now(); // when the server was within reach for the last time
 let hiddenStatus = null; // what the status line said before the page was offline
+let saidAway = ""; // what it says of being offline
 
 // Before the start: the socket may be opened earlier.
 document.addEventListener("htmx:ws:before:connection", onConnecting);
@@ -194,17 +195,26 @@ function stateNow() {
 }
 
 /** While the server is away nobody knows what the agent does: its line is empty until it is known
- * again. */
+ * again, but for what was said meanwhile of being away. */
 function blankStatus(isAway) {
   const line = byId("status");
   if (!line) return;
+  const text = line.textContent;
   if (isAway) {
-    if (line.textContent.trim()) hiddenStatus = { seq: line.dataset.seq, text: line.textContent };
-    line.textContent = "";
+    if (text.trim() && text !== saidAway) hiddenStatus = { seq: line.dataset.seq, text };
+    if (text !== saidAway) line.textContent = saidAway;
     return;
   }
   if (hiddenStatus?.seq === line.dataset.seq) line.textContent = hiddenStatus.text;
+  else if (saidAway && text === saidAway) line.textContent = "";
   hiddenStatus = null;
+  saidAway = "";
+}
+
+/** Say in the status line why something is not done now; it stands there until the server is back. */
+export function sayAway(sentence) {
+  saidAway = sentence;
+  (byId("status") ?? byId("needs-said")).textContent = sentence;
 }
 
 function note(state) {

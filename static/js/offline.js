@@ -2,6 +2,7 @@
 // decides is about what they see, so it is never kept for later; messages are (outbox.js).
 import { always, byId } from "./dom.js";
 import { stampOf } from "./clock.js";
+import { sayAway } from "./live.js";
 import { gettext } from "./texts.js";
 
 const WHY = gettext("Planside cannot be reached now. This works again when it is back.");
@@ -64,5 +65,5 @@ function keep(event) {
   if (!isBlocked && !(decides && blocked.has(decides))) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  (byId("status") ?? byId("needs-said")).textContent = WHY;
+  sayAway(WHY);
 }

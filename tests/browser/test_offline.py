@@ -239,10 +239,14 @@ def test_offline_the_chord_that_starts_the_plan_says_why_it_waits_and_sends_noth
     sent = []
     tab.page.on("request", lambda each: sent.append(each) if each.method == "POST" else None)
     tab.button("Edit subtask 1").press("Control+Enter")
-    expect(tab.page.locator("#status")).to_have_text(re.compile("cannot be reached now"))
+    status = tab.page.locator("#status")
+    expect(status).to_have_text(re.compile("cannot be reached now"))
+    tab.page.evaluate("document.dispatchEvent(new CustomEvent('htmx:after:swap'))")  # late news
+    expect(status).to_have_text(re.compile("cannot be reached now"))
     assert not sent
     tab.page.context.set_offline(False)
     tab.sees_connection(LIVE)
+    expect(status).not_to_contain_text("cannot be reached")
     assert site.plan(chat)["approved_version"] is None
     tab.page.keyboard.press("Control+Enter")
     tab.sees_plan(approved_version=1)
