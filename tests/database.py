@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +16,7 @@ from django.db import connection
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".pytest_cache" / "migrated"
+A_DAY = 86_400  # seconds
 KEPT_ROWS = {"django_content_type", "auth_permission"}
 
 
@@ -44,8 +46,9 @@ def migrated():
     with (FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            for old in FOLDER.glob("*.sqlite3"):
-                old.unlink()
+            for old in FOLDER.glob("*.sqlite3"):  # which another run may still be copying
+                if time.time() - old.stat().st_mtime > A_DAY:
+                    old.unlink()
             make(path)
     return path
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Set
 from pathlib import Path
 from types import FrameType
@@ -23,7 +24,8 @@ FREE = [TESTS / name for name in ("lint", "smoke", "nightly", "real", "benchmark
 UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
 SLEEP, START, CONNECT = "time.sleep", "subprocess.Popen", "socket.connect"  # as Python audits them
 ALL = frozenset({SLEEP, START, CONNECT})
-DATABASE = str(TESTS / "database.py")  # works for all tests, whichever comes first
+# They work for all tests, whichever comes first; nobody can set the time at which a file was changed.
+FOR_ALL = {str(TESTS / "database.py"), str(TESTS / "patience.py")}
 NOBODY = (1, 9)  # ports at which no machine answers
 MOST_SECONDS = 5  # of processor time, in one test
 SAYS = {
@@ -63,6 +65,7 @@ class Guards:
 
 guards = Guards()
 CPU = pytest.StashKey[float]()
+real_sleep = time.sleep
 
 
 def is_by_the_test(frame: FrameType | None) -> bool:
@@ -70,7 +73,7 @@ def is_by_the_test(frame: FrameType | None) -> bool:
     while frame is not None:
         name = frame.f_code.co_filename
         if name.startswith((str(TESTS), *PRODUCT)) and name != __file__:
-            return name.startswith(str(TESTS)) and name != DATABASE
+            return name.startswith(str(TESTS)) and name not in FOR_ALL
         frame = frame.f_back
     return False
 
@@ -85,8 +88,14 @@ def allowed_for(item: pytest.Item) -> Set[str]:
     return {event for mark, event in marked.items() if item.get_closest_marker(mark)}
 
 
+def sleep(seconds: float) -> None:
+    guards.hear(SLEEP, (seconds,))
+    real_sleep(seconds)
+
+
 def pytest_configure() -> None:
     sys.addaudithook(guards.hear)
+    time.sleep = sleep  # of which Python tells its audit only from 3.13 on
     for url in (os.environ.get("TEST_DATABASE_URL"), os.environ.get("TEST_REDIS_URL")):
         if url and (place := urlsplit(url)).port:
             guards.places.add((place.hostname or "", place.port))

@@ -164,11 +164,12 @@ class Tab:
 
     @contextmanager
     def sends(self):
-        """Until the server has answered what is sent meanwhile, but for a draft."""
+        """Until the server has answered what is sent meanwhile, and not what was sent before."""
+        self.has_sent_all()
         sent = []
 
         def note(request):
-            if request.method == "POST" and not request.url.endswith("/draft"):
+            if is_deed(request):
                 sent.append(request)
 
         self.page.on("request", note)
@@ -178,7 +179,9 @@ class Tab:
 
     def has_sent_all(self):
         """Until the test has heard of each request that the page has made by now."""
-        self.page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
+        self.page.evaluate(
+            "() => fetch('/healthz').then((answer) => answer.text()).catch(() => '')"
+        )
 
     def has_all_answers(self):
         """Until what the page has asked by now is answered, but for what the test holds."""
@@ -203,7 +206,7 @@ class Tab:
         sent = []
 
         def note(request):
-            if request.method == "POST" and not request.url.endswith("/draft"):
+            if is_deed(request):
                 sent.append(request)
 
         self.page.on("request", note)
@@ -232,6 +235,11 @@ class Tab:
 
     def names(self):
         return self.rows.locator("b").all_inner_texts()
+
+
+def is_deed(request):
+    """A person's, and not what a page sends by itself: a draft, or that something is in view."""
+    return request.method == "POST" and not request.url.endswith(("/draft", "/look"))
 
 
 def wait_for(tab, is_so, milliseconds=PATIENCE):

@@ -140,7 +140,8 @@ async def until_idle(worker: Worker) -> None:
         tasks = [task for _, task in worker.running.values()]
         if not tasks:
             return
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+        assert ended, f"in a minute none of these has ended: {list(worker.running)}"
 
 
 def drive() -> None:

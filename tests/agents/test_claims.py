@@ -4,7 +4,6 @@ Run with PLANSIDE_TEST_ON=postgres; on SQLite there is one worker.
 """
 
 import threading
-import time
 
 import psycopg
 import pytest
@@ -12,6 +11,7 @@ from django.db import connection
 
 from agents.models import Turn
 from tests.inner import claim, due, put_back_orphans
+from tests.patience import until
 from tests.world import conversation
 
 pytestmark = [
@@ -58,10 +58,10 @@ def test_a_lane_taken_a_moment_before_is_simply_not_ours(elsewhere):
 
 def commit_once_somebody_waits(session):
     waits = "SELECT 1 FROM pg_locks WHERE NOT granted"
-    end = time.monotonic() + 10
-    while not session.execute(waits).fetchone() and time.monotonic() < end:
-        time.sleep(0.01)
-    session.commit()
+    try:
+        until(lambda: session.execute(waits).fetchone())
+    finally:
+        session.commit()
 
 
 def test_who_writes_to_the_conversation_is_not_waited_for(elsewhere):

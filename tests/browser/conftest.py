@@ -3,6 +3,8 @@
 The server is a thread of this process (tests/site.py), emptied for each test.
 """
 
+import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -58,9 +60,16 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def _rows_may_be_read():
-    """Also in the thread in which Playwright's loop runs, which is that of the tests."""
+    """Also in the thread in which Playwright's loop runs, which is that of the tests; in the thread
+    of the server's loop they may be read no more than in the product."""
+
+    def loop_of_the_product():
+        if threading.current_thread() is threading.main_thread():
+            raise RuntimeError("no running event loop")
+        return asyncio.get_running_loop()
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        patch.setattr("django.utils.asyncio.get_running_loop", loop_of_the_product)
         yield
 
 
@@ -157,8 +166,12 @@ def open_tab(site, contexts):
         return tab if path is None else tab.open(path)
 
     yield open_one
-    faults = [f"tab {n}: {fault}" for n, tab in enumerate(tabs, 1) for fault in tab.faults()]
-    for tab in tabs:
-        tab.page.context.set_offline(False)  # whatever a test has left: others share the context
-        tab.page.close()
+    try:
+        faults = [f"tab {n}: {fault}" for n, tab in enumerate(tabs, 1) for fault in tab.faults()]
+    finally:
+        for tab in tabs:
+            tab.page.context.set_offline(
+                False
+            )  # whatever a test has left: others share the context
+            tab.page.close()
     assert faults == []

@@ -15,8 +15,12 @@ const CHANGES = [
   [/\.send\("emulation\.setMediaFeaturesOverride"/g, '.sendMayFail("emulation.setMediaFeaturesOverride"'],
 ];
 
+function changed(source, [old, fresh]) {
+  if (source.search(old) < 0) throw new Error(`tests/browser/driver.cjs: Playwright has no ${old} any more`);
+  return source.replace(old, fresh);
+}
+
 Module.prototype._compile = function (source, file) {
   const isDriver = file.endsWith("coreBundle.js");
-  const changed = isDriver ? CHANGES.reduce((text, change) => text.replace(...change), source) : source;
-  return _compile.call(this, changed, file);
+  return _compile.call(this, isDriver ? CHANGES.reduce(changed, source) : source, file);
 };

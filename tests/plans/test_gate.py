@@ -1,5 +1,7 @@
 """Nothing runs without a yes: the gate against every way around it."""
 
+import threading
+
 import pytest
 
 from agents.db import in_db
@@ -180,7 +182,9 @@ def test_a_turn_that_makes_its_plan_anew_again_and_again_keeps_the_third():
 @pytest.mark.both_databases
 def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn():
     c = conversation()
-    replies = iter([proposal("Read"), silent("Here is", until=0.3), EAGER, say("…"), EAGER])
+    started = threading.Event()
+    goes_on = {**silent("Here is", until=started), "then": EAGER}
+    replies = iter([proposal("Read"), goes_on, say("…")])
     run = iter([call("finish_subtask", outcome="read"), call("finish_plan", outcome="fine")])
 
     def model(request):
@@ -195,12 +199,13 @@ def test_a_click_on_start_while_the_planner_still_speaks_does_not_widen_its_turn
         await in_db(person_says, c, "/plan tidy up", "alice")
         plan = await eventually(lambda: Plan.objects.filter(conversation=c).first())
         await in_db(actions.approve_plan, plan, 1, "alice")
+        started.set()
         await eventually(lambda: plan_of(c).state == State.DONE)
         await eventually(lambda: not c.turns.filter(state__in=["queued", "running"]).exists())
 
     happening(story)
     assert list(files_of(c).iterdir()) == []
-    assert {made.state for made in calls_of(c, "write_file")} <= {"refused"}
+    assert [made.state for made in calls_of(c, "write_file")] == ["refused"]
 
 
 @pytest.mark.both_databases
