@@ -272,7 +272,7 @@ from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
 from console.fragments import thread as fragments_thread
-from console.home import address_file, keep_address, one_migration_at_a_time, warnings
+from console.home import keep_address, one_migration_at_a_time, warnings
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
