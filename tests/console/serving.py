@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -35,7 +36,10 @@ class Started:
         if not is_first and "DATABASE_URL" not in environment:
             prepare(home)
         self.process = launch(home, *arguments, **environment)
+        late = threading.Timer(DEADLINE, self.process.kill)
+        late.start()
         self.line = self.process.stdout.readline().strip()
+        late.cancel()
         found = READY.match(self.line)
         assert found, f"no ready line but {self.line!r}: {self.process.stderr.read()}"
         self.address, self.link = found[1], found[1] + found[3]
