@@ -67,8 +67,8 @@ class Tab:
             self.complaints.append(f"{message.type}: {message.text}")
 
     def expects(self, *patterns):
-        """What the test itself provokes, such as a refusal's status, is no complaint."""
-        self.expected += patterns
+        """What the test itself provokes is no complaint; a number is a refusal's status."""
+        self.expected += [rf"status of {p}\b" if p.isdigit() else p for p in patterns]
 
     def faults(self):
         """Complaints that nobody expected, and style attributes, which the policy forbids."""
