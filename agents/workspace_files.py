@@ -327,6 +327,8 @@ def clean_name(wanted: str) -> str:
     name = "".join(sign for sign in text if unicodedata.category(sign) not in NO_LETTERS).strip()
     if name in (".", ".."):
         return ""
+    if UNFINISHED.fullmatch(name):
+        name = name[1:]  # nobody sees one of these, and when it is old it is removed
     stem, dot, ending = name.rpartition(".")
     if not stem or len(ending) > LONGEST_ENDING:
         stem, dot, ending = name, "", ""

@@ -4,6 +4,8 @@ import { sinceChange } from "./requests.js";
 
 const MOMENT = 500; // ms
 const MODIFIERS = ["Control", "Meta", "Shift", "Alt"];
+// They stay on: some systems tell of one press and never of its end.
+const LOCKS = /Lock$|^Lang\d$|^KanaMode$/;
 /** Keys that are down, by their place on the keyboard. */
 const down = new Set();
 /** Whether an Enter went down since all keys were up. */
@@ -25,7 +27,7 @@ function onDown(event) {
   if (!event.isTrusted) return; // one that a part does again
   if (event.key === "Enter") enter(event);
   if (!MODIFIERS.includes(event.key)) last = event.key;
-  down.add(event.code);
+  if (!LOCKS.test(event.code)) down.add(event.code);
 }
 
 function enter(event) {

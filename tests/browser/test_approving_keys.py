@@ -129,6 +129,18 @@ def test_enter_in_the_name_and_then_the_chord_of_the_form_never_starts(tab):
     tab.sees_plan(approved_version=2)
 
 
+def test_a_key_that_stays_on_and_never_goes_up_takes_no_later_yes(tab):
+    """macOS tells of caps lock once when it goes on."""
+    keys = tab.page.keyboard
+    keys.down("CapsLock")
+    field, sees = rename(tab)
+    field.press("Enter")
+    sees()
+    tab.page.clock.fast_forward(MOMENT)
+    keys.press("Control+Enter")
+    tab.sees_plan(approved_version=2)
+
+
 def test_a_button_is_pressed_once_however_long_enter_is_held(tab):
     sent = posts(tab)
     tab.button("Ask for changes").focus()

@@ -151,6 +151,12 @@ def test_any_other_name_becomes_one_of_a_file_inside(place, folder):
         assert (folder / stored).read_bytes() == b"first"
 
 
+def test_a_file_with_the_name_of_one_that_is_being_written_is_seen_and_stays(place, folder):
+    """Those are left out of lists, and taken away when they are an hour old."""
+    stored = take_in(place, "", ".0123456789abcdef.part", [b"mine"])
+    assert stored in [each.name for each in folder.iterdir()] and stored[0] != "."
+
+
 NO_NAMES = ["", ".", "..", "/", "a/b", "../a", "/a", "a/", "a\0b", "x" * 256, "é" * 128, "\ud800"]
 
 
