@@ -52,7 +52,10 @@ def pytest_collection_modifyitems(config, items):
         left_out = left_for_the_night(items)
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    waived = {line.test: line.cause for line in quarantine.lines(quarantine.LIST.read_text())}
+    try:
+        waived = {line.test: line.cause for line in quarantine.lines(quarantine.LIST.read_text())}
+    except ValueError as error:
+        raise pytest.UsageError(f"{quarantine.LIST.name}: {error}") from None
     for item in items:
         if cause := waived.get(item.nodeid.partition("[")[0]):
             item.add_marker(pytest.mark.xfail(reason=f"in quarantine: {cause}", strict=False))

@@ -2,30 +2,41 @@
 
 Real time, processes and ports are what makes tests slow, and fail by chance. Where one is the subject
 a marker says so: `process` for a command that the test starts (what a tool of the product starts needs
-none), `sockets` for a server within the test. Under tests/smoke and tests/nightly all is allowed; so is
-it, until they go, in the files that tests/platform_until_removed.txt names.
+none), `sockets` for a server within the test. A browser test has the frame's browser and site, and
+nothing of its own. Under tests/smoke and tests/nightly all is allowed; so is it, until they go, in the
+files that tests/platform_until_removed.txt names.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
 from collections.abc import Iterator, Set
 from pathlib import Path
 from types import FrameType
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from tests.waiting import Skipping
 
 TESTS = Path(__file__).parent
 PRODUCT = tuple(str(TESTS.parent / app) for app in ("agents", "plans", "console"))
 FREE = [TESTS / name for name in ("lint", "smoke", "nightly", "real", "benchmarks")]
 UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
-SLEEP, START, CONNECT = "time.sleep", "subprocess.Popen", "socket.connect"  # as Python audits them
+SLEEP, START, CONNECT = "sleeps", "starts", "connects"
+KINDS = {"time.sleep": SLEEP, "asyncio.sleep": SLEEP}  # the others are as Python audits them
+KINDS |= dict.fromkeys(["subprocess.Popen", "os.system", "os.fork", "os.posix_spawn"], START)
+KINDS |= dict.fromkeys(["socket.connect", "socket.bind", "socket.sendto"], CONNECT)
 ALL = frozenset({SLEEP, START, CONNECT})
 # They work for all tests, whichever comes first; nobody can set the time at which a file was changed.
-FOR_ALL = {str(TESTS / "database.py"), str(TESTS / "patience.py")}
+FRAME = ("database.py", "patience.py", "site.py", "browser/conftest.py")
+FOR_ALL = {str(TESTS / name) for name in FRAME}
+MOMENT = 0.02  # seconds between two looks at what a thread does
+LOOPBACK = "127.0.0.1"
 NOBODY = (1, 9)  # ports at which no machine answers
 MOST_SECONDS = 5  # of processor time, in one test
 SAYS = {
@@ -41,31 +52,35 @@ class Guards:
 
     def __init__(self) -> None:
         self.allowed: Set[str] = ALL
+        self.is_browser = False
         self.faults: list[str] = []
         self.places: set[tuple[str, int]] = set()
 
-    def watch(self, allowed: Set[str]) -> None:
-        self.allowed, self.faults = allowed, []
+    def watch(self, allowed: Set[str], is_browser: bool = False) -> None:
+        self.allowed, self.is_browser, self.faults = allowed, is_browser, []
 
     def hear(self, event: str, arguments: tuple[object, ...]) -> None:
-        if event not in ALL or event in self.allowed:
+        kind = KINDS.get(event)
+        if kind is None or kind in self.allowed:
             return
-        if event == CONNECT:
+        what = arguments[0] if arguments else "a process"
+        if kind == CONNECT:
             place = arguments[1]
-            if isinstance(place, tuple) and not (place[1] in NOBODY or place[:2] in self.places):
-                self.refuse(event, f"{place[0]}:{place[1]}")
-        elif is_by_the_test(sys._getframe(1)):
-            self.refuse(event, arguments[0])
+            if not isinstance(place, tuple) or place[1] in NOBODY or place[:2] in self.places:
+                return
+            what = f"{place[0]}:{place[1]}"
+        if (kind == CONNECT and not self.is_browser) or is_by_the_test(sys._getframe(1)):
+            self.refuse(kind, what)
 
-    def refuse(self, event: str, what: object) -> None:
+    def refuse(self, kind: str, what: object) -> None:
         """Kept too: a broad `except` may swallow what is raised."""
-        self.faults.append(SAYS[event].format(what))
+        self.faults.append(SAYS[kind].format(what))
         raise AssertionError(self.faults[-1])
 
 
 guards = Guards()
 CPU = pytest.StashKey[float]()
-real_sleep = time.sleep
+real_sleep, real_async_sleep = time.sleep, asyncio.sleep
 
 
 def is_by_the_test(frame: FrameType | None) -> bool:
@@ -82,23 +97,29 @@ def allowed_for(item: pytest.Item) -> Set[str]:
     is_free = any(item.path.is_relative_to(folder) for folder in FREE)
     if is_free or str(item.path.relative_to(TESTS.parent)) in UNTIL_REMOVED:
         return ALL
-    if item.get_closest_marker("browser"):
-        return {START, CONNECT}
     marked = {"process": START, "sockets": CONNECT}
     return {event for mark, event in marked.items() if item.get_closest_marker(mark)}
 
 
 def sleep(seconds: float) -> None:
-    guards.hear(SLEEP, (seconds,))
+    guards.hear("time.sleep", (seconds,))
     real_sleep(seconds)
+
+
+async def async_sleep(delay: float, result: Any = None) -> Any:
+    """Where the loop's clock goes on by itself nobody waits."""
+    loop: Any = asyncio.get_running_loop()
+    if delay > MOMENT and not isinstance(loop._selector, Skipping):
+        guards.hear("asyncio.sleep", (delay,))
+    return await real_async_sleep(delay, result)
 
 
 def pytest_configure() -> None:
     sys.addaudithook(guards.hear)
-    time.sleep = sleep  # of which Python tells its audit only from 3.13 on
+    time.sleep, asyncio.sleep = sleep, async_sleep  # Python tells its audit of none before 3.13
     for url in (os.environ.get("TEST_DATABASE_URL"), os.environ.get("TEST_REDIS_URL")):
         if url and (place := urlsplit(url)).port:
-            guards.places.add((place.hostname or "", place.port))
+            guards.places |= {(name, place.port) for name in (place.hostname or "", LOOPBACK)}
 
 
 def cpu() -> float:
@@ -107,7 +128,7 @@ def cpu() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    guards.watch(allowed_for(item))
+    guards.watch(allowed_for(item), bool(item.get_closest_marker("browser")))
     item.stash[CPU] = cpu()
     try:
         return (yield)
@@ -118,8 +139,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     report = yield
-    if report.when == "call" and report.passed and guards.faults:
-        report.outcome, report.longrepr = "failed", "\n".join(guards.faults)
+    faults, guards.faults = guards.faults, []
+    if report.passed and faults:
+        report.outcome, report.longrepr = "failed", "\n".join(faults)
     if report.when == "call":  # what ends with the last test is not its own
         report.user_properties.append(("processor", round(cpu() - item.stash[CPU], 1)))
     return report

@@ -23,7 +23,9 @@ def lines(text: str) -> list[Line]:
     for each in text.splitlines():
         if each and not each.startswith("#"):
             test, since, kind, cause = each.split(maxsplit=3)
-            if kind not in CLASSES:
+            if kind not in set(CLASSES):
                 raise ValueError(f"class {kind} is none of {CLASSES}")
+            if len(cause.split()) < 3:
+                raise ValueError(f"the cause of {test} is no sentence")
             found.append(Line(test, date.fromisoformat(since), kind, cause))
     return found

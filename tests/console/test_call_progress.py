@@ -148,7 +148,7 @@ async def test_open_pages_and_streams_hear_it_without_an_event():
 
     hears = asyncio.ensure_future(anext(stream))
     hears_events_alone = asyncio.ensure_future(anext(plain))
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0)
     live = LiveProgress(c.pk, 41, save)
     live.hear("1 of 2 · \u202egnp.exe<b>")
     html = await ours.receive_from()

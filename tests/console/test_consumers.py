@@ -282,6 +282,15 @@ async def test_streamed_text_is_drawn_beside_the_event_loop(monkeypatch):
     await page.disconnect()
 
 
+async def all_heard():
+    """Each page has taken what was announced."""
+    queues = get_channel_layer().channels.values()
+    while any(not queue.empty() for queue in queues):
+        await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
 async def test_frames_that_come_while_one_is_drawn_become_one(monkeypatch):
     c, page = await opened()
     drawing, go_on = threading.Event(), threading.Event()
@@ -298,7 +307,7 @@ async def test_frames_that_come_while_one_is_drawn_become_one(monkeypatch):
     await asyncio.to_thread(drawing.wait, 10)
     await stream(c, (0, "one."), (1, "tw"))
     await stream(c, (1, "two"))
-    await asyncio.sleep(0.05)
+    await all_heard()
     go_on.set()
     for _ in range(2):
         await page.receive_from()
@@ -320,7 +329,8 @@ async def test_text_that_grew_while_the_state_was_drawn_comes_after_it(monkeypat
     await ours.connect()
     frame = {"type": "text.streamed", "message": 5, "blocks": [[0, "Half a sentence"]]}
     await get_channel_layer().group_send(text_group_of(c.pk), frame)
-    assert await ours.receive_nothing(0.2)
+    await all_heard()
+    assert await ours.receive_nothing(0)
     has_grown.set()
     assert "Half a sentence" not in await ours.receive_from()
     assert "Half a sentence" in await ours.receive_from()

@@ -26,5 +26,7 @@ def test_a_line_names_test_date_class_and_cause():
     assert (line.since, line.kind) == (date(2026, 11, 24), "4")
     with pytest.raises(ValueError, match="not enough values"):
         lines("tests/a.py::test_b 2026-11-24")
-    with pytest.raises(ValueError, match="class 9"):
-        lines("tests/a.py::test_b 2026-11-24 9 the moon")
+    with pytest.raises(ValueError, match="class 12"):
+        lines("tests/a.py::test_b 2026-11-24 12 the moon was full")
+    with pytest.raises(ValueError, match="no sentence"):
+        lines("tests/a.py::test_b 2026-11-24 1 ?")

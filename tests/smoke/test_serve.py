@@ -1,4 +1,4 @@
-"""The real commands, as somebody starts them: the one place in make test with processes of ours."""
+"""The real commands, as somebody starts them: the one place in make test with servers of ours."""
 
 import os
 import signal

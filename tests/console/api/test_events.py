@@ -70,7 +70,7 @@ async def test_a_tail_brings_what_is_there_and_then_what_comes(live):
     stream = await listening(live)
     assert [row[:2] for row in read(await anext(stream))] == [(1, "turn.queued")]
     coming = asyncio.create_task(anext(stream))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0)
     await record(live, "turn.ended")
     assert [row[:2] for row in read(await asyncio.wait_for(coming, 60))] == [(2, "turn.ended")]
     await stream.aclose()
