@@ -27,8 +27,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, connections
 
-from console import env
-from tests.inner import main, umask
+from tests.inner import env, main, umask
 
 SIGNALLED = 128
 Streams = tuple[TextIO, TextIO, StringIO]

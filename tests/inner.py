@@ -2,6 +2,7 @@
 
 Verbs, models, errors and schemas are imported from where they are: `plans.actions`, `agents.models`,
 `plans.models`, `agents.errors`, `plans.schemas`, and `agents.actors`, `agents.db`, `agents.http`.
+So are `console.asgi` and `console.urls`: settings name them, and to import them sets up all of the site.
 """
 
 # ruff: noqa: F401
@@ -23,6 +24,7 @@ from agents.actions import (
     decide_call,
     discard_queued,
     name_untitled,
+    queue_turn,
     rename_conversation,
     retry_reply,
     save_draft,
@@ -83,7 +85,7 @@ from agents.engine.lifecycle import (
     requeue,
     suspend,
 )
-from agents.engine.loop import run_chain
+from agents.engine.loop import run_chain, run_turn
 from agents.engine.persistence import add_message as persistence_add_message
 from agents.engine.persistence import save_progress
 from agents.engine.prompt import BROKE_OFF, NO_RESULT, NOT_RUN, history
@@ -103,6 +105,7 @@ from agents.engine.usage import Times, Used, cost_of, times_of
 from agents.events import MOST_READ, group_of, text_group_of
 from agents.events import record as events_record
 from agents.hidden_characters import MOST_BOXES, count_boxes, count_hidden
+from agents.http_bodies import MULTIBYTE, SINGLE_BYTE, decoded
 from agents.json_size import has_more_values
 from agents.leaving import delete_agent as leaving_delete_agent
 from agents.leaving import stop_work_of
@@ -150,7 +153,7 @@ from agents.recordings import changes as recordings_changes
 from agents.recordings import ignore, index, restore, scan, unified
 from agents.recordings.changes import Change as ChangesChange
 from agents.recordings.changes import Version, changes_between, lines_between, read_changes
-from agents.recordings.compaction import keep_only
+from agents.recordings.compaction import MOST_PACKS, gather_small, keep_only
 from agents.recordings.composition import composed
 from agents.recordings.ignore import NO_RULES
 from agents.recordings.paths import path_bytes, path_text
@@ -227,6 +230,7 @@ from agents.workspace_files import take_in as workspace_files_take_in
 from console import alternatives as console_alternatives
 from console import (
     changed_files,
+    env,
     formulas,
     fragments,
     markdown,
@@ -252,7 +256,7 @@ from console.api.urls import api
 from console.api.versions import RowShape
 from console.attachments import in_words
 from console.auth import browsers, people
-from console.auth.signin import SPENT, signin_path
+from console.auth.signin import BACKEND, SPENT, signin_path
 from console.auth.tokens import bearer_of, create_token, revoke_token
 from console.auth.tokens import digest_of as tokens_digest_of
 from console.auth.users import LONGEST, OWNER, known_username, local_owner, new_username
@@ -267,12 +271,13 @@ from console.chat_results import ChatResult
 from console.check_display import check_from, typed_fields
 from console.conversation_state import read_state as conversation_state_read_state
 from console.downloads import Pieces, file_response, pdf_response, zip_response
+from console.env import ProviderKey
 from console.file_diffs import HEAD, LONG, diff_of, readable_size
 from console.fragments import changes as fragments_changes
 from console.fragments import drawer, earlier, streamed
 from console.fragments import read_state as fragments_read_state
 from console.fragments import thread as fragments_thread
-from console.home import keep_address, one_migration_at_a_time, warnings
+from console.home import keep_address, make_ready, one_migration_at_a_time, warnings
 from console.htmx import headers_of
 from console.integration_schemas import shape
 from console.keys import PLACES
@@ -310,8 +315,9 @@ from console.plan_buttons import plan_buttons
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
 from console.serving.process import make_undumpable
-from console.serving.protocols import MOST_RECEIVED
-from console.serving.server import GOES_AWAY, RESTARTS
+from console.serving.protocols import MOST_RECEIVED, BoundedSocket
+from console.serving.server import GOES_AWAY, RESTARTS, address_of, event_loop, listen
+from console.serving.server import Server as ServerServer
 from console.settings_pages import PAGES, TITLES
 from console.shipped import CHAINS, SAMPLE_NAME, agent_name
 from console.shipped import SAMPLE as SHIPPED_SAMPLE

@@ -26,19 +26,28 @@ from django.db import connection
 from django.http import HttpRequest
 from twisted.internet import reactor, tcp
 
-from agents import events, http
-from agents.config.workspaces import prepare_home
+from agents import http
 from agents.db import in_db
-from agents.queue.worker import Worker
-from agents.tools.integrations import mcp
-from console import static_files
-from console.auth.signin import BACKEND, signin_path
-from console.auth.users import local_owner
-from console.home import keep_address, make_ready
-from console.serving.protocols import BoundedSocket
-from console.serving.server import RESTARTS, Server, address_of, event_loop, listen
 from tests.database import empty_tables, migrated
 from tests.fake_model import ScriptedTransport
+from tests.inner import (
+    BACKEND,
+    RESTARTS,
+    BoundedSocket,
+    Worker,
+    address_of,
+    event_loop,
+    events,
+    keep_address,
+    listen,
+    local_owner,
+    make_ready,
+    mcp,
+    prepare_home,
+    signin_path,
+    static_files,
+)
+from tests.inner import ServerServer as Server
 
 P = ParamSpec("P")
 R = TypeVar("R")

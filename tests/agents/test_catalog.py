@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from agents import http
 from agents.models import Provider, ProviderListing
-from console.env import ProviderKey
 from tests.fake_model import ScriptedTransport, say
 from tests.inner import (
     ProviderEdit,
+    ProviderKey,
     add_provider,
     catalog,
     change_provider,

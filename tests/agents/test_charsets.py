@@ -9,10 +9,13 @@ import pytest
 from agents import http
 from tests.agents.petstore import petstore
 from tests.inner import (
+    MULTIBYTE,
+    SINGLE_BYTE,
     Endpoint,
     Remote,
     Server,
     call_operation,
+    decoded,
     list_models,
     operations_of,
     read_operations,
@@ -117,8 +120,6 @@ async def test_text_in_a_common_charset_is_read(charset):
 
 
 async def test_every_byte_of_every_charset_is_read_as_something():
-    from agents.http_bodies import MULTIBYTE, SINGLE_BYTE, decoded
-
     for charset in (*MULTIBYTE, *SINGLE_BYTE):
         text = decoded(bytes(range(256)), f"text/plain; charset={charset}")
         text.encode()  # no half characters, which no database takes

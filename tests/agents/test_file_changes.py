@@ -9,7 +9,7 @@ from agents.db import in_db
 from agents.models import FileChange, ToolCall
 from tests.fake_model import call, say
 from tests.inner import FILE_CHANGES_MOST_KEPT as MOST_KEPT
-from tests.inner import change_of, claim, handler_of, put_back_orphans, run_chain
+from tests.inner import change_of, claim, handle_message, handler_of, put_back_orphans, run_chain
 from tests.world import calls_of, conversation, drive, files_of, scripted, tell
 
 
@@ -125,8 +125,6 @@ class TestACall:
 
     def written_and_killed(self, c):
         """The process dies when the file is written and the result not yet stored."""
-        from console.chat_commands import handle_message
-
         handle_message(c, "write", "alice", None)
         [turn] = claim(1)
 

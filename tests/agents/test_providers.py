@@ -9,17 +9,17 @@ import pytest
 
 from agents.errors import Invalid
 from agents.models import Provider
-from console import env
-from console.env import ProviderKey
 from tests.agents.test_vendors import VENDORS, streamed
 from tests.fake_model import FakeModelServer
 from tests.inner import (
     DEMO_LABEL,
     KNOWN_PROVIDERS,
     ProviderEdit,
+    ProviderKey,
     add_provider,
     change_provider,
     default_model,
+    env,
     lacks,
     provider_names,
     remove_key,

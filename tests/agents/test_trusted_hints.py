@@ -14,8 +14,10 @@ from tests.inner import (
     change_agent,
     copy_agent,
     create_agent,
+    doctor,
     read_agent,
     replace_agent_text,
+    run_once,
     source_tools,
 )
 from tests.world import agent, calls_of, conversation, person, plan_of, proposed, scripted, tell
@@ -122,9 +124,7 @@ def test_a_word_that_is_ignored_is_warned_of_where_somebody_typed_it(name, capsy
     assert f"{name} cannot be" in page.split('role="note"')[1]
     assert change_agent("own", {"description": "may be changed"}).problem is None
     assert copy_agent("own", "own-2").problem is None
-    from console.ops.doctor import agent_file
-
-    found = agent_file(read_agent("own"))
+    found = doctor.agent_file(read_agent("own"))
     assert (found.grade, name in found.sentence) == ("note", True)
 
 
@@ -150,6 +150,4 @@ def test_advice_of_the_api_names_no_flag_of_a_command():
     c = conversation(tools={"read_file": "ask"}, plan={"enabled": False})
     scripted(call("read_file", path="x"))
     tell(c, "read")
-    from agents.run_once import outcome_of
-
-    assert outcome_of(c.turns.get()).error == "read_file waits for your yes or no."
+    assert run_once.outcome_of(c.turns.get()).error == "read_file waits for your yes or no."

@@ -11,11 +11,11 @@ import pytest
 from django.test import override_settings
 from playwright.sync_api import expect
 
-from console.env import ProviderKey
 from tests.browser import browsers
 from tests.browser.browsers import CHROMIUM, DESK, FIREFOX, FLAGS, PHONE
 from tests.browser.scripted_site import ScriptedSite
 from tests.browser.windows import Windows
+from tests.inner import ProviderKey
 from tests.site import settings_for
 from tests.tab import PATIENCE, Tab
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from console import env
 from tests.cli import database_in, umask_of_person
-from tests.inner import file_tools, prepare_home, shell_tools, warnings
+from tests.inner import env, file_tools, prepare_home, shell_tools, warnings
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ import pytest
 from django.conf import settings
 
 from agents.models import Conversation
-from console.env import ProviderKey
 from plans import actions
 from plans.models import SUBTASK_TEXT, Plan, Run
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
-from tests.inner import read_agent
+from tests.inner import ProviderKey, read_agent, set_owner
 from tests.markup import html
 from tests.world import (
     HTMX,
@@ -70,8 +69,6 @@ def test_the_start_is_the_newest_conversation(alice):
 
 def test_the_start_without_conversations_is_an_empty_one(alice):
     id = agent(id="first-agent")
-    from agents.config.ownership import set_owner
-
     set_owner(person("alice"), id)
     alice.get("/")
     assert Conversation.objects.get().agent_id == id
@@ -361,6 +358,4 @@ def test_the_list_of_plans_is_ones_own(alice):
 
 
 def alice_owns(agent_id):
-    from agents.config.ownership import set_owner
-
     set_owner(person("alice"), agent_id)

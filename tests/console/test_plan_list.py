@@ -11,9 +11,21 @@ from plans.models import Attempt, Plan, Subtask
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
 from tests.builders import calls, proposed_plan, running_plan
 from tests.fake_model import call, say
-from tests.inner import end
+from tests.inner import decide_call, end
+from tests.inner import store_delete_agent as delete_agent
 from tests.markup import flat
-from tests.world import HTMX, agent, conversation, news, person, plan_of, scripted, tell
+from tests.world import (
+    HTMX,
+    agent,
+    calls_of,
+    conversation,
+    drive,
+    news,
+    person,
+    plan_of,
+    scripted,
+    tell,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -196,9 +208,6 @@ def test_what_a_person_was_asked_is_told(alice):
     c = proposed_plan("Read", tools={"write_file": "ask"})
     scripted(call("write_file", path="notes.md", content="x"), call("ask_user", question="Why?"))
     tell(c, "go")
-    from agents.actions import decide_call
-    from tests.world import calls_of, drive
-
     decide_call(calls_of(c, "write_file")[0], "allow_once", "alice")
     drive()
     scripted(call("finish_subtask", outcome="read"), say("All done."))
@@ -351,8 +360,6 @@ def test_bars_stand_in_the_order_of_the_work_and_a_short_one_can_be_seen(alice):
 
 
 def test_a_plan_of_a_deleted_agent_is_still_read(alice):
-    from agents.config.store import delete_agent
-
     id = agent()
     plan = made("Water plants", c=conversation(id=id))
     delete_agent(id)

@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from agents import http
 from agents.models import Provider, ToolSource
-from console.env import ProviderKey
 from tests.fake_model import call, say
 from tests.inner import (
     PAGES,
+    ProviderKey,
     create_conversation,
     first_run,
     palette,

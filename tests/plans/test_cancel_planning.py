@@ -7,6 +7,7 @@ from django.test import Client
 
 from agents.actors import AGENT
 from agents.db import in_db
+from agents.errors import TurnStopped
 from agents.models import Message, ToolCall, Turn
 from plans import actions
 from plans.actions import create
@@ -14,6 +15,7 @@ from plans.models import ActivePlan, Plan
 from tests.fake_model import call, say, silent
 from tests.inner import agents_actions as talk
 from tests.inner import handle_message as person_says
+from tests.inner import persistence
 from tests.markup import flat
 from tests.world import conversation, drive, eventually, happening, proposal, scripted, texts
 
@@ -87,9 +89,6 @@ def running_turn(c):
 
 
 def test_a_call_made_before_the_cancelling_is_not_carried_out_after_it():
-    from agents.engine import persistence
-    from agents.errors import TurnStopped
-
     c = conversation()
     turn = running_turn(c)
     message = persistence.add_message(turn, "assistant", "text", "")

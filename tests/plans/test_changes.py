@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from agents.models import Recording, Undo
 from plans import actions
+from plans.models import Plan
 from tests.builders import proposed_plan
 from tests.fake_model import call, say
 from tests.inner import ChangesChange as Change
@@ -22,6 +23,7 @@ from tests.inner import (
     changes_of_subtask,
     held_changes,
     housekeeping,
+    snapshot,
 )
 from tests.world import (
     ALL_FILE_TOOLS,
@@ -75,9 +77,6 @@ def test_the_snapshot_says_how_much_each_subtask_and_the_plan_have_changed(c):
 
 
 def shown_last(c):
-    from plans.models import Plan
-    from plans.snapshot import snapshot
-
     return snapshot(Plan.objects.get(conversation=c))
 
 

@@ -20,7 +20,15 @@ from plans import actions
 from plans.models import Plan, Run, Subtask
 from tests.builders import proposed_plan
 from tests.fake_model import call, say, silent
-from tests.inner import decide_call, delete_conversation, put_back_orphans, read_agent, stop_work_of
+from tests.inner import (
+    decide_call,
+    delete_conversation,
+    handle_message,
+    put_back_orphans,
+    read_agent,
+    set_owner,
+    stop_work_of,
+)
 from tests.inner import leaving_delete_agent as delete_agent
 from tests.world import (
     agent,
@@ -345,9 +353,7 @@ WORKING = {
 
 
 def person_says(c, text):
-    from console.chat_commands import handle_message as says
-
-    return says(c, text, "alice")
+    return handle_message(c, text, "alice")
 
 
 @pytest.mark.parametrize("work", WORKING.values(), ids=WORKING.keys())
@@ -357,8 +363,6 @@ def test_an_agent_at_work_is_not_deleted_and_what_is_under_way_is_named(client, 
     Conversation.objects.filter(pk=c.pk).update(title="Tidy up")
     actions.approve_plan(plan_of(c), 1, "alice", run="no")
     work(c)
-    from agents.config.ownership import set_owner
-
     set_owner(c.owner, c.agent_id)
     client.force_login(c.owner)
     if door == "page":

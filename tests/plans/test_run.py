@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from asgiref.sync import async_to_sync
 
 from agents.actors import AGENT
 from agents.db import in_db
@@ -12,7 +13,7 @@ from plans import actions
 from plans.models import Attempt, Plan, Run, State
 from tests.builders import proposed_plan
 from tests.fake_model import call, calls, cut, fails, say, silent
-from tests.inner import Expected, claim, put_back_orphans
+from tests.inner import Expected, claim, handler_of, put_back_orphans, run_chain, run_turn
 from tests.inner import agents_actions as talk
 from tests.inner import handle_message as person_says
 from tests.world import (
@@ -141,12 +142,7 @@ def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
     )
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-
-    from asgiref.sync import async_to_sync
-
-    from agents.engine.loop import run_turn
-
-    async_to_sync(pausing_after_first_call)(c, turn, run_turn)
+    async_to_sync(pausing_after_first_call)(c, turn)
     assert plan_of(c).run == Run.PAUSED
     assert [p.name for p in files_of(c).iterdir()] == ["a.txt"]
     actions.resume_plan(plan_of(c), "alice")
@@ -156,7 +152,7 @@ def test_pause_ends_after_the_tool_call_and_resume_goes_on_there():
     assert Attempt.objects.count() == 1
 
 
-async def pausing_after_first_call(c, turn, run_turn):
+async def pausing_after_first_call(c, turn):
     """The person presses Pause while the first call is under way."""
     import asyncio
 
@@ -366,10 +362,6 @@ def test_a_call_in_flight_that_may_not_be_repeated_is_told_as_unknown():
     scripted(call("edit_file", path="a.txt", old="old", new="new"), done(), say("ok"))
     actions.approve_plan(plan_of(c), 1, "alice")
     [turn] = claim(1)
-    from asgiref.sync import async_to_sync
-
-    from agents.engine.handlers import handler_of
-    from agents.engine.loop import run_chain
 
     async def first_half():
         work = await in_db(handler_of(turn).prepare, turn)

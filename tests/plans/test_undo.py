@@ -40,6 +40,7 @@ from tests.inner import (
     delete_conversation,
     finish_cut_off,
     handle_message,
+    housekeeping,
     restore,
     unfinished,
 )
@@ -290,8 +291,6 @@ class TestAFileThatChangedSince:
         root = files_of(c)
         (root / "docs").symlink_to(outside)
         steps = [restore.Step("docs/x", None, actions.preview_changes(plan, "s1").rows[1].to)]
-        from agents.recordings.store import Store
-
         with Store.of(root) as store:
             assert restore.carry_out(root, store, steps, "test") == ["docs/x"]
         assert not list(outside.iterdir())
@@ -324,10 +323,8 @@ class TestWhenItIsRefused:
             actions.reverse_undo(row, "alice")
 
     def test_of_what_is_not_kept_any_more_it_says_so(self, c):
-        from agents.queue.housekeeping import forget
-
         plan = run(c, call("write_file", path="a.txt", content="its\n"), done(), done())
-        forget(Recording.objects.values_list("pk", flat=True))
+        housekeeping.forget(Recording.objects.values_list("pk", flat=True))
         with pytest.raises(Conflict, match="not kept any more"):
             actions.undo_changes(plan, "s1", "alice")
 

@@ -28,7 +28,7 @@ from django.utils.datastructures import MultiValueDict
 from agents.models import Conversation, ToolSource, Turn
 from plans.models import Plan
 from tests.fake_model import call, say
-from tests.inner import AgentFile, ToolFailed, available_tools
+from tests.inner import AgentFile, ToolFailed, available_tools, queue_turn
 from tests.inner import chains as chains_api
 from tests.security import test_isolation as isolation
 from tests.security.addresses import document, least, operations, pages
@@ -239,8 +239,6 @@ class Watched:
 
 def fresh(c):
     """A turn as the conversation's next message would make it."""
-    from agents.actions import queue_turn
-
     with transaction.atomic():
         turn = queue_turn(c, "chat")
         yield turn

@@ -18,11 +18,10 @@ from django.test import Client
 from agents import models as tables
 from agents.errors import Refused
 from agents.models import Conversation, Provider, SigninToken, ToolSource
-from console.env import ProviderKey
 from plans import models as plan_tables
 from tests.console.serving import ROOT
 from tests.fake_model import call, say
-from tests.inner import create_token, make_undumpable, ownership, signin_path
+from tests.inner import ProviderKey, create_token, make_undumpable, ownership, signin_path
 from tests.inner import integrations_actions as actions
 from tests.inner import tokens_digest_of as digest_of
 from tests.security.addresses import operations, pages

@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from agents.errors import RateLimited
 from agents.models import Message, Tally
-from console import env
-from tests.inner import create_token, throttling
+from tests.inner import create_token, env, throttling
 from tests.world import conversation, person
 
 pytestmark = pytest.mark.django_db(transaction=True)

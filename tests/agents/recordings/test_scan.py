@@ -11,11 +11,13 @@ import pytest
 
 from tests.inner import (
     BLOB,
+    MOST_PACKS,
     TREE,
     Store,
     StoreBroken,
     Windows,
     changes_between,
+    gather_small,
     index,
     keep_only,
     oid_of,
@@ -340,8 +342,6 @@ def test_what_no_recording_names_is_thrown_away(root):
 
 
 def test_many_small_packs_become_one(root):
-    from agents.recordings.compaction import MOST_PACKS, gather_small
-
     snapshots = []
     for number in range(MOST_PACKS + 1):
         (root / "a").write_text(f"text {number}")
@@ -519,8 +519,6 @@ class TestWhereAnObjectIsDamaged:
             assert (store.folder / "index").exists()
 
     def test_packs_that_cannot_be_put_together_stay(self, root):
-        from agents.recordings.compaction import MOST_PACKS, gather_small
-
         for number in range(MOST_PACKS + 1):
             (root / "a").write_text(f"text {number}")
             last = record(root)

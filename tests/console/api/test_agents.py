@@ -1,5 +1,7 @@
 import json
 
+from tests.inner import create_agent
+
 
 def read(home, agent_id="alice-writer"):
     return json.loads((home / "workspaces" / agent_id / "agent.json").read_text())
@@ -29,8 +31,6 @@ def test_someone_elses_agent_is_not_there(alice, bob, said):
 def test_an_agent_found_on_disk_belongs_to_the_admins(alice, bob, said):
     alice.user.is_superuser = True
     alice.user.save()
-    from agents.config.store import create_agent
-
     create_agent("found", {})
     assert alice.get("/agents/found").status_code == 200
     said(bob.get("/agents/found"), 404)

@@ -16,7 +16,16 @@ pytest.importorskip("mcp", reason="the package mcp is not installed")
 
 from agents.errors import Invalid
 from tests.console.serving import ROOT
-from tests.inner import RemoteTool, Server, ToolFailed, aclose_all, forget, list_tools, mcp
+from tests.inner import (
+    Connection,
+    RemoteTool,
+    Server,
+    ToolFailed,
+    aclose_all,
+    forget,
+    list_tools,
+    mcp,
+)
 from tests.inner import shell_marked as marked
 from tests.patience import at_most, until, until_connected
 
@@ -249,8 +258,6 @@ async def test_a_server_that_is_no_longer_registered_is_closed(small):
 
 
 async def test_an_idle_connection_is_closed_and_that_is_no_failure(small):
-    from agents.tools.integrations.mcp.connection import Connection
-
     connection = Connection(small, idle=0.3)
     await connection.ask(lambda client: client.call_tool("count", {}))
     pid = the_process()
