@@ -286,7 +286,9 @@ def take_in(
     """Store a file whole or not at all; its path. Raises Conflict where the name is taken."""
     place.check_writable()
     files = place.files
-    wanted = clean_name(name) or "file"
+    wanted = clean_name(name)
+    if not wanted:
+        raise Invalid(gettext("Give it a name."))
     path = f"{folder}/{wanted}".removeprefix("/")
     with refusals(path):
         clean = FileName(wanted)

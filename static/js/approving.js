@@ -12,6 +12,7 @@ const down = new Set();
 let isUsed = false;
 /** What was pressed last, modifiers aside. */
 let last = "";
+let enteredAt = -Infinity;
 let isOwnPress = false;
 
 /** Whether the last Enter was a press of its own: not held, nor the next one after what it saved. */
@@ -32,7 +33,9 @@ function onDown(event) {
 
 function enter(event) {
   const isAgain = event.repeat || isUsed;
-  isOwnPress = !isAgain && !(last === "Enter" && sinceChange() < MOMENT);
+  const pause = Math.min(sinceChange(), performance.now() - enteredAt);
+  isOwnPress = !isAgain && !(last === "Enter" && pause < MOMENT);
+  enteredAt = performance.now();
   isUsed = true;
   // The browser would press a button as often as the key repeats.
   if (isAgain && event.target.closest?.("button:not([type=button])")) event.preventDefault();

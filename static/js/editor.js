@@ -5,7 +5,7 @@
 import { always, byId, on } from "./dom.js";
 import { isAdrift } from "./focus.js";
 import { inTurn } from "./queue.js";
-import { follow, sayUntilReached, send, show, swap } from "./requests.js";
+import { follow, loseChange, sayUntilReached, send, show, swap } from "./requests.js";
 import { gettext } from "./texts.js";
 
 /** It said already that the text underneath is another one. */
@@ -223,6 +223,7 @@ export async function removeCheck(place) {
     await bring(answer);
     if (answer.ok) follow(seen);
     if (answer.ok) return focusRow(place);
+    loseChange();
     delete place.dataset.goes;
     complain(form, answer.error || byId("plan-alert").textContent);
     byId("plan-alert").textContent = "";
@@ -240,7 +241,7 @@ function act(row, verb, choose = () => ({})) {
     if (answer.ok && verb === "remove") closeEditor(row);
     await bring(answer);
     if (answer.error) sayUntilReached(byId("plan-alert"), answer.error);
-    if (answer.ok) follow(seen);
+    answer.ok ? follow(seen) : loseChange();
     return answer.ok;
   });
 }
@@ -332,7 +333,7 @@ on("keydown", "#subtasks .step-row[tabindex]", (cell, event) => {
   const row = rowOf(cell);
   const own = event.target === cell;
   const direction = { ArrowUp: "up", ArrowDown: "down" }[event.key];
-  if (own && ["Enter", "F2"].includes(event.key) && !event.ctrlKey) editSubtask(row);
+  if (own && ["Enter", "F2"].includes(event.key) && !event.ctrlKey && !event.metaKey) editSubtask(row);
   else if (event.altKey && direction) step(row, direction);
   else if (own && event.key === "Delete") remove(row);
   else return;

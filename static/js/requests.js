@@ -11,6 +11,7 @@ const BROKE = gettext("Something broke inside Planside. Nothing was changed.");
 export const AWAY = gettext("The database does not answer at the moment. Try again in a few seconds.");
 const GONE = gettext("That is gone. Nothing was changed; load the page again.");
 const FULL = gettext("The server’s disk is full. Nothing was changed; make room and try again.");
+const LOST_BEFORE = new Error(gettext("A change before it was not saved. Nothing was started."));
 const LATE = 1000; // ms after which what a socket has not brought is fetched
 const PATIENCE = 20_000; // ms for the answer of a poll
 
@@ -20,6 +21,10 @@ const lost = new Set();
 
 /** What changes a plan waits for the change before it; what halts a run never waits. */
 const CHANGES = /\/plan\/(approve|edit|subtasks|comments|go-back)/;
+/** Changes that did not get through. A start that waited for one of them was about a plan that is not. */
+let lostChanges = 0;
+export const loseChange = () => (lostChanges += 1);
+
 /** The version that a change of this page's own made of another one. */
 const made = new Map();
 
@@ -74,9 +79,14 @@ document.addEventListener("htmx:config:request", (event) => {
     tell("planside:shown", ctx.sourceElement, response);
     return response;
   };
-  const waits = CHANGES.test(ctx.request.action);
   const act = (url, request) => changing(url, () => post(url, request));
-  ctx.fetch = waits ? (url, request) => inTurn("plan", () => act(url, upToDate(request))) : act;
+  const lostBefore = lostChanges;
+  const actInTurn = async (url, request) => {
+    if (APPROVES.test(url) && lostChanges !== lostBefore) throw LOST_BEFORE;
+    return act(url, upToDate(request));
+  };
+  const waits = CHANGES.test(ctx.request.action);
+  ctx.fetch = waits ? (url, request) => inTurn("plan", () => actInTurn(url, request)) : act;
 });
 
 /** Something is done: what could be undone until then is over. */
@@ -115,7 +125,10 @@ document.addEventListener("htmx:before:response", (event) => {
 });
 
 document.addEventListener("htmx:error", (event) => {
-  if (event.detail.ctx) failed(event.detail.ctx.sourceElement, LOST);
+  const { ctx, error } = event.detail;
+  if (!ctx) return;
+  const said = error === LOST_BEFORE ? `${alertOf(ctx.sourceElement).textContent} ${error.message}` : LOST;
+  failed(ctx.sourceElement, said.trim());
 });
 
 document.addEventListener("htmx:response:error", (event) => {

@@ -6,6 +6,7 @@ The server is a thread of this process (tests/site.py), emptied for each test.
 import asyncio
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.test import override_settings
@@ -15,8 +16,9 @@ from tests.browser import browsers
 from tests.browser.browsers import CHROMIUM, DESK, FIREFOX, FLAGS, PHONE
 from tests.browser.scripted_site import ScriptedSite
 from tests.browser.windows import Windows
+from tests.guards import guards
 from tests.inner import ProviderKey
-from tests.site import settings_for
+from tests.site import HOST, settings_for
 from tests.tab import PATIENCE, Tab
 
 __all__ = ["CHROMIUM", "DESK", "FIREFOX", "FLAGS", "PATIENCE", "PHONE"]
@@ -79,6 +81,7 @@ def whole_site(tmp_path_factory, _rows_may_be_read, django_db_setup, django_db_b
     folder = tmp_path_factory.mktemp("site")
     with django_db_blocker.unblock(), override_settings(**settings_for(folder), **AS_STARTED):
         site = ScriptedSite()
+        guards.places.add((HOST, urlsplit(site.address).port or 0))
         site.start()
         yield site
         site.end()

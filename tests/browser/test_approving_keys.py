@@ -129,6 +129,30 @@ def test_enter_in_the_name_and_then_the_chord_of_the_form_never_starts(tab):
     tab.sees_plan(approved_version=2)
 
 
+def test_only_a_pause_after_the_last_chord_makes_the_next_one_a_yes(tab):
+    """Who taps save again and again means save, however long it goes on."""
+    keys, sent = tab.page.keyboard, posts(tab)
+    field, sees = rename(tab)
+    field.focus()
+    keys.press("Control+Enter")
+    sees()
+    for _ in range(6):
+        tab.page.clock.fast_forward(MOMENT - 100)
+        keys.press("Control+Enter")
+    tab.has_sent_all()
+    assert [each.rpartition("/")[2] for each in sent] == ["edit"]
+    tab.page.clock.fast_forward(MOMENT)
+    keys.press("Control+Enter")
+    tab.sees_plan(approved_version=2)
+
+
+def test_a_chord_on_a_row_opens_no_editor(tab):
+    tab.row(1).locator(".step-row").focus()
+    tab.page.keyboard.press("Meta+Enter")
+    tab.sees_plan(approved_version=1)
+    expect(tab.plan.locator("form.editor")).to_have_count(0)
+
+
 def test_a_key_that_stays_on_and_never_goes_up_takes_no_later_yes(tab):
     """macOS tells of caps lock once when it goes on."""
     keys = tab.page.keyboard

@@ -7,6 +7,9 @@ from playwright.sync_api import expect
 from tests.tab import wait_for
 
 
+LOST_BEFORE = "htmx:error: A change before it was not saved"
+
+
 def cell(tab, number):
     return tab.row(number).get_by_role("group", name=re.compile(f"^Subtask {number}"))
 
@@ -60,7 +63,7 @@ def test_a_start_goes_after_a_change_whose_script_has_not_come_yet(site, open_ta
 def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(site, open_tab):
     chat = site.scripted("quick")
     tab = open_tab().chat(chat)
-    tab.expects("409")
+    tab.expects("409", LOST_BEFORE)
     held = tab.hold("**/plan/subtasks/**")
     cell(tab, 3).focus()
     tab.page.keyboard.press("Alt+ArrowUp")
@@ -69,8 +72,32 @@ def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(site,
     plan = site.plan(chat)
     site.post(f"/plans/{plan['id']}/subtasks", name="Added elsewhere")
     held[0].continue_()
-    expect(tab.alerts).to_have_count(1)
+    expect(tab.alerts).to_contain_text("The plan is now v2")
+    expect(tab.alerts).to_contain_text("Nothing was started.")
     assert site.plan(chat)["approved_version"] is None
+
+
+def test_a_start_behind_a_change_that_was_lost_starts_nothing_and_says_so(site, open_tab):
+    """What was started would still have the subtask that was removed before."""
+    chat = site.scripted("quick")
+    tab = open_tab().chat(chat)
+    tab.expects("ERR_FAILED", LOST_BEFORE)
+    held = tab.hold("**/plan/subtasks/**")
+    sent = []
+    tab.page.on("request", lambda each: sent.append(each.url))
+    cell(tab, 3).focus()
+    tab.page.keyboard.press("Delete")
+    tab.button("Start plan").click()
+    wait_for(tab, lambda: held)
+    held[0].abort()
+    expect(tab.alerts).to_have_text(
+        "That did not get through. Check the connection and try again. "
+        "A change before it was not saved. Nothing was started."
+    )
+    assert not [each for each in sent if "/approve" in each]
+    with tab.sends():
+        tab.button("Start plan").click()
+    tab.sees_plan(version=1, approved_version=1)
 
 
 def test_what_ends_a_plan_never_waits_behind_another_change(site, open_tab):

@@ -32,14 +32,8 @@ LEAD_ELSEWHERE = [
     "sub/",
     "a/b",
 ]
+NOTHING_LEFT = [".", "..", "", " ", "\u200b", ".\u200b.", "\0"]
 ONE_COMPONENT = [
-    ".",
-    "..",
-    "",
-    " ",
-    "\u200b",
-    ".\u200b.",
-    "\0",
     "..\\secret.txt",
     "%2e%2e%2fsecret.txt",
     "..%2fsecret.txt",
@@ -116,7 +110,7 @@ def test_no_name_leads_out_of_the_workspace(chat, folder, own_home, door):
     person("alice")
     before = everything(own_home, folder)
     ways = ("", "replace", "keep_both")
-    for name, if_taken in product([*LEAD_ELSEWHERE, *ONE_COMPONENT], ways):
+    for name, if_taken in product([*LEAD_ELSEWHERE, *NOTHING_LEFT, *ONE_COMPONENT], ways):
         given = name.format(folder.parent / "secret.txt")
         address = quote(given.encode(errors="surrogatepass"))
         answer = door(chat, address, if_taken=if_taken)
@@ -131,6 +125,13 @@ def test_a_name_that_is_a_path_is_refused_in_one_sentence(place, folder, if_take
         with pytest.raises(Invalid, match="cannot be the name of a file here"):
             take_in(place, "", given, [b"x"], if_taken)
     assert [each.name for each in folder.iterdir()] == ["sub"]
+
+
+def test_a_name_of_which_nothing_is_left_is_refused(place, folder):
+    for name, how in product(NOTHING_LEFT, ("refuse", "replace", "keep_both")):
+        with pytest.raises(Invalid, match="Give it a name"):
+            take_in(place, "sub", name, [b"x"], how)
+    assert not any((folder / "sub").iterdir())
 
 
 def test_what_a_path_leads_to_is_neither_replaced_nor_brought_into_view(place, folder):
