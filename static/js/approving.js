@@ -12,7 +12,7 @@ const down = new Set();
 let isUsed = false;
 /** What was pressed last, modifiers aside. */
 let last = "";
-let enteredAt = -Infinity;
+let refusedAt = -Infinity;
 let isOwnPress = false;
 
 /** Whether the last Enter was a press of its own: not held, nor the next one after what it saved. */
@@ -33,9 +33,9 @@ function onDown(event) {
 
 function enter(event) {
   const isAgain = event.repeat || isUsed;
-  const pause = Math.min(sinceChange(), performance.now() - enteredAt);
+  const pause = Math.min(sinceChange(), performance.now() - refusedAt);
   isOwnPress = !isAgain && !(last === "Enter" && pause < MOMENT);
-  enteredAt = performance.now();
+  if (!isOwnPress) refusedAt = performance.now(); // who taps on and on still means what was before
   isUsed = true;
   // The browser would press a button as often as the key repeats.
   if (isAgain && event.target.closest?.("button:not([type=button])")) event.preventDefault();
