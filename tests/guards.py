@@ -30,7 +30,7 @@ UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
 SLEEP, START, CONNECT = "sleeps", "starts", "connects"
 KINDS = {"time.sleep": SLEEP, "asyncio.sleep": SLEEP}  # the others are as Python audits them
 KINDS |= dict.fromkeys(["subprocess.Popen", "os.system", "os.fork", "os.posix_spawn"], START)
-KINDS |= dict.fromkeys(["socket.connect", "socket.bind", "socket.sendto"], CONNECT)
+KINDS |= dict.fromkeys(["socket.connect", "socket.sendto"], CONNECT)
 ALL = frozenset({SLEEP, START, CONNECT})
 # They work for all tests, whichever comes first; nobody can set the time at which a file was changed.
 # A model that is played takes the time that its script names.

@@ -6,7 +6,6 @@ from playwright.sync_api import expect
 
 from tests.tab import wait_for
 
-
 LOST_BEFORE = "htmx:error: A change before it was not saved"
 
 
