@@ -157,6 +157,7 @@ def run_command(
         ended = actions.end_open_plans(c, by)
         Message.objects.filter(pk=message.pk).delete()
         fresh = talk.create_conversation(c.owner, c.agent_id)
+        Conversation.objects.filter(pk=fresh.pk).update(draft=rest or "")  # it was no message yet
         notice_ended(fresh, ended, gettext("They stay in the conversation before this one."))
         return ChatResult(message, None, fresh)
     if name == "help":

@@ -196,6 +196,12 @@ def test_new_stays_behind_nowhere_as_a_message(typed):
     assert said.message.text == typed
 
 
+def test_what_follows_new_stands_in_the_box_of_the_new_conversation():
+    c = finished()
+    fresh = tell(c, "/new Read the guide\nand mend it").conversation
+    assert Conversation.objects.get(pk=fresh.pk).draft == "Read the guide\nand mend it"
+
+
 def test_clear_takes_a_finished_plan_out_of_the_drawer():
     c = finished()
     tell(c, "/clear")
