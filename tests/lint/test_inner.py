@@ -1,6 +1,6 @@
 """Tests name inner modules of the product in tests/inner.py alone; its docstring says which are not inner.
 
-Benchmarks, the baseline and what runs with the software of others have commands of their own: neither
+Benchmarks and what runs with the software of others have commands of their own: neither
 `make test` nor the night runs them.
 """
 
@@ -17,7 +17,7 @@ TESTS = ROOT / "tests"
 EXEMPT = {TESTS / "inner.py", TESTS / "settings.py"} | {
     ROOT / name for name in (TESTS / "platform_until_removed.txt").read_text().split()
 }
-ELSEWHERE = {"baseline", "benchmarks", "real"}
+ELSEWHERE = {"benchmarks", "real"}
 
 
 def inner_imports(source):
