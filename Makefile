@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real bench-pages old weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -56,6 +56,17 @@ bench-browser: .venv/.dev
 # with this one, ROUNDS times (10).
 bench-real: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks.real_turn $(if $(OLD),--old $(OLD)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# Pages, a plan's change until open pages show it, and recording a folder, likewise.
+bench-pages: .venv/.dev
+	@$(BIN)/python -m tests.benchmarks.pages $(if $(OLD),--old $(OLD)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# The commit that figures are held against, beside this folder, with an environment of its own.
+old: ../planside-a8f3ff6/.venv/.installed
+
+../planside-a8f3ff6/.venv/.installed:
+	@git worktree add --detach ../planside-a8f3ff6 a8f3ff6
+	@$(MAKE) -C ../planside-a8f3ff6 .venv/.dev
 
 # How big the product is, how its functions, imports and templates look.
 shape: .venv/.dev

@@ -75,3 +75,8 @@ def grown(root, files):
             gather_small(store)
     folder = Store.of(root).folder
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+if __name__ == "__main__":
+    for what, figure in figures():
+        print(f"{what:<44}{figure:>18}")  # noqa: T201
