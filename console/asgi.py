@@ -18,7 +18,7 @@ from django.urls import path, re_path  # noqa: E402
 from console.live.consumers import Conversation, SameOrigin  # noqa: E402
 from console.ops.health import Probed  # noqa: E402
 from console.ops.metrics import Counted  # noqa: E402
-from console.serving.handler import Pages  # noqa: E402
+from console.serving.handler import PooledASGIHandler  # noqa: E402
 
 consumer: Any = Conversation.as_asgi()
 routes: list[Any] = [path("ws/conversations/<int:pk>/", consumer)]
@@ -27,7 +27,7 @@ elsewhere: Any = WebsocketDenier.as_asgi()
 live = URLRouter([*routes, re_path("", elsewhere)])
 application = ProtocolTypeRouter(
     {
-        "http": Probed(Pages()),
+        "http": Probed(PooledASGIHandler()),
         "websocket": Counted(SameOrigin(AuthMiddlewareStack(live))),
     }
 )

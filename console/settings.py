@@ -144,7 +144,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-CSRF_FAILURE_VIEW = "console.serving.handler.token_refused"
+CSRF_FAILURE_VIEW = "console.serving.errors.token_refused"
 LOGIN_URL = "/signin/"
 LOGIN_REDIRECT_URL = "/"
 

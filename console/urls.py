@@ -45,8 +45,8 @@ TOKEN = "settings/account/tokens/<int:token>/"
 PERSON = "settings/people/<int:who>/"
 TOOL = "settings/tools/<slug:name>/"
 
-handler400 = "console.serving.handler.bad_request"
-handler500 = "console.serving.handler.internal_error"
+handler400 = "console.serving.errors.bad_request"
+handler500 = "console.serving.errors.internal_error"
 
 # Patterns are tried in this order: what programs ask often stands before the pages.
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -5,8 +5,7 @@
   What follows a whole request (replies, long polls, live tails, sockets) has no deadline.
 * Twisted keeps a whole body before Django hears of the request, so the limit of its size is counted
   here: by the length that is declared, and by what comes where none is. A file that is attached may
-  be longer; some come at once at most. Daphne would then read it into memory: what came is given on
-  as the file on disk that it is.
+  be longer; some come at once at most.
 * Twisted keeps whatever is written to a socket until the other side reads. A page in a sleeping
   laptop reads nothing, while a reply goes on at 25 frames a second. Such a socket is dropped; the
   page comes back and is sent the state as it is then.
@@ -19,8 +18,7 @@ import logging
 import time
 from collections import defaultdict
 from contextlib import suppress
-from io import BytesIO
-from typing import Any, BinaryIO
+from typing import Any
 
 from autobahn.exception import Disconnected
 from daphne.http_protocol import HTTPFactory, WebRequest
@@ -31,7 +29,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.web.http import HTTPChannel
 
-from console.middleware import MOST_BYTES, UPLOAD, most_bytes, refusal_words
+from console.middleware import MOST_BYTES, most_bytes, refusal_words
 
 log = logging.getLogger(__name__)
 
@@ -137,8 +135,6 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
     received = 0
     content_types: list[bytes] | None = None
     is_refused = False
-    content: Any
-    body: BinaryIO | None = None  # in place of `content`, where it is a file
 
     def gotLength(self, length: int | None) -> None:  # noqa: N802
         super().gotLength(length)
@@ -178,9 +174,6 @@ class BoundedRequest(WebRequest):  # type: ignore[misc]
             self.requestHeaders.setRawHeaders(b"Content-Type", self.content_types)
         if self.is_refused:
             return None
-        if UPLOAD.fullmatch(self.path.decode("latin-1")):
-            self.content.seek(0)
-            self.body, self.content = self.content, BytesIO()
         return super().process()
 
     def finish(self) -> None:

@@ -12,7 +12,6 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
-from typing import Any
 
 import daphne.server
 from django.conf import settings
@@ -23,8 +22,7 @@ from agents import events
 from agents.errors import Conflict
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
-from console.serving.handler import BODY
-from console.serving.protocols import BoundedFactory, BoundedRequest, BoundedSocket
+from console.serving.protocols import BoundedFactory, BoundedSocket
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +64,6 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             self.working = event_loop().create_task(self.worker.run())
             self.working.add_done_callback(self.worker_ended)
         reactor.callWhenRunning(self.on_ready)
-
-    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
-        """With the body of a request where that is a file (protocols.py, handler.py)."""
-        if isinstance(protocol, BoundedRequest) and protocol.body is not None:
-            scope[BODY] = protocol.body
-        return super().create_application(protocol, scope)
 
     def drain(self) -> defer.Deferred[object]:
         """Twisted waits for this before it stops the loop."""

@@ -1,0 +1,58 @@
+"""Answers to a request that broke or cannot be read."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.utils.translation import gettext
+from django.views.defaults import server_error
+
+from agents.db import AWAY
+from console.middleware import LOAD_AGAIN, page_of
+
+RETRY_AFTER = "2"  # seconds
+DISK_FULL = "53100"  # PostgreSQL's code
+
+
+def internal_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500; where the database was away or full, the page says so.
+
+    The API says the same in its own shape.
+    """
+    error = sys.exc_info()[1]
+    if not isinstance(error, AWAY):
+        return server_error(request)
+    cause = error.__cause__
+    is_full = getattr(cause, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+    again = {"again": page_of(request)}
+    if is_full or getattr(cause, "sqlstate", None) == DISK_FULL:
+        return HttpResponse(render_to_string("507.html", again), status=507)
+    page = render_to_string("503.html", again)
+    return HttpResponse(page, status=503, headers={"Retry-After": RETRY_AFTER})
+
+
+def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """settings.CSRF_FAILURE_VIEW: a sign-in makes a new token, older pages have the old one."""
+    page = render_to_string("403_csrf.html", {"again": page_of(request)})
+    return HttpResponse(page, status=403, headers=LOAD_AGAIN)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400: a form with too many fields, a body cut short, a host nobody named."""
+    if isinstance(exception, DisallowedHost):
+        return unreadable(
+            request.path,
+            gettext("This server does not go by that name: see PLANSIDE_ALLOWED_HOSTS."),
+        )
+    return unreadable(request.path)
+
+
+def unreadable(path: str, sentence: str = "") -> HttpResponse:
+    sentence = sentence or gettext("The server cannot read this request.")
+    if path.startswith("/api/"):
+        return JsonResponse({"detail": sentence}, status=400)
+    return HttpResponse(sentence, "text/plain; charset=utf-8", 400)
