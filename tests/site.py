@@ -33,7 +33,7 @@ from tests.fake_model import ScriptedTransport
 from tests.inner import (
     BACKEND,
     RESTARTS,
-    BoundedSocket,
+    LimitedSocket,
     Worker,
     address_of,
     event_loop,
@@ -156,8 +156,8 @@ class Site:
         self.is_up.clear()
         await self.server.port.stopListening().asFuture(self.loop)
         self.server.listener.close()
-        hang_up(self.server, but=BoundedSocket if says else ())
-        sockets = [each for each in self.server.connections if isinstance(each, BoundedSocket)]
+        hang_up(self.server, but=LimitedSocket if says else ())
+        sockets = [each for each in self.server.connections if isinstance(each, LimitedSocket)]
         for each in sockets if says else ():
             each.say_goodbye(says)
         await self.ended(sockets if says else [])

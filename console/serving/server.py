@@ -22,7 +22,7 @@ from agents import events
 from agents.errors import Conflict
 from agents.queue.worker import Worker
 from agents.tools.integrations import mcp
-from console.serving.protocols import BoundedFactory, BoundedSocket
+from console.serving.limits import LimitedFactory, LimitedSocket
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             endpoints=["replaced by `start`"],
             ready_callable=self.start,
             verbosity=0,
-            websocket_max_message_size=0,  # of both ways; BoundedSocket limits the one
+            websocket_max_message_size=0,  # of both ways; LimitedSocket limits the one
             websocket_max_frame_size=0,
         )
         # Twisted's endpoint strings know no socket that is already bound to an IPv6 address.
@@ -54,8 +54,8 @@ class Server(daphne.server.Server):  # type: ignore[misc]
     def start(self) -> None:
         """Serve the socket and start the worker; runs just before the reactor does."""
         self.listener.setblocking(False)
-        self.ws_factory.protocol = BoundedSocket
-        self.http_factory = BoundedFactory(self)
+        self.ws_factory.protocol = LimitedSocket
+        self.http_factory = LimitedFactory(self)
         self.port = reactor.adoptStreamPort(
             self.listener.fileno(), self.listener.family, self.http_factory
         )
@@ -78,7 +78,7 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         # Nobody presses Ctrl-C to start again.
         code = GOES_AWAY if reactor._exitSignal == signal.SIGINT else RESTARTS
         for connection in list(self.connections):
-            if isinstance(connection, BoundedSocket):
+            if isinstance(connection, LimitedSocket):
                 connection.say_goodbye(code)
         applications = (each.get("application_instance") for each in self.connections.values())
         ending = [each for each in applications if each is not None and not each.done()]

@@ -2,12 +2,15 @@
 
 import os
 import signal
+import socket
 import stat
+from contextlib import suppress
 
 import httpx
 import pytest
 
 from tests.console.serving import (
+    DEADLINE,
     Script,
     command,
     first_page,
@@ -141,3 +144,35 @@ def test_a_worker_beside_a_server_on_postgresql_and_redis_answers_and_leaves_whe
             assert close_code(page) == RESTARTS
     assert len(found["items"]) == 2
     assert (running.returncode, complaints) == (0, "")
+
+
+def test_a_body_that_is_too_long_is_refused_by_its_length_or_as_it_comes(start):
+    server = start()
+    file = b"/c/1/attachments?name=a.bin"
+    for path, head, body, words in (
+        (b"/signin/", b"Content-Length: 4194305", b"", b"4 MB"),
+        (b"/api/plans", b"Content-Length: 1000000000000", b"", b'{"detail": "A request may'),
+        (b"/signin/", b"Transfer-Encoding: chunked", CHUNK * 5, b"4 MB"),
+        (file, b"Content-Length: 20000001", b"", b"20 MB"),
+        (file, b"Transfer-Encoding: chunked", CHUNK * 20, b"20 MB"),
+    ):
+        said = answer(server, path, head, body)
+        assert said.startswith(b"HTTP/1.1 413 ") and words in said, (path, head, said)
+    short_enough = answer(server, file, b"Transfer-Encoding: chunked", CHUNK * 19 + b"0\r\n\r\n")
+    assert short_enough.startswith(b"HTTP/1.1 302 "), "it has to sign in first"
+
+
+CHUNK = b"%x\r\n%s\r\n" % (1024**2, b"x" * 1024**2)
+
+
+def answer(server, path, head, body):
+    """What the server says until it hangs up, or for a second."""
+    host, port = server.address.removeprefix("http://").split(":")
+    said = b""
+    with socket.create_connection((host, int(port)), timeout=DEADLINE) as opened, suppress(OSError):
+        opened.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n\r\n" % (path, head))
+        with suppress(OSError):  # it hangs up while we still talk
+            opened.sendall(body)
+        while b"\r\n\r\n" not in said or said.endswith(b"\r\n\r\n"):
+            said += opened.recv(65536) or b"\r\n\r\n."
+    return said
