@@ -164,7 +164,7 @@ def channel_layer(key: str) -> dict[str, object]:
     """
     url = text("REDIS_URL")
     if not url:
-        return {"BACKEND": "console.live.memory_layer.MemoryLayer"}
+        return {"BACKEND": "channels.layers.InMemoryChannelLayer"}
     if split_url(url).scheme not in ("redis", "rediss"):
         raise ImproperlyConfigured("REDIS_URL must look like redis://host:6379/0.")
     return {

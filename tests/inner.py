@@ -94,7 +94,6 @@ from agents.engine.steps import ToolCallChanged
 from agents.engine.streaming import (
     FRAME_SECONDS,
     PROGRESS_SECONDS,
-    UNHEARD_SECONDS,
     LiveProgress,
     LiveText,
     frame_seconds,
@@ -284,7 +283,7 @@ from console.keys import PLACES
 from console.language import cached, drawn_in
 from console.line_faults import MOST_FAULTS, of_chain
 from console.live import consumers, sessions
-from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of, shared
+from console.live.consumers import NOT_YOURS, SIGN_IN, TOO_MANY, Conversation, asked_of
 from console.live.sessions import Credential
 from console.management import main
 from console.management.commands.plan import Command

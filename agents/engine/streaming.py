@@ -19,7 +19,6 @@ from agents.tools import progress
 
 FRAME_SECONDS = 0.04
 FRAME_CHARACTERS = 4_000  # a longer frame is sent less often, so that what is sent stays the same
-UNHEARD_SECONDS = 0.25  # between two, while no page is open that would show them
 SAVE_SECONDS = 1.0
 PROGRESS_SECONDS = 0.5
 
@@ -31,9 +30,7 @@ Save = Callable[[int, str], Awaitable[None]]
 class Layer(Protocol):
     """The channel layer, as console.live has it."""
 
-    async def group_send(self, group: str, message: dict[str, object]) -> int:
-        """How many listen, as far as this process knows: 0 is nobody."""
-        ...
+    async def group_send(self, group: str, message: dict[str, object]) -> None: ...
 
 
 def split_blocks(text: str) -> list[str]:
@@ -86,7 +83,6 @@ class LiveText:
         self.parts: list[str] = []  # what came after them
         self.first_open = 0
         self.sent_at = 0.0  # on the loop's clock
-        self.is_heard = True
         self.sending: asyncio.Task[None] | None = None
         self.saving: asyncio.Task[None] | None = None
 
@@ -97,8 +93,7 @@ class LiveText:
     @property
     def pause(self) -> float:
         """Seconds between two frames."""
-        seconds = frame_seconds(sum(map(len, self.parts)))
-        return seconds if self.is_heard else max(seconds, UNHEARD_SECONDS)
+        return frame_seconds(sum(map(len, self.parts)))
 
     async def add(self, text: str) -> None:
         self.parts.append(text)
@@ -121,7 +116,7 @@ class LiveText:
             "at": len(self.head),
             "blocks": blocks,
         }
-        self.is_heard = bool(await layer.group_send(self.group, frame))
+        await layer.group_send(self.group, frame)
 
     async def keep(self) -> None:
         """Save the text; what is saved need not be sent again, but for the block still open.

@@ -191,20 +191,18 @@ class Conversation(AsyncWebsocketConsumer):
             self.streaming = asyncio.create_task(self.stream())
 
     async def stream(self) -> None:
-        """Drawn beside the event loop, once for all pages that show the message."""
+        """Drawn beside the event loop."""
         while self.growing or self.heard:
             if self.growing:
                 message, growing = self.growing.popitem()
-                blocks = tuple(growing.items())
-                html = await shared(
-                    self.language, ("text", message, blocks), fragments.streamed, message, blocks
-                )
+                html = await self.drawn(fragments.streamed, message, tuple(growing.items()))
             else:
-                call, words = self.heard.popitem()
-                html = await shared(
-                    self.language, ("progress", call, words), fragments.progress, call, words
-                )
+                html = await self.drawn(fragments.progress, *self.heard.popitem())
             await self.send(text_data=html)
+
+    async def drawn(self, draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """In the page's language, on a thread for reading."""
+        return await in_reader(drawn_in, self.language, partial(draw, *args, **kwargs))
 
     async def conversation_event(self, event: Frame) -> None:
         self.latest = max(self.latest, event["seq"])
@@ -235,26 +233,20 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def send_changes(self) -> None:
         """The state at first; of a changed plan what is seen at a glance first, then the rest."""
-        latest, is_opening, is_urgent = self.latest, self.is_opening, self.is_urgent
+        is_opening, is_urgent = self.is_opening, self.is_urgent
         self.is_stale = self.is_opening = self.is_urgent = False
         if is_opening:
             # What happened before this page listened, text that was saved meanwhile included.
-            self.after, html = await in_reader(
-                drawn_in, self.language, fragments.changes, self.pk, self.after, growing=True
+            self.after, html = await self.drawn(
+                fragments.changes, self.pk, self.after, growing=True
             )
         elif is_urgent:
-            now, html = await shared(
-                self.language, (self.pk, latest), fragments.plan_first, self.pk
-            )
+            now, html = await self.drawn(fragments.plan_first, self.pk)
             await self.send(text_data=html)
-            rest = (self.pk, latest, self.after, now.seq)
-            html = await shared(self.language, rest, fragments.the_rest, now, self.after)
+            html = await self.drawn(fragments.the_rest, now, self.after)
             self.after = max(self.after, now.seq)
         else:
-            key = (self.pk, latest, self.after)
-            self.after, html = await shared(
-                self.language, key, fragments.changes, self.pk, self.after
-            )
+            self.after, html = await self.drawn(fragments.changes, self.pk, self.after)
         await self.send(text_data=html)
         if is_opening:
             self.is_opened = True
@@ -266,28 +258,3 @@ def asked_of(query: bytes) -> tuple[int, str]:
     asked = parse_qs(query.decode("ascii", "replace"))
     after, language = (asked.get(name, [""])[0] for name in ("after", "language"))
     return number(after, EVENT) or 0, language
-
-
-# What is read and drawn once for all pages that have the same state and heard of the same event.
-_shared: dict[tuple[object, ...], asyncio.Task[Any]] = {}
-MOST_SHARED = 32
-
-
-async def shared(
-    language: str, key: tuple[object, ...], draw: Callable[P, R], *args: P.args, **kwargs: P.kwargs
-) -> R:
-    key = (language, *key)
-    if key not in _shared:
-        while len(_shared) >= MOST_SHARED:
-            _shared.pop(next(iter(_shared)))
-        _shared[key] = asyncio.ensure_future(
-            in_reader(drawn_in, language, partial(draw, *args, **kwargs))
-        )
-    drawing = _shared[key]
-    try:
-        drawn: R = await asyncio.shield(drawing)
-    except Exception:  # whoever comes next tries anew
-        if _shared.get(key) is drawing:
-            del _shared[key]
-        raise
-    return drawn

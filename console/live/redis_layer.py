@@ -31,30 +31,21 @@ class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
         layer.channels[channel] = asyncio.Queue()
         return channel
 
-    async def group_send(self, group: str, message: dict[str, Any]) -> int:
-        """In how many processes somebody listens."""
+    async def group_send(self, group: str, message: dict[str, Any]) -> None:
         if time.monotonic() < self.silent_until:
-            return 0
+            return
         try:
-            heard = await self.send_or_raise(group, message)
+            await self.send_or_raise(group, message)
         except (RedisError, OSError) as error:  # a TimeoutError is an OSError
             self.silent_until = time.monotonic() + PAUSE
             outage.began(error)
-            return 0
-        outage.over()
-        return heard
+        else:
+            outage.over()
 
-    async def send_or_raise(self, group: str, message: dict[str, Any]) -> int:
-        """Raises RedisError or OSError when it cannot be sent; the health check asks this way.
-
-        The library's own way, but with Redis's answer, which is how many have subscribed.
-        """
-        layer = self._get_layer()
-        channel = layer._get_group_channel_name(group)
-        shard = layer._get_shard(channel)
-        async with asyncio.timeout(SEND_SECONDS), shard._lock:
-            shard._ensure_redis()
-            return int(await shard._redis.publish(channel, self.serialize(message)))
+    async def send_or_raise(self, group: str, message: dict[str, Any]) -> None:
+        """Raises RedisError or OSError when it cannot be sent; the health check asks this way."""
+        async with asyncio.timeout(SEND_SECONDS):
+            await self._get_layer().group_send(group, message)
 
 
 class LogOutageOnce(logging.Filter):

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 import httpx
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from channels.layers import InMemoryChannelLayer, get_channel_layer
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError, connection
@@ -42,7 +42,6 @@ from agents.tools.integrations.openapi.requests import Request
 from console import env
 from console.agent_tools import note_on_large_offers
 from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
-from console.live.memory_layer import MemoryLayer
 from console.ops import tracing
 from console.ops.health import channel_problem, database_problem
 
@@ -212,7 +211,7 @@ async def silence_of(source: ToolSource) -> str:
 
 def live_updates() -> Finding:
     about = "Live updates"
-    if isinstance(get_channel_layer(), MemoryLayer):
+    if isinstance(get_channel_layer(), InMemoryChannelLayer):
         if settings.PLANSIDE_WORKERS == "external":
             late = "in memory, so what workers do is seen only every 5 s."
             return Finding(about, "wrong", late, "Set REDIS_URL.")

@@ -7,7 +7,6 @@ from channels.layers import get_channel_layer
 
 from tests.inner import (
     FRAME_SECONDS,
-    UNHEARD_SECONDS,
     LiveText,
     frame_seconds,
     split_blocks,
@@ -30,21 +29,6 @@ def test_many_blank_lines_are_one_block():
 
 async def nothing_saved(message, text):
     pass
-
-
-async def test_while_no_page_is_open_text_is_announced_less_often():
-    live = LiveText(7, 1, nothing_saved)
-    await live.add("Hel")
-    await asyncio.sleep(0.01)
-    assert live.pause == UNHEARD_SECONDS
-    layer = get_channel_layer()
-    channel = await layer.new_channel()
-    await layer.group_add(text_group_of(7), channel)
-    await live.add("lo")
-    frame = await asyncio.wait_for(layer.receive(channel), 60)
-    assert frame["blocks"] == [(0, "Hello")]
-    assert live.pause == FRAME_SECONDS
-    await live.close()
 
 
 async def test_parts_that_are_there_already_are_shown_together():

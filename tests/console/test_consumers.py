@@ -10,7 +10,6 @@ from channels.testing import WebsocketCommunicator
 from agents.db import in_db
 from agents.models import Conversation, Message
 from console.asgi import application
-from plans.actions import update_subtask
 from tests.inner import (
     NOT_YOURS,
     SIGN_IN,
@@ -18,13 +17,12 @@ from tests.inner import (
     fragments,
     group_of,
     sessions,
-    shared,
     text_group_of,
 )
 from tests.inner import Conversation as Consumer
 from tests.inner import actions_add_message as add_message
 from tests.waiting import nothing_comes
-from tests.world import conversation, person, plan_of, proposed
+from tests.world import conversation, person, proposed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -221,33 +219,6 @@ async def test_a_deleted_conversation_closes_its_sockets():
     event = {"type": "conversation.event", "seq": 99, "event": "message.added"}
     await get_channel_layer().group_send(group_of(c.pk), event)
     assert (await ours.receive_output())["code"] == NOT_YOURS
-
-
-async def test_a_change_is_drawn_once_for_all_pages_that_show_it(monkeypatch):
-    c = await in_db(proposed, "Read", "Write")
-    drawn = []
-    real = fragments.plan_first
-    monkeypatch.setattr(fragments, "plan_first", lambda pk: (drawn.append(pk), real(pk))[1])
-    pages = [socket(c.pk, await in_db(person)) for _ in range(3)]
-    for page in pages:
-        await page.connect()
-        await page.receive_from()
-    plan = await in_db(plan_of, c)
-    await in_db(update_subtask, plan, "s1", {"name": "Read it all"}, "alice")
-    for page in pages:
-        assert "Read it all" in await page.receive_from()
-        await page.disconnect()
-    assert drawn == [c.pk]
-
-
-async def test_a_drawing_that_fails_is_tried_anew_by_the_next(monkeypatch):
-    def broken(pk, after):
-        raise ValueError("broken")
-
-    place = (1, 2, 3)
-    with pytest.raises(ValueError):
-        await shared("en", place, broken, 1, 2)
-    assert await shared("en", place, lambda pk, after: "drawn", 1, 2) == "drawn"
 
 
 # Drawing what streams
