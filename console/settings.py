@@ -112,9 +112,6 @@ TEMPLATES = [
         "DIRS": [ASSETS_DIR / "templates"],
         "APP_DIRS": False,
         "OPTIONS": {
-            "loaders": [
-                ("django.template.loaders.cached.Loader", ["console.template_loader.Loader"])
-            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
