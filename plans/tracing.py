@@ -24,13 +24,12 @@ def operation(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     def decorate(verb: Callable[P, R]) -> Callable[P, R]:
         @wraps(verb)
         def traced(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not tracing.is_on():
-                return verb(*args, **kwargs)
             given = [*args, *kwargs.values()]
             facts = {"planside.plan.operation": name, **facts_of(given)}
             with tracing.span("plan.operation", facts) as span:
                 result = verb(*args, **kwargs)
-                span.note(outcome([result, *given]))
+                if span.is_recording():
+                    tracing.note(span, outcome([result, *given]))
                 return result
 
         return traced

@@ -169,9 +169,9 @@ from agents.search import Kind, find, written
 from agents.sentences import beside, gap_behind, listed, sentences
 from agents.statements import by_key, insert, kept_cursor, one_of, prepared, updating
 from agents.statements import store as statements_store
-from agents.telemetry import log_context, redaction
+from agents.telemetry import hooks, log_context, redaction
+from agents.telemetry import metrics as telemetry_metrics
 from agents.telemetry import tracing as telemetry_tracing
-from agents.telemetry.log_context import about, add
 from agents.telemetry.redaction import redact_log
 from agents.text_diff import Op, diff_words, longest_increasing, words
 from agents.timestamps import timestamp

@@ -13,13 +13,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from agents.db import in_db
-from agents.errors import Conflict
+from agents.errors import Conflict, TurnLost
 from agents.models import Message, Turn
 from plans import actions
 from tests.fake_model import call, fails, say
 from tests.fake_script import silent
 from tests.inner import handle_message as say_something
-from tests.inner import log_context, stop_reply
+from tests.inner import hooks, log_context, stop_reply, telemetry_metrics
 from tests.inner import ops_tracing as console_tracing
 from tests.inner import telemetry_tracing as tracing
 from tests.world import (
@@ -38,14 +38,13 @@ READ = {"path": "README.md"}
 
 
 @pytest.fixture
-def spans():
+def spans(monkeypatch):
     """Everything that is traced while the test runs."""
     kept = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(kept))
-    tracing.trace_with(lambda: provider.get_tracer("planside"))
-    yield Spans(kept)
-    tracing.trace_with(None)
+    monkeypatch.setattr(tracing, "tracer", provider.get_tracer("planside"))
+    return Spans(kept)
 
 
 class Spans:
@@ -275,10 +274,22 @@ def test_it_does_where_the_operator_wants_it(spans, settings):
 
 
 def test_what_one_turn_was_about_is_not_said_of_the_next():
-    with log_context.about(conversation=1, turn=2):
-        log_context.add(plan=3, subtask="s1")
-        assert log_context.as_attributes()["planside.plan.id"] == 3
+    c = conversation()
+    turn = Turn.objects.create(conversation=c, kind="subtask", state="done")
+    with hooks.turn(turn):
+        hooks.add_facts(version=3, subtask="s1", attempt=1)
+        assert log_context.as_attributes()["planside.plan.version"] == 3
     assert log_context.as_attributes() == {}
+
+
+def test_a_turn_that_another_worker_took_is_counted_as_lost():
+    c = conversation()
+    turn = Turn.objects.create(conversation=c, kind="chat", state="running")
+    counted = telemetry_metrics.turns.labels("chat", "lost", "")
+    before = counted._value.get()
+    with pytest.raises(TurnLost), hooks.turn(turn):
+        raise TurnLost
+    assert counted._value.get() == before + 1
 
 
 @pytest.fixture
@@ -314,7 +325,8 @@ def collector():
 def test_with_an_endpoint_the_spans_arrive_there(collector, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address)
     assert console_tracing.problem() == ""
-    console_tracing.start()
+    [provider] = started(monkeypatch)
+    monkeypatch.setattr(tracing, "tracer", provider.get_tracer("planside"))
     try:
         c = conversation()
         scripted(say("hello"))
@@ -326,15 +338,22 @@ def test_with_an_endpoint_the_spans_arrive_there(collector, monkeypatch):
         told = {each.key: each.value.string_value for each in resource.resource.attributes}
         assert told["service.name"] == "planside"
     finally:
-        tracing.trace_with(None)
-        console_tracing._provider.shutdown()
+        console_tracing.open_provider().shutdown()
+        console_tracing.open_provider.cache_clear()
+
+
+def started(monkeypatch):
+    """What spans would go to from now on; OpenTelemetry takes one for good."""
+    set_for_good = []
+    monkeypatch.setattr(console_tracing, "set_tracer_provider", set_for_good.append)
+    console_tracing.start()
+    return set_for_good
 
 
 def test_an_endpoint_without_the_extra_is_said_in_one_sentence(monkeypatch, caplog):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
     monkeypatch.setattr(console_tracing, "PACKAGES", ("opentelemetry.nowhere",))
-    console_tracing.start()
-    assert not tracing.is_on()
+    assert started(monkeypatch) == []
     assert [record.message for record in caplog.records] == [
         "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is missing: make telemetry."
     ]
@@ -343,5 +362,4 @@ def test_an_endpoint_without_the_extra_is_said_in_one_sentence(monkeypatch, capl
 
 
 def test_without_an_endpoint_nobody_traces(monkeypatch):
-    console_tracing.start()
-    assert not tracing.is_on()
+    assert started(monkeypatch) == []

@@ -13,10 +13,13 @@ from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from opentelemetry.trace import Span, get_current_span
+from structlog.contextvars import bind_contextvars, bound_contextvars, unbind_contextvars
+
 from agents.models import ToolCall, Turn, TurnState
 from agents.normalization import split_url
 from agents.telemetry import metrics, tracing
-from agents.telemetry.log_context import Fact, about, add, as_attributes
+from agents.telemetry.log_context import Fact, as_attributes
 
 if TYPE_CHECKING:
     from agents.chains.schema import Task
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from agents.tools.base import ToolResult
 
 log = logging.getLogger("agents.turns")
+
+FOUND_LATER = ("version", "subtask", "attempt")  # facts that `add_facts` adds
 
 
 @contextmanager
@@ -41,36 +46,43 @@ def turn(turn: Turn) -> Iterator[None]:
         "planside.turn.kind": turn.kind,
         "planside.turn.epoch": turn.epoch,
     }
+    known = {"plan": plan} if plan else {}
     with (
-        about(conversation=turn.conversation_id, turn=turn.pk, **({"plan": plan} if plan else {})),
+        bound_contextvars(conversation=turn.conversation_id, turn=turn.pk, **known),
         tracing.span(f"invoke_agent {agent}", facts, is_root=True) as span,
     ):
         began = monotonic()
-        yield
-        seconds = monotonic() - began
-        # Still `running` means that another worker has it now, which reports its real end.
-        state = "lost" if turn.state == TurnState.RUNNING else str(turn.state)
-        waiting_for = turn.waiting_for or None
-        metrics.turns.labels(turn.kind, state, turn.error_class).inc()
-        metrics.turn_seconds.labels(turn.kind).observe(seconds)
-        span.note({"planside.turn.state": state, "planside.turn.waiting_for": waiting_for})
-        if state == TurnState.FAILED:
-            span.failed(turn.error_class or "logic")
-        log.log(
-            logging.INFO if state == TurnState.FAILED else logging.DEBUG,
-            "turn %s",
-            state,
-            extra={"kind": turn.kind, "error": turn.error_class, "seconds": round(seconds, 3)},
-        )
+        try:
+            yield
+        finally:
+            ended(turn, span, monotonic() - began)
+            unbind_contextvars(*FOUND_LATER)
+
+
+def ended(turn: Turn, span: Span, seconds: float) -> None:
+    # Still `running` means that another worker has it now, which reports its real end.
+    state = "lost" if turn.state == TurnState.RUNNING else str(turn.state)
+    waiting_for = turn.waiting_for or None
+    metrics.turns.labels(turn.kind, state, turn.error_class).inc()
+    metrics.turn_seconds.labels(turn.kind).observe(seconds)
+    tracing.note(span, {"planside.turn.state": state, "planside.turn.waiting_for": waiting_for})
+    if state == TurnState.FAILED:
+        tracing.fail(span, turn.error_class or "logic")
+    log.log(
+        logging.INFO if state == TurnState.FAILED else logging.DEBUG,
+        "turn %s",
+        state,
+        extra={"kind": turn.kind, "error": turn.error_class, "seconds": round(seconds, 3)},
+    )
 
 
 def add_facts(**facts: Fact) -> None:
     """What a turn is about, once that is known: for the rest of its log lines and spans."""
-    add(**facts)
-    tracing.note(as_attributes())
+    bind_contextvars(**facts)
+    tracing.note(get_current_span(), as_attributes())
 
 
-def step(task: Task) -> AbstractContextManager[tracing.SpanWriter]:
+def step(task: Task) -> AbstractContextManager[Span]:
     """One task of a chain."""
     facts = {"planside.step.task": task.id, "planside.step.handler": task.handler}
     return tracing.span(f"step {task.id}", facts)
@@ -79,7 +91,7 @@ def step(task: Task) -> AbstractContextManager[tracing.SpanWriter]:
 class ModelCall:
     """A request to a model under way."""
 
-    def __init__(self, request: ModelRequest, span: tracing.SpanWriter) -> None:
+    def __init__(self, request: ModelRequest, span: Span) -> None:
         self.request, self.span = request, span
         self.provider, self.began = request.endpoint.provider, monotonic()
         self.answers, self.outcome = False, "broken_off"
@@ -88,14 +100,14 @@ class ModelCall:
         self.answers = True
         seconds = monotonic() - self.began
         metrics.first_piece_seconds.labels(self.provider).observe(seconds)
-        self.span.note({"gen_ai.response.time_to_first_chunk": seconds})
+        tracing.note(self.span, {"gen_ai.response.time_to_first_chunk": seconds})
 
     def answered(self, reply: Reply) -> None:
         self.outcome = "done"
         self.used(reply)
         finish = [reply.finish_reason] if reply.finish_reason else None
         facts: tracing.Facts = {"gen_ai.response.finish_reasons": finish}
-        self.span.note({**facts, **exchange(self.request, reply)})
+        tracing.note(self.span, {**facts, **exchange(self.request, reply)})
 
     def used(self, reply: Reply) -> None:
         metrics.tokens.labels(self.provider, "in").inc(reply.tokens_in)
@@ -108,7 +120,7 @@ class ModelCall:
             "gen_ai.usage.cache_creation.input_tokens": reply.stored_tokens or None,
             "planside.usage.estimated": reply.estimated,
         }
-        self.span.note(facts)
+        tracing.note(self.span, facts)
 
 
 @contextmanager
@@ -161,9 +173,9 @@ async def tool_call(
         with tracing.span(f"execute_tool {call.tool}", facts) as span:
             state, result = await outcome
             if state != ToolCall.State.DONE:
-                span.failed(state)
+                tracing.fail(span, state)
             if tracing.captures_content():
-                span.note({"gen_ai.tool.call.result": result.text})
+                tracing.note(span, {"gen_ai.tool.call.result": result.text})
             return state, result
     finally:
         tool = call.tool.partition("__")[0]

@@ -5,10 +5,7 @@ They live in context variables, so they follow a turn onto the database's thread
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from structlog.contextvars import bind_contextvars, clear_contextvars, get_contextvars
+from structlog.contextvars import get_contextvars
 
 Fact = str | int
 
@@ -20,24 +17,6 @@ NAMES = {
     "subtask": "planside.subtask.key",
     "attempt": "planside.attempt.number",
 }
-
-
-@contextmanager
-def about(**facts: Fact) -> Iterator[None]:
-    """These facts hold within; at the end whatever held before holds again."""
-    before = get_contextvars()
-    bind_contextvars(**facts)
-    try:
-        yield
-    finally:
-        clear_contextvars()
-        bind_contextvars(**before)
-
-
-def add(**facts: Fact) -> None:
-    """What turned out later; it holds until the innermost `about` ends, and not outside of one."""
-    if get_contextvars():
-        bind_contextvars(**facts)
 
 
 def as_attributes() -> dict[str, Fact]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+from functools import cache
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from agents.telemetry import tracing
+from opentelemetry.trace import TracerProvider, set_tracer_provider
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import TracerProvider as SdkProvider
     from opentelemetry.trace import Tracer
 
 log = logging.getLogger(__name__)
@@ -20,8 +21,6 @@ PROTOCOLS = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
 PACKAGES = ("opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http")
 # Milliseconds that the last spans may take when the process ends.
 FLUSH_TIMEOUT = 300
-
-_provider: TracerProvider | None = None
 
 
 def endpoint() -> str:
@@ -52,23 +51,30 @@ def start() -> None:
     if reason := problem():
         log.warning(reason)
     elif endpoint():
-        tracing.trace_with(open_tracer)
+        set_tracer_provider(Exporting())
 
 
-def open_tracer() -> Tracer:
-    global _provider
+class Exporting(TracerProvider):
+    """Loads what exports spans at the first one, and not in every command."""
+
+    def get_tracer(self, *args: Any, **kwargs: Any) -> Tracer:
+        return open_provider().get_tracer(*args, **kwargs)
+
+
+@cache
+def open_provider() -> SdkProvider:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace import TracerProvider as SdkProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     name = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": "planside"}
-    _provider = TracerProvider(resource=Resource.create(name))
-    _provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
-    return _provider.get_tracer("planside")
+    provider = SdkProvider(resource=Resource.create(name))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return provider
 
 
 def finish() -> None:
     """Send what is left; a collector that is away does not hold up the end."""
-    if _provider is not None:
-        _provider.force_flush(FLUSH_TIMEOUT)
+    if open_provider.cache_info().currsize:
+        open_provider().force_flush(FLUSH_TIMEOUT)

@@ -7,11 +7,12 @@ import sys
 
 import httpx
 import pytest
+from structlog.contextvars import bound_contextvars
 
 from agents import http
 from agents.models import Provider
 from tests.fake_model import fails
-from tests.inner import about, add, formatter, local_owner, redaction, resolve, signin_path
+from tests.inner import formatter, local_owner, redaction, resolve, signin_path
 from tests.world import conversation, plan_of, proposed, scripted, tell
 
 KEY = "sk-abcdefghijklmnopqrstuvwx"
@@ -51,8 +52,7 @@ def test_a_machine_reads_one_json_object_a_line():
 
 
 def test_a_line_says_what_the_work_is_about():
-    with about(conversation=3, turn=5):
-        add(plan=2, subtask="s1")
+    with bound_contextvars(conversation=3, turn=5, plan=2, subtask="s1"):
         document = json.loads(line("hello", as_json=True))
         assert {name: document[name] for name in ("conversation", "turn", "plan", "subtask")} == {
             "conversation": 3,
