@@ -70,21 +70,6 @@ def fetch_one(sql: str, values: Sequence[Value] = ()) -> Row | None:
     return next(iter(cursor.fetchall()), None)
 
 
-def by_key(model: type[Row_of], key: int | None, *, lock: bool = False) -> Row_of | None:
-    """The row with this key as it is now; `lock` holds it until the transaction ends."""
-    rows = row_by_key(model, lock).models(key=key) if key is not None else []
-    return rows[0] if rows else None
-
-
-@cache
-def row_by_key(model: type[Row_of], lock: bool) -> Prepared[..., Row_of, Row_of]:
-    def row(key: int) -> QuerySet[Row_of]:
-        rows = model._default_manager.filter(pk=key)
-        return rows.select_for_update(no_key=True) if lock else rows
-
-    return prepared(row)
-
-
 def insert(row: models.Model) -> None:
     """A new row; its key is set."""
     sql, fields = insertion(type(row))
@@ -200,40 +185,17 @@ class Prepared(Generic[P, Row_of, Result]):
         """The first row, or None."""
         return next(iter(self.rows(*_, **named)), None)
 
-    @cached_property
-    def parts(self) -> list[tuple[type[models.Model], list[str], list[int], Any]]:
-        """What a row is made into: its own model, then each that `select_related` names.
-
-        Model, names and places of its fields, and what hands a related row to its own.
-        """
-        select, info = self.compiled[2].select, self.compiled[2].klass_info
-        infos = [info, *info.get("related_klass_infos", ())]
-        return [
-            (
-                each["model"],
-                [select[place][0].target.attname for place in each["select_fields"]],
-                each["select_fields"],
-                each.get("local_setter"),
-            )
-            for each in infos
-        ]
-
     def models(self, *_: P.args, **named: P.kwargs) -> list[Row_of]:
-        """With annotations, and the rows that `select_related` names, if they are one level deep
-        and none of them is missing.
-
-        Fields that the query leaves out are read when asked for.
-        """
-        (model, names, places, _own), *related = self.parts
-        annotations = self.compiled[2].annotation_col_map.items()
+        """With annotations. Fields that the query leaves out are read when asked for."""
+        compiler = self.compiled[2]
+        model, places = compiler.klass_info["model"], compiler.klass_info["select_fields"]
+        names = [compiler.select[place][0].target.attname for place in places]
+        annotations = compiler.annotation_col_map.items()
         found = []
         for row in cast("list[Row]", self.rows(*_, **named)):
             made = model.from_db(DEFAULT_DB_ALIAS, names, [row[i] for i in places])
             for name, place in annotations:
                 setattr(made, name, row[place])
-            for other, its_names, its_places, hand_over in related:
-                values = [row[i] for i in its_places]
-                hand_over(made, other.from_db(DEFAULT_DB_ALIAS, its_names, values))
             found.append(made)
         return cast("list[Row_of]", found)
 

@@ -14,7 +14,6 @@ from agents.attachments import Files
 from agents.engine import alternatives
 from agents.errors import Conflict, Invalid
 from agents.models import Conversation, Lane, Message, Turn
-from agents.statements import by_key
 from console.chat_commands import COMMAND, SeenOnPage, answer
 from console.chat_results import ChatResult
 from console.plan_requests import plan_command
@@ -70,7 +69,8 @@ def retry(conversation: Conversation, by: str, turn_id: int | None = None) -> No
     """The last reply, taken up where it failed or was stopped. One that was to make a plan whose
     asking was cancelled since would make none: then the plan is asked for again."""
     last = alternatives.last_shown(conversation.pk)
-    turn = by_key(Turn, last) if last is not None and turn_id in (None, last) else None
+    is_last = last is not None and turn_id in (None, last)
+    turn = Turn.objects.filter(pk=last or 0).first() if is_last else None
     asking = asking_of(turn) if turn is not None and not turn.is_open else None
     if turn is not None and asking is not None and asking.meta.get("cancelled"):
         ask_again(turn, by)
@@ -94,9 +94,8 @@ def send_anew(
 ) -> ChatResult:
     text = message.text if edited is None else edited
     talk.check_text(text, has_files=bool(message.attachments))
-    conversation = by_key(Conversation, turn.conversation_id, lock=True)
-    if conversation is None:
-        raise Conversation.DoesNotExist
+    rows = Conversation.objects.select_for_update(no_key=True)
+    conversation = rows.get(pk=turn.conversation_id)
     talk.demand_no_helper(conversation, by)
     count_message(conversation.owner_id)
     if why := why_it_stays(message):

@@ -20,7 +20,6 @@ from agents.config.store import read_agent
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Message
 from agents.sentences import commas
-from agents.statements import by_key
 from console.chat_results import ChatResult, typed, with_notice, with_refusal
 from console.plan_requests import ask, plan_command
 from console.throttling import count_message
@@ -101,10 +100,8 @@ def handle_message(
     talk.demand_no_helper(conversation, by)
     with transaction.atomic():
         count_message(conversation.owner_id)
-        locked = by_key(Conversation, conversation.pk, lock=True)
-        if locked is None:
-            raise Conversation.DoesNotExist
-        conversation = locked
+        rows = Conversation.objects.select_for_update(no_key=True)
+        conversation = rows.get(pk=conversation.pk)
         if sent_as and (known := taken_in(conversation, sent_as)):
             return known
         if wanted:  # what can be refused is refused before anything is begun

@@ -15,7 +15,7 @@ from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.sentences import beside, detailed, first_line
-from agents.statements import by_key, prepared
+from agents.statements import prepared
 from console.alternatives import A_WORD
 from console.asked_in_chat import Asked
 from console.check_display import asking_tools
@@ -381,9 +381,7 @@ class ConversationState:
 
 
 def read_state(conversation_id: int) -> ConversationState:
-    conversation = by_key(Conversation, conversation_id)
-    if conversation is None or conversation.deleted_at is not None:
-        raise Conversation.DoesNotExist
+    conversation = Conversation.objects.get(pk=conversation_id, deleted_at=None)
     plan, goal = active_plan_and_goal(conversation_id)
     open_turns = open_turns_of(conversation_id)
     return ConversationState(

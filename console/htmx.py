@@ -1,5 +1,5 @@
 """How a POST from the page is answered: by the number of the last event, and by a sentence if it
-was refused. What has changed is drawn once for all open pages, by the socket or a poll."""
+was refused. What has changed comes to every open page by its socket or a poll."""
 
 from __future__ import annotations
 

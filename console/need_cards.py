@@ -10,7 +10,6 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from agents.models import Message, ToolCall
 from agents.sentences import beside, listed
-from agents.statements import by_key
 from console.call_display import question_of
 from console.check_display import check_not_run
 from console.conversation_state import ConversationState, read_state
@@ -54,7 +53,7 @@ class NeedCard:
         key = self.need.plan or self.asking_plan
         if shown and shown["id"] == key:
             return shown
-        row = by_key(Plan, key) if key else None
+        row = Plan.objects.filter(pk=key).first() if key else None
         return snapshot(row) if row else None
 
     @property

@@ -9,14 +9,14 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agents.models import Preferences
-from agents.statements import by_key
 
 READ = "preferences_read"
 
 
 def preferences_of(user_id: int | None) -> Preferences:
     """A person's; the defaults where they have set nothing, and for nobody."""
-    return by_key(Preferences, user_id) or Preferences()
+    known = Preferences.objects.filter(pk=user_id).first() if user_id else None
+    return known or Preferences()
 
 
 def preferences(request: HttpRequest) -> Preferences:

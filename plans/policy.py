@@ -11,7 +11,6 @@ from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
 from agents.engine.recordings import READS
 from agents.models import Turn
-from agents.statements import by_key
 from agents.tools.permissions import is_off
 from plans import prompts
 from plans.comments import sent_with
@@ -49,7 +48,7 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     if own := turn.checkpoint.get("plan"):
         plan = get_plan(int(own))
     elif made := turn.checkpoint.get("made"):
-        plan = by_key(Plan, made)
+        plan = Plan.objects.filter(pk=made).first()
     else:
         plan, goal = active_plan_and_goal(turn.conversation_id)
         asking = requested_by(turn.conversation_id) if goal else None

@@ -22,7 +22,7 @@ from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
 from agents.sentences import sentences
-from agents.statements import by_key, one_of, prepared
+from agents.statements import one_of, prepared
 from plans.expected_version import VersionConflict, versions_by
 from plans.models import (
     PLAN_TEXT,
@@ -73,7 +73,8 @@ def active_plan(conversation: Conversation) -> Plan | None:
 def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
     """The plan in the drawer, and the goal for which another one is being asked."""
     plan_id, asked_message, goal = pointers.first(conversation=conversation_id) or (None, None, "")
-    return by_key(Plan, plan_id), goal if asked_message else ""
+    plan = Plan.objects.filter(pk=plan_id).first() if plan_id else None
+    return plan, goal if asked_message else ""
 
 
 def active_plan_id(conversation_id: int) -> int | None:
@@ -105,15 +106,14 @@ def lock_plan(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
     lock_conversation(plan.conversation_id)
     locked = reload(plan, lock=True)
-    conversation = by_key(Conversation, plan.conversation_id)
-    assert conversation is not None, "a plan points to one"
-    locked.conversation = conversation
+    locked.conversation = Conversation.objects.get(pk=plan.conversation_id)
     return locked
 
 
 def reload(plan: Plan, *, lock: bool = False) -> Plan:
     """The plan's row as it is now."""
-    read = by_key(Plan, plan.pk, lock=lock)
+    rows = Plan.objects.filter(pk=plan.pk)
+    read = (rows.select_for_update(no_key=True) if lock else rows).first()
     if read is None:
         raise NotFound(gettext("There is no plan {plan} any more.").format(plan=plan.pk))
     return read

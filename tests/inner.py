@@ -167,7 +167,7 @@ from agents.run_once import queue_chain
 from agents.sanitize import DEEPEST, fault_of, sanitize
 from agents.search import Kind, find, written
 from agents.sentences import beside, gap_behind, listed, sentences
-from agents.statements import by_key, insert, kept_cursor, one_of, prepared, updating
+from agents.statements import insert, kept_cursor, one_of, prepared, updating
 from agents.statements import store as statements_store
 from agents.telemetry import hooks, log_context, redaction
 from agents.telemetry import metrics as telemetry_metrics

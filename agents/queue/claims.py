@@ -31,7 +31,7 @@ from agents.db import clock, is_postgresql
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.models import Conversation, Event, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import LISTEN, LISTENERS, Prepared, by_key, fetch_one, prepared, updating
+from agents.statements import LISTEN, LISTENERS, Prepared, fetch_one, prepared, updating
 
 SLOTS = 50  # turns at once in one worker
 
@@ -95,12 +95,15 @@ def claim_among(pks: list[int]) -> list[Turn]:
         if connection.features.has_select_for_update_skip_locked and not locked.rows(turn=pk):
             continue
         for turn in claiming(lease_length()).changed(turn=pk):
-            conversation = by_key(Conversation, turn.conversation_id)
-            assert conversation is not None, "a turn points to one"
-            turn.conversation = conversation
+            (turn.conversation,) = conversation_by_key.models(conversation=turn.conversation_id)
             events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
             claimed.append(turn)
     return claimed
+
+
+@prepared
+def conversation_by_key(conversation: int) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(pk=conversation)
 
 
 @prepared

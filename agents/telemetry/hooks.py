@@ -14,7 +14,12 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from opentelemetry.trace import Span, get_current_span
-from structlog.contextvars import bind_contextvars, bound_contextvars, unbind_contextvars
+from structlog.contextvars import (
+    bind_contextvars,
+    bound_contextvars,
+    get_contextvars,
+    unbind_contextvars,
+)
 
 from agents.models import ToolCall, Turn, TurnState
 from agents.normalization import split_url
@@ -78,7 +83,8 @@ def ended(turn: Turn, span: Span, seconds: float) -> None:
 
 def add_facts(**facts: Fact) -> None:
     """What a turn is about, once that is known: for the rest of its log lines and spans."""
-    bind_contextvars(**facts)
+    if "turn" in get_contextvars():
+        bind_contextvars(**facts)
     tracing.note(get_current_span(), as_attributes())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
@@ -56,17 +56,23 @@ def revoke_token(user: User, name: str) -> None:
 
 
 @prepared
-def token_by_digest(digest: str) -> QuerySet[ApiToken]:
-    return live_tokens().filter(digest=digest, user__is_active=True)
+def token_by_digest(digest: str) -> QuerySet[ApiToken, tuple[int, int, datetime | None]]:
+    rows = live_tokens().filter(digest=digest, user__is_active=True)
+    return rows.values_list("pk", "user_id", "last_used_at")
+
+
+@prepared
+def person_by_key(user: int) -> QuerySet[User]:
+    return User.objects.filter(pk=user)
 
 
 def bearer_of(secret: str) -> User | None:
     """Whose token this is; None when it is unknown, revoked, or its person may not sign in."""
-    tokens = token_by_digest.models(digest=digest_of(secret))
-    if not tokens:
+    found = token_by_digest.first(digest=digest_of(secret))
+    if found is None:
         return None
-    now, token = timezone.now(), tokens[0]
-    if not token.last_used_at or token.last_used_at <= now - NOTED_EVERY:
+    now, (token, user, used_at) = timezone.now(), found
+    if not used_at or used_at <= now - NOTED_EVERY:
         long_ago = Q(last_used_at=None) | Q(last_used_at__lt=now - NOTED_EVERY)
-        ApiToken.objects.filter(long_ago, pk=token.pk).update(last_used_at=now)
-    return token.user
+        ApiToken.objects.filter(long_ago, pk=token).update(last_used_at=now)
+    return next(iter(person_by_key.models(user=user)), None)

@@ -15,7 +15,6 @@ from agents.engine import alternatives
 from agents.errors import Conflict
 from agents.events import lock_conversation
 from agents.models import Conversation, Message, Turn
-from agents.statements import by_key
 from plans.alternatives import fixed_in
 from plans.models import OPEN, Plan
 from plans.queries import (
@@ -61,8 +60,8 @@ def leave_alternative(conversation: Conversation, turn: Turn, by: Actor) -> int:
 def locked(conversation: Conversation, turn: Turn) -> tuple[Conversation, Turn]:
     """Both as they are now, held until the transaction ends."""
     lock_conversation(conversation.pk)
-    now = by_key(Conversation, conversation.pk)
-    same = by_key(Turn, turn.pk)
+    now = Conversation.objects.filter(pk=conversation.pk).first()
+    same = Turn.objects.filter(pk=turn.pk).first()
     if now is None or same is None:
         raise Conflict(str(alternatives.NOT_SHOWN))
     return now, same
@@ -100,7 +99,7 @@ def follow(conversation: Conversation, by: Actor, asking: Message | None) -> Non
 def bring_back(conversation: Conversation, back: list[int], by: Actor = "") -> None:
     """These turns are in view again, and with them the plan and the asking they had."""
     left = active_plan(conversation)
-    last = by_key(Turn, back[-1])
+    last = Turn.objects.filter(pk=back[-1]).first()
     asking = asking_of(last) if last is not None else None
     is_cancelled = asking is not None and bool(asking.meta.get("cancelled"))
     follow(conversation, by, None if is_cancelled else asking)

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from agents.models import Message, Turn
-from tests.inner import by_key, insert, kept_cursor, one_of, prepared, updating
+from tests.inner import insert, kept_cursor, one_of, prepared, updating
 from tests.inner import statements_store as store
 from tests.world import conversation
 
@@ -29,15 +29,6 @@ def test_an_inserted_row_is_the_row_django_reads():
     assert not turn._state.adding
 
 
-def test_a_found_row_is_the_row_django_reads():
-    turn = made(stop_requested=True, cost=Decimal("1.5"), checkpoint={"task": "x"})
-    read = by_key(Turn, turn.pk)
-    same = Turn.objects.get(pk=turn.pk)
-    for field in Turn._meta.concrete_fields:
-        assert getattr(read, field.attname) == getattr(same, field.attname), field.name
-    assert read == same
-
-
 def test_a_column_that_was_left_out_is_read_when_asked_for():
     turn = made(lane="run")
     state_of = prepared(lambda turn: Turn.objects.filter(pk=turn).only("state"))
@@ -46,24 +37,6 @@ def test_a_column_that_was_left_out_is_read_when_asked_for():
         field.attname for field in Turn._meta.concrete_fields if field.name not in ("id", "state")
     }
     assert (read.state, read.lane) == ("queued", "run")
-
-
-def test_related_rows_come_along_as_django_reads_them(django_assert_num_queries):
-    turns = [made(lane="run", config={"n": n}) for n in range(2)]
-    with_conversation = prepared(
-        lambda turns: (
-            Turn.objects.filter(one_of("id", turns)).select_related("conversation").order_by("pk")
-        )
-    )
-    read = with_conversation.models(turns=[turn.pk for turn in turns])
-    with django_assert_num_queries(0):
-        found = [(turn.config, turn.conversation.pk, turn.conversation.title) for turn in read]
-    assert found == [(turn.config, turn.conversation_id, turn.conversation.title) for turn in turns]
-    for turn in read:
-        same = Turn.objects.select_related("conversation").get(pk=turn.pk)
-        for field in type(turn.conversation)._meta.concrete_fields:
-            expected = getattr(same.conversation, field.attname)
-            assert getattr(turn.conversation, field.attname) == expected, field.name
 
 
 def test_a_prepared_query_takes_other_values_each_time():
@@ -102,11 +75,6 @@ def test_what_no_database_keeps_is_replaced_here_too():
     assert Message.objects.get(pk=message.pk).text == "a\ufffdb"
 
 
-@pytest.mark.parametrize("number", [10**30, -(10**30)])
-def test_a_number_that_no_column_holds_is_not_there(number):
-    assert by_key(Turn, number) is None
-
-
 def test_a_text_that_no_database_keeps_is_replaced_in_prepared_queries_too():
     turn = made()
     end = prepared(lambda turn, error: updating(Turn.objects.filter(pk=turn), error=error))
@@ -123,9 +91,10 @@ def test_a_locking_query_is_put_together_wherever_it_is_used_first():
 
 def test_its_statements_are_seen_by_whoever_counts_django_s(django_assert_num_queries):
     turn = made()
-    by_key(Turn, turn.pk)
+    row = prepared(lambda turn: Turn.objects.filter(pk=turn))
+    row.models(turn=turn.pk)
     with django_assert_num_queries(2):
-        by_key(Turn, turn.pk)
+        row.models(turn=turn.pk)
         store(turn, "lane")
 
 
@@ -134,5 +103,5 @@ def test_a_new_connection_gets_a_cursor_of_its_own():
     turn = made()
     assert kept_cursor() is kept_cursor()
     connection.close()
-    assert by_key(Turn, turn.pk) == turn
+    assert prepared(lambda turn: Turn.objects.filter(pk=turn)).models(turn=turn.pk) == [turn]
     assert kept_cursor().cursor.connection is connection.connection

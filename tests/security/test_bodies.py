@@ -25,6 +25,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.datastructures import MultiValueDict
 
+from agents.errors import NotFound
 from agents.models import Conversation, ToolSource, Turn
 from plans.models import Plan
 from tests.fake_model import call, say
@@ -206,11 +207,7 @@ class Watched:
     def check_offers(self, label):
         """What a model would be offered for him now, in each conversation he has."""
         for c in Conversation.objects.filter(owner=self.bob.user, parent_call=None):
-            try:
-                turns = [*c.turns.filter(state__in=["queued", "waiting"]), *fresh(c)]
-            except Exception:  # an agent that is there no more
-                continue
-            for turn in turns:
+            for turn in chain(c.turns.filter(state__in=["queued", "waiting"]), fresh(c)):
                 self.check_tools(label, turn)
 
     def check_tools(self, label, turn):
@@ -240,7 +237,10 @@ class Watched:
 def fresh(c):
     """A turn as the conversation's next message would make it."""
     with transaction.atomic():
-        turn = queue_turn(c, "chat")
+        try:
+            turn = queue_turn(c, "chat")
+        except NotFound:  # its agent is there no more
+            return
         yield turn
         turn.delete()
 

@@ -118,7 +118,7 @@ def test_without_a_plan_the_plan_is_null(alice, chat):
 
 def test_the_plan_costs_a_304_until_something_happens(alice, chat, django_assert_max_num_queries):
     tag = alice.get(f"/conversations/{chat}/plan").headers["ETag"]
-    with django_assert_max_num_queries(3):  # the token, its note of use, the conversation's seq
+    with django_assert_max_num_queries(4):  # token, person, limit, seq
         same = alice.get(f"/conversations/{chat}/plan", If_None_Match=tag)
     assert (same.status_code, same.content) == (304, b"")
     alice.post(f"/conversations/{chat}/messages", {"text": "Hello"})

@@ -14,7 +14,7 @@ from tests.nightly.faults.processes import megabytes
 # growing paragraph whole.
 PARAGRAPH = ("word" + '"' * 36 + " ") * 2_500
 LONG = say(f"{PARAGRAPH}\n\n" * 9, chunk=2_000, delay=0.02)
-END = 30  # seconds
+END = 90  # seconds: its pings are not answered for 30, and asked every 20
 
 
 @pytest.fixture
