@@ -19,9 +19,15 @@ from agents.engine.subagents import GONE, deliver
 from agents.errors import NotFound
 from agents.events import lock_conversation, wake_after_commit
 from agents.models import Conversation, Turn
+from agents.statements import prepared
 
 RESTORABLE = timedelta(days=1)  # how long a deleted conversation can be taken back
 MOST_PURGED = 10  # conversations at a time
+
+
+@prepared
+def conversation_by_key(conversation: int) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(pk=conversation)
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, read_agent
+from agents.conversations import conversation_by_key
 from agents.errors import NotFound
 from agents.llm.catalog import missing_model, model_problem
 from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
@@ -381,7 +382,10 @@ class ConversationState:
 
 
 def read_state(conversation_id: int) -> ConversationState:
-    conversation = Conversation.objects.get(pk=conversation_id, deleted_at=None)
+    rows = conversation_by_key.models(conversation=conversation_id)
+    if not rows or rows[0].deleted_at is not None:
+        raise Conversation.DoesNotExist
+    conversation = rows[0]
     plan, goal = active_plan_and_goal(conversation_id)
     open_turns = open_turns_of(conversation_id)
     return ConversationState(

@@ -15,6 +15,7 @@ from agents import events
 from agents.actors import AGENT as AGENT
 from agents.actors import PERSON, Actor, kind_of, name_of
 from agents.actors import SYSTEM as SYSTEM
+from agents.conversations import conversation_by_key
 from agents.db import clock
 from agents.engine.persistence import change_of_message
 from agents.engine.usage import is_at_work
@@ -73,8 +74,8 @@ def active_plan(conversation: Conversation) -> Plan | None:
 def active_plan_and_goal(conversation_id: int) -> tuple[Plan | None, str]:
     """The plan in the drawer, and the goal for which another one is being asked."""
     plan_id, asked_message, goal = pointers.first(conversation=conversation_id) or (None, None, "")
-    plan = Plan.objects.filter(pk=plan_id).first() if plan_id else None
-    return plan, goal if asked_message else ""
+    rows = plan_by_key.models(plan=plan_id) if plan_id else []
+    return next(iter(rows), None), goal if asked_message else ""
 
 
 def active_plan_id(conversation_id: int) -> int | None:
@@ -106,17 +107,26 @@ def lock_plan(plan: Plan) -> Plan:
     """The plan's row as it is now, held until the transaction ends."""
     lock_conversation(plan.conversation_id)
     locked = reload(plan, lock=True)
-    locked.conversation = Conversation.objects.get(pk=plan.conversation_id)
+    (locked.conversation,) = conversation_by_key.models(conversation=plan.conversation_id)
     return locked
 
 
 def reload(plan: Plan, *, lock: bool = False) -> Plan:
     """The plan's row as it is now."""
-    rows = Plan.objects.filter(pk=plan.pk)
-    read = (rows.select_for_update(no_key=True) if lock else rows).first()
-    if read is None:
+    rows = (locked_plan if lock else plan_by_key).models(plan=plan.pk)
+    if not rows:
         raise NotFound(gettext("There is no plan {plan} any more.").format(plan=plan.pk))
-    return read
+    return rows[0]
+
+
+@prepared
+def plan_by_key(plan: int) -> QuerySet[Plan]:
+    return Plan.objects.filter(pk=plan)
+
+
+@prepared
+def locked_plan(plan: int) -> QuerySet[Plan]:
+    return Plan.objects.filter(pk=plan).select_for_update(no_key=True)
 
 
 def demand_open(plan: Plan) -> None:

@@ -27,6 +27,7 @@ from django.db.models.functions import Cast, Coalesce, Concat, Greatest, Now
 from django.db.models.sql import UpdateQuery
 
 from agents import events
+from agents.conversations import conversation_by_key
 from agents.db import clock, is_postgresql
 from agents.engine.lifecycle import LONGEST_WAIT
 from agents.models import Conversation, Event, Turn, TurnState
@@ -99,11 +100,6 @@ def claim_among(pks: list[int]) -> list[Turn]:
             events.record(turn.conversation_id, "turn.started", f"turn:{turn.pk}")
             claimed.append(turn)
     return claimed
-
-
-@prepared
-def conversation_by_key(conversation: int) -> QuerySet[Conversation]:
-    return Conversation.objects.filter(pk=conversation)
 
 
 @prepared
