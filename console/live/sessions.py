@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import datetime
 from weakref import WeakKeyDictionary
@@ -121,7 +122,8 @@ class LiveSessions:
         self.open.add(session)
         self.streams[session.credential.user_id] += not session.hear
         if self.sweeping is None or self.sweeping.done():
-            self.sweeping = asyncio.create_task(self.sweep())
+            # It outlives whoever came first, and the thread that is lent to their request.
+            self.sweeping = asyncio.create_task(self.sweep(), context=Context())
 
     def remove(self, session: LiveSession) -> None:
         self.drop(session)
@@ -148,6 +150,9 @@ class LiveSessions:
                 good, latest = await in_db(standing, asked)
             except DatabaseError:
                 log.warning("who may still listen could not be looked up; again in %d s", SWEEP)
+                continue
+            except Exception:
+                log.exception("who may still listen could not be looked up")
                 continue
             for each in asked:
                 is_signed_in = each.credential in good

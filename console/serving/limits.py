@@ -65,6 +65,16 @@ class LimitedRequest(WebRequest):  # type: ignore[misc]
             self.requestHeaders.setRawHeaders(b"Content-Type", self.content_types)
         return None if self.is_refused else super().process()
 
+    def handle_exception(self, exception: Exception) -> None:
+        """Hang up on who has got a part of the answer; a page about the error cannot follow it.
+
+        Daphne would try, fail, and never look after its requests again.
+        """
+        if self._response_started and self.channel is not None:
+            self.channel.loseConnection()
+        elif not self._response_started:
+            super().handle_exception(exception)
+
 
 class LimitedFactory(HTTPFactory):  # type: ignore[misc]
     def buildProtocol(self, addr: IAddress) -> Protocol:  # noqa: N802

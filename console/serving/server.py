@@ -45,6 +45,9 @@ class Server(daphne.server.Server):  # type: ignore[misc]
             verbosity=0,
             websocket_max_message_size=0,  # of both ways; LimitedSocket limits the one
             websocket_max_frame_size=0,
+            request_buffer_size=1024 * 1024,  # an upload in twenty pieces, not 2,500
+            # A request whose client has left lasts until its view has ended: it may read its body.
+            application_close_timeout=600,
         )
         # Twisted's endpoint strings know no socket that is already bound to an IPv6 address.
         self.endpoints.clear()

@@ -71,13 +71,20 @@ def exactly(opened: socket.socket, length: int) -> bytes:
 
 def text_of(opened: socket.socket) -> str:
     """The next frame of text; a ping on the way is answered."""
-    while True:
-        opcode, content = frame(opened)
-        if opcode == TEXT:
-            return content.decode()
-        assert opcode == PING, (opcode, content)
-        mask = bytes(4)
-        opened.sendall(bytes([0x80 | PONG, 0x80 | len(content)]) + mask + content)
+    while not (text := heard(opened)):
+        pass
+    return text
+
+
+def heard(opened: socket.socket) -> str:
+    """The next frame: its text, or nothing where it is a ping, which is answered."""
+    opcode, content = frame(opened)
+    if opcode == TEXT:
+        return content.decode()
+    assert opcode == PING, (opcode, content)
+    mask = bytes(4)
+    opened.sendall(bytes([0x80 | PONG, 0x80 | len(content)]) + mask + content)
+    return ""
 
 
 def close_code(opened: socket.socket) -> int:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from asgiref.testing import ApplicationCommunicator
@@ -12,6 +13,7 @@ from django.test import AsyncRequestFactory
 from django.urls import path
 
 from console.serving.handler import THREADS, PooledASGIHandler
+from tests.inner import LimitedRequest
 
 go, hung, ended = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
@@ -156,3 +158,15 @@ async def test_a_file_is_closed_though_its_reader_left_before_it_was_opened(page
     go.set()
     await browser.wait()
     assert files[0].closed
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_an_answer_that_breaks_ends_the_connection_or_says_so(monkeypatch, has_begun):
+    """Daphne stops looking after all requests if one cannot be told of its error."""
+    done = []
+    request = LimitedRequest.__new__(LimitedRequest)
+    request._response_started = has_begun
+    request.channel = SimpleNamespace(loseConnection=lambda: done.append("hung up"))
+    monkeypatch.setattr(LimitedRequest, "basic_error", lambda self, status, *_: done.append(status))
+    request.handle_exception(ValueError("in mid-stream"))
+    assert done == (["hung up"] if has_begun else [500])

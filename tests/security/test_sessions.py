@@ -1,10 +1,11 @@
 """Coming in and being let go: sessions, tokens, and what was opened with them."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
@@ -282,3 +283,24 @@ def test_a_host_that_is_none_of_ours_is_refused(alice):
     client = signed_in(alice)
     assert client.get("/plans/", headers={"Host": "rebound.example"}).status_code == 400
     assert client.get("/api/plans", headers={"Host": "rebound.example"}).status_code == 400
+
+
+async def test_whoever_came_first_may_leave_and_the_others_are_still_looked_after(
+    alice, chat, monkeypatch
+):
+    """An event stream is served within a context that ends with it."""
+    monkeypatch.setattr(sessions, "SWEEP", 0.01)
+    live, let_go = sessions.live_sessions(), asyncio.Event()
+
+    async def close(is_signed_in):
+        let_go.set()
+
+    first = sessions.LiveSession(sessions.Credential(alice.pk, alice.password), chat, close)
+    other = sessions.LiveSession(sessions.Credential(alice.pk, "an older one"), chat, close)
+    with ThreadPoolExecutor(1) as executor:
+        async with ThreadSensitiveContext(executor=executor):
+            live.add(first)
+    live.add(other)
+    live.remove(first)
+    await asyncio.wait_for(let_go.wait(), 10)
+    assert other not in live.open
