@@ -129,7 +129,7 @@ class Conversation(AsyncWebsocketConsumer):
         session = self.scope.get("session")
         key = str(session.session_key or "") if session else ""
         credential = Credential(user.pk, user.password, key)
-        self.session = LiveSession(credential, self.pk, self.let_go, self.hear)
+        self.session = LiveSession(credential, self.pk, self.let_go, self.on_event_number)
         live_sessions().add(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
@@ -157,9 +157,9 @@ class Conversation(AsyncWebsocketConsumer):
             return
         self.awaited = named
         self.hurry.set()
-        self.hear(named)
+        self.on_event_number(named)
 
-    def hear(self, seq: int) -> None:
+    def on_event_number(self, seq: int) -> None:
         """The number of an event that may not have been announced here."""
         if seq > max(self.latest, self.after):
             self.latest = seq

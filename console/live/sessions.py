@@ -2,7 +2,7 @@
 
 A socket or an event stream is let in once and may stay open for days. Whoever signs out, gets a
 new password, is switched off, has a token revoked or whose conversation is deleted is let go
-within SWEEP seconds. Most of that is done by another process, which no message would reach here.
+within a second. Most of that is done by another process, which no message would reach here.
 The same look at the rows tells a page the number of the last event: an announcement can be lost.
 """
 
@@ -31,7 +31,7 @@ from console.auth.tokens import digest_of, live_tokens
 
 log = logging.getLogger(__name__)
 
-SWEEP = 1.0  # seconds
+CHECK_EVERY = 1.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,18 @@ def still_good(credentials: Iterable[Credential]) -> set[Credential]:
 @dataclass(eq=False)
 class LiveSession:
     """One open socket or event stream. `close` ends it; it is told whether its person is still
-    signed in, and may only not read this conversation any more. A page has to `hear` the number
-    of the last event; a stream looks by itself."""
+    signed in, and may only not read this conversation any more. A page is told the number of the
+    last event; a stream looks by itself."""
 
     credential: Credential
     conversation: int
     close: Callable[[bool], Awaitable[None]]
-    hear: Callable[[int], None] | None = None
+    on_event_number: Callable[[int], None] | None = None
 
 
-def standing(sessions: Iterable[LiveSession]) -> tuple[set[Credential], dict[tuple[int, int], int]]:
+def check_sessions(
+    sessions: Iterable[LiveSession],
+) -> tuple[set[Credential], dict[tuple[int, int], int]]:
     """Which credentials are still good, and the last event's number by conversation and owner."""
     credentials = {each.credential for each in sessions}
     rows = last_events.rows(conversations=list({each.conversation for each in sessions}))
@@ -111,45 +113,47 @@ def last_events(conversations: list[int]) -> QuerySet[Conversation, tuple[int, i
 
 
 class LiveSessions:
-    """What is open in one event loop, checked every SWEEP seconds as long as there is anything."""
+    """What is open in one event loop, checked each second as long as there is anything."""
 
     def __init__(self) -> None:
         self.open: set[LiveSession] = set()
         self.streams: Counter[int] = Counter()  # by person; pages are not among them
-        self.sweeping: asyncio.Task[None] | None = None
+        self.checks: asyncio.Task[None] | None = None
 
     def add(self, session: LiveSession) -> None:
         self.open.add(session)
-        self.streams[session.credential.user_id] += not session.hear
-        if self.sweeping is None or self.sweeping.done():
+        self.streams[session.credential.user_id] += not session.on_event_number
+        if self.checks is None or self.checks.done():
             # It outlives whoever came first, and the thread that is lent to their request.
-            self.sweeping = asyncio.create_task(self.sweep(), context=Context())
+            self.checks = asyncio.create_task(self.check_each_second(), context=Context())
 
     def remove(self, session: LiveSession) -> None:
         self.drop(session)
-        if not self.open and self.sweeping:
-            self.sweeping.cancel()
+        if not self.open and self.checks:
+            self.checks.cancel()
 
     def drop(self, session: LiveSession) -> None:
         if session not in self.open:
             return
         self.open.remove(session)
         user = session.credential.user_id
-        self.streams[user] -= not session.hear
+        self.streams[user] -= not session.on_event_number
         if not self.streams[user]:
             del self.streams[user]
 
     def pages_of(self, user_id: int) -> int:
-        return sum(each.credential.user_id == user_id for each in self.open if each.hear)
+        return sum(each.credential.user_id == user_id for each in self.open if each.on_event_number)
 
-    async def sweep(self) -> None:
+    async def check_each_second(self) -> None:
         while self.open:
-            await asyncio.sleep(SWEEP)
+            await asyncio.sleep(CHECK_EVERY)
             asked = list(self.open)
             try:
-                good, latest = await in_db(standing, asked)
+                good, latest = await in_db(check_sessions, asked)
             except DatabaseError:
-                log.warning("who may still listen could not be looked up; again in %d s", SWEEP)
+                log.warning(
+                    "who may still listen could not be looked up; again in %d s", CHECK_EVERY
+                )
                 continue
             except Exception:
                 log.exception("who may still listen could not be looked up")
@@ -158,8 +162,8 @@ class LiveSessions:
                 is_signed_in = each.credential in good
                 seq = latest.get((each.conversation, each.credential.user_id))
                 if is_signed_in and seq is not None:
-                    if each.hear:
-                        each.hear(seq)
+                    if each.on_event_number:
+                        each.on_event_number(seq)
                     continue
                 self.drop(each)
                 await each.close(is_signed_in)

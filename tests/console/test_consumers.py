@@ -139,7 +139,7 @@ def say_much(c):
 
 
 async def test_what_nobody_announced_is_read_when_the_page_names_it(monkeypatch, no_waiting):
-    monkeypatch.setattr(sessions, "SWEEP", 60)
+    monkeypatch.setattr(sessions, "CHECK_EVERY", 60)
     c = await in_db(conversation)
     ours = socket(c.pk, await in_db(person))
     await ours.connect()

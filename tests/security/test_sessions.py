@@ -103,11 +103,11 @@ def test_a_token_is_stored_as_a_hash_alone(alice):
     assert secret not in str(list(ApiToken.objects.values()))
 
 
-# What was opened stays open no longer than the sweep, a second.
+# What was opened stays open until the next check, a second later.
 
 
-def test_the_sweep_is_prompt():
-    assert sessions.SWEEP <= 1
+def test_the_check_is_prompt():
+    assert sessions.CHECK_EVERY <= 1
 
 
 def end_session(user):
@@ -230,15 +230,15 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
         await socket.disconnect()
 
 
-def test_nothing_is_swept_when_nobody_is_there():
+def test_nothing_is_checked_when_nobody_is_there():
     async def story():
         live = sessions.live_sessions()
         session = sessions.LiveSession(sessions.Credential(1), 1, lambda _: asyncio.sleep(0))
         live.add(session)
-        sweeping = live.sweeping
+        checks = live.checks
         live.remove(session)
         await asyncio.sleep(0)
-        return sweeping
+        return checks
 
     assert asyncio.run(story()).cancelled()
 
@@ -289,7 +289,7 @@ async def test_whoever_came_first_may_leave_and_the_others_are_still_looked_afte
     alice, chat, monkeypatch
 ):
     """An event stream is served within a context that ends with it."""
-    monkeypatch.setattr(sessions, "SWEEP", 0.01)
+    monkeypatch.setattr(sessions, "CHECK_EVERY", 0.01)
     live, let_go = sessions.live_sessions(), asyncio.Event()
 
     async def close(is_signed_in):
