@@ -28,13 +28,7 @@ from console.api.auth import conversation_of, person
 from console.api.live_texts import LiveTexts
 from console.api.shapes import EventShape, Page, answers
 from console.form_parsing import EVENT, number
-from console.live.sessions import (
-    Credential,
-    LiveSession,
-    credential_of,
-    live_sessions,
-    streams_of,
-)
+from console.live.sessions import Credential, LiveSession, credential_of, live_sessions
 
 router = Router(tags=["conversations"])
 # Seconds. The layer loses a message at times, so a tail looks by itself as well; the comment it
@@ -63,7 +57,7 @@ def events(
         after = max(after, number(request.headers.get("Last-Event-ID", ""), EVENT) or 0)
         texts = LiveTexts(conversation.pk) if text else None
         credential = credential_of(request, person(request))
-        if streams_of(credential.user_id) >= settings.SOCKETS_PER_PERSON:
+        if live_sessions.streams_of(credential.user_id) >= settings.SOCKETS_PER_PERSON:
             raise RateLimited(TOO_MANY.format(settings.SOCKETS_PER_PERSON), RETRY_AFTER)
         return StreamingHttpResponse(
             tail(conversation.pk, after, credential, texts),
@@ -101,7 +95,7 @@ async def tail(
     session = LiveSession(credential, conversation_id, end)
     async with listening(layer, groups, session) as channel:
         # Several that were asked for at once may all have been let in.
-        is_over = streams_of(credential.user_id) > settings.SOCKETS_PER_PERSON
+        is_over = live_sessions.streams_of(credential.user_id) > settings.SOCKETS_PER_PERSON
         yield ": listening\n\n"  # no header goes out before the first piece
         if texts is not None and (piece := await texts.being_written()):
             yield piece
@@ -129,11 +123,11 @@ async def listening(
     channel: str = await layer.new_channel()
     for group in groups:
         await layer.group_add(group, channel)
-    live_sessions().add(session)
+    live_sessions.add(session)
     try:
         yield channel
     finally:
-        live_sessions().remove(session)
+        live_sessions.remove(session)
         for group in groups:
             await layer.group_discard(group, channel)
 

@@ -123,14 +123,14 @@ class Conversation(AsyncWebsocketConsumer):
         if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
             await self.refuse(NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
-        if live_sessions().pages_of(user.pk) >= settings.SOCKETS_PER_PERSON:
+        if live_sessions.pages_of(user.pk) >= settings.SOCKETS_PER_PERSON:
             await self.refuse(TOO_MANY)
             return
         session = self.scope.get("session")
         key = str(session.session_key or "") if session else ""
         credential = Credential(user.pk, user.password, key)
         self.session = LiveSession(credential, self.pk, self.let_go, self.on_event_number)
-        live_sessions().add(self.session)
+        live_sessions.add(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
@@ -167,7 +167,7 @@ class Conversation(AsyncWebsocketConsumer):
 
     async def disconnect(self, code: int) -> None:
         if self.session:
-            live_sessions().remove(self.session)
+            live_sessions.remove(self.session)
         for group in (group_of(self.pk), text_group_of(self.pk)):
             await self.channel_layer.group_discard(group, self.channel_name)
         self.stop_drawing()

@@ -208,7 +208,7 @@ async def test_a_database_that_is_away_turns_nobody_away(alice, chat, monkeypatc
     def away(credentials):
         raise DatabaseError
 
-    monkeypatch.setattr(sessions, "still_good", away)
+    monkeypatch.setattr(sessions, "check_sessions", away)
     assert await nothing_comes(socket, 3)
     assert "could not be looked up" in caplog.text
     monkeypatch.undo()
@@ -230,17 +230,41 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
         await socket.disconnect()
 
 
-def test_nothing_is_checked_when_nobody_is_there():
-    async def story():
-        live = sessions.live_sessions()
-        session = sessions.LiveSession(sessions.Credential(1), 1, lambda _: asyncio.sleep(0))
-        live.add(session)
-        checks = live.checks
-        live.remove(session)
-        await asyncio.sleep(0)
-        return checks
+@pytest.mark.usefixtures("no_waiting")
+async def test_nothing_is_checked_when_nobody_is_there(monkeypatch):
+    looked_up = []
+    monkeypatch.setattr(sessions, "check_sessions", looked_up.append)
+    live = sessions.live_sessions
+    session = sessions.LiveSession(sessions.Credential(1), 1, lambda _: asyncio.sleep(0))
+    live.add(session)
+    live.remove(session)
+    await asyncio.wait_for(live.checks, 10)
+    assert looked_up == []
 
-    assert asyncio.run(story()).cancelled()
+
+async def test_who_comes_just_after_the_last_one_left_is_checked_too(alice, chat, monkeypatch):
+    monkeypatch.setattr(sessions, "CHECK_EVERY", 0.01)
+    live, let_go = sessions.live_sessions, asyncio.Event()
+
+    async def close(is_signed_in):
+        let_go.set()
+
+    credential = sessions.Credential(alice.pk, "an older one")
+    before, now = (sessions.LiveSession(credential, chat, close) for _ in range(2))
+    live.add(before)
+    live.remove(before)
+    live.add(now)
+    await asyncio.wait_for(let_go.wait(), 10)
+
+
+def test_what_another_event_loop_has_left_is_forgotten():
+    async def open_streams():
+        session = sessions.LiveSession(sessions.Credential(1), 1, lambda _: asyncio.sleep(0))
+        sessions.live_sessions.add(session)
+        return sessions.live_sessions.streams_of(1)
+
+    assert asyncio.run(open_streams()) == 1
+    assert asyncio.run(open_streams()) == 1
 
 
 # Who may open a socket: our own pages.
@@ -290,7 +314,7 @@ async def test_whoever_came_first_may_leave_and_the_others_are_still_looked_afte
 ):
     """An event stream is served within a context that ends with it."""
     monkeypatch.setattr(sessions, "CHECK_EVERY", 0.01)
-    live, let_go = sessions.live_sessions(), asyncio.Event()
+    live, let_go = sessions.live_sessions, asyncio.Event()
 
     async def close(is_signed_in):
         let_go.set()
