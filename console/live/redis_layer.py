@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from typing import Any
-from uuid import uuid4
 
 from channels_redis import pubsub
 from redis.exceptions import RedisError
@@ -23,13 +22,6 @@ class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
     """While Redis is away nothing is announced, and nothing breaks: pages find it in the rows."""
 
     silent_until = 0.0
-
-    async def new_channel(self, prefix: str = "specific.") -> str:
-        """Nobody writes to one reader alone, so Redis need not hear of a reader's own channel."""
-        layer = self._get_layer()
-        channel = f"{layer.prefix}{prefix}{uuid4().hex}"
-        layer.channels[channel] = asyncio.Queue()
-        return channel
 
     async def group_send(self, group: str, message: dict[str, Any]) -> None:
         if time.monotonic() < self.silent_until:
@@ -48,15 +40,13 @@ class RedisLayer(pubsub.RedisPubSubChannelLayer):  # type: ignore[misc]
             await self._get_layer().group_send(group, message)
 
 
-class LogOutageOnce(logging.Filter):
-    """Its receiver tries again each second, and logs a traceback for each try."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        error = record.exc_info[1] if record.exc_info else None
-        if not isinstance(error, RedisError | OSError):
-            return True
-        outage.began(error)
-        return False
+def is_no_outage(record: logging.LogRecord) -> bool:
+    """The layer's receiver tries again each second, and logs a traceback for each try."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, RedisError | OSError):
+        return True
+    outage.began(error)
+    return False
 
 
-pubsub.logger.addFilter(LogOutageOnce())
+pubsub.logger.addFilter(is_no_outage)
