@@ -1,7 +1,7 @@
 """Daphne with a worker on its loop, and an end that never takes long.
 
-Daphne sends no lifespan events and cancels nothing of ours when it stops, so starting and
-draining the worker hang on its ready callable and on Twisted's shutdown trigger.
+Daphne sends no lifespan events, so the worker is started by its ready callable, and ended where
+Daphne ends what it serves.
 """
 
 from __future__ import annotations
@@ -62,14 +62,13 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         self.port = reactor.adoptStreamPort(
             self.listener.fileno(), self.listener.family, self.http_factory
         )
-        reactor.addSystemEventTrigger("before", "shutdown", self.drain)  # type: ignore[arg-type]
         if self.worker:
             self.working = event_loop().create_task(self.worker.run())
             self.working.add_done_callback(self.worker_ended)
         reactor.callWhenRunning(self.on_ready)
 
-    def drain(self) -> defer.Deferred[object]:
-        """Twisted waits for this before it stops the loop."""
+    def kill_all_applications(self) -> defer.Deferred[object]:
+        """Twisted waits for this before it stops the loop; Daphne's own could wait for ever."""
         return defer.Deferred.fromFuture(event_loop().create_task(self.end_all()))
 
     async def end_all(self) -> None:
@@ -92,9 +91,6 @@ class Server(daphne.server.Server):  # type: ignore[misc]
         ending.append(asyncio.ensure_future(mcp.aclose_all()))
         await asyncio.wait(ending, timeout=DRAIN)
         await events.wait_until_sent(0.2)
-
-    def kill_all_applications(self) -> None:
-        """Daphne's own end; `drain` does it, with a limit of time."""
 
     def worker_ended(self, task: asyncio.Task[None]) -> None:
         """A worker that broke takes the server down: a page that can do nothing helps nobody."""
