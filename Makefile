@@ -9,7 +9,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 \
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate
 LOCK = $(COMPILE) --generate-hashes pyproject.toml
 
-.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real bench-pages old weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
+.PHONY: run test nightly random lint real bench bench-drawing bench-browser bench-real bench-pages bench-visits old weight shape trace chaos lock lock-real messages fonts telemetry clean compare-pages axe firefox
 
 run: .venv/.installed
 	@exec $(BIN)/python manage.py serve
@@ -40,7 +40,7 @@ real: .venv/.dev
 bench: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks
 
-# What each page weighs, compressed, in both languages; a test holds them to 100 kB.
+# What each page weighs, compressed, in both languages; a test holds them to 145 kB.
 weight: .venv/.dev
 	@$(BIN)/python -m pytest -q -s -p no:xdist tests/nightly/test_page_weight.py
 
@@ -60,6 +60,11 @@ bench-real: .venv/.dev
 # Pages, a plan's change until open pages show it, and recording a folder, likewise.
 bench-pages: .venv/.dev
 	@$(BIN)/python -m tests.benchmarks.pages $(if $(OLD),--old $(OLD)) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+# First, second and later visits in Chromium, likewise.
+bench-visits: .venv/.dev
+	@CHROMIUM=$${CHROMIUM:-$$(.ci/chromium)} $(BIN)/python -m tests.benchmarks.visits --only SQLite \
+		$(if $(OLD),--old $(OLD)) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 # The commit that figures are held against, beside this folder, with an environment of its own.
 old: ../planside-a8f3ff6/.venv/.installed

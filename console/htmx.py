@@ -93,7 +93,7 @@ def refusal_response(alert: str, refusal: Refused, sentence: str = "") -> HttpRe
 
 
 def headers_of(refusal: Refused) -> dict[str, str]:
-    """The field that it is about, where the page shows it then (static/js/refusals.js)."""
+    """The field that it is about, where the page shows it then (static/js/settings.js)."""
     is_name = FIELD.fullmatch(refusal.field)  # a key of a person's own file may be any text
     about = {"Planside-Field": refusal.field} if is_name else {}
     return {**refusal.headers, **about}

@@ -95,7 +95,7 @@ def grouped(number: int) -> str:
     return formats.number_format(number, force_grouping=True)
 
 
-# What static/js/texts.js asks for; a translation of a text with a number is a list of its forms.
+# What static/js/dom.js asks for; a translation of a text with a number is a list of its forms.
 CATALOG = """{{const texts={texts},form=(n)=>Number({plural});
 globalThis.django={{gettext:(text)=>texts[text]??text,
 ngettext:(one,several,n)=>texts[one]?.[form(n)]??(n===1?one:several)}}}}

@@ -17,12 +17,11 @@ from django.utils.translation import gettext, gettext_lazy
 from agents.attachments import LARGEST, TOO_LARGE
 from agents.normalization import split_url
 from console.auth import browsers
-from console.static_files import early_script_hash
 
 View = Callable[[HttpRequest], HttpResponse]
 
 POLICY = (
-    f"default-src 'self'; script-src 'self' {early_script_hash()}; img-src 'self' data:; "
+    "default-src 'self'; script-src 'self'; img-src 'self' data:; "
     "object-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
 )
 MOST_BYTES = 4 * 1024 * 1024

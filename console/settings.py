@@ -92,7 +92,7 @@ MIDDLEWARE = [
     "console.api.errors.plain_errors",
     "console.language.of_browser",
     "console.middleware.readable",
-    "console.static_files.StaticFiles",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -165,11 +165,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 
 STATICFILES_DIRS = [ASSETS_DIR / "static"]
 STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
-# Of the files and of how they are joined: what is at an address never changes. Filled at the start,
-# by console/static_files.py; a folder for each, as several versions may serve one home meanwhile.
+STORAGES = {"staticfiles": {"BACKEND": "console.static_files.Storage"}}
 FINGERPRINT = env.fingerprint(ASSETS_DIR / "static", BASE_DIR / "console" / "static_files.py")
-STATIC_URL = f"/static/{FINGERPRINT}/"
-STATIC_ROOT = PLANSIDE_HOME / "static" / FINGERPRINT
+STATIC_URL = "/static/"
+STATIC_ROOT = PLANSIDE_HOME / "static"  # filled at the start
+WHITENOISE_KEEP_ONLY_HASHED_FILES = True
+WHITENOISE_IMMUTABLE_FILE_TEST = r"\.[0-9a-f]{12}\."
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 LANGUAGE_CODE = "en"

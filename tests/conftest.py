@@ -11,13 +11,13 @@ import hypothesis
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agents import http
 from tests import guards, quarantine
 from tests.cli import run_command
 from tests.database import empty_tables, migrated
 from tests.fake_model import ScriptedTransport
-from tests.inner import StaticFiles
 from tests.one_thread import one_thread
 from tests.patience import be_patient
 from tests.sampled import left_for_the_night
@@ -107,9 +107,9 @@ def _static_files_are_looked_for_once():
             known.update(middleware.files)
         middleware.files.update(known)
 
-    look_for = StaticFiles.add_files_from_finders
+    look_for = WhiteNoiseMiddleware.add_files_from_finders
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(StaticFiles, "add_files_from_finders", add_known)
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add_known)
         yield
 
 

@@ -323,7 +323,6 @@ from console.shipped import SAMPLE as SHIPPED_SAMPLE
 from console.sidebar import grouped
 from console.snippets import BEFORE, snippet
 from console.snippets import marked as snippets_marked
-from console.static_files import StaticFiles, early_script, early_script_hash
 from console.status_labels import (
     NAMES,
     UNANSWERED,

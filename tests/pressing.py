@@ -117,7 +117,7 @@ def is_off(given, drawn):
 
 
 def edits(element):
-    """What opens an editor in its place (static/js/editor.js, comments.js)."""
+    """What opens an editor in its place (static/js/editor.js, subtasks.js)."""
     given, inside = element.given, [each.given for each in element.above()]
     row = next((each for each in inside if "data-key" in each and "data-state" in each), {})
     key = row.get("data-key", "")

@@ -36,6 +36,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
 # As they lie, without being collected.
-STATIC_URL = "/static/"
-STATIC_ROOT = None
+STATIC_ROOT.mkdir()  # noqa: F405
+COLLECTED = STORAGES  # noqa: F405
+STORAGES = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 WHITENOISE_USE_FINDERS = True

@@ -60,8 +60,8 @@ def settings_for(folder: Path) -> dict[str, object]:
     """What differs for a server within this folder from the settings of the other tests."""
     return {
         "PLANSIDE_HOME": folder / "home",
-        "STATIC_URL": f"/static/{settings.FINGERPRINT}/",
-        "STATIC_ROOT": folder / "static" / settings.FINGERPRINT,
+        "STATIC_ROOT": folder / "static",
+        "STORAGES": settings.COLLECTED,
         "WHITENOISE_USE_FINDERS": False,
     }
 

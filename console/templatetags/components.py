@@ -6,20 +6,13 @@ from functools import lru_cache
 
 from django import template
 from django.forms.utils import flatatt
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
-from console import static_files
 from console.components import component
 from console.language import cached
 from console.status_labels import NAMES
 
 register = template.Library()
-
-
-@register.simple_tag
-def early_script() -> SafeString:
-    """What a page does before its other scripts are there (static/js/early.js)."""
-    return mark_safe(f"<script>{static_files.early_script()}</script>")
 
 
 @register.simple_tag

@@ -66,14 +66,14 @@ def appearance(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def keys(request: HttpRequest) -> HttpResponse:
-    """The list of keys, fetched when it is first asked for (static/js/keys.js)."""
+    """The list of keys, fetched when it is first asked for (static/js/page.js)."""
     html = render_to_string("settings/_keys.html", {"places": PLACES})
     return HttpResponse(replace("keys", html))
 
 
 @posted("appearance-alert")
 def choose(request: HttpRequest) -> HttpResponse:
-    """The whole form, as its page shows it (static/js/appearance.js)."""
+    """The whole form, as its page shows it (static/js/page.js)."""
     form = request.POST
     set_preferences(
         person(request),

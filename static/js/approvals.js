@@ -1,8 +1,7 @@
 // A call that asks first: the keys, the reason for a no, and the way there from the plan.
 import { mayApprove } from "./approving.js";
-import { always, byId, moveInto, on, unfoldAround } from "./dom.js";
+import { always, byId, gettext, moveInto, on, unfoldAround } from "./dom.js";
 import { close } from "./drawer.js";
-import { gettext } from "./texts.js";
 
 /** What a person has just done on this page that ends a question, by its address, and when. */
 const ENDS = [

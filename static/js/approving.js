@@ -1,6 +1,7 @@
 // Whether an Enter may be a yes. What saves in one place would start in the next one, as the focus goes
 // on: a key that is held, or pressed again in the same breath, was meant for the place before.
-import { sinceChange } from "./requests.js";
+import { always, byId, on } from "./dom.js";
+import { fetched, isChanging, show, sinceChange } from "./requests.js";
 
 const MOMENT = 500; // ms
 const MODIFIERS = ["Control", "Meta", "Shift", "Alt"];
@@ -18,14 +19,13 @@ let isOwnPress = false;
 /** Whether the last Enter was a press of its own: not held, nor the next one after what it saved. */
 export const mayApprove = () => isOwnPress;
 
-// Before everybody else: a part that has not come yet keeps keys from the others (parts.js).
+// Before everybody else.
 addEventListener("keydown", onDown, true);
 addEventListener("keyup", onUp, true);
 addEventListener("pointerdown", () => (last = ""), true);
 addEventListener("blur", allUp);
 
 function onDown(event) {
-  if (!event.isTrusted) return; // one that a part does again
   if (event.key === "Enter") enter(event);
   if (!MODIFIERS.includes(event.key)) last = event.key;
   if (!LOCKS.test(event.code)) down.add(event.code);
@@ -51,3 +51,161 @@ function allUp() {
   down.clear();
   isUsed = false;
 }
+
+// A yes is to what was read. Where another version takes the place of the one on the screen, whoever
+// presses in the next moment meant the one before: it is sent, and the server says what it is now.
+
+const FRESH_FOR = 1000; // ms
+/** What could be started a moment ago: its plan and version, those of what came, and until when. */
+let before = null;
+
+document.addEventListener("planside:drawer", ({ detail: { dataset: fresh } }) => {
+  const { planId: plan, version } = byId("plan").dataset;
+  const isAnother = fresh.planId !== plan || fresh.version !== version;
+  if (!isAnother || !byId("start-button") || isChanging()) return;
+  const read = isFresh() ? before : { plan, version };
+  before = { ...read, now: fresh.version, until: performance.now() + FRESH_FOR };
+});
+
+const isFresh = () => before && performance.now() < before.until;
+
+document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
+  const { body, method } = ctx.request;
+  if (method !== "POST" || !isFresh()) return;
+  for (const name of ["version", "plan_version"]) {
+    if (body.get(name) !== before.now) continue;
+    body.set(name, before.version);
+    body.set("plan", before.plan);
+  }
+});
+
+// A long text folds until a person asks for all of it, and a call can be allowed once every line
+// of every argument has been on the screen. Without this script nothing is folded. What a call gave
+// back, and what it did to a file, come whole when asked for.
+
+const unfolded = new Set(); // texts whose "Show all" was pressed
+const wrapped = new Set();
+const seen = new Map(); // how far each text was scrolled: {layout, down, right}
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) target.isConnected ? update(target) : sizes.unobserve(target);
+});
+const SLACK = 2; // pixels
+
+/** A text has no id of its own: it is the nth of its card or row. */
+function nameOf(text) {
+  const owner = text.closest("[data-approval], details.tool, li");
+  const place = [...owner.querySelectorAll("[data-whole]")].indexOf(text);
+  return `${owner.id}/${place}`;
+}
+
+function update(text) {
+  const name = nameOf(text);
+  const fold = text.querySelector("[data-fold]");
+  const isFolded = Boolean(fold) && !unfolded.has(name);
+  if (fold) fold.hidden = !isFolded;
+  text.toggleAttribute("data-folded", isFolded);
+  text.toggleAttribute("data-wrapped", wrapped.has(name));
+  recordSeen(text, name, isFolded);
+  const card = text.closest("[data-approval]");
+  if (card) guard(card);
+}
+
+/** What has been in view stays seen; a text that has no size is not in view. Where the lines lie
+ *  otherwise than before, a part that was seen is another part now, so it starts again. */
+function recordSeen(text, name, isFolded) {
+  if (!text.clientHeight) return;
+  const layout = layoutOf(text, isFolded);
+  const last = seen.get(name) ?? {};
+  if (isSeen(last)) return;
+  const before = last.layout === layout ? last : {};
+  seen.set(name, {
+    layout,
+    down: before.down || (!isFolded && text.scrollTop + text.clientHeight >= text.scrollHeight - SLACK),
+    right: before.right || text.scrollLeft + text.clientWidth >= text.scrollWidth - SLACK,
+  });
+}
+
+/** How the lines lie: folding, wrapping and the size of the letters change it, and what is wrapped
+ *  lies otherwise at another width. */
+function layoutOf(text, isFolded) {
+  const parts = [...text.querySelectorAll("pre")];
+  const height = parts.reduce((sum, part) => sum + part.offsetHeight, 0);
+  const width = text.hasAttribute("data-wrapped") ? text.clientWidth : "";
+  const file = text.closest("[data-approval]")?.querySelector("[name=against]")?.value;
+  return [isFolded, width, height, file].join();
+}
+
+const isSeen = ({ down, right }) => Boolean(down && right);
+
+/** Until all is seen the yes is dashed and says why; the no works at once. */
+function guard(card) {
+  const texts = [...card.querySelectorAll("[data-whole]")];
+  const sights = texts.map((text) => seen.get(nameOf(text)) ?? {});
+  const isWhole = sights.every(isSeen);
+  const note = card.querySelector("[data-see-all]");
+  if (note) note.hidden = isWhole;
+  const wrap = card.querySelector("[data-wrap]");
+  if (wrap) wrap.hidden = sights.every(({ right }) => right !== false);
+  for (const button of card.querySelectorAll("[data-allow]")) (isWhole ? allow : refuse)(button, card);
+}
+
+function refuse(button, card) {
+  button.setAttribute("aria-disabled", "true");
+  button.setAttribute("aria-describedby", `${card.id}-see-all`);
+  button.dataset.title ??= button.title;
+  button.title = card.querySelector("[data-see-all] p").textContent.trim();
+}
+
+function allow(button) {
+  button.removeAttribute("aria-disabled");
+  button.removeAttribute("aria-describedby");
+  if (button.dataset.title !== undefined) button.title = button.dataset.title;
+}
+
+document.addEventListener(
+  "click",
+  (event) => {
+    const button = event.target.closest?.("[data-allow][aria-disabled=true]");
+    if (!button) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  },
+  true,
+);
+
+on("click", "[data-show-all]", (button) => {
+  const text = button.closest("[data-whole]");
+  unfolded.add(nameOf(text));
+  update(text);
+  text.focus({ preventScroll: true });
+});
+
+on("click", "[data-shows-rest]", async (button) => {
+  const { id } = button.closest("[id^=call-][hx-ignore]");
+  const answer = await fetched(button.dataset.showsRest);
+  await show(answer);
+  if (answer.error) byId("say-alert").textContent = answer.error;
+  else byId(id)?.querySelector("pre, summary")?.closest("[tabindex]")?.focus({ preventScroll: true });
+});
+
+on("click", "[data-wrap]", (button) => {
+  for (const text of button.closest("[data-approval]").querySelectorAll("[data-whole]")) {
+    wrapped.add(nameOf(text));
+    update(text);
+  }
+});
+
+document.addEventListener(
+  "scroll",
+  ({ target }) => {
+    if (target.matches?.("[data-whole]")) update(target);
+  },
+  true,
+);
+
+always(() => {
+  for (const text of document.querySelectorAll("[data-whole]")) {
+    sizes.observe(text);
+    update(text);
+  }
+});

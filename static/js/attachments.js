@@ -1,12 +1,9 @@
-// Files for the next message, uploaded one by one and shown as tiles. How they are chosen, pasted and
-// dropped stands in files.js, which brings this with the first one.
+// Files for the next message: chosen, pasted or dropped, uploaded one by one and shown as tiles.
 //
 // The server draws the tiles of what has landed; here are those that are still on their way. What a
 // message has taken along is hidden until the server has taken it out of the message box.
-import { always, atStart, byId, on } from "./dom.js";
-import { refuse, useAttachments, whenUp } from "./files.js";
+import { always, atStart, byId, gettext, listed, locale, ngettext, on } from "./dom.js";
 import { AWAY, headers, send, show, shown, signedOut } from "./requests.js";
-import { gettext, listed, locale, ngettext } from "./texts.js";
 
 const MOST = 10;
 const LARGEST = 20_000_000; // bytes
@@ -21,8 +18,6 @@ let uploads = [];
 /** Ids of tiles that a message has taken along, or that were removed a moment ago. */
 const hidden = new Set();
 
-atStart(() => useAttachments({ attach, take }));
-
 const tiles = () => [...document.querySelectorAll("#attachments [data-attachment]")];
 const idOf = (tile) => Number(tile.dataset.attachment);
 const isUnderWay = ({ isFailed, id }) => !isFailed && !id;
@@ -35,6 +30,73 @@ function hide() {
   const hint = byId("uploading-hint");
   if (hint) hint.textContent = whenUp(count);
 }
+
+export const whenUp = (n) => ngettext("Sends when {n} file is up", "Sends when {n} files are up", { n: n || 1 });
+
+export function refuse(sentence) {
+  const note = byId("refusal-form").content.firstElementChild.cloneNode(true);
+  note.querySelector("span").textContent = sentence;
+  byId("refused-files").append(note);
+}
+
+/** What was said of the files of a message goes with that. */
+export const dismissAll = () => byId("refused-files").replaceChildren();
+
+on("click", "[data-dismiss]", (button) => {
+  const note = button.closest(".note");
+  const next = note.nextElementSibling ?? note.previousElementSibling;
+  note.remove();
+  (next?.querySelector("[data-dismiss]") ?? byId("say")).focus();
+});
+
+atStart(() => {
+  if (!field) return;
+  field.addEventListener("change", () => {
+    attach([...field.files]);
+    field.value = "";
+    byId("say").focus();
+  });
+});
+
+on("click", "#attach", () => field.click());
+
+// Pasting and dropping
+
+document.addEventListener("paste", (event) => {
+  const { files, types } = event.clipboardData;
+  const isElsewhere = event.target.closest?.("input, textarea:not(#say), dialog");
+  if (!field || !files.length || isElsewhere || types.includes("text/plain")) return;
+  event.preventDefault();
+  attach([...files]);
+});
+
+const brings = (event) => field && event.dataTransfer?.types.includes("Files");
+const zone = byId("drop-zone");
+
+addEventListener("dragenter", (event) => {
+  if (brings(event)) zone.hidden = false;
+});
+addEventListener("dragover", (event) => {
+  if (!brings(event)) return;
+  event.preventDefault();
+  event.dataTransfer.dropEffect = "copy";
+});
+addEventListener("dragleave", (event) => {
+  if (brings(event) && !event.relatedTarget) zone.hidden = true;
+});
+addEventListener("drop", (event) => {
+  if (!brings(event)) return;
+  event.preventDefault();
+  zone.hidden = true;
+  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.());
+  const files = [...event.dataTransfer.files];
+  const folders = files.filter((_file, index) => entries[index]?.isDirectory);
+  attach(
+    files.filter((file) => !folders.includes(file)),
+    folders.map(({ name }) => name),
+  );
+  byId("say").focus();
+});
 
 // Sizes
 
@@ -59,7 +121,7 @@ function partInWords(loaded, size) {
 // Taking files
 
 /** Those that can be attached begin to upload; each of the others is named in a sentence. */
-export async function attach(files, folders = []) {
+async function attach(files, folders = []) {
   for (const name of folders) refuse(gettext("{name} is a folder; attach its files.", { name }));
   const most = inWords(LARGEST);
   const fitting = files.filter(({ name, size }) => {
@@ -284,7 +346,7 @@ addEventListener("pagehide", () => {
 // A message takes along what is here
 
 /** What goes with a message: `isUp()` gives the ids once all have landed, null where one did not. */
-export function take() {
+export function takeFiles() {
   const ids = tiles().map(idOf).filter((id) => !hidden.has(id));
   const taken = uploads.filter((each) => isUnderWay(each) && !each.isTaken);
   const names = [...tiles().filter((tile) => ids.includes(idOf(tile))), ...taken.map(({ tile }) => tile)];

@@ -1,7 +1,6 @@
 // Times as the reader's clock tells them, and ages that grow without the server.
-import { always, atStart, byId } from "./dom.js";
+import { always, atStart, byId, gettext, locale } from "./dom.js";
 import { lastNews } from "./swaps.js";
-import { gettext, locale } from "./texts.js";
 
 const SILENCE = 30; // seconds without news before that is said
 const LATE = 10; // seconds that a clock of work may wait for the server's

@@ -1,10 +1,8 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
-import { dismissAll, takeFiles } from "./files.js";
-import { always, atStart, byId, on } from "./dom.js";
+import { dismissAll, takeFiles } from "./attachments.js";
+import { always, atStart, byId, gettext, listed, on } from "./dom.js";
 import { isSending, post, textsOnTheirWay, textsThatWait, useOutbox } from "./outbox.js";
-import { inTurn } from "./queue.js";
-import { headers } from "./requests.js";
-import { gettext, listed } from "./texts.js";
+import { headers, inTurn } from "./requests.js";
 
 const COMMANDS = [
   ["/plan", gettext("<description>"), gettext("Make a plan and wait for you to start it")],
@@ -59,7 +57,6 @@ atStart(() => {
   addEventListener("pagehide", () => isUnsaved && leave());
   document.addEventListener("planside:leaving", gather);
   takeLeft();
-  for (const text of window.takeHeldMessages?.() ?? []) say(text);
   if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
 });
 

@@ -17,7 +17,7 @@ let hasStarted = false;
 document.addEventListener("DOMContentLoaded", () => (hasStarted = true), { once: true });
 
 /** Call `act` once, when all modules have been read: listeners do not stop each other. In a part that
- * comes later (parts.js) that is when this part has been read. */
+ * comes later (workspace.js) that is when this part has been read. */
 export function atStart(act) {
   if (hasStarted) queueMicrotask(() => act());
   else document.addEventListener("DOMContentLoaded", () => act(), { once: true });
@@ -28,6 +28,13 @@ export function always(act) {
   document.addEventListener("htmx:after:swap", act);
   atStart(act);
 }
+
+// A script that does not come or throws leaves the others alone; a person is told.
+addEventListener("error", ({ target, filename }) => isOurs(target.src ?? filename ?? "") && showFault(), true);
+atStart(() => globalThis.htmx || showFault());
+
+const isOurs = (source) => source.startsWith(`${location.origin}/static/js/`);
+const showFault = () => (byId("page-fault").hidden = false);
 
 /** Move an element to the end of `place`; who types in it goes on. */
 export function moveInto(place, element) {
@@ -71,3 +78,47 @@ export const csrf = () => document.querySelector("meta[name=csrf]").content;
 
 /** Whose page this is; another one after another sign-in. */
 export const person = () => document.querySelector("meta[name=person]").content;
+
+// What the scripts say, in the language of the page. Another language than English brings its catalog
+// before them (console/language.py: script_texts).
+
+const lang = document.documentElement.lang;
+
+/** For Intl: the language of the page, as the browser's owner has it (en-GB writes 3 Nov, en Nov 3). */
+export const locale = navigator.languages.find((each) => family(each) === family(lang)) ?? lang;
+
+/** Language and script; nothing where the browser names something that is no language. */
+function family(tag) {
+  try {
+    const { language, script } = new Intl.Locale(tag).maximize();
+    return `${language}-${script}`;
+  } catch {
+    return "";
+  }
+}
+
+/** The text in the page's language, with `values` at their {names}. */
+export function gettext(text, values = {}) {
+  return filled(globalThis.django?.gettext(text) ?? text, values);
+}
+
+/** One of two forms, by the number `values.n`. */
+export function ngettext(one, several, values) {
+  const text = globalThis.django?.ngettext(one, several, values.n) ?? (values.n === 1 ? one : several);
+  return filled(text, values);
+}
+
+/** A sentence with the space that another one behind it wants: none after a full-width sign. */
+export const behind = (sentence) => (/(^|[。！？])$/.test(sentence) ? sentence : `${sentence} `);
+
+/** What has happened, where something that a person has typed outlives it. */
+export const withTextKept = (news) => gettext("{news} Your text is kept.", { news });
+
+function filled(text, values) {
+  return text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
+}
+
+const list = new Intl.ListFormat(locale);
+
+/** a, b and c. */
+export const listed = (words) => list.format(words);

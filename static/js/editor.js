@@ -1,12 +1,10 @@
 // Changing the plan by hand: in its place, with the mouse, a finger or the keyboard alone.
 //
 // A row with an open editor is the person's: fragments from the server go around it
-// (hx-morph-skip); clashes.js says so when the text underneath has changed.
-import { always, byId, on } from "./dom.js";
-import { isAdrift } from "./focus.js";
-import { inTurn } from "./queue.js";
-import { follow, loseChange, sayUntilReached, send, show, swap } from "./requests.js";
-import { gettext } from "./texts.js";
+// (hx-morph-skip); versions.js says so when the text underneath has changed.
+import { always, byId, gettext, on } from "./dom.js";
+import { follow, inTurn, loseChange, sayUntilReached, send, show, swap } from "./requests.js";
+import { isAdrift } from "./swaps.js";
 
 /** It said already that the text underneath is another one. */
 const isClash = (form) => form.querySelector("[data-see]")?.hidden === false;
@@ -20,9 +18,9 @@ const base = () => `/c/${byId("app").dataset.conversation}/plan/`;
 export const rows = () => [...document.querySelectorAll("#subtasks > li[data-key]")];
 export const editors = () => [...document.querySelectorAll("#plan [data-editing]")];
 export const formOf = (place) => place.querySelector(":scope > form.editor");
-/** It holds a comment on a subtask (comments.js), not the plan's text. */
+/** It holds a comment on a subtask (subtasks.js), not the plan's text. */
 export const isComment = (place) => "ofSubtask" in place.dataset;
-/** It holds a check of a subtask (checks.js). */
+/** It holds a check of a subtask (subtasks.js). */
 export const isCheck = (place) => place.matches(".check-place") || "checkOf" in place.dataset;
 /** It has to say something: kept as it was opened, it would say nothing. */
 const isNewCheck = (place) => isCheck(place) && !place.dataset.check;
@@ -90,7 +88,7 @@ function addSubtask(place) {
   formOf(place).querySelector("[data-placing]").remove();
 }
 
-export const valuesOf = (form) => Object.fromEntries(new FormData(form));
+const valuesOf = (form) => Object.fromEntries(new FormData(form));
 
 export function isDirty(place) {
   const before = JSON.parse(place.dataset.editing);

@@ -1,7 +1,7 @@
 // The connection: a socket that speaks, and polls beside it. What it is doing stands in the header.
-import { always, atStart, byId, cursor, isDrawerOpen, setIcon } from "./dom.js";
+import { stampOf } from "./clock.js";
+import { always, atStart, behind, byId, cursor, gettext, isDrawerOpen, setIcon } from "./dom.js";
 import { headers, poll, reached, sayUntilReached, send, signedOut, swap } from "./requests.js";
-import { behind, gettext } from "./texts.js";
 import { leave } from "./unsent.js";
 
 const EVERY = 5000; // ms between two polls
@@ -74,7 +74,7 @@ atStart(() => {
 
 const hasSocket = () => Boolean(status && byId("live"));
 
-/** A page without a socket looks for what is new by itself (needs.js, plan_list.js): it had an answer,
+/** A page without a socket looks for what is new by itself (needs.js): it had an answer,
  * or none. */
 export function looked(isAnswered) {
   if (!status || hasSocket()) return;
@@ -212,7 +212,7 @@ function blankStatus(isAway) {
 }
 
 /** Say in the status line why something is not done now; it stands there until the server is back. */
-export function sayAway(sentence) {
+function sayAway(sentence) {
   saidAway = sentence;
   (byId("status") ?? byId("needs-said")).textContent = sentence;
 }
@@ -284,4 +284,70 @@ async function ask(url, key = url) {
   if (response.status === 304 || !response.ok || !text) return;
   tags.set(key, response.headers.get("ETag"));
   await swap(text);
+}
+
+// While the server is out of reach: since when, and nothing that needs it can be pressed. What a person
+// decides is about what they see, so it is never kept for later; messages are (outbox.js).
+
+const WHY = gettext("Planside cannot be reached now. This works again when it is back.");
+const LATER = gettext("Write a message to send later");
+/** What asks the server for something, and what opens a dialog for that. */
+const DECISIONS = [
+  "[hx-post]:not(form)",
+  "[data-opens]",
+  "form[hx-post] button:not([type=button])",
+]
+  .map((each) => `:is(#plan, #dock, #log, #needs-list) ${each}`)
+  .join();
+
+let lastAnswer = 0;
+/** The buttons that wait, and the titles that they had. */
+const blocked = new Map();
+
+document.addEventListener("planside:away", ({ detail }) => {
+  lastAnswer = detail.heardAt;
+  if (detail.isAway) away();
+  else back();
+});
+always(() => isAway() && away());
+
+const isAway = () => byId("app")?.hasAttribute("data-stale");
+
+function away() {
+  for (const place of document.querySelectorAll("[data-heard-at]")) place.textContent = stampOf(lastAnswer);
+  for (const button of document.querySelectorAll(DECISIONS)) block(button);
+  const box = byId("say");
+  if (box) box.placeholder = LATER;
+}
+
+function block(button) {
+  if (button.ariaDisabled === "true") return;
+  blocked.set(button, button.getAttribute("title"));
+  button.ariaDisabled = "true";
+  button.title = WHY;
+}
+
+function back() {
+  for (const [button, title] of blocked) {
+    button.ariaDisabled = null;
+    if (title === null) button.removeAttribute("title");
+    else button.title = title;
+  }
+  blocked.clear();
+  const box = byId("say");
+  if (box) box.placeholder = byId("actions").dataset.placeholder;
+}
+
+// Before htmx and everybody else.
+document.addEventListener("click", keep, true);
+document.addEventListener("submit", keep, true);
+
+function keep(event) {
+  if (!isAway()) return;
+  const isBlocked = blocked.has(event.target.closest?.("button"));
+  const decides = event.type === "submit" && event.target.querySelector("button[aria-disabled=true]");
+  if (!isBlocked && !(decides && blocked.has(decides))) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  sayAway(WHY);
 }

@@ -1,9 +1,8 @@
 // Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
-import { always, atStart, byId, on } from "./dom.js";
+import { always, atStart, byId, gettext, ngettext, on, setIcon } from "./dom.js";
+import { openerOf } from "./menus.js";
 import { fetched, send, show } from "./requests.js";
-import { isAdrift } from "./focus.js";
-import { openerOf } from "./popovers.js";
-import { gettext, ngettext } from "./texts.js";
+import { isAdrift } from "./swaps.js";
 
 const BUSY = gettext("Stop the reply first.");
 const FIXED = gettext("A plan that came out of this was approved: what led to it stays as it is.");
@@ -235,3 +234,148 @@ on("keydown", ".walker", (walker, event) => {
   button.focus();
   button.click();
 });
+
+// The way to the newest message. The log is laid out from its end: there `scrollTop` is 0, above it
+// is less. It never scrolls by itself while somebody reads.
+
+const NEAR = 24; // pixels from the end that still count as being there
+
+const log = byId("log");
+/** What stood at the end when a reader was last there. */
+let read = "";
+
+const isAtEnd = () => log.scrollTop > -NEAR;
+
+/** The last message, and how much it says: what is unfolded in it says no more than before. */
+function newest() {
+  const last = [...log.querySelectorAll("article.message")].at(-1);
+  return last ? `${last.id} ${last.textContent.length}` : "";
+}
+
+function look() {
+  if (isAtEnd()) read = newest();
+  const isFar = -log.scrollTop > log.clientHeight;
+  byId("jump-to-newest").hidden = isAtEnd() || !(isFar || newest() !== read);
+}
+
+function jump() {
+  log.scrollTop = 0;
+  log.focus({ preventScroll: true });
+  look();
+}
+
+atStart(() => {
+  if (!log) return;
+  log.addEventListener("scroll", look, { passive: true });
+  on("click", "#jump-to-newest", jump);
+  on("keydown", "#log", (_log, event) => {
+    const isElsewhere = event.target.closest("input, textarea, select, [role=menu], .whole-text, pre");
+    if (event.key !== "End" || isElsewhere || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    jump();
+  });
+});
+
+// Once for each frame: with every piece of a reply it would make the browser lay out the log again.
+let isDue = false;
+always(() => {
+  if (!log || isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => {
+    isDue = false;
+    look();
+  });
+});
+
+// Copying to the clipboard: every button that does it, in one way, and "Copied" only when it is so.
+
+const SHOWN = 2000; // ms
+const FAULT_SHOWN = 8000;
+/** What stood on a button that says for a while that it has copied. */
+const before = new WeakMap();
+
+on("click", "[data-copy]", (button) => {
+  const isCode = button.dataset.copy === "code";
+  const source = isCode ? button.closest(".code").querySelector("pre") : byId(button.dataset.copy);
+  const isTyped = source.matches(".own-message:not([data-comments])"); // sign for sign, as it was typed
+  copy(button, Promise.resolve(source.value ?? (isTyped ? source.textContent : source.innerText)));
+});
+
+// A reply is copied as the model wrote it, which is not on the page.
+on("click", "[data-copy-from]", (button) => copy(button, written(button.dataset.copyFrom)));
+
+/** The address of a subtask on its plan's page. */
+on("click", "[data-copy-link]", (button) =>
+  copy(button, Promise.resolve(`${location.origin}${location.pathname}#${button.dataset.copyLink}`)),
+);
+
+async function written(address) {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error(response.statusText);
+  return response.text();
+}
+
+async function copy(button, text) {
+  if (await write(text)) return showCopied(button);
+  say(gettext("Not copied: this browser does not let the page write to the clipboard."), true);
+}
+
+/** Whether it is in the clipboard now. Where the browser gives none, as over plain http, a selection
+ * is copied. */
+async function write(text) {
+  const isWritten = await viaClipboard(text).catch(() => false);
+  return isWritten || text.then(viaSelection).catch(() => false);
+}
+
+/** A text that is still to come is promised at once: later the press does not count any more. */
+async function viaClipboard(text) {
+  if (!navigator.clipboard) return false;
+  const type = "text/plain";
+  const blob = text.then((known) => new Blob([known], { type }));
+  await navigator.clipboard.write([new ClipboardItem({ [type]: blob })]);
+  return true;
+}
+
+function viaSelection(text) {
+  const { activeElement } = document;
+  const place = document.createElement("textarea");
+  place.className = "visually-hidden";
+  place.value = text;
+  (document.querySelector("dialog[open]") ?? document.body).append(place);
+  place.select();
+  const isCopied = document.execCommand("copy");
+  place.remove();
+  activeElement?.focus({ preventScroll: true });
+  return isCopied;
+}
+
+function showCopied(button) {
+  const words = button.querySelector("span")?.textContent;
+  const icon = draw(button, { icon: "check", words: gettext("Copied") });
+  if (!before.has(button)) before.set(button, { icon, words });
+  say(gettext("Copied"));
+  setTimeout(() => {
+    if (before.has(button)) draw(button, before.get(button));
+    before.delete(button);
+  }, SHOWN);
+}
+
+function draw(button, { icon, words }) {
+  const span = button.querySelector("span");
+  if (span) span.textContent = words;
+  return setIcon(button, icon);
+}
+
+let ending = 0;
+
+/** To everybody what went wrong; what went well the button shows. */
+function say(words, isFault = false) {
+  const line = byId("copied");
+  line.textContent = words;
+  line.classList.toggle("visually-hidden", !isFault);
+  clearTimeout(ending);
+  ending = setTimeout(() => {
+    line.textContent = "";
+    line.classList.add("visually-hidden");
+  }, isFault ? FAULT_SHOWN : SHOWN);
+}

@@ -1,11 +1,9 @@
 // Messages between the box and the conversation: sent one after the other, each once. One whose files
 // are on their way, or that did not get through, waits above the box, and so do those behind it; they
 // go by themselves when the files are up and the server is within reach.
-import { refuse, whenUp } from "./files.js";
-import { byId, on } from "./dom.js";
-import { inTurn } from "./queue.js";
-import { LOST, send, show } from "./requests.js";
-import { gettext, ngettext } from "./texts.js";
+import { refuse, whenUp } from "./attachments.js";
+import { byId, gettext, ngettext, on } from "./dom.js";
+import { LOST, inTurn, send, show } from "./requests.js";
 
 const AGAIN = 2000; // ms before what did not get through is sent again
 const NOTE = 10_000; // ms

@@ -1,6 +1,6 @@
 // Small things: dialogs, what can be undone, the settings' cards, the list of plans.
-import { always, byId, on } from "./dom.js";
-import { gettext, withTextKept } from "./texts.js";
+import { always, atStart, byId, gettext, on, person, withTextKept } from "./dom.js";
+import { headers, poll, signedOut, swapFrom } from "./requests.js";
 
 // Dialogs
 
@@ -206,3 +206,107 @@ document.addEventListener("htmx:after:request", (event) => {
 document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
   if (ok && element.dataset.then) location.assign(element.dataset.then);
 });
+
+// One rule for the Enter key in every form: Enter saves from a field of one line, Ctrl+Enter from a
+// field of several, where Enter begins a new line. The message box has keys of its own.
+
+const ENTER_SAVES = "input, textarea[data-one-line]";
+
+on("keydown", "form", (form, event) => {
+  if (event.key !== "Enter" || event.isComposing || event.defaultPrevented || form.id === "composer") return;
+  const isOneLine = event.target.matches(ENTER_SAVES);
+  if (!isOneLine && !event.target.matches("textarea, [role=textbox]")) return;
+  if (!isOneLine && !event.ctrlKey && !event.metaKey) return;
+  event.preventDefault();
+  const button = form.querySelector("button:not([type=button])");
+  // What counts as soon as it is chosen is not sent once more.
+  const isSent = button || (form.getAttribute("hx-trigger") ?? "submit").includes("submit");
+  if (!event.repeat && isSent) form.requestSubmit(button);
+});
+
+// The list of keys: ? opens it where nobody types, unless the person has turned that off.
+
+const TYPED_IN = "input, textarea, select, [contenteditable]";
+
+document.addEventListener("keydown", (event) => {
+  const isHeld = event.ctrlKey || event.altKey || event.metaKey || event.isComposing;
+  if (event.key !== "?" || isHeld || event.defaultPrevented || event.target.closest(TYPED_IN)) return;
+  if (!("listsKeys" in document.documentElement.dataset) || document.querySelector("dialog[open]")) return;
+  event.preventDefault();
+  openKeys();
+});
+
+on("click", "[data-lists-keys-now]", () => openKeys());
+
+/** The place of the list is empty until it is first asked for. */
+async function openKeys() {
+  const { url } = byId("keys")?.dataset ?? {};
+  if (url) await fetchList(url);
+  byId("keys")?.showModal?.();
+}
+
+async function fetchList(url) {
+  const answer = await poll(url, headers()).catch(() => null);
+  if (answer && !signedOut(answer) && answer.ok) await swapFrom(answer);
+}
+
+// How the pages look for the person: what is chosen counts at once, here and in the other tabs. The
+// server draws it into the page, and what a page was drawn with is news for tabs that are older.
+
+const root = document.documentElement;
+const KEY = `appearance-${person()}`;
+
+const shown = () =>
+  JSON.stringify({
+    theme: root.dataset.theme,
+    textSize: root.dataset.textSize,
+    density: root.dataset.density,
+    listsKeys: "listsKeys" in root.dataset,
+  });
+
+function apply(look) {
+  const { theme, textSize, density, listsKeys } = look;
+  Object.assign(root.dataset, { theme, textSize, density });
+  root.toggleAttribute("data-lists-keys", listsKeys);
+  const scheme = theme === "system" ? "light dark" : theme;
+  document.querySelector("meta[name=color-scheme]").content = scheme;
+  follow(look);
+}
+
+/** The form in another tab shows what counts. */
+function follow({ theme, textSize, density, listsKeys }) {
+  const fields = byId("appearance")?.elements;
+  if (!fields) return;
+  fields.theme.value = theme;
+  fields.text_size.value = textSize;
+  fields.density.value = density;
+  fields.lists_keys.checked = listsKeys;
+}
+
+const chosen = ({ elements }) => ({
+  theme: elements.theme.value,
+  textSize: elements.text_size.value,
+  density: elements.density.value,
+  listsKeys: elements.lists_keys.checked,
+});
+
+const tell = () => localStorage.getItem(KEY) !== shown() && localStorage.setItem(KEY, shown());
+const hear = () => localStorage.getItem(KEY) && apply(JSON.parse(localStorage.getItem(KEY)));
+
+/** What was saved last: a choice that did not get through is taken back. */
+let saved = shown();
+
+on("change", "#appearance", (form) => apply(chosen(form)));
+document.addEventListener("planside:answered", ({ detail: { element, ok } }) => {
+  if (element.id !== "appearance") return;
+  if (!ok) return apply(JSON.parse(saved));
+  saved = shown();
+  tell();
+});
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+  if (ctx?.sourceElement.id === "appearance") apply(JSON.parse(saved));
+});
+
+atStart(() => person() && tell());
+addEventListener("storage", ({ key }) => key === KEY && hear());
+addEventListener("pageshow", ({ persisted }) => persisted && hear());

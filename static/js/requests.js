@@ -1,9 +1,7 @@
 // Each request carries the CSRF token and the number of the last event on the page. A POST is
 // answered with the number of an event, and is over when the page shows that. What fails is said
 // once, where it happened, and what was typed stays.
-import { byId, csrf, cursor } from "./dom.js";
-import { inTurn } from "./queue.js";
-import { gettext } from "./texts.js";
+import { byId, csrf, cursor, gettext } from "./dom.js";
 import { leave } from "./unsent.js";
 
 export const LOST = gettext("That did not get through. Check the connection and try again.");
@@ -294,7 +292,7 @@ export function swap(text) {
 }
 
 /** Whether there was a place to say it. */
-export function failed(element, sentence) {
+function failed(element, sentence) {
   const alert = alertOf(element);
   if (alert) sayUntilReached(alert, sentence);
   return Boolean(alert);
@@ -325,4 +323,19 @@ function alertOf(element) {
     byId(element.closest("#composer, .log") ? "say-alert" : "plan-alert") ??
     byId("say-alert")
   );
+}
+
+// Requests that must not overtake each other
+
+const lines = new Map();
+
+/** Run `task` when every earlier one of this line has ended; answers as the task does. */
+export function inTurn(line, task) {
+  const before = lines.get(line) ?? Promise.resolve();
+  const now = before.then(task, task);
+  lines.set(
+    line,
+    now.catch(() => {}),
+  );
+  return now;
 }

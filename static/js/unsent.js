@@ -3,8 +3,7 @@
 // person is back. A form with autocomplete="off" may hold a key: it is left out. What stands half typed
 // in an editor, a dialog, a field of the settings or below a question is kept in the same way when the
 // page is loaded again for another reason; the message box has a draft of its own (composer.js).
-import { atStart, person } from "./dom.js";
-import { gettext } from "./texts.js";
+import { atStart, gettext, person } from "./dom.js";
 
 const KEY = "planside-unsent";
 const KEPT = gettext("The page had to be loaded again. What you typed is here, and not sent yet.");

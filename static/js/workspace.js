@@ -1,8 +1,7 @@
 // The panel of the agent's files: opened and closed, the file that is read, and what has changed
 // meanwhile, by whomever.
-import { areFilesOpen, byId, isDrawerOpen, offCanvas, on } from "./dom.js";
+import { areFilesOpen, byId, gettext, isDrawerOpen, offCanvas, on } from "./dom.js";
 import { headers, poll } from "./requests.js";
-import { gettext } from "./texts.js";
 import { folderAt, remove, rename, takeDrops, upload } from "./workspace_changes.js";
 import {
   ask,

@@ -1,8 +1,6 @@
 // What a person does with the agent's files: taken in, renamed, deleted and brought back.
-import { byId, on, setIcon } from "./dom.js";
-import { inTurn } from "./queue.js";
-import { LOST } from "./requests.js";
-import { gettext } from "./texts.js";
+import { byId, gettext, on, setIcon } from "./dom.js";
+import { LOST, inTurn } from "./requests.js";
 import {
   ask,
   documentOf,

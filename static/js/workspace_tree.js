@@ -1,8 +1,7 @@
 // The tree of the agent's files: its rows, in one flat list, and moving among them. A folder's rows are
 // fetched when it is unfolded, and again when the folder has changed.
-import { byId } from "./dom.js";
+import { byId, gettext } from "./dom.js";
 import { LOST, headers, signedOut } from "./requests.js";
-import { gettext } from "./texts.js";
 
 const PATIENCE = 20_000; // ms for what comes by itself
 const TYPED_FOR = 700; // ms after which letters begin a new word

@@ -47,18 +47,6 @@ def test_different_quick_changes_all_arrive_and_the_start_waits_for_them(site, o
     ]
 
 
-def test_a_start_goes_after_a_change_whose_script_has_not_come_yet(site, open_tab):
-    tab = open_tab()
-    script = tab.hold("**/editing.js")
-    tab.chat(site.scripted("quick"))
-    cell(tab, 3).focus()
-    tab.page.keyboard.press("Alt+ArrowUp")
-    tab.button("Start plan").click()
-    wait_for(tab, lambda: script)
-    script[0].continue_()
-    tab.sees_plan(version=2, approved_version=2)
-
-
 def test_a_start_behind_ones_own_change_still_refuses_what_another_changed(site, open_tab):
     chat = site.scripted("quick")
     tab = open_tab().chat(chat)
