@@ -263,6 +263,7 @@ async function check() {
 /** One GET; when nothing has changed the server says 304 and nothing is read. */
 async function ask(url, key = url) {
   const known = tags.get(key);
+  const sent = performance.now();
   let response;
   try {
     response = await poll(url, { ...headers(), ...(known && { "If-None-Match": known }) });
@@ -272,7 +273,7 @@ async function ask(url, key = url) {
   heardAt = Date.now();
   if (!isOnline) connect();
   isOnline = true;
-  if (response.status < 500) reached();
+  if (response.status < 500) reached(sent);
   say();
   if (signedOut(response)) return;
   // Read to its end always: what nobody reads the browser aborts.

@@ -14,8 +14,8 @@ const LATE = 1000; // ms after which what a socket has not brought is fetched
 const PATIENCE = 20_000; // ms for the answer of a poll
 
 const PASSING = [LOST, AWAY];
-/** Where it was said that something did not get through. */
-const lost = new Set();
+/** Where it was said that something did not get through, and when, by performance.now(). */
+const lost = new Map();
 
 /** What changes a plan waits for the change before it; what halts a run never waits. */
 const CHANGES = /\/plan\/(approve|edit|subtasks|comments|go-back)/;
@@ -44,6 +44,8 @@ function upToDate(request) {
 let done = 0;
 /** How many there had been when a poll was sent. */
 const polls = new WeakMap();
+/** When a request of htmx was sent. */
+const sentAt = new WeakMap();
 /** When this page last changed something, by performance.now(); Infinity while it does. */
 let changedAt = -Infinity;
 /** How long ago that was, in ms. A yes is no change. */
@@ -61,6 +63,7 @@ async function changing(url, post) {
 
 document.addEventListener("htmx:config:request", (event) => {
   const { ctx } = event.detail;
+  sentAt.set(ctx, performance.now());
   Object.assign(ctx.request.headers, headers());
   ctx.target = byId("app"); // what was pressed may be gone before its answer comes
   if (ctx.sourceElement.matches("[hx-trigger^=every]")) polls.set(ctx, done);
@@ -256,6 +259,7 @@ export async function swapFrom(answer) {
  * did; or `isLeaving`. What it has changed is on the page after `show`. */
 export async function send(url, values) {
   acts();
+  const sent = performance.now();
   let response;
   try {
     const request = { headers: { ...headers(), "HX-Request": "true" }, body: new URLSearchParams(values) };
@@ -264,7 +268,7 @@ export async function send(url, values) {
     return { ok: false, error: LOST };
   }
   if (signedOut(response)) return { ok: false, error: "", isLeaving: true };
-  if (response.status < 500) reached();
+  if (response.status < 500) reached(sent);
   const elsewhere = response.headers.get("HX-Redirect");
   if (elsewhere) location.assign(elsewhere);
   const text = await response.text().catch(() => "");
@@ -301,16 +305,20 @@ function failed(element, sentence) {
 /** What only says that nothing got through is taken away when the way is back. */
 export function sayUntilReached(alert, sentence) {
   alert.textContent = sentence;
-  if (PASSING.includes(sentence)) lost.add(alert);
+  if (PASSING.includes(sentence)) lost.set(alert, performance.now());
 }
 
-export function reached() {
-  for (const alert of lost) if (PASSING.includes(alert.textContent)) alert.textContent = "";
-  lost.clear();
+/** An answer has come: what was lost before its request was `sent` may be tried again. */
+export function reached(sent = performance.now()) {
+  for (const [alert, said] of lost) {
+    if (said > sent) continue;
+    if (PASSING.includes(alert.textContent)) alert.textContent = "";
+    lost.delete(alert);
+  }
   document.dispatchEvent(new CustomEvent("planside:reached"));
 }
-document.addEventListener("htmx:before:response", ({ detail }) => {
-  if (detail.ctx.response.status < 500) reached();
+document.addEventListener("htmx:before:response", ({ detail: { ctx } }) => {
+  if (ctx.response.status < 500) reached(sentAt.get(ctx));
 });
 
 /** The alert nearest to where the request came from. */

@@ -14,7 +14,7 @@ from tests.browser.test_workspace import (
     tab,
     view,
 )
-from tests.tab import LIVE
+from tests.tab import LIVE, wait_for
 
 __all__ = ["folder", "tab"]
 
@@ -144,6 +144,25 @@ def test_a_script_and_a_panel_that_do_not_come_are_asked_for_again(site, tab):
     opened(tab)
     row(tab, "README.md").click()
     expect(heading(tab, "Read me")).to_be_visible()
+
+
+def test_an_answer_to_what_was_sent_before_takes_no_fault_away(site, open_tab):
+    tab = open_tab()
+    tab.expects("/workspace/", "ERR_FAILED")
+    held = tab.hold("**/plan/approve")
+    tab.chat(site.proposed())
+    tab.sees_connection(LIVE)
+    tab.button("Start plan").click()
+    wait_for(tab, lambda: held)
+    tab.page.route("**/workspace/", lambda route: route.abort())
+    tab.button("Files").click()
+    fault = tab.page.locator("#say-alert")
+    expect(fault).to_have_text(LOST)
+    held.release()
+    tab.sees_plan(approved_version=1)
+    expect(fault).to_have_text(LOST)
+    tab.say("hello")
+    expect(fault).to_be_empty()
 
 
 # Looking at what has changed
