@@ -123,6 +123,8 @@ class Conversation(AsyncWebsocketConsumer):
         if user is None or not await in_db(own.filter(owner_id=user.pk).exists):
             await self.refuse(NOT_YOURS if user and user.is_authenticated else SIGN_IN)
             return
+        for group in (group_of(self.pk), text_group_of(self.pk)):
+            await self.channel_layer.group_add(group, self.channel_name)
         if live_sessions.pages_of(user.pk) >= settings.SOCKETS_PER_PERSON:
             await self.refuse(TOO_MANY)
             return
@@ -131,8 +133,6 @@ class Conversation(AsyncWebsocketConsumer):
         credential = Credential(user.pk, user.password, key)
         self.session = LiveSession(credential, self.pk, self.let_go, self.on_event_number)
         live_sessions.add(self.session)
-        for group in (group_of(self.pk), text_group_of(self.pk)):
-            await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
         self.is_let_in = True
         self.read_soon()

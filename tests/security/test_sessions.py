@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from channels.layers import InMemoryChannelLayer
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
@@ -228,6 +229,16 @@ async def test_a_persons_open_sockets_are_limited(alice, chat, settings):
     assert (await again.receive_output())["type"] == "websocket.send"
     for socket in (sockets[1], again):
         await socket.disconnect()
+
+
+async def test_a_socket_that_cannot_join_its_groups_is_not_counted(alice, chat, monkeypatch):
+    async def away(layer, group, channel):
+        raise OSError
+
+    monkeypatch.setattr(InMemoryChannelLayer, "group_add", away)
+    with pytest.raises(OSError):
+        await connected(await in_db(signed_in, alice), chat).connect()
+    assert sessions.live_sessions.pages_of(alice.pk) == 0
 
 
 @pytest.mark.usefixtures("no_waiting")
