@@ -169,6 +169,7 @@ STORAGES = {"staticfiles": {"BACKEND": "console.static_files.Storage"}}
 FINGERPRINT = env.fingerprint(ASSETS_DIR / "static", BASE_DIR / "console" / "static_files.py")
 STATIC_URL = "/static/"
 STATIC_ROOT = PLANSIDE_HOME / "static"  # filled at the start
+FILE_UPLOAD_PERMISSIONS = 0o600
 WHITENOISE_KEEP_ONLY_HASHED_FILES = True
 WHITENOISE_IMMUTABLE_FILE_TEST = r"\.[0-9a-f]{12}\."
 WHITENOISE_ALLOW_ALL_ORIGINS = False

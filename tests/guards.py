@@ -3,8 +3,7 @@
 Real time, processes and ports are what makes tests slow, and fail by chance. Where one is the subject
 a marker says so: `process` for a command that the test starts (what a tool of the product starts needs
 none), `sockets` for a server within the test. A browser test has the frame's browser and site, and
-nothing of its own. Under tests/smoke and tests/nightly all is allowed; so is it, until they go, in the
-files that tests/platform_until_removed.txt names.
+nothing of its own. Under tests/smoke and tests/nightly all is allowed.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from tests.waiting import Skipping
 TESTS = Path(__file__).parent
 PRODUCT = tuple(str(TESTS.parent / app) for app in ("agents", "plans", "console"))
 FREE = [TESTS / name for name in ("lint", "smoke", "nightly", "real", "benchmarks")]
-UNTIL_REMOVED = (TESTS / "platform_until_removed.txt").read_text().split()
 SLEEP, START, CONNECT = "sleeps", "starts", "connects"
 KINDS = {"time.sleep": SLEEP, "asyncio.sleep": SLEEP}  # the others are as Python audits them
 KINDS |= dict.fromkeys(["subprocess.Popen", "os.system", "os.fork", "os.posix_spawn"], START)
@@ -96,7 +94,7 @@ def is_by_the_test(frame: FrameType | None) -> bool:
 
 def allowed_for(item: pytest.Item) -> Set[str]:
     is_free = any(item.path.is_relative_to(folder) for folder in FREE)
-    if is_free or str(item.path.relative_to(TESTS.parent)) in UNTIL_REMOVED:
+    if is_free:
         return ALL
     marked = {"process": START, "sockets": CONNECT}
     return {event for mark, event in marked.items() if item.get_closest_marker(mark)}

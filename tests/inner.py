@@ -313,6 +313,7 @@ from console.palette import results
 from console.plan_buttons import plan_buttons
 from console.plan_timeline import Timeline, page_of_lines, wanted_lines
 from console.preferences import in_templates, preferences, preferences_of, set_preferences
+from console.serving.handler import THREADS, PooledASGIHandler
 from console.serving.limits import MOST_RECEIVED, LimitedRequest, LimitedSocket
 from console.serving.process import make_undumpable
 from console.serving.server import GOES_AWAY, RESTARTS, address_of, event_loop, listen

@@ -1,7 +1,5 @@
 """The API's operations can be read in a browser, without scripts or anything from elsewhere."""
 
-import re
-
 import pytest
 
 from tests.inner import api
@@ -14,10 +12,7 @@ def test_every_operation_of_the_openapi_document_is_on_the_page(alice):
     assert page.status_code == 200
     text = page.content.decode()
     assert 'src="http' not in text
-    first = re.findall(r"<script>.*?</script>", text, re.S)
-    plans = alice.get("/plans/").content.decode()
-    assert first == re.findall(r"<script>.*?</script>", plans, re.S), "the policy names this one"
-    assert len(first) == 1
+    assert "<script" not in text
     paths = alice.get("/api/openapi.json").json()["paths"]
     for path, methods in paths.items():
         for method in methods:

@@ -12,8 +12,7 @@ from django.http import FileResponse, HttpResponse
 from django.test import AsyncRequestFactory
 from django.urls import path
 
-from console.serving.handler import THREADS, PooledASGIHandler
-from tests.inner import LimitedRequest
+from tests.inner import THREADS, LimitedRequest, PooledASGIHandler
 
 go, hung, ended = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
@@ -31,7 +30,7 @@ def thread(request):
 async def waiting(request):
     hung.release()
     try:
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
     finally:
         ended.release()
 

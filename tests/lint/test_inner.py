@@ -14,9 +14,7 @@ APPS = {"agents", "plans", "console"}
 OPEN = set(re.findall(r"`(\w+\.\w+)`", inner.__doc__))
 TESTS = ROOT / "tests"
 # The settings are read before there is a model that inner.py could import.
-EXEMPT = {TESTS / "inner.py", TESTS / "settings.py"} | {
-    ROOT / name for name in (TESTS / "platform_until_removed.txt").read_text().split()
-}
+EXEMPT = {TESTS / "inner.py", TESTS / "settings.py"}
 ELSEWHERE = {"benchmarks", "real"}
 
 
