@@ -42,8 +42,12 @@ def make_ready(*, new_database: bool = False) -> None:
                     call_command("migrate", interactive=False, verbosity=0)
         prepare_home()
     except OSError as error:
-        where = error.filename or settings.PLANSIDE_HOME
-        raise Conflict(f"{where} cannot be used: {os.strerror(error.errno or 0)}.") from None
+        raise cannot_be_used(error) from None
+
+
+def cannot_be_used(error: OSError) -> Conflict:
+    where = error.filename or settings.PLANSIDE_HOME
+    return Conflict(f"{where} cannot be used: {os.strerror(error.errno or 0)}.")
 
 
 def is_lost() -> bool:

@@ -92,7 +92,7 @@ MIDDLEWARE = [
     "console.api.errors.plain_errors",
     "console.language.of_browser",
     "console.middleware.readable",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "console.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,11 +13,11 @@ from django.contrib.staticfiles.management.commands.collectstatic import Command
 from django.core.management import call_command
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.views.decorators.http import require_safe
-from django.views.static import serve
 from filelock import FileLock
+from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
+HASHED = re.compile(r"(?!.{250})/static/((?:[\w-][\w.-]*/)*[\w-]+\.[0-9a-f]{12}\.\w+)")
 CSS_IMPORT = re.compile(r'^@import "([\w-]+\.css)";\n', re.M)
 
 
@@ -49,6 +50,8 @@ def collect() -> None:
     with FileLock(Path(settings.PLANSIDE_HOME) / ".static.lock"):
         if (root / Storage.manifest_name).exists():
             return
+        for left in root.parent.glob(".static?*/"):  # by a kill
+            shutil.rmtree(left)
         with TemporaryDirectory(dir=root.parent, prefix=".static") as folder:
             command = Command()
             command.storage = Storage(location=folder)
@@ -60,10 +63,17 @@ def collect() -> None:
                 path.replace(place)
 
 
-@require_safe
-def collected_since(request: HttpRequest, path: str) -> HttpResponseBase:
-    """A file that another version has collected since this process started.
+class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
+    """Serves also what another version on this home has collected since this process started.
 
-    Behind a proxy its pages may ask this one; all others are whitenoise's.
+    Behind a proxy its pages may ask this one.
     """
-    return serve(request, path, document_root=str(settings.STATIC_ROOT))
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        url = request.path_info
+        if url not in self.files and (named := HASHED.fullmatch(url)):
+            path = Path(settings.STATIC_ROOT, named[1])
+            if path.is_file():
+                self.add_file_to_dictionary(url, str(path))
+        response: HttpResponseBase = super().__call__(request)
+        return response

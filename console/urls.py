@@ -6,7 +6,6 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from console.language import script_texts
-from console.static_files import collected_since
 from console.views import (
     account,
     agents,
@@ -241,5 +240,4 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("console.auth.signin")),
     path("", include("console.ops.health")),
     path("", include("console.ops.metrics")),
-    path("static/<path:path>", collected_since, name="static-file"),
 ]

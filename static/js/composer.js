@@ -57,7 +57,8 @@ atStart(() => {
   addEventListener("pagehide", () => isUnsaved && leave());
   document.addEventListener("planside:leaving", gather);
   takeLeft();
-  if (!matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
+  const isTypedElsewhere = document.activeElement.matches("input, textarea, [contenteditable]");
+  if (!isTypedElsewhere && !matchMedia("(max-width: 820px)").matches) box.focus({ preventScroll: true });
 });
 
 function onKey(event) {

@@ -29,13 +29,6 @@ export function always(act) {
   atStart(act);
 }
 
-// A script that does not come or throws leaves the others alone; a person is told.
-addEventListener("error", ({ target, filename }) => isOurs(target.src ?? filename ?? "") && showFault(), true);
-atStart(() => globalThis.htmx || showFault());
-
-const isOurs = (source) => source.startsWith(`${location.origin}/static/js/`);
-const showFault = () => (byId("page-fault").hidden = false);
-
 /** Move an element to the end of `place`; who types in it goes on. */
 export function moveInto(place, element) {
   if (place.moveBefore) return place.moveBefore(element, null);

@@ -2,7 +2,7 @@
 import { atStart, byId, gettext, on, unfoldAround } from "./dom.js";
 import { openAt, openerOf } from "./menus.js";
 import { askAgain } from "./messages.js";
-import { headers, send, show, signedOut, swap } from "./requests.js";
+import { LOST, headers, sayUntilReached, send, show, signedOut, swap } from "./requests.js";
 
 const PAUSE = 120; // ms after the last key
 
@@ -331,7 +331,8 @@ async function fetchModels(how) {
   const query = new URLSearchParams({ find: modelField.value, ...(how && { [how]: "1" }) });
   const response = await fetch(`${place.models}?${query}`, { headers: headers() }).catch(() => null);
   const text = response && response.status < 500 ? await response.text().catch(() => "") : "";
-  if (number !== questions || !text) return;
+  if (number !== questions) return;
+  if (!text) return sayUntilReached(byId("model-alert"), LOST);
   byId("model-alert").textContent = "";
   if (!response.ok) return void (await swap(text));
   const before = selectedIn(picker)?.dataset.model;

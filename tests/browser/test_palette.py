@@ -46,3 +46,18 @@ def test_a_message_is_found_and_opened_where_it_stands(site, clock, open_tab, ch
     clock.run_for(2_000)
     expect(message).not_to_have_attribute("data-found", "")
     assert tab.page.url.endswith(f"/c/{chat}/"), "loaded again, it opens as ever"
+
+
+def test_a_list_of_models_that_did_not_come_is_said_and_comes_the_next_time(site, open_tab):
+    tab = open_tab()
+    tab.expects("/models", "ERR_FAILED")
+    tab.chat(site.conversation())
+    address = re.compile(r"/models\?")
+    tab.page.route(address, lambda route: route.abort())
+    tab.page.locator("#model").click()
+    expect(tab.page.locator("#model-alert")).to_contain_text("did not get through")
+    tab.page.unroute(address)
+    tab.page.keyboard.press("Escape")
+    tab.page.locator("#model").click()
+    expect(tab.page.locator("#model-picker [role=option]").first).to_be_visible()
+    expect(tab.page.locator("#model-alert")).to_be_empty()

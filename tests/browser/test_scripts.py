@@ -6,11 +6,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.lint.test_layers import ROOT
-from tests.tab import LIVE
+from tests.tab import LIVE, wait_for
 
 FOLDER = ROOT / "static" / "js"
 LIST = (ROOT / "templates" / "_scripts.html").read_text()
-MODULES = re.findall(r"js/(\w+)\.js", LIST)
+MODULES = re.findall(r"module. src=.\{% static .js/(\w+)", LIST)
 HTMX = "htmx-with-ws.min.*.js"
 KINDS = ("composer", "needs", "swaps", "dom")
 BROKEN = "throw new Error('broken on purpose');\n"
@@ -43,8 +43,7 @@ def sends_although_it_fails(site, tab, name):
     tab.page.route(f"**/js/{name}.*.js", break_it)
     chat = site.conversation()
     tab.chat(chat)
-    if name != "dom":  # in which it is said
-        expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
+    expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
     with tab.sends():
         tab.say("hello")
     expect(tab.log).to_contain_text("hello")
@@ -72,8 +71,8 @@ def test_a_conversation_takes_twenty_modules_and_the_files_panel_its_own(site, o
     tab.chat(site.proposed())
     tab.sees_connection(LIVE)
     modules = {name.partition(".")[0] for name in asked if name.endswith(".js")}
-    assert modules == {*MODULES, "htmx-with-ws"}
-    assert len(modules) == 21
+    assert modules == {*MODULES, "faults", "htmx-with-ws"}
+    assert len(MODULES) == 20
     with tab.page.expect_request("**/js/workspace.*.js"):
         tab.button("Files").click()
 
@@ -106,6 +105,23 @@ def test_a_script_that_does_not_come_is_said(site, open_tab):
     tab.chat(site.conversation())
     expect(tab.page.get_by_role("alert").filter(has_text=FAULT)).to_be_visible()
     answers(site, tab)  # as a form
+
+
+def test_who_types_before_the_last_script_has_come_goes_on_there(site, open_tab):
+    tab = open_tab()
+    held = tab.hold("**/js/subtasks.*.js")
+    tab.page.goto(f"{tab.address}/c/{site.proposed()}/", wait_until="commit")
+    field = tab.editor("Edit subtask 1").get_by_role("textbox").first
+
+    def is_opened():
+        tab.button("Edit subtask 1").click()
+        return field.count()
+
+    wait_for(tab, is_opened)  # its script may come a moment later than its button
+    field.press_sequentially("Typed")
+    held.release()
+    tab.page.wait_for_load_state()
+    expect(field).to_be_focused()
 
 
 def test_that_htmx_does_not_come_is_said(site, open_tab):

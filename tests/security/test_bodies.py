@@ -329,7 +329,7 @@ def form_values(alice, elsewhere, port):
 
 def posted(page):
     return not page.route.startswith(
-        ("settings/models/", "settings/tools/", "settings/chains/", "sign", "static/", "texts/")
+        ("settings/models/", "settings/tools/", "settings/chains/", "sign", "texts/")
     )
 
 

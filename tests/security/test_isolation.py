@@ -73,7 +73,7 @@ OWNED |= {"settings/account/sessions/": "session", "settings/account/tokens/": "
 OWNED |= {"calls/": "call"}
 CHAIN = "settings/chains/<str:name>/"
 SHARED = ("settings/models/<slug:name>/", "settings/tools/<slug:name>/", CHAIN)
-NOBODYS = (*SHARED, "texts/", "static/")
+NOBODYS = (*SHARED, "texts/")
 # The further parameters: a row of the whole table, or a name within the first.
 ROWS = {"message", "call", "plan", "attempt_id", "turn", "attachment", "undo"}
 NAMES = {"key", "n", "source", "path", "need", "action"}

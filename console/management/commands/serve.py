@@ -15,7 +15,7 @@ from agents.queue.worker import Worker
 from console import static_files
 from console.auth.signin import signin_path
 from console.auth.users import local_owner
-from console.home import keep_address, make_ready, public_address, warnings
+from console.home import cannot_be_used, keep_address, make_ready, public_address, warnings
 from console.management.base import PlainCommand, leave
 from console.serving import server
 from console.serving.process import freeze_loaded_code, make_undumpable, use_one_malloc_arena
@@ -41,7 +41,10 @@ class Command(PlainCommand):
             runs_turns = settings.PLANSIDE_WORKERS != "external"
             with home_lock() if alone and runs_turns else nullcontext():
                 make_ready(new_database=new_database)
-                static_files.collect()
+                try:
+                    static_files.collect()
+                except OSError as error:
+                    raise cannot_be_used(error) from None
                 run(Worker(alone=alone) if runs_turns else None)
         except KeyboardInterrupt:
             pass  # before the reactor listened to Ctrl-C
