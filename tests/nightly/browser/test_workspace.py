@@ -144,10 +144,11 @@ def test_its_script_and_style_come_when_it_is_first_opened(tab):
             "() => performance.getEntriesByType('resource').map((e) => e.name)"
         )
 
-    assert not any(re.search(r"/workspace\.(js|css)$", name) for name in asked())
+    assert not any(re.search(r"/workspace\.\w+\.(js|css)$", name) for name in asked())
     opened(tab)
     wait_for(
-        tab, lambda: sum(bool(re.search(r"/workspace\.(js|css)$", name)) for name in asked()) == 2
+        tab,
+        lambda: sum(bool(re.search(r"/workspace\.\w+\.(js|css)$", name)) for name in asked()) == 2,
     )
 
 
