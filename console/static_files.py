@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +18,6 @@ from filelock import FileLock
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-HASHED = re.compile(r"(?!.{250})/static/((?:[\w-][\w.-]*/)*[\w-]+\.[0-9a-f]{12}\.\w+)")
 CSS_IMPORT = re.compile(r'^@import "([\w-]+\.css)";\n', re.M)
 
 
@@ -69,11 +69,14 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     Behind a proxy its pages may ask this one.
     """
 
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        super().__init__(get_response)
+        self.directories = [(f"{self.static_root}/", self.static_prefix)]
+
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         url = request.path_info
-        if url not in self.files and (named := HASHED.fullmatch(url)):
-            path = Path(settings.STATIC_ROOT, named[1])
-            if path.is_file():
-                self.add_file_to_dictionary(url, str(path))
+        is_new = url not in self.files and self.immutable_file_test("", url)
+        if is_new and (file := self.find_file(url)):
+            self.files[url] = file
         response: HttpResponseBase = super().__call__(request)
         return response

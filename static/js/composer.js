@@ -35,7 +35,6 @@ useOutbox({
   },
   refused: giveBack,
   sent() {
-    byId("log").scrollTop = 0;
     nameLostAgain();
     if (typed()) saveSoon();
   },
@@ -86,6 +85,7 @@ function onSubmit(event) {
 function say(text, files = takeFiles()) {
   clearTimeout(saving);
   isUnsaved = false;
+  byId("log").scrollTop = 0; // not when it is answered: its sender may be reading elsewhere by then
   const values = { ...Object.fromEntries(new FormData(form)), text };
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
   post(values, files);

@@ -103,11 +103,15 @@ def test_what_a_newer_version_collects_meanwhile_is_served_too(collected):
     (collected / "js" / "page.0123456789ab.js").write_text("// newer")
     answer = client.get(address)
     assert (answer.getvalue(), answer.headers["Cache-Control"]) == (b"// newer", FOREVER)
+    (collected.parent / "outside.0123456789ab.js").write_text("secret")
     long = f"/static/{'a' * 300}.0123456789ab.js"
     for outside in (
         "/static/../secret.key",
         "/static/js/../../secret.key",
         "/static//etc/passwd",
+        "/static//etc/passwd.0123456789ab.js",
+        "/static/../outside.0123456789ab.js",
+        "/static/js\\page.0123456789ab.js",
         long,
     ):
         assert client.get(outside).status_code == 404

@@ -16,12 +16,13 @@ class SmallDisk:
         self.folder = folder
         self.filler = folder / "filler"
 
-    def fill(self) -> None:
-        """Until the system itself says that there is no room for a single byte."""
+    def fill(self, leave: int = 0) -> None:
+        """Until the system itself says that there is no room for a single byte; then `leave` bytes."""
         handle = os.open(self.filler, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with suppress(OSError):
             while True:
                 os.write(handle, b"x" * 4096)
+        os.truncate(handle, os.fstat(handle).st_size - leave)
         os.close(handle)
 
     def make_room(self) -> None:

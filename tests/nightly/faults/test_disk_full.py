@@ -2,11 +2,12 @@
 
 import json
 import re
+import shutil
 
 import httpx
 import pytest
 
-from tests.console.serving import Script, Started
+from tests.console.serving import Script, Started, refused
 from tests.console.sockets import Page
 from tests.fake_model import FakeModelServer, rule, say
 from tests.inner import ToolFailed, file_tools
@@ -96,6 +97,21 @@ def test_the_page_says_that_the_disk_is_full(disk, server):
         )
     assert refused.status_code == 507
     assert "disk is full" in refused.text
+
+
+def test_a_start_without_room_for_the_static_files_says_so_and_leaves_no_part(disk):
+    home = disk.folder / "home"
+    Started(home).end()
+    shutil.rmtree(home / "static")
+    disk.fill(leave=500_000)
+    assert refused(home).endswith(" cannot be used: No space left on device.")
+    assert not list(home.glob("static/*")) and not list(home.glob(".static?*/"))
+    disk.make_room()
+    server = Started(home)
+    with httpx.Client(base_url=server.address) as browser:
+        style = re.search(r"/static/css/planside.*?css", browser.get("/signin/").text)
+        assert style and browser.get(style[0]).status_code == 200
+    server.end()
 
 
 async def test_a_file_that_finds_no_room_stays_as_it_was(disk):
