@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from agents.models import Conversation, Event, Message, Turn
 from tests.fake_model import rule, say
-from tests.tab import Tab
+from tests.tab import Tab, wait_for
 
 SEEN, READ = threading.Event(), threading.Event()  # how far the reader is
 RULES = [
@@ -111,3 +111,18 @@ def test_end_does_the_same_and_what_is_unfolded_is_nothing_new(tab):
     page.keyboard.press("End")
     assert page.locator("#log").evaluate("log => log.scrollTop") == 0
     expect(jump).to_be_hidden()
+
+
+@pytest.mark.usefixtures("working")
+def test_whoever_reads_further_up_stays_there_when_their_message_is_answered(tab):
+    page = tab.page
+    held = tab.hold("**/say")
+    page.locator("#log").evaluate("log => log.scrollTop = -2000")
+    tab.say("a question")
+    assert page.locator("#log").evaluate("log => log.scrollTop") == 0
+    page.locator("#log").evaluate("log => log.scrollTop = -2000")
+    before = page.evaluate(PLACE)
+    wait_for(tab, lambda: held)
+    held[0].continue_()
+    expect(tab.log).to_contain_text("Short.")
+    assert page.evaluate(PLACE) == before
