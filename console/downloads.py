@@ -85,7 +85,8 @@ def zip_response(place: Place, path: str = "") -> Pieces:
     files = place.files
     with refusals(path):
         parts = files.locate(path or ".")
-        files.is_folder(path or ".")
+        if not files.is_folder(path or "."):
+            raise ToolFailed(path)
     name = parts[-1] if parts else place.name
     return saved(zipped(files, path or "."), f"{name}.zip", "application/zip")
 

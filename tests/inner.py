@@ -177,7 +177,7 @@ from agents.text_diff import Op, diff_words, longest_increasing, words
 from agents.timestamps import timestamp
 from agents.tools import fetch as tools_fetch
 from agents.tools import permissions, progress
-from agents.tools.base import FILE_TOOLS, Tool, ToolFailed, ToolResult
+from agents.tools.base import FILE_TOOLS, SERVER_TOOLS, Tool, ToolFailed, ToolResult
 from agents.tools.base import PLAN_TOOLS as BASE_PLAN_TOOLS
 from agents.tools.confinement import FileName, NotAName, Workspace, take_free_name
 from agents.tools.fetch import LARGEST as FETCH_LARGEST

@@ -10,42 +10,10 @@ import pytest
 from agents.errors import Invalid
 from tests.inner import FileName, NotAName, place_of, put_back, replace, take_free_name
 from tests.inner import workspace_files_take_in as take_in
+from tests.security.hostile_names import LEAD_ELSEWHERE, NOTHING_LEFT, ONE_COMPONENT
 from tests.world import conversation, files_of, person, signed_in
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_home")]
-
-# {} is the path of a file outside; what is not seen goes when a name is cleaned.
-LEAD_ELSEWHERE = [
-    "../secret.txt",
-    "../../secret.txt",
-    "{}",
-    "/{}",
-    "./{}",
-    "sub/../../secret.txt",
-    ".\u200b./secret.txt",
-    "\u200b.\u200b.\u200b/secret.txt",
-    ".\u202e./\u2060.\u00ad./secret.txt",
-    "\ufeff{}",
-    " ../secret.txt",
-    "../secret.txt ",
-    "..\ud800/secret.txt",
-    "sub/",
-    "a/b",
-]
-NOTHING_LEFT = [".", "..", "", " ", "\u200b", ".\u200b.", "\0"]
-ONE_COMPONENT = [
-    "..\\secret.txt",
-    "%2e%2e%2fsecret.txt",
-    "..%2fsecret.txt",
-    "\uff0e\uff0e\uff0fsecret.txt",
-    "\u2025\u2215secret.txt",
-    "~",
-    "$HOME",
-    "-rf",
-    "x" * 300,
-    "é" * 200 + ".txt",
-]
-
 
 TRASH = "deleted-files"
 

@@ -293,6 +293,12 @@ def test_all_of_it_is_a_zip(alice, folder):
         assert archive.namelist() == ["a.txt"]
 
 
+def test_a_file_is_no_folder_to_be_had_as_a_zip(alice, folder):
+    (folder / "a.txt").write_text("a")
+    answer = alice.get(f"{BASE}/zip?path=a.txt")
+    assert (answer.status_code, answer.headers["Content-Type"]) == (404, "application/json")
+
+
 def test_names_that_a_zip_makes_alike_stay_apart_in_it(alice, folder):
     for name in ("a\\b.txt", "a:b.txt", "a_b.txt", "a_b-2.txt", "one", "two\\in"):
         (folder / name).write_text(name)
