@@ -7,6 +7,20 @@ milliseconds, 4 MB of `[],[],` half a second, and many seconds where pydantic va
 
 from __future__ import annotations
 
+from django.utils.translation import gettext_lazy
+
+# Of what a person sends, or writes into a file: a plan of 500 subtasks has 2,500 of them.
+MOST_VALUES = 20_000
+TOO_MANY_VALUES = gettext_lazy("it has more than {most:,} values")
+
+
+def why_too_many(text: str | bytes, most: int = MOST_VALUES) -> str:
+    """A clause that says why a JSON text is not read; empty where it may be."""
+    if len(text) <= most:
+        return ""
+    text = text.encode(errors="replace") if isinstance(text, str) else text
+    return str(TOO_MANY_VALUES).format(most=most) if has_more_values(text, most) else ""
+
 
 def has_more_values(text: bytes, most: int) -> bool:
     """Whether there are more values than that: one for each comma and opening bracket.

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from agents.engine.available_tools import reader_of_files
 from agents.errors import Invalid, NotFound
+from agents.json_size import why_too_many
 from agents.models import Conversation
 from agents.tools import permissions
 from agents.tools.integrations.tools import source_tools
@@ -251,7 +252,7 @@ def demanded(text: str) -> str:
 
 def read_arguments(text: str) -> object:
     try:
-        value = json.loads(text or "{}", parse_constant=no_number)
+        value = json.loads("" if why_too_many(text) else text or "{}", parse_constant=no_number)
     except ValueError:
         value = None
     if not isinstance(value, dict):

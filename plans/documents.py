@@ -63,8 +63,9 @@ def create_plan(
     """
     text = {"title": title, "content": content, "expected_outcome": expected_outcome}
     draft = valid(PlanDraft, {**text, "subtasks": list(subtasks)})
+    edit = valid(PlanEdit, {"metadata": metadata})
     plan = actions.create_plan(conversation, draft, by, goal=goal, beside=beside)
-    return update_plan(plan.pk, metadata=metadata, by=by) if metadata else plan
+    return actions.edit_plan(plan, edit, by, None) if metadata else plan
 
 
 def get_plan(plan_id: int) -> Plan:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     model_validator,
 )
 
@@ -25,6 +28,7 @@ LONGEST_NAME = 500
 LONGEST_TITLE = 200
 LONGEST_TEXT = 20_000
 LONGEST_CONTENT = 200_000
+LARGEST_METADATA = 64 * 1024  # bytes
 LONGEST_PLAN = 400_000  # characters of all its texts: each version keeps them, each page draws them
 
 NOTHING = gettext_lazy("A plan needs content or at least one subtask.")
@@ -66,6 +70,23 @@ Content = Annotated[str, Field(max_length=LONGEST_CONTENT), cleaner(plain)]
 # Something besides spaces and control characters; for readers of the API's document.
 VISIBLE = r"[^\s\x00-\x1f\x7f-\x9f]"
 GivenName = Annotated[Name, Field(min_length=1, json_schema_extra={"pattern": VISIBLE})]
+
+
+def few_enough(value: object) -> object:
+    """Before they are looked at one by one."""
+    if isinstance(value, list) and (why := why_too_many(len(value))):
+        raise Invalid(why)
+    return value
+
+
+def demand_small(metadata: JsonValue) -> JsonValue:
+    if len(json.dumps(metadata, ensure_ascii=False).encode()) > LARGEST_METADATA:
+        raise Invalid(gettext("The metadata of a plan may have 64 kB at most."))
+    return metadata
+
+
+FEW = BeforeValidator(few_enough)
+Metadata = Annotated[dict[str, JsonValue], AfterValidator(demand_small)]
 
 
 def demand_readable(document: object) -> None:
@@ -126,7 +147,7 @@ class PlanDraft(Shape):
     title: Title = Field(validation_alias=AliasChoices("title", "name"), min_length=1)
     content: Content = Field("", validation_alias=AliasChoices("content", "description"))
     expected_outcome: Text = ""
-    subtasks: list[SubtaskDraft] = Field(default_factory=list)
+    subtasks: Annotated[list[SubtaskDraft], FEW] = Field(default_factory=list)
 
 
 class SubtaskEdit(SubtaskDraft):
@@ -145,8 +166,8 @@ class PlanEdit(Shape):
     title: Annotated[Title, Field(min_length=1)] | None = None
     content: Content | None = None
     expected_outcome: Text | None = None
-    metadata: dict[str, object] | None = None
-    subtasks: list[SubtaskEdit] | None = None
+    metadata: Metadata | None = None
+    subtasks: Annotated[list[SubtaskEdit], FEW] | None = None
 
 
 class WithKey(Shape):
@@ -171,7 +192,7 @@ class Revision(Shape):
     title: Title | None = None
     content: Content | None = None
     expected_outcome: Text | None = None
-    subtasks: list[SubtaskRevision] = Field(default_factory=list)
+    subtasks: Annotated[list[SubtaskRevision], FEW] = Field(default_factory=list)
     explanation: Text = ""
 
     @property

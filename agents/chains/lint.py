@@ -25,6 +25,7 @@ from agents.chains.schema import (
 )
 from agents.chains.template import KINDS
 from agents.config.schema import MACRO, macros_in
+from agents.json_size import why_too_many
 from agents.llm.request import CHARACTERS_PER_TOKEN
 
 Level = Literal["error", "warning"]
@@ -80,6 +81,8 @@ def read_in(language: str, text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
     if len(text) > LONGEST_TEXT:
         sentence = gettext("A chain has at most {most:,} characters; this one has {length:,}.")
         return None, (Fault("$", sentence.format(most=LONGEST_TEXT, length=len(text))),)
+    if why := why_too_many(text):
+        return None, (Fault("$", gettext("It is not read: {why}.").format(why=why)),)
     try:
         chain = Chain.model_validate(json.loads(text))
     except RecursionError:

@@ -81,16 +81,24 @@ def usable(what: str, text: str, id: str = "") -> Chain:
 
 def read_text(id: str) -> str:
     """The file as it is, whether it can be used or not."""
-    if not CHAIN_ID.match(id):
-        raise NotFound(gettext("There is no chain {id!r}.").format(id=id[:100]))
-    path = folder() / f"{id}.json"
+    path = file_of(id)
     if not path.exists():
-        shipped = SHIPPED / path.name
-        if not shipped.exists():
-            raise NotFound(gettext("There is no chain {id!r}.").format(id=id))
+        if not is_shipped(id):
+            raise no_chain(id)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.copyfile(shipped, path)
+        shutil.copyfile(SHIPPED / path.name, path)
     return text_in(path)
+
+
+def file_of(id: str) -> Path:
+    """The file of a chain, whether it is there or not. Raises NotFound for what can be no id."""
+    if not CHAIN_ID.match(id):
+        raise no_chain(id)
+    return folder() / f"{id}.json"
+
+
+def no_chain(id: str) -> NotFound:
+    return NotFound(gettext("There is no chain {id!r}.").format(id=id[:100]))
 
 
 def text_in(path: Path) -> str:
@@ -136,7 +144,7 @@ def save_chain(id: str, text: str, digest: str | None = None) -> list[Fault]:
     if errors := [str(fault) for fault in faults if fault.level == "error"]:
         raise Invalid(sentences(*errors[:5]))
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_atomically(folder() / f"{id}.json", text.encode())
+    write_atomically(file_of(id), text.encode())
     return faults
 
 
@@ -159,7 +167,7 @@ def copy_chain(id: str, new_id: str) -> None:
 
 
 def is_shipped(id: str) -> bool:
-    return (SHIPPED / f"{id}.json").exists()
+    return bool(CHAIN_ID.match(id)) and (SHIPPED / f"{id}.json").exists()
 
 
 def digest_of(text: str) -> str:
@@ -168,10 +176,9 @@ def digest_of(text: str) -> str:
 
 def delete_chain(id: str) -> None:
     """Take the file away, unless an agent needs it. A shipped chain is then as it was shipped."""
-    path = folder() / f"{id}.json"
-    comes_with = is_shipped(id)
-    if not CHAIN_ID.match(id) or not (path.exists() or comes_with):
-        raise NotFound(gettext("There is no chain {id!r}.").format(id=id[:100]))
+    path, comes_with = file_of(id), is_shipped(id)
+    if not (path.exists() or comes_with):
+        raise no_chain(id)
     if not path.exists():
         raise Conflict(
             gettext(

@@ -14,6 +14,8 @@ from unicodedata import category
 from django.utils.translation import gettext, gettext_lazy
 from pydantic import JsonValue
 
+from agents.json_size import why_too_many
+
 JsonObject = dict[str, JsonValue]
 
 SPACE = re.compile(r"[ \t\r\n]*")
@@ -63,6 +65,8 @@ def parse(text: str) -> JsonValue:
             raise BadFile(reason, line_at(text, text.rfind(digits)))
         return number
 
+    if why := why_too_many(text):
+        raise BadFile(why)
     try:
         value: JsonValue = json.loads(
             text,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import uuid4
 
+from agents.json_size import has_more_values
+from agents.llm.errors import MOST_VALUES
 from agents.llm.model_info import ModelInfo
 from agents.llm.request import ChatMessage, ModelRequest
 from agents.sanitize import is_too_deep, sanitize, sanitize_text
@@ -144,10 +146,19 @@ def is_origin_of(message: ChatMessage, request: ModelRequest) -> bool:
 def parsed(text: str) -> object:
     """JSON, also with raw line ends in its strings, and also when encoded twice; else None."""
     try:
-        value: object = json.loads(text, strict=False)
-        return json.loads(value, strict=False) if isinstance(value, str) else value
+        value = bounded(text)
+        return bounded(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
+
+
+def bounded(text: str) -> object:
+    """The value of a text; of a larger one than a reply may be, None."""
+    return (
+        None
+        if has_more_values(text.encode(errors="replace"), MOST_VALUES)
+        else json.loads(text, strict=False)
+    )
 
 
 def as_dict(value: object) -> Json:

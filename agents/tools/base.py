@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from agents.errors import Refused
 from agents.tools.images import Image
 from agents.tools.parameters import plain_object
 
@@ -117,6 +118,8 @@ def typed_tool(
             parsed = arguments.model_validate(raw)
         except ValidationError as error:
             raise ToolFailed(validation_sentence(name, error)) from None
+        except Refused as refusal:
+            raise ToolFailed(str(refusal)) from None
         return await run(parsed)
 
     description, parameters = described(arguments)

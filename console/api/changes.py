@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Router
-from pydantic import StrictBool
+from pydantic import Field, StrictBool
 
 from agents.engine.recordings import MOST_DIFF
 from agents.engine.undo import Preview, Wanted
@@ -28,6 +28,8 @@ from plans.changes import (
 router = Router(tags=["plans"])
 turns = Router(tags=["conversations"])
 undos = Router(tags=["conversations"])
+MOST_PATHS = 20_000  # of an undo
+Paths = Annotated[list[str], Field(max_length=MOST_PATHS, fail_fast=True)]
 Path = Annotated[
     str, Query(max_length=20_000, description="One of the paths listed; else all of them")
 ]
@@ -111,8 +113,8 @@ class UndoWanted(Body):
     """Without `paths`, all of it. `force` restores files that were changed since: these, or with
     true all. With `seen`, of a preview, nothing is done if a file has changed since."""
 
-    paths: list[str] | None = None
-    force: list[str] | StrictBool = False  # "yes" is the name of a file
+    paths: Paths | None = None
+    force: Paths | StrictBool = False  # "yes" is the name of a file
     seen: str = ""
 
     @property

@@ -15,7 +15,10 @@ from ninja.parser import Parser
 
 from agents.attachments import TOO_LARGE
 from agents.errors import Conflict, Invalid, Refused, Stale
+from agents.json_size import MOST_VALUES, why_too_many
 from agents.sanitize import fault_of
+from agents.tools.integrations.openapi.parser import MOST_VALUES as MOST_OF_A_SERVICE
+from console.api.auth import person
 from console.middleware import UPLOAD, declared_length, most_bytes
 from plans.expected_version import VersionConflict
 
@@ -52,9 +55,11 @@ class VersionNotNamed(Refused):
 
 
 class Json(Parser):
-    """JSON whose texts every database can store."""
+    """JSON of bounded size, whose texts every database can store."""
 
     def parse_body(self, request: HttpRequest) -> dict[str, object]:
+        if why := why_too_many(request.body, most_values(request)):
+            raise Invalid(f"The body is not read: {why}.")
         try:
             document = json.loads(request.body)
         except UnicodeDecodeError:
@@ -70,6 +75,12 @@ class Json(Parser):
         if not isinstance(document, dict):
             raise Invalid("The body must be a JSON object.")
         return document
+
+
+def most_values(request: HttpRequest) -> int:
+    """How many values a body may have; with a service an admin sends its whole document."""
+    is_service = request.path.startswith("/api/tools") and person(request).is_superuser
+    return MOST_OF_A_SERVICE if is_service else MOST_VALUES
 
 
 def install(api: NinjaAPI) -> None:
@@ -126,6 +137,8 @@ def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
         sentence = f"{place} is missing"
     elif first["type"] == "extra_forbidden":
         sentence = f"{place} is not a field here"
+    elif first["type"] == "too_long":
+        sentence = f"{place} has more than {first['ctx']['max_length']:,} entries"
     else:
         sentence = f"{place}: {fault[:1].lower()}{fault[1:]}"
     return problem(422, f"{sentence} (and {more} more)." if more else f"{sentence}.")

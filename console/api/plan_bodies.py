@@ -12,10 +12,12 @@ from console.api.fields import Amount, AsWritten, Count, Flag, Whole
 from console.api.shapes import Body
 from plans.models import State
 from plans.schemas import (
+    FEW,
     LONGEST_TEXT,
     VISIBLE,
     Content,
     GivenName,
+    Metadata,
     SubtaskDraft,
     SubtaskText,
     SubtaskTextChange,
@@ -31,6 +33,7 @@ Sort = Literal[
 ]
 # What a yes starts.
 RunAfter = Literal["all", "next", "no"]
+MOST_TOOLS = 500  # that a run may be granted
 
 
 class PlansWanted(Schema):
@@ -107,8 +110,8 @@ class NewPlan(Body):
     title: Title = ""
     content: Content = ""
     expected_outcome: Text = ""
-    subtasks: list[FirstSubtask] = []
-    metadata: Json = {}
+    subtasks: Annotated[list[FirstSubtask], FEW] = []
+    metadata: Metadata = {}
 
     @model_validator(mode="after")
     def says_what_to_plan(self) -> Self:
@@ -140,8 +143,8 @@ class PlanPatch(Body):
     )
     content: Content | None = None
     expected_outcome: Text | None = None
-    metadata: Json | None = None
-    subtasks: list[SubtaskWanted] | None = None
+    metadata: Metadata | None = None
+    subtasks: Annotated[list[SubtaskWanted], FEW] | None = None
 
 
 class Approval(Body):
@@ -173,7 +176,7 @@ class RunMode(Body):
 
     mode: Literal["next", "all"] = "all"
     executor: str | None = None
-    allow: list[str] = []
+    allow: Annotated[list[str], Field(max_length=MOST_TOOLS)] = []
 
 
 class NewSubtask(SubtaskText, Body):

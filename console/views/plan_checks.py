@@ -11,6 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
 from agents.errors import Invalid, NotFound
+from agents.json_size import why_too_many
 from agents.models import Conversation
 from console.check_display import check_from, editor
 from console.conversation_state import read_state
@@ -62,7 +63,7 @@ def save_open(request: HttpRequest, plan: Plan, by: str, version: int) -> Plan:
     """Those whose editors are open on the page that starts the plan, one version each."""
     for text in request.POST.getlist("open_check"):
         try:
-            typed = json.loads(text)
+            typed = json.loads("" if why_too_many(text) else text)
             key = str(typed["subtask"])
         except (ValueError, TypeError, KeyError):
             raise Invalid(gettext("The page is not whole: load it again.")) from None

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_GET
 from agents.config.ownership import agents_of
 from agents.models import Conversation, Message
 from console.call_images import plan_markdown
+from console.check_display import as_typed
 from console.components import partial, replace, replace_content
 from console.form_parsing import EVENT, number
 from console.htmx import is_htmx
@@ -95,6 +96,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
         "kinds": KINDS,
         "actors": ACTORS,
         "versions": list(chosen.versions.order_by("-version")),
+        "metadata": [(name, as_typed(value)) for name, value in chosen.metadata.items()],
         "root": root_of(chosen.conversation),
         "viewer": viewer,
     }

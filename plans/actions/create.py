@@ -34,7 +34,7 @@ from plans.queries import (
     save_version,
     snapshot_text,
 )
-from plans.schemas import MOST_SUBTASKS, NOTHING, PlanDraft, SubtaskDraft
+from plans.schemas import NOTHING, PlanDraft, SubtaskDraft
 from plans.tracing import operation
 
 SUPERSEDED = "superseded"
@@ -132,15 +132,8 @@ def create_plan(
 
 def demand_substance(draft: PlanDraft) -> None:
     """A text, a list of things to do, or both."""
-    count = len(draft.subtasks)
-    if count == 0 and not draft.content:
+    if not draft.subtasks and not draft.content:
         raise Invalid(str(NOTHING))
-    if count > MOST_SUBTASKS:
-        raise Invalid(
-            gettext("A plan has at most {most} subtasks; this one has {count:,}.").format(
-                most=MOST_SUBTASKS, count=count
-            )
-        )
 
 
 def request_of(turn: Turn | None, pointer: ActivePlan) -> Message | None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from django.utils.translation import gettext
-from pydantic import JsonValue
 
 from agents.actors import Actor
 from agents.config.json_text import merged
@@ -24,7 +21,7 @@ from plans.actions.versions import (
 from plans.diff import words_of
 from plans.models import PLAN_TEXT, SUBTASK_FIELDS, Plan, PlanText, State, Subtask
 from plans.queries import checklist, record_event
-from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit
+from plans.schemas import PlanEdit, SubtaskDraft, SubtaskEdit, demand_small
 from plans.tracing import operation
 
 
@@ -37,8 +34,9 @@ def edit_plan(plan: Plan, edit: PlanEdit, by: Actor, version: int | None) -> Pla
     with changed_text(plan, by, version) as change:
         plan = change.plan
         change.set_text(edit)
-        metadata = merged(plan.metadata, cast("dict[str, JsonValue]", edit.metadata or {}))
+        metadata = merged(plan.metadata, edit.metadata or {})
         if metadata != plan.metadata:
+            demand_small(metadata)
             plan.metadata = metadata
             plan.save(update_fields=["metadata"])
             what = gettext("Metadata changed")

@@ -46,7 +46,7 @@ def test_a_method_the_address_does_not_take_is_a_sentence(alice, said):
         (b'{"agent": 3}', "agent: "),
         (b"{}", "agent is missing"),
         (b'{"agent": "a", "b": 1}', "b is not a field here"),
-        (b'{"agent": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "nested too deeply"),
+        (b'{"agent": ' + b"[" * 9_000 + b"]" * 9_000 + b"}", "nested too deeply"),
     ],
 )
 def test_a_body_that_cannot_be_used_is_a_sentence(alice, said, raw, words):
