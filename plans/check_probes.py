@@ -26,8 +26,8 @@ from agents.tools.files import (
     SEARCH_SECONDS,
     decoded,
     line_at,
-    matching_lines,
 )
+from agents.tools.patterns import NotAPattern, matching_lines
 from plans.check_text import CheckJson
 
 SHOWN = 4_000  # characters that are kept of what a check said
@@ -116,17 +116,16 @@ def text_finding(check: CheckJson, workspace: Workspace) -> Finding:
 
 
 def match_finding(check: CheckJson, workspace: Workspace) -> Finding:
-    """Line by line, in a process that can be ended: no pattern makes anybody wait."""
-    path = str(check["path"])
+    path, pattern = str(check["path"]), str(check["matches"])
     text, _ = decoded(workspace.read(path, LARGEST_SEARCHED), path)
     deadline = time.monotonic() + SEARCH_SECONDS
     try:
-        lines = matching_lines(str(check["matches"]), text.splitlines(), deadline)
-    except ToolFailed as why:
-        return Finding(None, str(why))
-    if not lines:
+        place = next(matching_lines(pattern, text.splitlines(), deadline), None)
+    except (NotAPattern, TimeoutError):  # of before RE2; or of a very long line
+        return Finding(None, gettext("Its pattern cannot be matched here: write another one."))
+    if place is None:
         return Finding(False, gettext("No line of {path} matches.").format(path=path))
-    return Finding(True, gettext("Found in line {n}.").format(n=lines[0] + 1))
+    return Finding(True, gettext("Found in line {n}.").format(n=place + 1))
 
 
 def unchanged_finding(path: str, workspace: Workspace, before: Digests) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
@@ -21,6 +20,8 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
+
+from agents.tools.patterns import BeyondRe2, NotAPattern, compiled
 
 Kind = Literal["file", "command", "http", "tool", "review"]
 CheckJson = Mapping[str, Any]  # as it is stored: its key, its kind and the fields of that
@@ -193,9 +194,11 @@ def demand_file(check: Check) -> None:
         raise refused(gettext("A check of a file has exactly one of {forms}.").format(forms=forms))
     if check.matches is not None:
         try:
-            with warnings.catch_warnings(action="ignore"):
-                re.compile(check.matches)
-        except (re.error, RecursionError, OverflowError):
+            compiled(check.matches)
+        except BeyondRe2 as beyond:
+            sentence = gettext("The pattern of a check is one of RE2, which has no {part}.")
+            raise refused(sentence.format(part=beyond.part)) from None
+        except NotAPattern:
             raise refused(gettext("The pattern of a check is no regular expression.")) from None
 
 

@@ -214,6 +214,7 @@ from agents.tools.integrations.openapi.http import call_operation
 from agents.tools.integrations.openapi.operations import operations_of
 from agents.tools.integrations.openapi.parser import Job
 from agents.tools.integrations.tools import operation_names, server_of, source_tools
+from agents.tools.patterns import matching_lines
 from agents.tools.progress import listener
 from agents.tools.search import MOST_FOUND, MOST_OFFERED, SHARE, best, words_in
 from agents.tools.shell import MOST_CHARACTERS as SHELL_MOST_CHARACTERS

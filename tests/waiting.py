@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 TURN = 1e-6  # seconds that each turn of the loop takes, so that who never waits stops no clock
@@ -64,3 +67,19 @@ async def nothing_comes(socket: Any, seconds: float = 1) -> bool:
     if socket.future.done():
         socket.future.result()
     return bool(socket.output_queue.empty())
+
+
+@contextmanager
+def gives_up_after(seconds: int) -> Iterator[None]:
+    """What takes longer does not end in any time worth waiting for."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import stat
-import subprocess
-import sys
 import threading
 import time
 from bisect import bisect_right
@@ -24,6 +21,7 @@ from pydantic import BaseModel, Field
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from agents.tools.confinement import Workspace, display_path
 from agents.tools.file_changes import FileChange, change_of, keep_change
+from agents.tools.patterns import BeyondRe2, NotAPattern, matching_lines
 
 MOST_FILES = 1_000  # in one listing
 MOST_LINES = 2_000  # in one reading
@@ -70,7 +68,7 @@ class EditFile(BaseModel):
 class SearchFiles(BaseModel):
     """Find the lines that match a pattern in all text files of the workspace or of one folder."""
 
-    pattern: str = Field(description="A regular expression (Python), or plain text.")
+    pattern: str = Field(description="A regular expression (RE2), or plain text.")
     path: str = Field(default=".", description="A folder or file; the whole workspace if left out.")
 
 
@@ -276,7 +274,6 @@ LARGEST_SEARCH = 20_000_000  # bytes of all files
 LONGEST_LINE = 300  # characters of a hit that are given
 LONGEST_PATTERN = 500
 SEARCH_SECONDS = 5.0
-MATCHER = Path(__file__).with_name("line_matcher.py")
 SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -316,7 +313,7 @@ def search_files(workspace: Workspace, args: SearchFiles) -> str:
         raise ToolFailed(f"A pattern has from 1 to {LONGEST_PATTERN} characters.")
     deadline = time.monotonic() + SEARCH_SECONDS
     text = collect_lines(workspace, path, deadline)
-    matches = matching_lines(pattern, text.lines, deadline)
+    matches = places_of(pattern, text.lines, max(deadline, time.monotonic() + 0.5))
     rows = [text.row(match) for match in matches[:MOST_HITS]]
     if not rows:
         where = "" if path in ("", ".") else f" below {display_path(path)}"
@@ -365,33 +362,21 @@ def collect_lines(workspace: Workspace, path: str, deadline: float) -> Lines:
     return text
 
 
-def matching_lines(pattern: str, lines: list[str], deadline: float) -> list[int]:
-    """The places of the lines that match.
-
-    Regular expressions are matched in a process that can be ended, all else right here: what has
-    no special signs, or is no valid expression, is searched as it is written.
-    """
-    places: list[int] | None = None
-    if SPECIAL.search(pattern):
-        try:
-            done = subprocess.run(
-                [sys.executable, "-I", "-S", str(MATCHER)],
-                input=json.dumps({"pattern": pattern, "lines": lines}),
-                capture_output=True,
-                text=True,
-                env={},
-                cwd="/",
-                check=True,
-                timeout=max(deadline - time.monotonic(), 0.5),
-            )
-        except subprocess.TimeoutExpired:
-            raise ToolFailed(
-                f"The search took longer than {SEARCH_SECONDS:g} seconds; "
-                "use a simpler pattern or a folder."
-            ) from None
-        except (subprocess.CalledProcessError, OSError):
-            raise ToolFailed("The pattern could not be matched; use a simpler one.") from None
-        places = json.loads(done.stdout)
-    if places is None:
-        places = [place for place, line in enumerate(lines) if pattern in line]
-    return places
+def places_of(pattern: str, lines: list[str], deadline: float) -> list[int]:
+    """The places of the lines that match; what is no regular expression is searched as written."""
+    try:
+        if SPECIAL.search(pattern):
+            return list(matching_lines(pattern, lines, deadline))
+    except BeyondRe2 as beyond:
+        raise ToolFailed(
+            f"A pattern is one of RE2, which has no {beyond.part}: look-ahead, look-behind and "
+            "references to groups cannot be searched for."
+        ) from None
+    except NotAPattern:
+        pass
+    except TimeoutError:
+        raise ToolFailed(
+            f"The search took longer than {SEARCH_SECONDS:g} seconds; "
+            "use a simpler pattern or a folder."
+        ) from None
+    return [place for place, line in enumerate(lines) if pattern in line]

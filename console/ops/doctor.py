@@ -39,11 +39,13 @@ from agents.tools.integrations import mcp
 from agents.tools.integrations.actions import note_on, refresh_source
 from agents.tools.integrations.openapi.http import exchange
 from agents.tools.integrations.openapi.requests import Request
+from agents.tools.patterns import NotAPattern, compiled
 from console import env
 from console.agent_tools import note_on_large_offers
 from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
 from console.ops import tracing
 from console.ops.health import channel_problem, database_problem
+from plans.models import OPEN, Subtask
 
 MB = 1024**2
 LITTLE_ROOM = 200 * MB
@@ -79,7 +81,7 @@ def findings() -> list[Finding]:
     found = [home(), *database()]
     has_database = not database_problem()
     if has_database:
-        found += [turns(), *tool_sources()]
+        found += [turns(), *tool_sources(), *patterns()]
     found += [live_updates(), extras(), *traces(), *sign_in(has_database), *agents(has_database)]
     # Chains whose file cannot be used: every turn that runs by one fails and says the same. The
     # names of services and providers, which they may use, are in the database.
@@ -177,6 +179,19 @@ def tool_sources() -> Iterator[Finding]:
             yield Finding(about, "note", sentence)
         else:
             yield Finding(about, "fine", f"answers, {len(source.tools):,} tools.")
+
+
+def patterns() -> Iterator[Finding]:
+    """Checks of open plans that were saved before patterns were those of RE2."""
+    subtasks = Subtask.objects.filter(plan__state__in=OPEN, position__isnull=False)
+    for plan, key, checks in subtasks.values_list("plan", "key", "checks"):
+        for check in checks:
+            try:
+                compiled(str(check.get("matches", "")))
+            except NotAPattern:
+                about = f"Plan {plan}, check {check['key']} of {key}"
+                sentence = f"its pattern {check['matches']} is none of RE2."
+                yield Finding(about, "note", sentence, "Write another one on the plan.")
 
 
 async def asked_sources(sources: list[ToolSource]) -> list[tuple[ToolSource, str]]:

@@ -1,5 +1,8 @@
 import asyncio
+import math
 import os
+import random
+import re
 import shutil
 import socket
 import stat
@@ -7,6 +10,7 @@ import tempfile
 import threading
 import tracemalloc
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -23,8 +27,10 @@ from tests.inner import (
     copy_agent,
     file_tools,
     files_folder,
+    matching_lines,
     read_agent,
 )
+from tests.waiting import gives_up_after
 
 SECRET = "the secret of the house next door"
 
@@ -454,10 +460,37 @@ async def test_expressions_work_and_broken_ones_are_plain_text(root):
     assert await call(root, "search_files", pattern=r"^## \w+$") == "a.md:2: ## Two"
 
 
-async def test_an_expression_that_never_ends_is_ended(root, monkeypatch):
-    monkeypatch.setattr("agents.tools.files.SEARCH_SECONDS", 0.5)
-    (root / "evil.txt").write_text("a" * 5_000 + "!\n")
-    assert "simpler pattern" in await refusal(root, "search_files", pattern="(a+)+$")
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*,){25}P", r"^(\w+\s?)*$", "a*" * 60])
+async def test_no_expression_takes_longer_than_the_text_is_long(root, pattern):
+    lines = ["a" * 50_000 + "!", "a," * 5_000, "word " * 9_000 + "!"]
+    (root / "evil.txt").write_text("\n".join(lines))
+    with gives_up_after(4):
+        assert "evil.txt" in await call(root, "search_files", pattern=f"{pattern}|!$")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "part"),
+    [("(?=a)b", "(?="), ("(?<!a)b", "(?<"), (r"(a)\1", r"\1"), ("(?>a)", "(?>")],
+)
+async def test_what_only_other_engines_match_is_refused_and_named(root, pattern, part):
+    told = await refusal(root, "search_files", pattern=pattern)
+    assert told.startswith(f"A pattern is one of RE2, which has no {part}")
+
+
+LINES = ["one two", "", "TWO", "  three", "a", "é中文", "x" * 400, "a\tb", "two one", "c++", "end"]
+ENDS = ["", "^", "$", r"\b", r"\A", r"\s*"]
+MIDDLES = ["two", "(?i:two)", "[^a]", ".", r"\w+ \w+", "x{3,}", "one|end", "中", r"\t", "(a|b)+"]
+
+
+def test_lines_are_found_as_each_would_be_alone():
+    """Many are looked at as one text first, in which an expression may reach over their ends."""
+    chance = random.Random(5)
+    for begin, middle, end in product(ENDS, MIDDLES, [*ENDS[:4], r"\z"]):
+        lines = chance.choices(LINES, k=2_500)
+        pattern = f"{begin}(?:{middle}){end}"
+        python = re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
+        wanted = [place for place, line in enumerate(lines) if python.search(line)]
+        assert list(matching_lines(pattern, lines, math.inf)) == wanted, pattern
 
 
 async def test_a_piece_that_is_everywhere_is_not_counted_for_ever(root):

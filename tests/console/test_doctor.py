@@ -11,9 +11,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Provider, ToolSource, Turn
+from plans.models import Subtask
 from tests.inner import change_agent, create_agent, doctor, findings, health, local_owner
 from tests.inner import ops_tracing as console_tracing
-from tests.world import conversation
+from tests.world import conversation, plan_of, proposed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sockets]
 
@@ -288,3 +289,12 @@ def test_a_database_that_is_behind_is_told(monkeypatch):
 
     MigrationRecorder.Migration.objects.filter(app="plans").order_by("-pk").first().delete()
     assert about("Database").grade == "note"
+
+
+def test_a_pattern_that_was_saved_before_and_cannot_be_matched_now_is_named():
+    c = proposed("Read", "Write")
+    named = f"Plan {plan_of(c).pk}, check c1 of s2"
+    assert named not in [each.about for each in findings()]
+    check = {"key": "c1", "kind": "file", "path": "a", "matches": "a(?=b)"}
+    Subtask.objects.filter(plan__conversation=c, key="s2").update(checks=[check])
+    assert about(named).sentence == "its pattern a(?=b) is none of RE2."

@@ -69,6 +69,8 @@ def test_a_check_has_the_fields_of_its_kind(given, stored):
         ({"kind": "file", "path": "/etc/passwd", "exists": True}, "relative to the workspace"),
         ({"kind": "file", "path": "a/../../b", "exists": True}, "relative to the workspace"),
         ({"kind": "file", "path": "a", "matches": "("}, "no regular expression"),
+        ({"kind": "file", "path": "a", "matches": "(?=a)"}, "one of RE2, which has no (?="),
+        ({"kind": "file", "path": "a", "matches": r"(a)\1"}, r"one of RE2, which has no \1"),
         ({**GREEN, "question": "x"}, "has no question"),
         ({**GREEN, "timeout_s": 6000}, "less than or equal to 600"),
         ({"kind": "http", "url": "file:///etc/passwd"}, "begins with http"),

@@ -2,36 +2,19 @@
 
 import os
 import random
-import signal
 import subprocess
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.inner import NO_RULES, ignore
+from tests.waiting import gives_up_after
 
 NAMES = ["a", "b", "ab", "aab", "a.b", "!a", "#a", "a b", "x[1]", "[", "a\\b", "ba", "abab"]
 BITS = [
     *("a", "b", "*", "**", "?", "/", "/", "[ab]", "[!a]", "[a-b]", "\\*", "\\a", ".", "**/"),
     *("/**", "/**/", "[a/b]", "#", "!", "[", "]", " "),
 ]
-
-
-@contextmanager
-def gives_up_after(seconds):
-    """What takes longer does not end in any time worth waiting for."""
-
-    def give_up(*_):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def kept(root, rules, parts=()):
