@@ -124,6 +124,21 @@ async def finish(work: Coroutine[object, object, None]) -> None:
 
 
 async def work_on(turn: Turn, watch: Watch) -> None:
+    """Work until nothing is left to do. Once a call has ended the turn, no error takes that back."""
+    try:
+        await work_to_the_end(turn, watch)
+    except (TurnLost, *AWAY):
+        raise
+    except Exception:
+        if not turn.checkpoint.get("ended"):
+            raise
+        log.warning("turn %s had ended before this error", turn.pk, exc_info=True)
+
+
+async def work_to_the_end(turn: Turn, watch: Watch) -> None:
+    if turn.checkpoint.get("ended"):  # its worker died before it could say so
+        await recordings.record_after(turn)
+        return
     if turn.stop_requested:  # of a worker that died before it could obey
         raise TurnStopped
     if (own_work := handler_of(turn).work) is not None:
@@ -187,7 +202,8 @@ def lacks_result(turn: Turn, work: Work) -> bool:
 
 def output_check(turn: Turn) -> Callable[[Turn], Awaitable[None]] | None:
     """What looks at the chain's output before the turn may end by it."""
-    by_output = turn.checkpoint.get("by_output") and turn.checkpoint.get("checks")
+    marks = turn.checkpoint
+    by_output = marks.get("by_output") and marks.get("checks") and not marks.get("ended")
     return handler_of(turn).check_output if by_output else None
 
 
@@ -208,7 +224,8 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
     """From the task at the turn's checkpoint (or the first) to the end.
 
     After each task the place, its output and the number of steps are saved, so that a turn taken
-    up again repeats nothing that was finished.
+    up again repeats nothing that was finished. Behind a call that has ended the turn there is no
+    further task, whatever the branches say.
     """
     here = str(turn.checkpoint.get("task") or work.chain.tasks[0].id)
     while here != END:
@@ -232,9 +249,12 @@ async def run_chain(turn: Turn, work: Work) -> AsyncGenerator[ChainEvent, None]:
                         if isinstance(event, StepDone):
                             done = event
         except (ModelError, TurnFailed, Refused, TimeoutError) as error:
+            if turn.checkpoint.get("ended"):
+                return
             here = await in_db(after_failure, turn, task, error)
         else:
-            here = next_task(task, done.value, turn.checkpoint.get("edges", {}))
+            ended = turn.checkpoint.get("ended")
+            here = END if ended else next_task(task, done.value, turn.checkpoint.get("edges", {}))
             passed = passing(turn, task, here, done.output)
             if here == END and not lacks_result(turn, work) and output_check(turn) is None:
                 await recordings.record_after(turn)

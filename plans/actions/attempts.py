@@ -171,18 +171,20 @@ def pause_while_waiting(plan: Plan, turn: Turn) -> None:
 
 
 def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
-    """Done by the call that said so, or by the output of a chain that cannot call; else failed."""
+    """Done by the call that said so, or by the output of a chain that cannot call; else failed.
+
+    The call counts however its turn came to an end: it was the last thing that the turn did.
+    """
     subtask = attempt.subtask
     ending = turn.tool_calls.filter(tool__in=["finish_subtask", "fail_subtask"], state="done")
-    report = ending.order_by("pk").last()
-    is_done = turn.state == TurnState.DONE
+    report = ending.order_by("pk").first()
     output = ""
-    if report is None and is_done and turn.checkpoint.get("by_output"):
+    if report is None and turn.state == TurnState.DONE and turn.checkpoint.get("by_output"):
         output = plain(result_of(turn))[:LONGEST_TEXT]
     checks = approved_checks(attempt)
     finished = report if report is not None and report.tool == "finish_subtask" else None
     holds = not checks or has_passed(attempt, checks, finished)
-    if plan.is_open and is_done and finished is not None and holds:
+    if plan.is_open and finished is not None and holds:
         subtask.result = finished.arguments.get("result")
         subtask.save(update_fields=["result"])
         close_subtask(subtask, State.DONE, outcome=str(finished.arguments.get("outcome") or ""))
@@ -196,7 +198,7 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
         if checks:
             judge(subtask)
         index_plan(plan)
-    by = AGENT if report is not None and is_done else SYSTEM
+    by = AGENT if report is not None else SYSTEM
     moved: dict[str, Any] = {"state": subtask.state, "error": attempt.error}
     if subtask.state == State.DONE:
         moved["verified"] = subtask.verified
@@ -204,11 +206,15 @@ def close_attempt(plan: Plan, turn: Turn, attempt: Attempt) -> None:
 
 
 def failure_of(turn: Turn, attempt: Attempt, report: ToolCall | None) -> tuple[str, str]:
-    """Why an attempt has come to nothing: its class and, unless it was stopped, in words."""
+    """Why an attempt has come to nothing: its class and, unless it was broken off, in words."""
     classes = Attempt.FailureClass
-    if turn.state == TurnState.STOPPED:
+    if report is not None and report.tool == "fail_subtask":
+        return classes.LOGIC, str(report.arguments["error"])
+    if turn.state == TurnState.STOPPED or not attempt.subtask.plan.is_open:
         return classes.INTERRUPTED, ""
-    if turn.state == TurnState.DONE and report is None and (refused := last_refused(attempt)):
+    if report is not None:
+        return classes.CHECK, gettext("Its checks were not run.")
+    if turn.state == TurnState.DONE and (refused := last_refused(attempt)):
         count = refusals(attempt)
         sentence = ngettext(
             "{n} finish was refused by its checks:\n{failed}",
@@ -216,11 +222,6 @@ def failure_of(turn: Turn, attempt: Attempt, report: ToolCall | None) -> tuple[s
             count,
         )
         return classes.CHECK, sentence.format(n=count, failed=failed_words(refused))
-    if report is not None and report.tool == "finish_subtask" and approved_checks(attempt):
-        return classes.CHECK, gettext("Its checks were not run.")
-    if report is not None:  # by it the model gave up
-        error = str(report.arguments.get("error") or gettext("The agent gave up on it."))
-        return classes.LOGIC, error
     return turn.error_class or classes.LOGIC, turn.error or gettext("It ended without a result.")
 
 
