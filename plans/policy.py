@@ -5,13 +5,14 @@ Nothing is written here; that a turn has met row 1 or 2 is noted by plans.turn_h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from agents.config.store import AgentRecord
 from agents.engine.handlers import Instruction, Offer, Role
 from agents.engine.recordings import READS
 from agents.models import Turn
-from agents.tools.permissions import is_off
+from agents.tools.permissions import allows, is_off
 from plans import prompts
 from plans.comments import sent_with
 from plans.documents import get_plan
@@ -35,6 +36,7 @@ AGENT_TOOLS: dict[Row, Literal["all", "read"]] = {
 
 
 READING = ("get_plan", "get_changes")
+CHANGED_IN_CHAT = (Row.UNCONFIRMED, Row.BESIDE_A_RUN, Row.CONFIRMED)
 
 
 def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
@@ -67,8 +69,11 @@ def situation_of(turn: Turn) -> tuple[Row, Plan | None]:
     return row_of(now), plan
 
 
-def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Offer:
-    """What a turn in this row may do now: its plan tools, less what agent.json takes away.
+def offer_for(
+    turn: Turn, agent: AgentRecord, words: Sequence[str], row: Row, plan: Plan | None
+) -> Offer:
+    """What a turn in this row may do now: its plan tools that the list of the chain's task allows,
+    less what agent.json takes away.
 
     What the person allowed for a run is read from the plan's row: it ends with the run.
     """
@@ -82,7 +87,7 @@ def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Of
         wanted = {"create_plan": may_plan, "get_changes": may_change_files(agent)}
         listed = tuple(name for name in listed if wanted[name])
         listed += ("get_plan",) if reads_other_plans(agent) else ()
-    names = tuple(name for name in listed if not is_off(agent, name))
+    names = tuple(name for name in listed if allows(words, name) and not is_off(agent, name))
     if turn.kind == "chat" and row != Row.PLAN_FIRST and agent.file.chat_may_only_read_plans:
         names = tuple(name for name in names if name in READING)
     of_run = plan.run_options if plan is not None and row in (Row.ATTEMPT, Row.CLOSING) else {}
@@ -93,6 +98,15 @@ def offer_for(turn: Turn, agent: AgentRecord, row: Row, plan: Plan | None) -> Of
         refusal=prompts.REFUSALS.get(row, ""),
         lifted=tuple(str(name) for name in of_run.get("allow") or ()),
     )
+
+
+def plan_tools_by_role(words: Sequence[str]) -> dict[Role, list[str]]:
+    """The plan tools that a list lets through, whichever row a turn of that role may be in."""
+    found: dict[Role, list[str]] = {"chat": [], "planner": [], "executor": []}
+    for row, names in PLAN_TOOLS.items():
+        before = found[ROLES.get(row, "chat")]
+        before += [name for name in names if allows(words, name) and name not in before]
+    return found
 
 
 def may_change_files(agent: AgentRecord) -> bool:
@@ -113,22 +127,29 @@ def instructions(
     behaviour = {
         Row.PLAN_FIRST: prompts.PLAN_AS_TEXT if by_output else prompts.PLAN_FIRST,
         Row.UNCONFIRMED: replanning.format(key=anew, steps=prompts.STEPS) if anew else prompts.WAIT,
-        Row.ATTEMPT: prompts.REMINDER_OF_OUTPUT if by_output else prompts.REMINDER,
+        Row.ATTEMPT: reminder(turn, names),
         Row.BESIDE_A_RUN: prompts.BESIDE,
         Row.CONFIRMED: prompts.AFTER_START,
     }.get(row, "")
-    if row in (Row.BESIDE_A_RUN, Row.CONFIRMED) and set(names) <= set(READING):
-        behaviour = prompts.READ_ONLY
+    if row in CHANGED_IN_CHAT and not anew and set(names) <= set(READING):
+        behaviour = prompts.READ_ONLY if "get_plan" in names else prompts.NOT_OPEN
     wanted: list[Instruction | None] = []
     if behaviour:
         wanted.append(Instruction(95 if row in GATED else 90, behaviour))
     if row == Row.UNCONFIRMED and (comments := sent_with(turn)):
         wanted.append(Instruction(95, prompts.commented_text(comments)))
-    if template and "create_plan" in names:
+    if template and (row == Row.PLAN_FIRST or "create_plan" in names):
         wanted.append(Instruction(90, f"{prompts.FORMAT}\n{template}"))
     if plan is not None and row not in (Row.PLAN_FIRST, Row.NO_PLAN):
         wanted.append(plan_in_prompt(row, plan, config, readable="get_plan" in names))
     return tuple(each for each in wanted if each)
+
+
+def reminder(turn: Turn, names: tuple[str, ...]) -> str:
+    """How an attempt ends, of which not every task of its chain may be the one that ends it."""
+    if turn.checkpoint.get("by_output"):
+        return prompts.REMINDER_OF_OUTPUT
+    return prompts.REMINDER if "finish_subtask" in names else prompts.REMINDER_OF_PART
 
 
 def plan_in_prompt(

@@ -75,6 +75,10 @@ READ_ONLY = """\
 The plan below is the person's. You may read it with get_plan, and you cannot change it; they \
 change it themselves, beside this conversation. Do not do its work unless they ask you to."""
 
+NOT_OPEN = """\
+The plan below is the person's, and you cannot change it; they change it themselves, beside this \
+conversation. Do not do its work unless they ask you to."""
+
 FORMAT = "A plan made with create_plan follows this format:"
 
 AFTER_START = """\
@@ -88,6 +92,10 @@ finish_subtask or fail_subtask end your work on it."""
 REMINDER_OF_OUTPUT = """\
 You work on one subtask of the plan, the one marked in_progress. Your answer is its outcome: say \
 what really came of it."""
+
+REMINDER_OF_PART = """\
+You work on one subtask of the plan, the one marked in_progress. Do your part of it; it is \
+finished in another step."""
 
 CLOSING = "Every subtask is closed. Say what came of the plan with finish_plan."
 NUDGE = """\

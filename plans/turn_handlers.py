@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from django.db import transaction
 
+from agents.chains.store import demand_tool
 from agents.config.store import AgentRecord
 from agents.db import AWAY
 from agents.engine import persistence
@@ -54,10 +55,22 @@ def prepare_subtask(turn: Turn) -> Work:
     hooks.add_facts(version=attempt.version, subtask=subtask.key, attempt=attempt.number)
     permissions.of_turn(turn)  # nothing is begun for an agent that is gone
     chain = chain_of(turn, "executor")
+    demand_tool(chain, "executor", "finish_subtask")
     error = prompts.error_before(attempt)
     words = prompts.assignment(plan, subtask, error, by_tools=chain.runs_calls)
     seconds = (turn.config.get("plan") or {}).get("attempt_timeout_s")
     return Work(chain, [*history(turn), {"role": "user", "content": words}], seconds)
+
+
+def prepare_answer(turn: Turn) -> Work:
+    """As for any message; but a plan is asked for only of a chain that can make or change one."""
+    work = prepare_chat(turn)
+    is_able = not work.chain.runs_calls or work.chain.may_call("create_plan")
+    if not is_able and met_situation(turn)[0] == Row.PLAN_FIRST:
+        demand_tool(work.chain, "planner", "create_plan")
+    if turn.checkpoint.get("replan"):
+        demand_tool(work.chain, "planner", "revise_current_plan")
+    return work
 
 
 @transaction.atomic
@@ -66,7 +79,7 @@ def prepare_closing(turn: Turn) -> Work:
     if not plan.is_open or not plan.is_confirmed:
         raise NothingToDo
     chain = chain_of(turn, "executor")
-    if not chain.runs_calls:  # it could not call finish_plan, and would do its work once more
+    if not (chain.runs_calls and chain.may_call("finish_plan")):  # it would do its work once more
         raise NothingToDo
     settle_run(plan)
     hooks.add_facts(version=plan.version)
@@ -86,9 +99,9 @@ def role(turn: Turn) -> Role:
     return ROLES.get(met_situation(turn)[0], "chat")
 
 
-def offer(turn: Turn, agent: AgentRecord) -> Offer:
-    """What the gate lets this turn do now."""
-    return offer_for(turn, agent, *met_situation(turn))
+def offer(turn: Turn, agent: AgentRecord, words: Sequence[str]) -> Offer:
+    """What the gate lets this turn do now, of what the list of the chain's task allows."""
+    return offer_for(turn, agent, words, *met_situation(turn))
 
 
 def check_budget(turn: Turn) -> None:
@@ -160,9 +173,9 @@ def register() -> None:
     settle_subtask = partial(settle, actions.settle_subtask)
     settle_closing = partial(settle, actions.settle_closing)
     kinds = {
-        "chat": handlers()["chat"],
+        "chat": replace(handlers()["chat"], prepare=prepare_answer),
         "plan": TurnHandler(
-            prepare_chat, subplans.settle_planning, check_chat, open_child=subplans.open_with_plan
+            prepare_answer, subplans.settle_planning, check_chat, open_child=subplans.open_with_plan
         ),
         "subtask": TurnHandler(
             *(prepare_subtask, settle_subtask, check_budget, repair, prompts.NUDGE, resume_run),

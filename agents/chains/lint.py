@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext, gettext_lazy
 from pydantic import ValidationError
 
 from agents.chains.schema import (
@@ -34,6 +34,29 @@ CALLED = "tool_call"
 LONGEST_TEXT = 500_000  # characters of a chain
 LONGEST_KEPT = 50_000  # of one that is not read anew each time
 TEXTS = ("system_instruction", "prompt_template", "output_template")
+# What a chain that calls tools cannot do without, by what an agent thinks with it for.
+NEEDED = {
+    "planner": {
+        "create_plan": gettext_lazy(
+            "No task is offered create_plan: as a planner it can make no plan. Add it, or "
+            "plan.tools, to a list."
+        ),
+        "revise_current_plan": gettext_lazy(
+            "No task is offered revise_current_plan: as a planner it can change no plan. Add it, "
+            "or plan.tools, to a list."
+        ),
+    },
+    "executor": {
+        "finish_subtask": gettext_lazy(
+            "No task is offered finish_subtask: as an executor it can finish no subtask. Add it, "
+            "or plan.tools, to a list."
+        ),
+        "fail_subtask": gettext_lazy(
+            "No task is offered fail_subtask: as an executor it cannot say that a subtask cannot "
+            "be done. Add it, or plan.tools, to a list."
+        ),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +90,13 @@ def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
     if id not in ("", chain.id):
         named = [Fault("id", gettext("The chain's own id has to be {id}.").format(id=id))]
     return named + sorted(faults, key=lambda fault: fault.level)
+
+
+def missing_tools(chain: Chain | None, role: str) -> dict[str, str]:
+    """What it cannot do without in this role and no task is offered, each with a sentence."""
+    if chain is None or not chain.runs_calls:
+        return {}
+    return {tool: str(why) for tool, why in NEEDED[role].items() if not chain.may_call(tool)}
 
 
 def read_chain(text: str) -> tuple[Chain | None, tuple[Fault, ...]]:
@@ -214,6 +244,10 @@ def calling(graph: Graph, task: Task, place: str) -> Iterator[Fault]:
                     ),
                 )
     if task.handler == "execute_tool_calls":
+        for number, branch in enumerate(task.transition.branches):
+            if branch.when == "finished" and branch.goto not in ("", END):
+                sentence = gettext("A call that ends the turn is the last: no task follows it.")
+                yield Fault(f"{path}[{number}].goto", sentence, "warning")
         # Its input comes from a model: by name, or from each task that leads here.
         before = [task.input_var] if task.input_var in graph.tasks else graph.back[task.id]
         if not before or any(graph.tasks[id].handler != "chat_completion" for id in before):
@@ -263,9 +297,9 @@ def unknown_names(task: Task, place: str, names: Names) -> Iterator[Fault]:
             f"{place}.execute_config.provider",
             gettext("There is no provider {provider}.").format(provider=provider),
         )
-    words = {name.lstrip("!") for name in (*config.tools, *config.hide_tools)} - {"*"}
+    words = {name.lstrip("!") for name in config.words(())} - {"*"}
     known = {*names.tools(), "*"} if names.tools and (words or task.tools) else None
-    for key, listed in (("tools", config.tools), ("hide_tools", config.hide_tools)):
+    for key, listed in (("tools", config.tools or ()), ("hide_tools", config.hide_tools)):
         for number, name in enumerate(listed):
             path = f"{place}.execute_config.{key}[{number}]"
             if name == "*" and key == "tools":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Literal
 
 from django.utils.translation import gettext
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from agents.errors import NotFound
-from agents.tools.base import BETWEEN
+from agents.tools.base import BETWEEN, PLAN_TOOLS
+from agents.tools.permissions import allowed_by_both, allows
 
 END = "end"
 START = "input"  # what a chain was started with, as input_var and templates name it
@@ -63,9 +65,10 @@ class Transition(Shape):
 
 
 class ExecuteConfig(Shape):
-    """Who answers, with which tools: nothing listed = none, `*` = all, `!x` = not x.
+    """Who answers, with which tools: an empty list = none, `*` = all, `!x` = never x.
 
-    `hide_tools` takes tools out of what is listed. Other keys are kept and not used.
+    Without a list there are the tools of plans alone. `hide_tools` takes tools out of what is
+    listed. Other keys are kept and not used.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -74,8 +77,13 @@ class ExecuteConfig(Shape):
     provider: str = ""
     temperature: float | None = None
     max_tokens: int | None = Field(default=None, ge=1)
-    tools: list[str] = Field(default_factory=list)
+    tools: list[str] | None = None
     hide_tools: list[str] = Field(default_factory=list)
+
+    def words(self, unlisted: Iterable[str]) -> list[str]:
+        """The list with what is hidden as `!x`; `unlisted` stands for one that is not there."""
+        listed = unlisted if self.tools is None else self.tools
+        return [*listed, *(f"!{name.lstrip('!')}" for name in self.hide_tools)]
 
 
 class ToolsCall(Shape):
@@ -142,9 +150,36 @@ class Chain(Shape):
     @property
     def runs_calls(self) -> bool:
         """Whether a model may call tools anywhere in it: only then can it call those of a plan."""
-        ids = {task.id for task in self.tasks if task.handler == "execute_tool_calls"}
-        asking = (task for task in self.tasks if task.handler == "chat_completion")
-        return any(branch.goto in ids for task in asking for branch in task.transition.branches)
+        return any(self.runner_of(task) for task in self.tasks)
+
+    @cached_property
+    def runners(self) -> dict[str, Task]:
+        """The tasks that run a model's calls, by id."""
+        return {task.id: task for task in self.tasks if task.handler == "execute_tool_calls"}
+
+    def runner_of(self, asking: Task, edges: Mapping[str, int] = {}) -> Task | None:
+        """The task that runs the calls of a model's reply: where `tool_call` leads, if to one."""
+        if asking.handler != "chat_completion":
+            return None
+        branches = (branch.goto for branch in asking.transition.branches)
+        ways = (next_task(asking, "tool_call", edges), *branches)
+        return next((self.runners[way] for way in ways if way in self.runners), None)
+
+    def may_call(self, tool: str) -> bool:
+        """Whether the lists allow this tool to a model somewhere, or a task calls it itself."""
+        runners = [(task, self.runner_of(task)) for task in self.tasks]
+        by_model = (may_be_called(task, runner) for task, runner in runners if runner)
+        by_itself = any(task.tools is not None and task.tools.tool == tool for task in self.tasks)
+        return by_itself or any(allows(words, tool) for words in by_model)
+
+
+def may_be_called(asking: Task, runner: Task | None) -> list[str]:
+    """What a model may call: its task's list, as far as that of the task that runs calls has it.
+
+    Offering reads it, and so does whoever carries a call out.
+    """
+    words = asking.execute_config.words(sorted(PLAN_TOOLS))
+    return words if runner is None else allowed_by_both(words, runner.execute_config.words("*"))
 
 
 # Which task comes next.
@@ -158,7 +193,7 @@ TESTS: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-def next_task(task: Task, value: str, edges: dict[str, int]) -> str:
+def next_task(task: Task, value: str, edges: Mapping[str, int]) -> str:
     """The goto of the first branch that holds for the task's result; without one, the end.
 
     `edges` says how often each was traversed. `tool-call` and `tool_call` are the same word.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.chains.lint import Fault, Names, check_text
+from agents.chains.lint import NEEDED, Fault, Names, check_text, missing_tools, read_chain
 from agents.chains.schema import Chain
 from agents.config.json_text import with_value
+from agents.config.schema import PLAN
 from agents.config.store import AgentRecord, list_agents
 from agents.config.workspaces import write_atomically
 from agents.errors import Conflict, Invalid, NotFound, Refused, Stale, about
@@ -43,12 +45,21 @@ def folder() -> Path:
 
 
 def lint(text: str, id: str = "") -> list[Fault]:
-    """Every fault of a chain's text: saving, loading and `chain check` all ask this."""
+    """Every fault of a chain's text, and what it lacks for those who use it."""
+    chain, _ = read_chain(text)
+    lacks = [(role, why) for role in NEEDED for why in missing_tools(chain, role).values()]
+    roles = roles_of(id or chain.id) if chain and lacks else ()
+    unfit = [Fault("tasks", why, "warning") for role, why in lacks if role in roles]
+    return [*faults_of(text, id), *unfit]
+
+
+def faults_of(text: str, id: str = "") -> list[Fault]:
+    """Every fault of the text alone."""
 
     @cache
     def tool_names() -> set[str]:
         """Tools, what they come from, the operations of services and the tools of plans."""
-        return {*known_names(), *operation_names(), *PLAN_TOOLS}
+        return {*known_names(), *operation_names(), *PLAN_TOOLS, PLAN}
 
     return check_text(text, Names(tool_names, cache(provider_names)), id)
 
@@ -65,7 +76,7 @@ def chain_in(path: Path) -> Chain:
 
 def usable(what: str, text: str, id: str = "") -> Chain:
     """Raises Invalid with the first error and how many there are besides."""
-    errors = [fault for fault in lint(text, id) if fault.level == "error"]
+    errors = [fault for fault in faults_of(text, id) if fault.level == "error"]
     if not errors:
         return Chain.model_validate_json(text)
     first, more = f"{errors[0].path}: {errors[0].sentence}".rstrip("."), len(errors) - 1
@@ -77,6 +88,18 @@ def usable(what: str, text: str, id: str = "") -> Chain:
             more,
         )
     raise Invalid(sentence.format(what=what, fault=first, more=more))
+
+
+def demand_tool(chain: Chain, role: str, tool: str) -> None:
+    """Raises Invalid where no task is offered a tool that this role cannot do without."""
+    if why := misfit(chain, role, tool):
+        raise Invalid(why)
+
+
+def misfit(chain: Chain, role: str, tool: str) -> str:
+    why = missing_tools(chain, role).get(tool)
+    sentence = gettext("The chain {id} cannot be used: {why}")
+    return sentence.format(id=chain.id, why=why) if why else ""
 
 
 def read_text(id: str) -> str:
@@ -197,7 +220,24 @@ def delete_chain(id: str) -> None:
 def problems_of(agent: AgentRecord) -> list[str]:
     """Why the agent cannot think by the chains that its file names, each once."""
     ids = dict.fromkeys(str(id) for id in agent.file.chains.model_dump().values())
-    return [error for id in ids if (error := listed(id).error)]
+    return [error for id in ids if (error := listed(id).error)] + misfits(agent)
+
+
+def misfits(agent: AgentRecord) -> list[str]:
+    """Why it can plan or carry out nothing by those of its chains that are in order."""
+    if not agent.file.plan.enabled:
+        return []
+    found = []
+    for role, tool in (("planner", "create_plan"), ("executor", "finish_subtask")):
+        with suppress(Refused):
+            found.append(misfit(load_chain(getattr(agent.file.chains, role)), role, tool))
+    return [why for why in found if why]
+
+
+def roles_of(id: str) -> list[str]:
+    """What agents use it for."""
+    used = {role for agent in list_agents() for role, chain in agent.file.chains if chain == id}
+    return sorted(used)
 
 
 def users_of(id: str) -> list[str]:

@@ -23,7 +23,7 @@ from agents.tools.fetch import fetch_tools
 from agents.tools.files import file_tools
 from agents.tools.integrations.openapi.requests import ReadFile
 from agents.tools.integrations.tools import source_tools
-from agents.tools.permissions import NEVER_OFF, Grant, Permissions, allows, hides, is_off
+from agents.tools.permissions import Grant, Permissions, allows, hides, is_off
 from agents.tools.search import newest_found, search_tool, select, service_of
 from agents.tools.shell import shell_tools
 
@@ -35,10 +35,11 @@ class AvailableTools:
     """The tools of one moment, by name, with the grant each call needs.
 
     `unlisted` may be called, but a request has no room to describe them; `left_out` may be called
-    once `search_tools` has found them.
+    once `search_tools` has found them. `words` is the list they were taken from.
     """
 
     offer: Offer
+    words: Sequence[str] = ("*",)
     tools: dict[str, Tool] = field(default_factory=dict)
     grants: dict[str, Grant] = field(default_factory=dict)
     unlisted: Set[str] = frozenset()
@@ -78,6 +79,8 @@ class AvailableTools:
             names = [*near, f"and {len(names) - len(near):,} others"]
         listed = ", ".join(names) or "none"
         why = self.offer.refusal or "It does not exist or is not granted to this agent."
+        if not allows(self.words, call.tool):
+            why = "The list of this task of the chain does not allow it."
         return f"{call.tool[:100]} was not carried out. {why} Tools on offer now: {listed}."
 
 
@@ -85,17 +88,13 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     """Everything the model may call now: the handler's tools and the granted ones of the agent.
 
     Grants are read from the agent's file at each call, not from the turn's snapshot; `names` is
-    the chain task's own list. Plan tools come from the gate: a task may hide those that are not
-    vital. What was found goes last, so that requests begin alike.
+    the chain task's own list: nothing is offered that it does not allow, whoever offers it. What
+    was found goes last, so that requests begin alike.
     """
     now = permissions.of_turn(turn)
-    offer = handler_of(turn).offer(turn, now.agent)
+    offer = handler_of(turn).offer(turn, now.agent, names)
     now = replace(now, lifted=now.lifted.union(offer.lifted))
-    tools: dict[str, Tool] = {}
-    for tool in offer.tools:
-        hidden = hides(names, tool.name) and tool.name not in NEVER_OFF
-        if not hidden and not is_off(now.agent, tool.name):
-            tools[tool.name] = tool
+    tools = {tool.name: tool for tool in offer.tools}
     own: list[Tool] = []
     operations: list[Tool] = []
     if offer.agent_tools != "none":
@@ -122,7 +121,7 @@ def available_tools(turn: Turn, names: list[str]) -> AvailableTools:
     grants |= {f"{RUN_AGENT}{id}": grant for id, grant in now.callable_agents.items()}
     unlisted = {tool.name for tool in unlocked} - {tool.name for tool in listed}
     always = now.agent.file.always_allow
-    return AvailableTools(offer, tools, grants, unlisted, set(by_name), always)
+    return AvailableTools(offer, names, tools, grants, unlisted, set(by_name), always)
 
 
 def grant_of_tool(now: Permissions, tool: Tool) -> Grant:

@@ -11,7 +11,7 @@ from django.db.models import F
 from django.db.models.sql import UpdateQuery
 from django.utils.translation import gettext
 
-from agents.chains.schema import labels_of, normalize_label
+from agents.chains.schema import labels_of, may_be_called, normalize_label
 from agents.chains.template import Output
 from agents.db import AWAY, in_db
 from agents.engine import persistence
@@ -167,19 +167,17 @@ def prepare_request(step: Step, labels: list[str] | None = None) -> ModelRequest
     With `labels` the model is to choose one of them, and no tools are offered. Neither are they
     where no way leads from here to a task that runs calls.
     """
-    turn, config, branches = step.turn, step.task.execute_config, step.task.transition.branches
+    turn, config = step.turn, step.task.execute_config
+    runner = step.work.chain.runner_of(step.task, turn.checkpoint.get("edges", {}))
     with persistence.fenced(turn):
         persistence.check_stop_requested(turn)
         refresh_config(turn)
         handler_of(turn).check(turn)
         count_of_calls.update(turn=turn.pk)
-        names = [*config.tools, *(f"!{name}" for name in config.hide_tools)]
-        available = available_tools(turn, names)
+        available = available_tools(turn, may_be_called(step.task, runner))
     provider, model = model_of(step)
-    targets = [step.work.chain.find(branch.goto) for branch in branches]
-    runs_calls = any(task and task.handler == "execute_tool_calls" for task in targets)
     described = turn.config.get("tool_descriptions") or {}
-    offered = available.listed if runs_calls and labels is None else []
+    offered = available.listed if runner and labels is None else []
     tools = [tool.as_function(described.get(tool.name)) for tool in offered]
     temperature = 0.0 if labels is not None else turn.config.get("temperature")
     endpoint = resolve(provider)

@@ -5,7 +5,7 @@ Besides, what agent.json says to it: its chain and its settings.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,7 +61,8 @@ class TurnHandler:
     prepare      what to do; may raise NothingToDo
     role         which of the agent's chains thinks, as the turn begins
     offer        which tools and instructions the model gets at this moment, asked at each listing
-                 and again at each call, with the agent as its file is now
+                 and again at each call, with the agent as its file is now and the list of the
+                 chain's task, which binds it
     settle       runs in the transaction in which the turn leaves `running`, and reads `turn.state`
     resume       runs in that in which a waiting turn goes back into the queue
     check        runs before each model call and may raise an interruption
@@ -89,7 +90,7 @@ class TurnHandler:
     nudge: str = ""
     resume: Callable[[Turn], None] = lambda turn: None
     role: Callable[[Turn], Role] = lambda turn: "chat"
-    offer: Callable[[Turn, AgentRecord], Offer] = lambda turn, agent: Offer()
+    offer: Callable[[Turn, AgentRecord, Sequence[str]], Offer] = lambda turn, agent, words: Offer()
     came_back: Callable[[Conversation, list[int]], None] = lambda conversation, turns: None
     recorded: Callable[[Turn], None] = lambda turn: None
     begin: Callable[[Turn], Awaitable[None]] = nothing_to_begin

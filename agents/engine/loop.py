@@ -124,7 +124,7 @@ async def finish(work: Coroutine[object, object, None]) -> None:
 
 
 async def work_on(turn: Turn, watch: Watch) -> None:
-    """Work until nothing is left to do. Once a call has ended the turn, no error takes that back."""
+    """Work until nothing is left to do. What a call has ended, no later error takes back."""
     try:
         await work_to_the_end(turn, watch)
     except (TurnLost, *AWAY):

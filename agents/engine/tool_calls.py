@@ -10,6 +10,7 @@ from functools import partial
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
+from agents.chains.schema import may_be_called
 from agents.chains.template import Output, parsed_or_text, text_of
 from agents.config.schema import macros_in
 from agents.db import in_db
@@ -254,19 +255,11 @@ def settle(turn: Turn, call: ToolCall, state: str, result: str) -> Tool | None:
 
 
 def tools_of_asking_task(step: Step) -> list[str]:
-    """The list the call was made under: the asking task's, or the call the chain itself names.
-
-    A list of the task's own narrows it further.
-    """
+    """The list the call was made under: the asking task's, or the call the chain itself names."""
     if step.task.tools is not None:
         return [step.task.tools.tool]
-    asking = next((t for t in step.work.chain.tasks if t.id == step.source), step.task)
-    config, own = asking.execute_config, step.task.execute_config
-    hidden = [f"!{name}" for name in (*config.hide_tools, *own.hide_tools)]
-    if own.tools and "*" not in own.tools and asking is not step.task:
-        named = [name for name in own.tools if "*" in config.tools or name in config.tools]
-        return [*named, *(name for name in config.tools if name.startswith("!")), *hidden]
-    return [*config.tools, *hidden]
+    asking = step.work.chain.find(step.source) or step.task
+    return may_be_called(asking, step.task)
 
 
 async def outcome_of(tool: Tool, call: ToolCall) -> tuple[str, ToolResult]:

@@ -194,7 +194,7 @@ def longest_for(source: str) -> int:
 
 SEARCH_TOOLS = "search_tools"  # offered where an agent has more operations than fit
 RUN_AGENT = "run_agent:"  # before an agent's id: the grant to call it
-# They come from the gate of a plan; a chain may name them, and takes none away.
+# They come from the gate of a plan, as far as the chain's task lists them.
 PLAN_TOOLS = frozenset({
     "create_plan", "get_plan", "revise_current_plan", "add_subtask", "update_subtask",
     "delete_subtask", "report_progress", "finish_subtask", "fail_subtask", "ask_user",

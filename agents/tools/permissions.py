@@ -6,7 +6,7 @@ for this one run, and what the tool reaches. `of_turn` is the only way to a deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet, Subquery
 from django.utils.translation import gettext, gettext_lazy
 
-from agents.config.schema import REQUIRED_TOOLS, AgentFile
+from agents.config.schema import PLAN, REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
     SERVER_KEYS,
     AgentRecord,
@@ -26,7 +26,14 @@ from agents.config.store import (
 from agents.errors import Forbidden, Invalid, NotFound
 from agents.models import AgentOwner, Conversation, ToolSource, Turn
 from agents.statements import prepared
-from agents.tools.base import BETWEEN, FILE_TOOLS, RUN_AGENT, SEARCH_TOOLS, SERVER_TOOLS
+from agents.tools.base import (
+    BETWEEN,
+    FILE_TOOLS,
+    PLAN_TOOLS,
+    RUN_AGENT,
+    SEARCH_TOOLS,
+    SERVER_TOOLS,
+)
 
 ADMINS_ONLY = gettext_lazy("{name}: only an admin's agent may run commands on the server.")
 
@@ -162,7 +169,7 @@ def exists(name: str, person_id: int) -> bool:
     return found is not None and any(tool["name"] == operation for tool in found.tools)
 
 
-# Who may call what: agent.json grants, a chain task's list narrows; nothing listed = nothing.
+# Who may call what: agent.json grants, a chain task's list narrows.
 
 Grant = Literal["allow", "ask", "off"]
 
@@ -172,7 +179,7 @@ GROUPS = {**dict.fromkeys(FILE_TOOLS, "local_fs"), "shell": "local_shell"}
 
 def grant_keys(name: str) -> tuple[str, ...]:
     """What a tool may be granted by, the nearest first: its own name, and what it comes from."""
-    source = GROUPS.get(name) or name.partition(BETWEEN)[0]
+    source = GROUPS.get(name) or (PLAN if name in PLAN_TOOLS else name.partition(BETWEEN)[0])
     if name.startswith(RUN_AGENT):
         source = RUN_AGENT.rstrip(":")
     return (name,) if source == name else (name, source)
@@ -186,13 +193,20 @@ def grant_of(agent: AgentRecord, name: str) -> Grant:
     return "off"
 
 
-def allows(words: list[str], name: str) -> bool:
-    """A chain task's list: `*` = all, a name = that one, `!name` = not that one."""
-    names = set(grant_keys(name))
-    return not hides(words, name) and ("*" in words or bool(names & set(words)))
+def allows(words: Container[str], name: str) -> bool:
+    """A chain task's list: `*` = all, a name = that one, `!name` = never that one."""
+    is_named = any(each in words for each in (*grant_keys(name), "*"))
+    return is_named and not hides(words, name)
 
 
-def hides(words: Sequence[str], name: str) -> bool:
+def allowed_by_both(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """The list of what two lists allow."""
+    pairs = ((one, set(other)), (other, set(one)))
+    named = [w for words, by in pairs for w in words if not w.startswith("!") and allows(by, w)]
+    return [*named, *(word for word in (*one, *other) if word.startswith("!"))]
+
+
+def hides(words: Container[str], name: str) -> bool:
     """Whether the list takes this tool away, by its name, by what it comes from, or with all."""
     return any(f"!{each}" in words for each in (*grant_keys(name), "*"))
 

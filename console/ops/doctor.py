@@ -22,7 +22,7 @@ from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from agents import http
-from agents.chains.store import chain_ids, list_chains
+from agents.chains.store import chain_ids, list_chains, misfits
 from agents.chains.store import folder as chains_folder
 from agents.config.store import AgentRecord, list_agents
 from agents.db import clock, is_postgresql
@@ -323,6 +323,8 @@ def agent_file(
     if missing := sorted(named - set(chain_ids())):
         sentence = f"there is no chain {missing[0]}."
         return Finding(about, "wrong", sentence, f'Change "chains" in {agent.path}.')
+    if unfit := misfits(agent):
+        return Finding(about, "wrong", unfit[0], f"Mend it in {chains_folder()}.")
     if agent.warning:
         return Finding(about, "note", agent.warning, f"Change it in {agent.path}.")
     provider, model = agent.file.provider, agent.file.model

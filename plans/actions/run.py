@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from agents.actions import queue_turn, retry_now
 from agents.actors import PERSON, Actor, kind_of, name_of
-from agents.chains.store import load_chain
+from agents.chains.store import demand_tool, load_chain
 from agents.db import clock
 from agents.engine.lifecycle import hold, request_stop, requeue
 from agents.engine.subagents import parent_waits
@@ -76,7 +76,7 @@ def run_plan(
     allow = [str(name) for name in cast(list[str], options.get("allow") or [])]
     executor = str(options.get("executor") or "")
     if executor:  # refused before anything starts
-        load_chain(executor)
+        demand_tool(load_chain(executor), "executor", "finish_subtask")
     if allow:
         now = permissions.of_conversation(plan.conversation)
         allow = permissions.check_lifted(allow, now, plan.conversation.owner_id)

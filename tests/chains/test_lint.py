@@ -71,6 +71,11 @@ CALL = {"id": "go", "handler": "tools", "transition": branches(END)}
             "error: tasks[0].transition.branches[1].goto: There is no task nowhere.",
         ),
         (
+            chain(ASK, changed(RUN, transition=branches(("equals", "finished", "ask"), END))),
+            "warning: tasks[1].transition.branches[0].goto: A call that ends the turn is the last: "
+            "no task follows it.",
+        ),
+        (
             chain(ASK, RUN, {"id": "lost", "handler": "noop"}),
             "warning: tasks[2]: No way leads to lost.",
         ),

@@ -129,13 +129,43 @@ def test_chain_check_names_the_faults_and_says_so_by_its_exit_code(cli, tmp_path
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_text(json.dumps(CHAIN))
     bad.write_text(json.dumps(CHAIN).replace('"goto": "run"', '"goto": "nowhere"'))
-    assert cli("chain", "check", good)[:2] == (0, f"{good} is in order.\n")
+    assert cli("chain", "check", good)[1].startswith(f"{good} is in order.\n")
     code, out, err = cli("chain", "check", bad)
     assert code == 1
     assert "tasks[0].transition.branches[0].goto: There is no task nowhere." in out
     assert err.strip() == f"{bad} has 1 error."
     assert cli("chain", "run", "--chain", bad, "hi").code == 1
     assert cli("chain", "run", "--chain", "missing.json", "hi").code == 1
+
+
+def test_chain_check_prints_what_each_task_will_be_offered(cli, tmp_path):
+    def offers(tools):
+        ask = {**CHAIN["tasks"][0], "execute_config": {"tools": tools}}
+        says = {"id": "says", "handler": "chat_completion"}
+        looks = {"id": "looks", "handler": "tools", "tools": {"name": "local_shell"}}
+        path = tmp_path / "mine.json"
+        path.write_text(json.dumps({"id": "mine", "tasks": [ask, CHAIN["tasks"][1], says, looks]}))
+        lines = cli("chain", "check", path).out.splitlines()
+        return [line for line in lines if not line.startswith("warning: ")]
+
+    assert offers(["*", "!shell", "!create_plan", "!get_changes"]) == [
+        "ask is offered",
+        "  as chat, of a plan's tools: get_plan, revise_current_plan, add_subtask, finish_plan",
+        "  as planner, of a plan's tools: get_plan, revise_current_plan, finish_plan",
+        "  as executor, of a plan's tools: get_plan, report_progress, finish_subtask, fail_subtask, "
+        "ask_user, add_subtask, update_subtask, delete_subtask, revise_current_plan, finish_plan",
+        "  of the agent's own: all that it is granted, but never shell",
+        "says is offered no tools: it leads to no task that runs calls.",
+        "looks calls shell.",
+    ]
+    assert offers(["local_fs", "finish_subtask"])[:5] == [
+        "ask is offered",
+        "  as chat, of a plan's tools: none",
+        "  as planner, of a plan's tools: none",
+        "  as executor, of a plan's tools: finish_subtask",
+        "  of the agent's own: local_fs",
+    ]
+    assert offers([])[4] == offers(["*", "!*"])[4] == "  of the agent's own: none"
 
 
 def test_an_agents_chat_chain_is_chosen_by_a_command(cli):

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from agents import run_once
+from agents.chains.schema import Chain, Task, may_be_called
 from agents.chains.store import (
     chain_in,
     delete_chain,
@@ -20,15 +21,19 @@ from agents.chains.store import (
     users_of,
 )
 from agents.config.ownership import agent_of
+from agents.config.schema import PLAN
 from agents.config.store import change_agent
 from agents.engine.steps import ChainEvent, TextAdded, TextEnded, TextStreamed
 from agents.errors import Conflict, Invalid
 from agents.llm.providers import default_model
 from agents.models import Turn, TurnState
 from agents.tools import permissions
+from agents.tools.base import PLAN_TOOLS
+from agents.tools.permissions import allows
 from console.auth.users import local_owner
 from console.management.base import PlainCommand
 from console.management.wait import release
+from plans.policy import plan_tools_by_role
 
 
 class Command(PlainCommand):
@@ -96,8 +101,12 @@ class Command(PlainCommand):
         errors = sum(fault.level == "error" for fault in faults)
         if errors:
             raise Invalid(f"{file} has {errors} error{'s' if errors > 1 else ''}.")
-        if not json and not faults:
+        if json:
+            return
+        if not faults:
             self.stdout.write(f"{file} is in order.")
+        for task in (chain := chain_in(path) if path else load_chain(file)).tasks:
+            self.stdout.writelines(f"{line}\n" for line in offer_lines(chain, task))
 
     def list_chain(self, *, json: bool, **_: object) -> None:
         rows = [
@@ -124,6 +133,32 @@ def file_of(chain: str) -> Path | None:
     """A file where there is one; None where a chain of the home folder is meant."""
     path = Path(chain).expanduser()
     return path if path.suffix == ".json" or path.exists() else None
+
+
+def offer_lines(chain: Chain, task: Task) -> list[str]:
+    """What a task will be offered, by what an agent thinks with the chain for."""
+    if task.tools is not None:
+        return [f"{task.id} calls {task.tools.tool}."]
+    if task.handler != "chat_completion":
+        return []
+    runner = chain.runner_of(task)
+    if runner is None:
+        return [f"{task.id} is offered no tools: it leads to no task that runs calls."]
+    words = may_be_called(task, runner)
+    roles = plan_tools_by_role(words).items()
+    return [
+        f"{task.id} is offered",
+        *(f"  as {role}, of a plan's tools: {', '.join(names) or 'none'}" for role, names in roles),
+        f"  of the agent's own: {own_tools(words)}",
+    ]
+
+
+def own_tools(words: list[str]) -> str:
+    listed = [word for word in dict.fromkeys(words) if word.lstrip("!") not in (*PLAN_TOOLS, PLAN)]
+    named = [word for word in listed if not word.startswith("!") and allows(words, word)]
+    hidden = [word[1:] for word in listed if word.startswith("!")]
+    granted = "all that it is granted" if "*" in named else ", ".join(named)
+    return f"{granted}{', but never ' if hidden else ''}{', '.join(hidden)}" if granted else "none"
 
 
 def print_text(event: ChainEvent) -> None:
