@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from contextlib import suppress
 from hashlib import sha256
+from math import isfinite, nan
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -17,6 +19,7 @@ from agents.normalization import split_url
 
 SHORTEST_KEY = 32  # characters; Django makes 50
 LONGEST_KEY = 4096
+IDLE = "idle_in_transaction_session_timeout"
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -32,9 +35,12 @@ def secret(name: str) -> str:
 def number(name: str, default: float) -> float:
     raw = text(name)
     try:
-        return float(raw) if raw else default
+        value = float(raw) if raw else default
     except ValueError:
-        raise ImproperlyConfigured(f"{name} must be a number, not {raw!r}.") from None
+        value = nan
+    if not isfinite(value):
+        raise ImproperlyConfigured(f"{name} must be a number, not {raw!r}.")
+    return value
 
 
 def limit(name: str, default: int) -> int:
@@ -67,6 +73,10 @@ def port(name: str, default: int) -> int:
 
 def names(name: str) -> list[str]:
     return [part.strip() for part in text(name).split(",") if part.strip()]
+
+
+def without_port(host: str) -> str:
+    return re.sub(r"^([^:]+|\[.*\]):\d+$", r"\1", host)
 
 
 class ProviderKey(NamedTuple):
@@ -126,6 +136,7 @@ def postgres(url: str) -> dict[str, object]:
     parts = split_url(url)
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise ImproperlyConfigured("DATABASE_URL must look like postgres://user:key@host/name.")
+    wanted = dict(parse_qsl(parts.query))  # as libpq names them: sslmode, target_session_attrs
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.path.strip("/"),
@@ -136,7 +147,8 @@ def postgres(url: str) -> dict[str, object]:
         "CONN_HEALTH_CHECKS": True,  # by the pool, before it hands a connection out
         "OPTIONS": {
             "connect_timeout": 5,
-            "options": f"-c idle_in_transaction_session_timeout={lease_seconds()}s",
+            **wanted,
+            "options": f"{wanted.get('options', '')} -c {IDLE}={lease_seconds()}s".strip(),
             "pool": {"min_size": 2, "max_size": 20, "timeout": 5, "reconnect_timeout": 3},
         },
     }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from urllib.parse import quote
 
 from django.core.exceptions import RequestDataTooBig
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase as Answer
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import redirect
@@ -106,11 +107,12 @@ def readable(get_response: View) -> View:
         if "\0" in request.path:
             return refusal(422 if is_api else 400)
         try:
-            typed = request.POST.values() if request.method == "POST" and not is_api else ()
+            form = request.POST if request.method == "POST" and not is_api else QueryDict()
         except RequestDataTooBig:
             return refusal(413)
-        if any("\0" in str(value) for value in typed):
-            return refusal(400)
+        typed = ((name, *values) for name, values in (*form.lists(), *request.GET.lists()))
+        if any("\0" in str(text) for text in chain.from_iterable(typed)):
+            return refusal(422 if is_api else 400)
         return get_response(request)
 
     return middleware

@@ -14,9 +14,12 @@ PLANSIDE_HOME = env.home()
 PLANSIDE_HOST = env.text("PLANSIDE_HOST", "127.0.0.1")
 PLANSIDE_PORT = env.port("PLANSIDE_PORT", 8000)
 PLANSIDE_ALLOWED_HOSTS = env.names("PLANSIDE_ALLOWED_HOSTS")
-PLANSIDE_WORKERS = env.text("PLANSIDE_WORKERS", "embedded")
+PLANSIDE_WORKERS = env.one_of("PLANSIDE_WORKERS", "embedded", "external")
 PLANSIDE_LEASE_SECONDS = env.lease_seconds()
-PLANSIDE_IS_LOCAL = PLANSIDE_HOST in env.LOOPBACK
+# Named hosts mean that others reach it, by a proxy on this machine if need be.
+PLANSIDE_IS_LOCAL = PLANSIDE_HOST in env.LOOPBACK and not PLANSIDE_ALLOWED_HOSTS
+# Where browsers are told to insist on TLS: at this host, its subdomains, or for good by a list.
+PLANSIDE_HSTS = env.one_of("PLANSIDE_HSTS", "host", "subdomains", "preload")
 
 # On stderr: lines for a person, or one JSON object a line; debug adds requests and turns.
 PLANSIDE_LOG = env.one_of("PLANSIDE_LOG", "text", "json")
@@ -59,8 +62,6 @@ TESTS_PER_MINUTE = env.limit("PLANSIDE_TESTS_PER_MINUTE", 1_200 if PLANSIDE_IS_L
 UPLOADS_PER_MINUTE = env.limit("PLANSIDE_UPLOADS_PER_MINUTE", 1_200 if PLANSIDE_IS_LOCAL else 60)
 SOCKETS_PER_PERSON = env.limit("PLANSIDE_SOCKETS_PER_PERSON", 2_000)  # in one process
 
-if PLANSIDE_WORKERS not in ("embedded", "external"):
-    raise ImproperlyConfigured("PLANSIDE_WORKERS is 'external' or not set.")
 if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
     raise ImproperlyConfigured(
         f"PLANSIDE_HOST is {PLANSIDE_HOST}: name the hosts people use in PLANSIDE_ALLOWED_HOSTS."
@@ -68,7 +69,7 @@ if not PLANSIDE_IS_LOCAL and not PLANSIDE_ALLOWED_HOSTS:
 
 SECRET_KEY = env.secret_key(PLANSIDE_HOME)
 DEBUG = False
-ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *PLANSIDE_ALLOWED_HOSTS]
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *map(env.without_port, PLANSIDE_ALLOWED_HOSTS)]
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in PLANSIDE_ALLOWED_HOSTS if host != "*"]
 
 INSTALLED_APPS = [
@@ -150,16 +151,16 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not PLANSIDE_IS_LOCAL
 SECURE_SSL_REDIRECT = not PLANSIDE_IS_LOCAL
 SECURE_HSTS_SECONDS = 0 if PLANSIDE_IS_LOCAL else 60 * 60 * 24 * 365
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = not PLANSIDE_IS_LOCAL
+SECURE_HSTS_INCLUDE_SUBDOMAINS = PLANSIDE_HSTS in ("subdomains", "preload")
+SECURE_HSTS_PRELOAD = PLANSIDE_HSTS == "preload"
 SECURE_PROXY_SSL_HEADER = None if PLANSIDE_IS_LOCAL else ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-# On a loopback address there is no TLS to demand; these are the checks that ask for it.
-SILENCED_SYSTEM_CHECKS = (
-    ["security.W004", "security.W008", "security.W012", "security.W016"]
-    if PLANSIDE_IS_LOCAL
-    else []
-)
+# Of subdomains and lists its owner decides (PLANSIDE_HSTS). On a loopback address there is no TLS
+# to demand; the other checks ask for it.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
+if PLANSIDE_IS_LOCAL:
+    SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008", "security.W012", "security.W016"]
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 

@@ -82,16 +82,11 @@ def document_for(authorization: str, request: HttpRequest | None = None) -> byte
     token = token.strip() if scheme.lower() == "bearer" else ""
     key = settings.PLANSIDE_METRICS_TOKEN
     has_key = bool(key) and secrets.compare_digest(token.encode(), key.encode())
-    if not is_open() and not has_key:
+    if not settings.PLANSIDE_IS_LOCAL and not has_key:
         person = bearer_of(token) if token else request.user if request else None
         if not (isinstance(person, User) and person.is_active and person.is_superuser):
             return None
     return generate_latest(REGISTRY)
-
-
-def is_open() -> bool:
-    """On one's own machine; named hosts mean that others can reach it, by a proxy if need be."""
-    return settings.PLANSIDE_IS_LOCAL and not settings.PLANSIDE_ALLOWED_HOSTS
 
 
 def open_port() -> None:

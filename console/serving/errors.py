@@ -7,6 +7,7 @@ import sys
 
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.csrf import REASON_BAD_ORIGIN
 from django.template.loader import render_to_string
 from django.utils.translation import gettext
 from django.views.defaults import server_error
@@ -16,6 +17,7 @@ from console.middleware import LOAD_AGAIN, page_of
 
 RETRY_AFTER = "2"  # seconds
 DISK_FULL = "53100"  # PostgreSQL's code
+BAD_ORIGIN = REASON_BAD_ORIGIN.partition("%")[0]
 
 
 def internal_error(request: HttpRequest) -> HttpResponse:
@@ -36,9 +38,12 @@ def internal_error(request: HttpRequest) -> HttpResponse:
 
 
 def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """settings.CSRF_FAILURE_VIEW: a sign-in makes a new token, older pages have the old one."""
-    page = render_to_string("403_csrf.html", {"again": page_of(request)})
-    return HttpResponse(page, status=403, headers=LOAD_AGAIN)
+    """settings.CSRF_FAILURE_VIEW: a sign-in makes a new token, older pages have the old one; or the
+    browser knows the server by another name, or port, than it does itself.
+    """
+    origin = request.headers.get("Origin", "")[:100] if reason.startswith(BAD_ORIGIN) else ""
+    page = render_to_string("403_csrf.html", {"again": page_of(request), "origin": origin})
+    return HttpResponse(page, status=403, headers={} if origin else LOAD_AGAIN)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -130,7 +130,8 @@ def drawn(request: HttpRequest, said: str = "", **shown: object) -> HttpResponse
 
 
 def context_of(request: HttpRequest) -> dict[str, object]:
-    wanted = request.GET.get("q", "").strip()[:150]
+    """With the search that is in the page's field, which each of its forms names."""
+    wanted = (request.POST.get("q") or request.GET.get("q", "")).strip()[:150]
     found = User.objects.filter(username__icontains=wanted).order_by("username")
     rows = [
         {

@@ -1,7 +1,7 @@
 // Messages and their alternatives: editing one's own, asking again for a reply, walking between them.
 import { always, atStart, byId, gettext, ngettext, on, setIcon } from "./dom.js";
 import { openerOf } from "./menus.js";
-import { fetched, send, show } from "./requests.js";
+import { fetched, headers, send, show } from "./requests.js";
 import { isAdrift } from "./swaps.js";
 
 const BUSY = gettext("Stop the reply first.");
@@ -310,7 +310,7 @@ on("click", "[data-copy-link]", (button) =>
 );
 
 async function written(address) {
-  const response = await fetch(address);
+  const response = await fetch(address, { headers: headers() });
   if (!response.ok) throw new Error(response.statusText);
   return response.text();
 }

@@ -69,7 +69,7 @@ async function search() {
   const sought = words.value;
   const query = new URLSearchParams({ q: sought, only, here });
   const slow = setTimeout(() => say(gettext("Still looking")), SLOW);
-  const response = await fetch(`${palette.dataset.url}?${query}`).catch(() => null);
+  const response = await fetch(`${palette.dataset.url}?${query}`, { headers: headers() }).catch(() => null);
   const text = response?.ok ? await response.text().catch(() => "") : "";
   clearTimeout(slow);
   if (number !== searches || !palette.open || (response && signedOut(response))) return;

@@ -136,3 +136,14 @@ def test_people_are_searched_by_name(alice, bob):
     shown = text(client.get("/settings/people/?q=zzz"))
     assert "Nothing matches" in shown
     assert 'id="people-' + str(bob.pk) not in shown
+
+
+def test_the_search_stays_when_something_is_done_to_one_who_was_found(alice, bob):
+    page = signed_in(alice).get("/settings/people/?q=bo").content.decode()
+    posts = re.findall(r'<(?:form|button)[^>]*hx-post="[^"]*/people/[^>]*>', page)
+    assert posts and all('hx-include="#people-search"' in each for each in posts)
+    answer = signed_in(alice).post(
+        f"/settings/people/{bob.pk}/make-admin", {"q": "bo"}, headers=HTMX
+    )
+    assert f'id="people-{bob.pk}"' in answer.content.decode()
+    assert f'id="people-{alice.pk}"' not in answer.content.decode()

@@ -130,3 +130,11 @@ def is_shown(text, before):
         return False
     place, sign = before
     return place.strip("\"'") in SHOWN and sign in ("=", ":", ",", "??=")
+
+
+def test_what_a_page_asks_for_names_its_language_and_last_event():
+    """`headers()`; a script of a page without a session asks without them."""
+    for path in sorted(FOLDER.glob("*.js")):
+        asked = re.findall(r"\bfetch\(((?:[^()]|\([^()]*\))*)\)", path.read_text())
+        bare = [each for each in asked if not re.search(r"headers|request\b|sent\b", each)]
+        assert not bare or path.name in ("away.js", "signin.js"), (path.name, bare)

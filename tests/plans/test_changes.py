@@ -168,8 +168,8 @@ class TestApi:
     def test_what_was_not_changed_and_what_is_not_ones_own_is_not_there(self, c):
         plan = run(c, write("a.txt", "2"), done(), done())
         assert self.get(f"/plans/{plan.pk}/changes/diff?path=other.txt").status_code == 404
-        hidden = self.get(f"/plans/{plan.pk}/changes/diff?path=%00%1B%5B2J").json()
-        assert hidden["detail"] == "\\x00\\x1b[2J was not changed."
+        hidden = self.get(f"/plans/{plan.pk}/changes/diff?path=%1B%5B2J").json()
+        assert hidden["detail"] == "\\x1b[2J was not changed."
         turn = Recording.objects.first().turn_id
         for path in (f"/plans/{plan.pk}/changes", f"/turns/{turn}/changes", f"/turns/{turn}/diff"):
             assert self.get(path, "bob").status_code == 404

@@ -186,11 +186,10 @@ def test_without_a_session_nothing_but_the_door_is_open(alice):
 
 @pytest.fixture
 def on_a_server(settings):
-    """As the settings are where PLANSIDE_HOST is no loopback address."""
+    """As the settings are where PLANSIDE_ALLOWED_HOSTS names one."""
     settings.ALLOWED_HOSTS = ["planside.example"]
     settings.SECURE_SSL_REDIRECT = True
     settings.SECURE_HSTS_SECONDS = 60 * 60 * 24 * 365
-    settings.SECURE_HSTS_INCLUDE_SUBDOMAINS = settings.SECURE_HSTS_PRELOAD = True
     settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = True
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
@@ -198,8 +197,20 @@ def on_a_server(settings):
 def test_behind_tls_the_browser_is_told_to_stay_there(on_a_server, db):
     behind = {"Host": "planside.example", "X-Forwarded-Proto": "https"}
     answer = Client().get("/signin/", headers=behind)
-    assert answer.headers["Strict-Transport-Security"].startswith("max-age=31536000")
+    assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"
     assert answer.cookies["csrftoken"]["secure"]
+
+
+def test_a_browser_that_knows_the_server_by_another_port_is_told_so(on_a_server, db):
+    behind = {"Host": "planside.example", "X-Forwarded-Proto": "https"}
+    client = Client(enforce_csrf_checks=True)
+    token = client.get("/signin/", headers=behind).context["csrf_token"]
+    form = {"username": "a", "password": "b", "csrfmiddlewaretoken": str(token)}
+    at = {**behind, "Origin": "https://planside.example:8443"}
+    answer = client.post("/signin/", form, headers=at)
+    assert answer.status_code == 403
+    told = " ".join(answer.content.decode().split())
+    assert "Your browser is at https://planside.example:8443. Name that host" in told
 
 
 def test_without_tls_a_server_only_leads_there(on_a_server, db):

@@ -197,3 +197,16 @@ def test_a_row_is_renamed_pinned_and_archived_where_it_stands(site, open_tab):
     expect(row).to_be_focused()
     assert tab.page.url.endswith(f"/c/{here}/")
     menu_of(tab, chat)
+
+
+def test_an_undo_stays_while_the_page_notes_that_its_finished_plan_was_seen(site, open_tab):
+    moss = named(site, "Moss")
+    tab = open_tab()
+    tab.expects("503", "/look net::ERR_ABORTED")
+    tab.page.route("**/look", lambda route: route.fulfill(status=503))  # so it is tried again
+    tab.chat(site.started("quick"))
+    menu_of(tab, moss).get_by_role("button", name="Delete").click()
+    expect(tab.button("Undo")).to_be_visible()
+    with tab.page.expect_request("**/look"):
+        pass
+    expect(tab.button("Undo")).to_be_visible()
