@@ -20,18 +20,26 @@ BY_ID = {
     "undo": "put the workspace's files back to before it, or before a subtask",
     "export": "as markdown",
 }
+VERSION: dict[str, object] = {
+    "type": int,
+    "metavar": "N",
+    "help": "the version you have read; has to be named where no terminal shows it",
+}
 FLAGS: dict[str, dict[str, dict[str, object]]] = {
     "approve": {
-        "--version": {"type": int, "help": "the version you have read"},
+        "--version": VERSION,
         "--without-comments": {"action": "store_true", "help": "leave kept comments behind"},
     },
+    "retry": {"--version": VERSION},
     "run": {
+        "--version": VERSION,
         "--next": {"action": "store_true", "help": "the next subtask only"},
         "--auto": {"action": "store_true", "help": "to the end (as without it)"},
         "--executor": {"default": "", "metavar": "CHAIN"},
         "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
     },
     "next": {
+        "--version": VERSION,
         "--executor": {"default": "", "metavar": "CHAIN"},
         "--allow": {"action": "append", "default": [], "metavar": "TOOL"},
     },

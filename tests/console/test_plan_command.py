@@ -5,6 +5,7 @@ import json
 import pytest
 
 from plans import actions
+from plans.models import Plan
 from plans.schemas import PlanDraft
 from tests.fake_model import call, rule, say
 from tests.inner import local_owner
@@ -35,7 +36,7 @@ def test_commands_alone_steer_a_plan_from_its_goal_to_its_end(cli, plan):
     shown = plan("show")
     assert (shown["version"], shown["approved_version"]) == (1, None)
     assert plan("approve", id, "--version", "1")["approved_version"] == 1
-    ran = states(plan("run", id, "--next"))
+    ran = states(plan("run", id, "--version", "1", "--next"))
     assert ran.index("done") == 0 and ran[1] == "todo"
 
     # The rest anew: what is done stays, what is new has a new key, and all waits for a new yes.
@@ -45,13 +46,13 @@ def test_commands_alone_steer_a_plan_from_its_goal_to_its_end(cli, plan):
     keys = [subtask["key"] for subtask in new["subtasks"]]
     assert keys[:2] == ["s1", "s2"] and states(new)[0] == "done"
     assert "s6" in keys
-    code, _, err = cli("plan", "run", id)
+    code, _, err = cli("plan", "run", id, "--version", "2")
     assert code == 1 and "start v2 first" in err
 
     skipped = plan("skip", keys[-1], id, "--reason", "by hand")
     assert skipped["subtasks"][-1]["reason"] == "skipped: by hand"
-    assert plan("approve", id)["approved_version"] == 2
-    ended = plan("run", id, "--auto")
+    assert plan("approve", id, "--version", "2")["approved_version"] == 2
+    ended = plan("run", id, "--version", "2", "--auto")
     assert ended["state"] == "done" and ended["progress"]["done"] >= 2
     assert cli("plan", "replan", id).code == 1
 
@@ -76,12 +77,27 @@ RULES = [
 def test_a_failed_run_is_exit_code_1_and_one_sentence(cli, model):
     model(rules=RULES)
     cli("plan", "new", "do one thing")
-    cli("plan", "approve")
-    code, out, err = cli("plan", "run")
+    cli("plan", "approve", "--version", "1")
+    code, out, err = cli("plan", "run", "--version", "1")
     assert code == 1
     assert "It is locked." in out
     assert err.strip() == "The run has failed: see the subtask marked with its error."
     assert cli("plan", "skip", "s1", "--reason", "later").code == 0
+
+
+@pytest.mark.parametrize("verb", [["approve"], ["run"], ["next"], ["retry", "s1"]])
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_nothing_starts_that_nobody_was_shown(cli, model, verb, json):
+    model(rules=RULES)
+    cli("plan", "new", "do one thing")
+    if verb != ["approve"]:
+        cli("plan", "approve", "--version", "1")
+    before = Plan.objects.values().get()
+    code, _, err = cli("plan", *verb, *json)
+    assert (code, Plan.objects.values().get()) == (1, before)
+    assert "name the version of plan" in err and "--version 1. Nothing was started." in err
+    assert cli("plan", *verb, *json, "--version", "2").code == 1
+    assert Plan.objects.values().get() == before
 
 
 CHAIN = {

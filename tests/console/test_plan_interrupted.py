@@ -59,7 +59,7 @@ def asked(model):
 def approved(cli, asked):
     """The number of such a plan that has got its yes."""
     assert cli("plan", "new", "two things").code == 0
-    assert cli("plan", "approve").code == 0
+    assert cli("plan", "approve", "--version", "1").code == 0
     return Plan.objects.get().pk
 
 
@@ -75,7 +75,7 @@ def sentence(err):
 def test_a_run_that_is_interrupted_is_stopped_and_no_other_command_takes_it_up(
     cli, asked, approved
 ):
-    code, out, err = cli("plan", "run", approved)
+    code, out, err = cli("plan", "run", "--version", "1", approved)
     assert code == 130
     again = f"What was begun is to do again: `plan run {approved}` goes on from there."
     assert sentence(err) == f"Stopped. {again}"
@@ -107,7 +107,7 @@ def test_a_command_that_was_killed_leaves_nothing_to_an_unrelated_one(cli, asked
     assert len(asked.requests) == before + 2
     _, _, err = cli("plan", "show", approved)
     assert err.strip() == f"Nobody runs it now: `plan run {approved}` goes on."
-    assert cli("plan", "run", approved).code == 130
+    assert cli("plan", "run", "--version", "1", approved).code == 130
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def test_with_a_server_the_work_is_left_to_it(cli, approved):
         until(lambda: not listens())
 
     with another_process(nullcontext, take_it_and_see_ctrl_c):
-        code, _, err = cli("plan", "run", approved)
+        code, _, err = cli("plan", "run", "--version", "1", approved)
     assert code == 130
     goes_on = f"Planside goes on with it. `plan show {approved}` says how far it is"
     assert sentence(err).startswith(goes_on)
@@ -157,7 +157,11 @@ def test_a_reader_that_goes_away_ends_the_run_without_a_word(cli, approved, mode
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "w") as pipe:
-        assert cli("plan", "run", approved, stdout=pipe) == (128 + signal.SIGPIPE, "", "")
+        assert cli("plan", "run", "--version", "1", approved, stdout=pipe) == (
+            128 + signal.SIGPIPE,
+            "",
+            "",
+        )
     assert shown(cli, approved)["run"] == "idle"
 
 

@@ -10,15 +10,15 @@ def test_a_plan_is_made_approved_and_run_by_commands_alone(cli, home):
     plan = json.loads(out)
     assert (code, plan["state"], plan["approved_version"]) == (0, "todo", None)
 
-    code, _, err = cli("plan", "run")
+    code, _, err = cli("plan", "run", "--version", "1")
     assert (code, err.strip()) == (1, "Nothing runs without your yes: start v1 first.")
 
     assert cli("plan", "approve", "--version", "2").code == 1
-    assert cli("plan", "approve").code == 0
-    code, out, _ = cli("plan", "next", "--json")
+    assert cli("plan", "approve", "--version", "1").code == 0
+    code, out, _ = cli("plan", "next", "--version", "1", "--json")
     assert (code, [s["state"] for s in json.loads(out)["subtasks"]].count("done")) == (0, 1)
 
-    code, out, _ = cli("plan", "run", "--auto", "--json")
+    code, out, _ = cli("plan", "run", "--version", "1", "--auto", "--json")
     plan = json.loads(out)
     assert (code, plan["state"]) == (0, "done")
     assert "[x]" in cli("plan", "export").out

@@ -134,15 +134,14 @@ class Command(PlainCommand):
     ) -> None:
         """Only says yes; `plan run` runs it.
 
-        What is not named by ID and version is shown whole first; at a terminal the yes follows it.
+        At a terminal the plan is shown whole first, where it is not named by ID and version.
         """
         plan = plan_named(id)
-        wanted = plan.version if version is None else version
-        if id is None or version is None:
-            if not json:
-                self.say(plan_markdown(plan, public_address()))
+        wanted = version_read(plan, version, json)
+        if (id is None or version is None) and is_at_a_terminal(json):
+            self.say(plan_markdown(plan, public_address()))
             question = f"Approve v{plan.version} of plan {plan.pk}? [y/N] "
-            if sys.stdin.isatty() and input(question).strip().casefold() not in ("y", "yes"):
+            if input(question).strip().casefold() not in ("y", "yes"):
                 raise Conflict("Nothing was approved.")
         left = None if without_comments else ()
         self.show(actions.approve_plan(plan, wanted, by(), "no", left), json)
@@ -151,6 +150,7 @@ class Command(PlainCommand):
         self,
         *,
         id: int | None,
+        version: int | None,
         json: bool,
         next: bool,
         executor: str,
@@ -158,8 +158,9 @@ class Command(PlainCommand):
         **_: object,
     ) -> None:
         plan = plan_named(id)
+        wanted = version_read(plan, version, json)
         options: dict[str, object] = {"executor": executor, "allow": allow}
-        actions.run_plan(plan, by(), "next" if next else "all", options)
+        actions.run_plan(plan, by(), "next" if next else "all", options, wanted)
         self.see_through(plan, json)
 
     def next_plan(self, **given: object) -> None:
@@ -199,9 +200,11 @@ class Command(PlainCommand):
             printed.add(subtask.key)
         return printed
 
-    def retry_plan(self, *, key: str, id: int | None, json: bool, **_: object) -> None:
+    def retry_plan(
+        self, *, key: str, id: int | None, version: int | None, json: bool, **_: object
+    ) -> None:
         plan = plan_named(id)
-        actions.retry_subtask(plan, key, by())
+        actions.retry_subtask(plan, key, by(), version_read(plan, version, json))
         self.see_through(plan, json)
 
     def skip_plan(self, *, key: str, id: int | None, json: bool, reason: str, **_: object) -> None:
@@ -363,6 +366,23 @@ def is_through(turn: Turn) -> Callable[[], bool]:
 
 def by() -> str:
     return str(local_owner().username)
+
+
+def version_read(plan: Plan, named: int | None, json: bool) -> int:
+    """The version that a person has read: the named one, or at a terminal that of now.
+
+    Raises Conflict where nobody was shown any.
+    """
+    if named is None and not is_at_a_terminal(json):
+        raise Conflict(
+            f"Without a terminal, name the version of plan {plan.pk} that you have read, such as "
+            f"--version {plan.version}. Nothing was started."
+        )
+    return plan.version if named is None else named
+
+
+def is_at_a_terminal(json: bool) -> bool:
+    return not json and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def plan_named(id: int | None, *, to_read: bool = False) -> Plan:

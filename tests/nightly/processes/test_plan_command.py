@@ -17,20 +17,20 @@ is() { jq --exit-status --compact-output "$1" > /dev/null || { echo "not so: $1"
 id=$(plan new "$GOAL" --json | jq .id)
 plan show --json | is '.version == 1 and .approved_version == null'
 plan approve "$id" --version 1 --json | is '.approved_version == 1'
-plan run "$id" --next --json | is '[.subtasks[].state] | index("done") == 0 and .[1] == "todo"'
+plan run "$id" --version 1 --next --json | is '[.subtasks[].state] | index("done") == 0 and .[1] == "todo"'
 
 # The rest anew: what is done stays, what is new has a new key, and all waits for a new yes.
 plan replan "$id" --from s3 --hint "Add a subtask to check the spelling" --json > new.json
 is '.version == 2 and .approved_version == 1' < new.json
 is '[.subtasks[:2][].key] == ["s1", "s2"] and .subtasks[0].state == "done"' < new.json
 is '[.subtasks[].key] | index("s6")' < new.json
-if plan run "$id" 2> said; then exit 8; fi
+if plan run "$id" --version 2 2> said; then exit 8; fi
 grep --quiet "start v2 first" said
 
 last=$(jq --raw-output '.subtasks[-1].key' new.json)
 plan skip "$last" "$id" --reason "by hand" --json | is '.subtasks[-1].reason == "skipped: by hand"'
-plan approve "$id" --json | is '.approved_version == 2'
-plan run "$id" --auto --json | is '.state == "done" and .progress.done >= 2'
+plan approve "$id" --version 2 --json | is '.approved_version == 2'
+plan run "$id" --version 2 --auto --json | is '.state == "done" and .progress.done >= 2'
 if plan replan "$id" 2> said; then exit 8; fi
 
 other=$(plan new "$GOAL" --json | jq .id)

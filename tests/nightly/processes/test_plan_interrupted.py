@@ -44,7 +44,7 @@ class Home:
 
     def approved(self):
         assert self.manage("plan", "new", "two things")[0] == 0
-        assert self.manage("plan", "approve")[0] == 0
+        assert self.manage("plan", "approve", "--version", "1")[0] == 0
         return self
 
     def plan(self):
@@ -80,7 +80,7 @@ def ended(process, how):
 
 
 def test_a_run_that_is_interrupted_is_stopped_and_no_other_command_takes_it_up(home):
-    process = home.approved().start("plan", "run", "1", asks=2)
+    process = home.approved().start("plan", "run", "--version", "1", "1", asks=2)
     code, out, err, _ = ended(process, signal.SIGINT)
     assert code == 130
     assert err == "Stopped. What was begun is to do again: `plan run 1` goes on from there."
@@ -98,7 +98,7 @@ def test_a_run_that_is_interrupted_is_stopped_and_no_other_command_takes_it_up(h
 
 
 def test_a_command_that_was_killed_leaves_nothing_to_an_unrelated_one(home):
-    process = home.approved().start("plan", "run", "1", asks=2)
+    process = home.approved().start("plan", "run", "--version", "1", "1", asks=2)
     process.kill()
     process.communicate()
     asked = len(home.model.requests)
@@ -106,7 +106,7 @@ def test_a_command_that_was_killed_leaves_nothing_to_an_unrelated_one(home):
     assert len(home.model.requests) == asked + 2
     _, _, err = home.manage("plan", "show", "1")
     assert err.strip() == "Nobody runs it now: `plan run 1` goes on."
-    again = home.start("plan", "run", "1", asks=1)
+    again = home.start("plan", "run", "--version", "1", "1", asks=1)
     assert ended(again, signal.SIGINT)[0] == 130
 
 
@@ -114,7 +114,7 @@ def test_with_a_server_the_work_is_left_to_it(home):
     home.approved()
     server = Started(home.path, **home.named)
     try:
-        process = home.start("plan", "run", "1", asks=2)
+        process = home.start("plan", "run", "--version", "1", "1", asks=2)
         code, _, err, _ = ended(process, signal.SIGINT)
         assert code == 130
         assert err.startswith("Planside goes on with it. `plan show 1` says how far it is")
@@ -133,7 +133,7 @@ def test_asking_for_a_plan_ends_when_the_command_does(home):
 
 
 def test_a_reader_that_goes_away_ends_the_run_without_a_word(home):
-    process = home.approved().start("plan", "run", "1", asks=1)
+    process = home.approved().start("plan", "run", "--version", "1", "1", asks=1)
     process.stdout.close()
     process.wait(timeout=60)
     assert process.returncode == 128 + signal.SIGPIPE
@@ -144,7 +144,7 @@ def test_a_reader_that_goes_away_ends_the_run_without_a_word(home):
 
 def test_two_commands_at_once_each_do_their_own_work(home):
     home.approved()
-    first = home.start("plan", "run", "1", asks=2)
+    first = home.start("plan", "run", "--version", "1", "1", asks=2)
     asked = len(home.model.requests)
     second = home.start("plan", "new", "two other things", asks=0)
     time.sleep(0.5)

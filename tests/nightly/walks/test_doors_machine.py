@@ -260,8 +260,8 @@ class Doors(RuleBasedStateMachine):
                 meanwhile()
                 return "y"
 
-            at_a_terminal = mock.patch("sys.stdin.isatty", return_value=True, create=True)
-            with at_a_terminal, mock.patch("builtins.input", answer):
+            is_one = "console.management.commands.plan.is_at_a_terminal"
+            with mock.patch(is_one, lambda json: True), mock.patch("builtins.input", answer):
                 try:
                     getattr(Command(stdout=out), verb)(json=False, **given)
                     came_of_it[verb, 200] += 1
