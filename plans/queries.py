@@ -21,7 +21,7 @@ from agents.engine.persistence import change_of_message
 from agents.engine.usage import is_at_work
 from agents.errors import Conflict, Invalid, NotFound
 from agents.events import lock_conversation
-from agents.models import Conversation, Lane, Message, ToolCall, Turn, TurnState
+from agents.models import Conversation, Event, Lane, Message, ToolCall, Turn, TurnState
 from agents.sentences import sentences
 from agents.statements import one_of, prepared
 from plans.expected_version import VersionConflict, versions_by
@@ -349,6 +349,14 @@ def record_event(plan: Plan, type: str, by: Actor = SYSTEM, **data: object) -> i
     seq = events.record(plan.conversation_id, type, f"plan:{plan.pk}", by, **data)
     redraw_card(plan, seq)
     return seq
+
+
+def was_approved(plan: Plan, version: int) -> bool:
+    """Whether a person, or what they have allowed, has said yes to this version."""
+    yes = Event.objects.filter(
+        subject=f"plan:{plan.pk}", type="plan.approved", data__version=version
+    )
+    return version == plan.approved_version or yes.exists()
 
 
 def redraw_card(plan: Plan | None, seq: int) -> None:

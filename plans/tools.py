@@ -23,7 +23,7 @@ from plans.changes_tool import changes_tool
 from plans.finishes import check_finish
 from plans.models import Plan, PlanVersion
 from plans.prompts import approved_text, plan_text
-from plans.queries import AGENT, reload
+from plans.queries import AGENT, reload, was_approved
 from plans.schemas import CommentAnswer, PlanDraft, Revision, SubtaskDraft, SubtaskRevision, Text
 from plans.standing import standings_of
 
@@ -227,13 +227,13 @@ class PlanTools(TextTools):
         return plan
 
     def read(self, plan: Plan, version: int | None) -> str:
-        """In an attempt, what was approved: a version that waits for a yes is not for that work."""
+        """In an attempt, what was approved: one that never was is not for that work."""
         if self.turn.kind != "subtask" or self.plan is None or plan.pk != self.plan.pk:
             return super().read(plan, version)
         plan.refresh_from_db()
         if version is None:
             return plan_text(*approved_text(plan))
-        if version > (plan.approved_version or 0):
+        if not was_approved(plan, version):
             raise ToolFailed(f"v{version} is not approved: you work on v{plan.approved_version}.")
         return super().read(plan, version)
 

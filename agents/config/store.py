@@ -30,6 +30,8 @@ SERVER_KEYS = {
     "workspace": gettext_lazy("only an admin's agent may work in a folder of the server"),
     "fetch_hosts": gettext_lazy("only an admin's agent may fetch from the server's own network"),
 }
+SHELL = ("shell", "local_shell")  # a grant comes alive when its person becomes an admin
+ADMINS_ONLY = gettext_lazy("{name}: only an admin's agent may run commands on the server.")
 
 
 @dataclass(frozen=True)
@@ -279,6 +281,11 @@ def check_server_access(agent_id: str, before: AgentFile | None, after: AgentFil
         is_new = bool(wanted) and (before is None or getattr(before, key) != wanted)
         if is_new and not is_admins(agent_id):
             raise Forbidden(gettext("{key}: {why}.").format(key=key, why=why), field=key)
+    had = before.tools if before else {}
+    for name in SHELL:
+        grant = after.tools.get(name, "off")
+        if grant != "off" and had.get(name) != grant and not is_admins(agent_id):
+            raise Forbidden(ADMINS_ONLY.format(name=name), field="tools")
 
 
 def is_admins(agent_id: str) -> bool:

@@ -13,10 +13,11 @@ from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet, Subquery
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext
 
 from agents.config.schema import PLAN, REQUIRED_TOOLS, AgentFile
 from agents.config.store import (
+    ADMINS_ONLY,
     SERVER_KEYS,
     AgentRecord,
     files_folder,
@@ -34,8 +35,6 @@ from agents.tools.base import (
     SEARCH_TOOLS,
     SERVER_TOOLS,
 )
-
-ADMINS_ONLY = gettext_lazy("{name}: only an admin's agent may run commands on the server.")
 
 
 @dataclass(frozen=True)

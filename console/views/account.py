@@ -61,6 +61,7 @@ def change_password(request: HttpRequest) -> HttpResponse:
 @posted("account-link-alert")
 def make_link(request: HttpRequest) -> HttpResponse:
     """Shown in this answer, and by no other."""
+    demand_password(request, person(request))
     path = signin_path(person(request), LINK_LASTS)
     link = {"address": request.build_absolute_uri(path), "until": timezone.now() + LINK_LASTS}
     return drawn(request, "you", link=link)
@@ -85,6 +86,7 @@ def end_others(request: HttpRequest) -> HttpResponse:
 @posted("account-token-alert")
 def new_token(request: HttpRequest) -> HttpResponse:
     """Its secret is shown in this answer, and by no other."""
+    demand_password(request, person(request))
     name = request.POST.get("name", "").strip()
     secret = create_token(person(request), name)
     return drawn(request, "tokens", secret=secret, secret_of=name)

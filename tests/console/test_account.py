@@ -251,7 +251,7 @@ def secret_in(answer):
 
 def test_a_link_is_shown_once_and_works_once(alice):
     here = at(alice)
-    answer = do(here, "link")
+    answer = do(here, "link", current_password=OLD)
     link = secret_in(answer)
     assert answer.headers["Cache-Control"].count("no-store")
     assert link not in text(here.get(PAGE))
@@ -263,7 +263,7 @@ def test_a_link_is_shown_once_and_works_once(alice):
 
 
 def test_a_link_made_here_lasts_ten_minutes(alice):
-    do(at(alice), "link")
+    do(at(alice), "link", current_password=OLD)
     link = SigninToken.objects.get(user=alice)
     created = BrowserSession.objects.get(user=alice).seen_at
     assert 590 < (link.expires_at - created).total_seconds() < 620
@@ -274,7 +274,7 @@ def test_a_link_made_here_lasts_ten_minutes(alice):
 
 def test_a_token_is_shown_once_works_and_is_revoked(alice):
     here = at(alice)
-    answer = do(here, "tokens/new", name="Nightly build")
+    answer = do(here, "tokens/new", name="Nightly build", current_password=OLD)
     secret = secret_in(answer)
     script = Client(headers={"Authorization": f"Bearer {secret}"})
     assert script.get("/api/plans").status_code == 200
@@ -289,9 +289,21 @@ def test_a_token_is_shown_once_works_and_is_revoked(alice):
     assert do(here, f"tokens/{token.pk}/revoke").status_code == 404
 
 
+@pytest.mark.parametrize("verb", ["tokens/new", "link"])
+def test_who_only_holds_a_session_makes_nothing_that_outlives_it(alice, bob, verb):
+    before = ApiToken.objects.count(), SigninToken.objects.count()
+    for password in ({}, {"current_password": "guess"}):
+        answer = do(at(alice), verb, name="Mine", **password)
+        assert answer.status_code == 422
+        assert "This is not your present password" in text(answer)
+    assert (ApiToken.objects.count(), SigninToken.objects.count()) == before
+    assert do(at(alice), verb, name="Mine", current_password=OLD).status_code == 200
+    assert do(at(bob), verb, name="Mine").status_code == 200, "who has none is not asked"
+
+
 @pytest.mark.parametrize("name", ["", " ", "x" * 101])
 def test_a_token_that_cannot_be_is_refused_in_a_sentence(alice, name):
-    answer = do(at(alice), "tokens/new", name=name)
+    answer = do(at(alice), "tokens/new", name=name, current_password=OLD)
     assert answer.status_code == 422
     assert "account-token-alert" in text(answer)
 
@@ -299,7 +311,10 @@ def test_a_token_that_cannot_be_is_refused_in_a_sentence(alice, name):
 def test_nothing_secret_is_logged(alice, caplog):
     caplog.set_level("DEBUG")
     here = at(alice)
-    secrets = [secret_in(do(here, "tokens/new", name="n")), secret_in(do(here, "link"))]
+    secrets = [
+        secret_in(do(here, "tokens/new", name="n", current_password=OLD)),
+        secret_in(do(here, "link", current_password=OLD)),
+    ]
     do(here, "password", current_password=OLD, password=NEW, again=NEW)
     for secret in [*secrets, NEW, OLD]:
         assert secret not in caplog.text

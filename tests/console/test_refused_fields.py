@@ -59,7 +59,9 @@ FORMS = {
     "change one's password": ("account/", "account/password", PASSWORD, {
         "current_password": ["", "wrong"], "password": ["short", "password123"], "again": ["other"],
     }),
-    "make a token": ("account/", "account/tokens/new", {"name": "build"}, {"name": ["", "x" * 101, "taken"]}),
+    "make a token": ("account/", "account/tokens/new", {"name": "build", **PASSWORD}, {
+        "name": ["", "x" * 101, "taken"], "current_password": ["", "wrong"],
+    }),
     "make a chain": ("chains/", "chains/new", {"name": "not-there-yet", "from": "planner"}, {
         "name": ["", "ä", "planner"], "from": ["nobody", ""],
     }),

@@ -4,6 +4,7 @@ import pytest
 
 from agents.errors import Invalid
 from plans import actions
+from plans.schemas import PlanEdit
 from tests.fake_model import call, say
 from tests.fake_script import texts_of
 from tests.inner import create_plan, plan_context
@@ -171,6 +172,21 @@ MODEL_WRITES = {
     "a new subtask": lambda: call("add_subtask", name="INJECTED"),
     "another subtask": lambda: call("update_subtask", key="s2", name="INJECTED"),
 }
+
+
+def test_an_attempt_reads_no_version_between_two_that_were_approved():
+    c = waiting(["Read"], content="The first text")
+    actions.approve_plan(plan_of(c), 1, "alice", run="no")
+    for n, content in enumerate(["Never approved", "The last text"], 1):
+        actions.edit_plan(plan_of(c), PlanEdit(content=content), "alice", n)
+    model = scripted(
+        *(call("get_plan", version=n) for n in (1, 2, 3)), call("finish_subtask", outcome="done")
+    )
+    actions.approve_plan(plan_of(c), 3, "alice", run="next")
+    drive()
+    said = str([request["messages"] for request in model.requests])
+    assert "v2 is not approved: you work on v3." in said and "Never approved" not in said
+    assert "v1 is not approved" not in said and "v3 is not approved" not in said
 
 
 @pytest.mark.parametrize("what", MODEL_WRITES)

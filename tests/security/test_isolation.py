@@ -547,6 +547,20 @@ def test_only_an_admins_agent_gets_at_the_server_itself(alice, bob, tmp_path_fac
     drive()
 
 
+@pytest.mark.parametrize("name", ["shell", "local_shell"])
+@pytest.mark.parametrize("grant", ["allow", "ask"])
+def test_no_shell_is_granted_beforehand_by_who_may_become_an_admin(bob, name, grant):
+    mine = script(bob.user)
+    path = f"/api/agents/{bob.agent}"
+    answer = mine.patch(path, {"tools": {name: grant}}, "application/json")
+    assert (answer.status_code, name in answer.json()["detail"]) == (403, True)
+    assert mine.patch(path, {"tools": {name: "off"}}, "application/json").status_code == 200
+    edit_by_hand(bob.agent, tools={name: grant})  # of before, or by hand: the rest may be changed
+    assert mine.patch(path, {"description": "x"}, "application/json").status_code == 200
+    User.objects.filter(pk=bob.user.pk).update(is_superuser=True)
+    assert mine.patch(path, {"tools": {name: grant}}, "application/json").status_code == 200
+
+
 def test_what_a_card_shows_of_a_provider_is_no_list_of_others_agents(alice, bob):
     change_agent(alice.agent, {"provider": "shared"})
     assert read_agent(alice.agent).file.name == SECRET
