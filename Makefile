@@ -70,7 +70,7 @@ bench-visits: .venv/.dev
 old: ../planside-a8f3ff6/.venv/.installed
 
 ../planside-a8f3ff6/.venv/.installed:
-	@git worktree add --detach ../planside-a8f3ff6 a8f3ff6
+	@test -e ../planside-a8f3ff6/Makefile || git worktree add --detach ../planside-a8f3ff6 a8f3ff6
 	@$(MAKE) -C ../planside-a8f3ff6 .venv/.dev
 
 # How big the product is, how its functions, imports and templates look.

@@ -69,6 +69,8 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
     Behind a proxy its pages may ask this one.
     """
 
+    FOREVER = 365 * 24 * 60 * 60
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         super().__init__(get_response)
         self.directories = [(f"{self.static_root}/", self.static_prefix)]

@@ -44,8 +44,18 @@ class PooledASGIHandler(ASGIHandler):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """What Django does beside the view, such as closing an answer, is on one thread for all."""
+        sends = [send]
+
+        async def send_on(message: Any) -> None:
+            await sends[0](message)
+
         async with ThreadSensitiveContext(executor=self.closing):
-            await self.handle(scope, receive, send)
+            try:
+                await self.handle(scope, receive, send_on)
+            finally:
+                # What Django raises for who has left holds its frames until they are collected, and
+                # by them all that was written and never read.
+                sends.clear()
 
     def create_request(self, scope: Any, body_file: Any) -> Any:
         """Also refuses heads whose fields Python cannot make sense of."""

@@ -12,7 +12,7 @@ import {
   on,
   setIcon
 } from "./dom.js";
-import { LOST, fetched, headers, inTurn, sayUntilReached, signedOut, swapFrom } from "./requests.js";
+import { LOST, fetched, headers, inTurn, reached, sayUntilReached, signedOut, swapFrom } from "./requests.js";
 
 const app = byId("app");
 const narrow = matchMedia("(max-width: 820px)");
@@ -216,6 +216,7 @@ async function fetchPanel() {
   const styled = new Promise((resolve) => ["load", "error"].forEach((type) => sheet.addEventListener(type, resolve)));
   if (!sheet.sheet) await styled;
   workspace.begin();
+  reached();
   return workspace;
 }
 

@@ -1,8 +1,10 @@
 """Requests on their threads."""
 
 import asyncio
+import gc
 import threading
 import time
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -169,3 +171,30 @@ def test_an_answer_that_breaks_ends_the_connection_or_says_so(monkeypatch, has_b
     monkeypatch.setattr(LimitedRequest, "basic_error", lambda self, status, *_: done.append(status))
     request.handle_exception(ValueError("in mid-stream"))
     assert done == (["hung up"] if has_begun else [500])
+
+
+async def test_what_a_client_has_not_read_is_let_go_of_without_a_collection(pages):
+    """Else twenty downloads that are given up keep what they were sent, until one comes."""
+
+    class Connection:
+        """What a server sends through; it holds all that is not read yet."""
+
+        async def send(self, message):
+            pass
+
+    messages = [{"type": "http.request"}, {"type": "http.disconnect"}]
+
+    async def receive():
+        return messages.pop(0) if messages else await asyncio.Event().wait()
+
+    connection = Connection()
+    held = weakref.ref(connection)
+    scope = AsyncRequestFactory().get("/thread").scope | {"method": "GET", "path": "/thread"}
+    gc.disable()
+    try:
+        await pages(scope, receive, connection.send)
+        del connection
+        await asyncio.sleep(0)
+        assert held() is None
+    finally:
+        gc.enable()

@@ -85,7 +85,7 @@ def test_what_a_kill_left_is_collected_again(collected):
     assert manifest.exists() and sheet.exists() and not left.exists()
 
 
-FOREVER = "max-age=315360000, public, immutable"
+FOREVER = "max-age=31536000, public, immutable"
 
 
 @pytest.mark.django_db

@@ -215,7 +215,7 @@ def test_the_files_of_a_page_are_compressed_and_kept_for_ever(start):
         for path in asked:
             answer = browser.get(path)
             assert answer.status_code == 200, path
-            assert answer.headers["Cache-Control"] == "max-age=315360000, public, immutable"
+            assert answer.headers["Cache-Control"] == "max-age=31536000, public, immutable"
             is_font = path.endswith(".woff2")
             assert (answer.headers.get("Content-Encoding") == "gzip") != is_font, path
 
