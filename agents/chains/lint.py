@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -81,7 +81,13 @@ class Names:
 
 def check_text(text: str, names: Names = Names(), id: str = "") -> list[Fault]:
     """Every fault of a chain file, errors first; `id` is what it has to be called."""
-    chain, faults = read_chain(text)
+    return check_read(*read_chain(text), names, id)
+
+
+def check_read(
+    chain: Chain | None, faults: Sequence[Fault], names: Names = Names(), id: str = ""
+) -> list[Fault]:
+    """The same of a text that was read."""
     if chain is None:
         return list(faults)
     for number, task in enumerate(chain.tasks):

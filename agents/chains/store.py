@@ -13,7 +13,15 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from agents.chains.lint import NEEDED, Fault, Names, check_text, missing_tools, read_chain
+from agents.chains.lint import (
+    NEEDED,
+    Fault,
+    Names,
+    check_read,
+    check_text,
+    missing_tools,
+    read_chain,
+)
 from agents.chains.schema import Chain
 from agents.config.json_text import with_value
 from agents.config.schema import PLAN
@@ -46,22 +54,22 @@ def folder() -> Path:
 
 def lint(text: str, id: str = "") -> list[Fault]:
     """Every fault of a chain's text, and what it lacks for those who use it."""
-    chain, _ = read_chain(text)
+    chain, found = read_chain(text)
     lacks = [(role, why) for role in NEEDED for why in missing_tools(chain, role).values()]
     roles = roles_of(id or chain.id) if chain and lacks else ()
     unfit = [Fault("tasks", why, "warning") for role, why in lacks if role in roles]
-    return [*faults_of(text, id), *unfit]
+    return [*check_read(chain, found, known(), id), *unfit]
 
 
-def faults_of(text: str, id: str = "") -> list[Fault]:
-    """Every fault of the text alone."""
+def known() -> Names:
+    """What a chain may name here."""
 
     @cache
     def tool_names() -> set[str]:
         """Tools, what they come from, the operations of services and the tools of plans."""
         return {*known_names(), *operation_names(), *PLAN_TOOLS, PLAN}
 
-    return check_text(text, Names(tool_names, cache(provider_names)), id)
+    return Names(tool_names, cache(provider_names))
 
 
 def load_chain(id: str) -> Chain:
@@ -76,7 +84,7 @@ def chain_in(path: Path) -> Chain:
 
 def usable(what: str, text: str, id: str = "") -> Chain:
     """Raises Invalid with the first error and how many there are besides."""
-    errors = [fault for fault in faults_of(text, id) if fault.level == "error"]
+    errors = [fault for fault in check_text(text, known(), id) if fault.level == "error"]
     if not errors:
         return Chain.model_validate_json(text)
     first, more = f"{errors[0].path}: {errors[0].sentence}".rstrip("."), len(errors) - 1

@@ -44,6 +44,9 @@ class PlainCommand(BaseCommand):
         except Refused as refused:
             self.stderr.write(str(refused))
             sys.exit(1)
+        except UnicodeEncodeError:  # a byte that no database or terminal takes for text
+            self.stderr.write("What was typed is not text in UTF-8.")
+            sys.exit(1)
         except Ended as ended:
             self.stderr.write(str(ended))
             sys.exit(ended.code)

@@ -78,3 +78,8 @@ def test_the_settings_lead_to_the_agents(client):
     client.force_login(local_owner())
     assert client.get("/settings/").url == "/settings/agents/"
     assert Client().get("/settings/").url == "/signin/?next=/settings/"
+
+
+def test_what_is_no_text_is_refused_in_one_sentence(cli):
+    code, out, err = cli("tools", "remove", "caf\udce9")
+    assert (code, out, err) == (1, "", "What was typed is not text in UTF-8.\n")
