@@ -205,10 +205,12 @@ class FakeModelServer:
                 reply = self.reply_to(method, path, body)
                 sending = asyncio.create_task(self.send(writer, reply, body))
                 gone = asyncio.create_task(reader.read())
-                await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
-                for task in (sending, gone):
-                    task.cancel()
-                await asyncio.gather(sending, gone, return_exceptions=True)
+                try:
+                    await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+                finally:  # also where the server ends meanwhile
+                    for task in (sending, gone):
+                        task.cancel()
+                    await asyncio.gather(sending, gone, return_exceptions=True)
         finally:
             writer.close()
             if self.ending.is_set():
