@@ -94,7 +94,10 @@ class Rules:
         seen = b"%s%d\0%s" % (self.digest, depth, content)
         digest = hashlib.sha1(seen, usedforsecurity=False).digest()
         room = MOST_PATTERNS - sum(len(patterns.leaves_out) for _, patterns in self.levels)
-        return Rules(digest, ((depth, patterns_of(content, room)), *self.levels))
+        patterns = patterns_of(content, room)
+        return Rules(
+            digest, ((depth, patterns), *self.levels) if patterns.leaves_out else self.levels
+        )
 
     def leave_out(self, parts: Parts, is_folder: bool) -> bool:
         """Whether git would, of what lies in a folder that it does not leave out."""

@@ -162,7 +162,7 @@ class Scan:
             return known or bool(rules.levels and rules.leave_out((*parts, name), False))
 
         left_out = [name for name in sorted(names) if is_skipped(name)]
-        self.found.leaves_out |= any(patterns for _, patterns in rules.levels)
+        self.found.leaves_out |= bool(rules.levels)
         self.found.leaves_out |= not folders.isdisjoint(PACKAGES)
         kept = sorted(names.keys() - set(left_out))
         files, stats, oids = self.files(handle, parts, kept, names, before)

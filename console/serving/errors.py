@@ -41,9 +41,11 @@ def token_refused(request: HttpRequest, reason: str = "") -> HttpResponse:
     """settings.CSRF_FAILURE_VIEW: a sign-in makes a new token, older pages have the old one; or the
     browser knows the server by another name, or port, than it does itself.
     """
-    origin = request.headers.get("Origin", "")[:100] if reason.startswith(BAD_ORIGIN) else ""
-    page = render_to_string("403_csrf.html", {"again": page_of(request), "origin": origin})
-    return HttpResponse(page, status=403, headers={} if origin else LOAD_AGAIN)
+    again = {"again": page_of(request)}
+    if reason.startswith(BAD_ORIGIN):
+        named = again | {"origin": request.headers.get("Origin", "")[:100]}
+        return HttpResponse(render_to_string("403_origin.html", named), status=403)
+    return HttpResponse(render_to_string("403_csrf.html", again), status=403, headers=LOAD_AGAIN)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -14,6 +14,7 @@ from tests.inner import CompressedPages
 PAGES = {
     "403": "This is not open to you",
     "403_csrf": "This page is too old",
+    "403_origin": "This server does not go by that address",
     "404": "There is nothing here",
     "500": "Something broke inside Planside",
     "503": "The database does not answer",

@@ -192,7 +192,7 @@ def of_operation(client, operation, things, name, value):
     parts = zip(operation.path.split("/"), path.split("/"), strict=True)
     path = "/".join(said if part == f"{{{name}}}" else value for part, value in parts)
     path += f"?if_taken=replace&{query}"
-    body = isolation.least(operation.body) if operation.body else {}
+    body = {**isolation.least(operation.body)} if operation.body else {}
     if operation.body and name in bodies.fields_of(operation):
         is_list = bodies.fields_of(operation)[name] == {"array"}
         body[name] = [value] if is_list else value
