@@ -154,11 +154,10 @@ def parsed(text: str) -> object:
 
 def bounded(text: str) -> object:
     """The value of a text; of a larger one than a reply may be, None."""
-    return (
-        None
-        if has_more_values(text.encode(errors="replace"), MOST_VALUES)
-        else json.loads(text, strict=False)
-    )
+    if has_more_values(text.encode(errors="replace"), MOST_VALUES):
+        return None
+    value: object = json.loads(text, strict=False)
+    return value
 
 
 def as_dict(value: object) -> Json:

@@ -23,6 +23,7 @@ RULES = b".gitignore"
 NEVER = frozenset(os.fsencode(name) for name in IGNORED)  # folders and links of these names
 LARGEST_RULES = 250_000  # bytes of one file
 MOST_PATTERNS = 2_000  # in force at once; what further ones would leave out is recorded
+MOST_MEMORY = 16 * 1024**2  # bytes of one automaton
 STARS = re.compile(rb"\*{3,}")  # two, to git
 NOTHING = b"[^\\x00-\\xff]"  # what re2 has in place of an empty look-ahead
 
@@ -46,18 +47,22 @@ class Patterns:
         return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def patterns_of(content: bytes, most: int) -> Patterns:
-    """The first so many lines."""
+    """The first so many lines; none of a file that is too large an automaton."""
     options = re2.Options()
+    options.log_errors = False
     options.encoding = re2.Options.Encoding.LATIN1
     options.dot_nl = True
-    options.max_mem = 64 * 1024**2
+    options.max_mem = MOST_MEMORY
     fitting = re2.Set.FullMatchSet(options)
     lines = list(islice(expressions_in(content), most))
-    for expression, _, _ in lines:
-        fitting.Add(expression)
-    fitting.Compile()
+    try:
+        for expression, _, _ in lines:
+            fitting.Add(expression)
+        fitting.Compile()
+    except re2.error:
+        return Patterns(fitting, (), ())
     return Patterns(fitting, tuple(out for _, out, _ in lines), tuple(only for *_, only in lines))
 
 
@@ -67,15 +72,15 @@ def expressions_in(content: bytes) -> Iterator[tuple[bytes, bool, bool]]:
     from dulwich.wildmatch import MalformedPattern
 
     for line in read_ignore_patterns(BytesIO(content)):
-        text = line.removeprefix(b"!")
-        name = text.removesuffix(b"/")
+        leaves_out, folders_only = not line.startswith(b"!"), line.endswith(b"/")
+        name = line.removeprefix(b"!").removesuffix(b"/")
         try:
             expression = translate(STARS.sub(b"**", name)).replace(b"(?!)", NOTHING)
         except MalformedPattern:
             continue
         if name:
             within = expression.removeprefix(b"(?ms)").removesuffix(b"\\Z")
-            yield within, text is line, name is not text
+            yield within, leaves_out, folders_only
 
 
 @dataclass(frozen=True)

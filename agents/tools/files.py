@@ -376,7 +376,7 @@ def places_of(pattern: str, lines: list[str], deadline: float) -> list[int]:
         pass
     except TimeoutError:
         raise ToolFailed(
-            f"The search took longer than {SEARCH_SECONDS:g} seconds; "
+            f"The search takes longer than {SEARCH_SECONDS:g} seconds; "
             "use a simpler pattern or a folder."
         ) from None
     return [place for place, line in enumerate(lines) if pattern in line]

@@ -12,6 +12,8 @@ from typing import Any
 import re2
 
 BEYOND = ("invalid perl operator", "invalid escape sequence", "invalid repetition size")
+MOST_LINES, MOST_CHARACTERS = 1_000, 100_000  # that are looked at as one text
+MOST_STEPS = 400_000_000  # of RE2 in one text: two seconds where it has no faster way
 AT_THE_ENDS = ("\\A", "\\z", "-m")  # of a text, even where each line has its own
 
 
@@ -39,16 +41,29 @@ def compiled(pattern: str) -> Any:
 
 
 def matching_lines(pattern: str, lines: Sequence[str], deadline: float) -> Iterator[int]:
-    """The places of the lines that match. Raises NotAPattern, and TimeoutError at the deadline.
+    """The places of the lines that match. Raises NotAPattern, and TimeoutError at the deadline, or
+    where the next lines would take it by themselves: nothing ends RE2 in the middle of a text.
 
     A search takes 6 µs whatever it finds, so many lines are looked at as one text first.
     """
     of_line = compiled(pattern)
-    most = 1 if any(each in pattern for each in AT_THE_ENDS) else 1_000
+    most = 1 if any(each in pattern for each in AT_THE_ENDS) else MOST_LINES
     of_many = compiled(f"(?m){pattern}")
-    for start in range(0, len(lines), most):
-        if time.monotonic() > deadline:
+    for start, block in blocks(lines, most):
+        text = "\n".join(block)
+        if time.monotonic() > deadline or len(text) * of_line.programsize > MOST_STEPS:
             raise TimeoutError
-        block = lines[start : start + most]
-        if of_many.search("\n".join(block)):
+        if of_many.search(text):
             yield from (start + n for n, line in enumerate(block) if of_line.search(line))
+
+
+def blocks(lines: Sequence[str], most: int) -> Iterator[tuple[int, Sequence[str]]]:
+    """So many lines at once at most, or one that is long by itself; each with its place."""
+    start = size = 0
+    for place, line in enumerate(lines):
+        if place > start and (place - start == most or size + len(line) > MOST_CHARACTERS):
+            yield start, lines[start:place]
+            start, size = place, 0
+        size += len(line)
+    if lines:
+        yield start, lines[start:]

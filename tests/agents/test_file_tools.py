@@ -477,6 +477,13 @@ async def test_what_only_other_engines_match_is_refused_and_named(root, pattern,
     assert told.startswith(f"A pattern is one of RE2, which has no {part}")
 
 
+@pytest.mark.parametrize("pattern", ["[ab]*a[ab]{900}c", "(([ab]{30}){30})+c"])
+async def test_what_would_keep_a_thread_beyond_the_limit_is_not_begun(root, pattern):
+    (root / "long.txt").write_text("ab" * 400_000)
+    with gives_up_after(4):
+        assert "simpler pattern" in await refusal(root, "search_files", pattern=pattern)
+
+
 LINES = ["one two", "", "TWO", "  three", "a", "é中文", "x" * 400, "a\tb", "two one", "c++", "end"]
 ENDS = ["", "^", "$", r"\b", r"\A", r"\s*"]
 MIDDLES = ["two", "(?i:two)", "[^a]", ".", r"\w+ \w+", "x{3,}", "one|end", "中", r"\t", "(a|b)+"]

@@ -79,3 +79,11 @@ def test_a_megabyte_of_rules_is_read_in_no_time():
     with gives_up_after(20):
         rules = NO_RULES.with_file(b"".join(b"a%d*b\n" % n for n in range(120_000)), 0)
         assert not rules.leave_out((b"c",), False)
+
+
+def test_rules_that_are_too_large_an_automaton_leave_nothing_out(monkeypatch):
+    monkeypatch.setattr(ignore, "MOST_MEMORY", 10_000)
+    ignore.patterns_of.cache_clear()
+    rules = NO_RULES.with_file(b"".join(b"*a%d*[ab]\n" % n for n in range(1_500)), 0)
+    assert not rules.leave_out((b"xa1xa",), False)
+    ignore.patterns_of.cache_clear()
