@@ -6,6 +6,7 @@ import {
   documentOf,
   folderOf,
   goTo,
+  goToLater,
   panel,
   query,
   refresh,
@@ -69,9 +70,10 @@ async function askWhatToDo(sentence, file, folder) {
       if (button) resolve(button.dataset.ifTaken);
     });
   });
+  const goOn = goToLater();
   note.remove();
   const path = choice && (await uploadOne(file, folder, choice));
-  goTo((path && rowOf(path)) || rows().find((row) => row.tabIndex === 0));
+  goOn((path && rowOf(path)) || rows().find((row) => row.tabIndex === 0));
 }
 
 on("click", "[data-upload-files]", () => byId("files-to-upload").click());
@@ -118,12 +120,13 @@ function refuse(field) {
 }
 
 async function post(path, name) {
+  const goOn = goToLater();
   const answer = await ask("rename", { method: "POST", body: new URLSearchParams({ path, name }) });
   const renamed = await documentOf(answer);
   if (!renamed) return;
   const { path: now } = renamed;
   await refresh(folderOf(path));
-  goTo(await reveal(now));
+  goOn(await reveal(now));
   changed({ from: path, to: now });
 }
 
@@ -157,6 +160,7 @@ function offerUndo(said, deleted, path, icon = "trash") {
 
 /** What gives way to it can be brought back in its turn. */
 async function undo(toast, deleted, was) {
+  const goOn = goToLater();
   const answer = await ask("restore", { method: "POST", body: new URLSearchParams({ deleted }) });
   toast.remove();
   byId("files-status").textContent = "";
@@ -164,7 +168,7 @@ async function undo(toast, deleted, was) {
   if (!restored) return;
   const { path, deleted: replaced, said } = restored;
   await refresh(folderOf(path));
-  goTo(await reveal(path));
+  goOn(await reveal(path));
   changed(replaced ? path : { back: was, to: path });
   if (replaced) offerUndo(said, replaced, path, "undo");
 }

@@ -181,10 +181,11 @@ export function showEmpty(count, path = "") {
 /** In place of "Show 500 more". */
 export async function showMore(row) {
   const { more, folder } = row.dataset;
+  const goOn = goToLater();
   const found = await fetchRows({ path: folder, level: row.ariaLevel, start: more });
   if (!found) return;
   row.replaceWith(...found.parts);
-  goTo(found.parts[0]);
+  goOn(found.parts[0]);
 }
 
 // Moving
@@ -199,6 +200,16 @@ export function goTo(row) {
   if (!row) return;
   stopAt(row);
   row.focus();
+}
+
+let presses = 0;
+for (const type of ["keydown", "pointerdown"]) addEventListener(type, () => (presses += 1), true);
+
+/** To go to a row once an answer is there; not if the person has gone on meanwhile, whose next key is
+ *  for the place that they chose. */
+export function goToLater() {
+  const before = presses;
+  return (row) => presses === before && goTo(row);
 }
 
 const parentOf = (row) => {

@@ -3,7 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.test_workspace import STAMPS, folder, looks, opened, row, tab
-from tests.browser.test_workspace_meanwhile import ROWS
+from tests.browser.test_workspace_meanwhile import ROWS, rename
 
 __all__ = ["folder", "tab"]
 
@@ -29,3 +29,22 @@ def test_a_folder_is_never_drawn_as_it_was_before_something_was_done_in_it(tab, 
     tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
     expect(row(tab, "README.md")).to_have_count(0)
     expect(row(tab, "by-the-agent.txt")).to_be_visible()
+
+
+def test_an_answer_takes_no_focus_from_who_has_gone_on_meanwhile(tab, folder):
+    """Else the next key, as Delete, would be for a row that nobody chose."""
+    opened(tab)
+    held = tab.hold(ROWS)
+    with tab.page.expect_request(ROWS):
+        rename(tab, "README.md", "a.md").press("Enter")
+    tab.page.keyboard.press("End")
+    tab.page.keyboard.press("Home")
+    expect(row(tab, "docs")).to_be_focused()
+    with tab.page.expect_response(ROWS):
+        held.release()
+    tab.page.evaluate("() => fetch(location.href).then((answer) => answer.text())")
+    expect(row(tab, "a.md")).to_be_visible()
+    expect(row(tab, "docs")).to_be_focused()
+    row(tab, "a.md").click()
+    rename(tab, "a.md", "b.md").press("Enter")
+    expect(row(tab, "b.md")).to_be_focused()
