@@ -43,13 +43,24 @@ class Started:
         said, _, self.link = self.line.partition(": ")
         assert said == "Planside is ready", self.line or self.process.stderr.read()
         self.address = (Path(home) / ".address").read_text()
+        self.heard = ""  # of what it has printed since
+
+    def wait_to_hear(self, words):
+        """Until its log has them."""
+        late = threading.Timer(DEADLINE, self.process.kill)
+        late.start()
+        while words not in self.heard:
+            piece = os.read(self.process.stderr.fileno(), 65_536)
+            assert piece, self.heard
+            self.heard += piece.decode()
+        late.cancel()
 
     def end(self, how=signal.SIGTERM):
         """Seconds it took, exit code, and what else it printed."""
         began = time.monotonic()
         self.process.send_signal(how)
         out, err = self.process.communicate(timeout=DEADLINE)
-        return time.monotonic() - began, self.process.returncode, out, err
+        return time.monotonic() - began, self.process.returncode, out, self.heard + err
 
 
 def prepare(home):

@@ -67,6 +67,7 @@ def test_a_reply_caught_by_a_full_disk_is_whole_when_there_is_room_again(disk, s
     ready = httpx.get(f"{server.address}/readyz")
     assert (ready.status_code, "free space" in ready.json()["detail"]) == (503, True)
     alice.wait_until(server, said, lambda found: not model.answering)  # it has said all
+    server.wait_to_hear("trying again")
     assert len(alice.get(server, said)["items"]) == 2, "what is there can be read"
 
     disk.make_room()
