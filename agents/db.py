@@ -72,8 +72,15 @@ def kept_connection() -> Iterator[None]:
         raise OperationalError(str(error)) from error
     finally:
         _used.at = time.monotonic()
-        if this_database().errors_occurred:
+        if this_database().errors_occurred or not getattr(_used, "keeps", True):
             give_back()
+
+
+def keep_connection(is_kept: bool) -> None:
+    """Whether this thread keeps its connection between two uses; not while it waits for others."""
+    _used.keeps = is_kept
+    if not is_kept:
+        give_back()
 
 
 @sync_to_async

@@ -15,11 +15,11 @@ from io import RawIOBase
 from threading import Lock
 from typing import Any, BinaryIO
 
-from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from agents.attachments import PLAIN
+from agents.pools import DOWNLOADS
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Parts, numbered
 from agents.workspace_files import Files, Place, moment_of, refusals
@@ -54,7 +54,7 @@ class Pieces(StreamingHttpResponse):
             self.close_when_left()
             return piece
 
-        while (piece := await sync_to_async(take, thread_sensitive=False)()) is not None:
+        while (piece := await DOWNLOADS.run(take)) is not None:
             yield piece
 
     def close(self) -> None:

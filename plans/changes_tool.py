@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Literal
 
@@ -12,6 +11,7 @@ from agents.db import in_db
 from agents.engine.recordings import changes_so_far
 from agents.errors import NotFound
 from agents.models import Turn
+from agents.pools import FILES
 from agents.tools import permissions
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from plans.changes import (
@@ -64,8 +64,8 @@ def changes_tool(turn: Turn, current: Callable[[], Plan], has_plan: bool) -> Too
         if wanted.of == "this_turn":
             files = await changes_so_far(turn.pk)
         else:
-            files = await asyncio.to_thread(lambda: changes.files)
+            files = await FILES.run(lambda: changes.files)
         read = (changes, files, wanted.path, wanted.diff)
-        return ToolResult(await asyncio.to_thread(changes_text, *read))
+        return ToolResult(await FILES.run(changes_text, *read))
 
     return typed_tool("get_changes", GetChanges, read, read_only=True)

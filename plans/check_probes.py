@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
@@ -17,6 +16,7 @@ from django.utils.translation import gettext
 
 from agents.chains.template import parsed_or_text
 from agents.engine.available_tools import same_json
+from agents.pools import FILES
 from agents.tools import fetch
 from agents.tools.base import Tool, ToolFailed, ToolResult
 from agents.tools.confinement import Workspace, display_path, translated_errors
@@ -61,7 +61,7 @@ def shortened(text: str) -> str:
 
 
 async def look_at_file(check: CheckJson, workspace: Workspace, before: Digests) -> Finding:
-    return await asyncio.to_thread(file_finding, check, workspace, before)
+    return await FILES.run(file_finding, check, workspace, before)
 
 
 Digests = Mapping[str, str]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from django.utils.translation import gettext
 
 from agents.db import in_db
@@ -11,6 +9,7 @@ from agents.engine import persistence
 from agents.engine.steps import result_of
 from agents.errors import TurnFailed
 from agents.models import ToolCall, Turn
+from agents.pools import FILES
 from agents.tools import permissions
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Workspace
@@ -29,7 +28,7 @@ async def note_beginning(turn: Turn) -> None:
     now: dict[str, str] = {}
     if paths:
         folder = (await in_db(permissions.of_turn, turn)).folder
-        now = await asyncio.to_thread(lambda: digests(paths, Workspace(folder)))
+        now = await FILES.run(lambda: digests(paths, Workspace(folder)))
     await in_db(save_beginning, turn, attempt, paths, now)
 
 

@@ -7,7 +7,6 @@ but material.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from agents.errors import Refused
 from agents.hidden_characters import revealed_in_json
 from agents.llm.errors import ModelError
 from agents.models import ToolCall, Turn
+from agents.pools import FILES
 from agents.tools.base import PLAN_TOOLS, ToolFailed
 from plans.changes import changes_of_subtask, changes_of_turn, changes_text
 from plans.check_probes import Finding, shortened
@@ -83,8 +83,8 @@ async def diff_of(turn: Turn, material: Material) -> str:
             files = await changes_so_far(turn.pk)
         else:
             changes = await in_db(changes_of_subtask, material.subtask)
-            files = await asyncio.to_thread(lambda: changes.files)
-        return await asyncio.to_thread(changes_text, changes, files, None, True)
+            files = await FILES.run(lambda: changes.files)
+        return await FILES.run(changes_text, changes, files, None, True)
     except (ToolFailed, Refused, OSError):
         return ""
 

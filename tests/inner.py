@@ -13,6 +13,7 @@ from agents import (
     conversations,
     deleted_files,
     events,
+    pools,
     run_once,
     umask,
     workspace_files,
@@ -136,8 +137,10 @@ from agents.llm.providers import (
 from agents.llm.reply import ReasoningPart, Reply, RequestedCall, TextPart
 from agents.llm.request import ChatMessage, Endpoint, ModelRequest
 from agents.normalization import MOST_MARKS, joined_url, normalized, slug, split_url
+from agents.pools import Pool
+from agents.pools import person as person_of_turn
 from agents.queue import housekeeping
-from agents.queue.claims import backlog, claim, due
+from agents.queue.claims import SLOTS, backlog, claim, due
 from agents.queue.leases import (
     as_command,
     folder,

@@ -41,6 +41,7 @@ from agents.errors import (
 from agents.llm.errors import ModelError
 from agents.models import Message, Turn, TurnState
 from agents.models.turn import Checkpoint
+from agents.pools import person
 from agents.telemetry import hooks
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ async def run_turn(turn: Turn, watch: Watch = ignore_event) -> None:
 
     `watch` is called with each event of the chain, for a command that prints along.
     """
+    person.set(turn.conversation.owner_id)
     try:
         with hooks.turn(turn), translation.override(turn.language):
             await run_and_settle(turn, watch)

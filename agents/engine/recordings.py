@@ -26,6 +26,7 @@ from agents.engine.handlers import handler_of
 from agents.engine.undo import finish_undos, unfinished
 from agents.errors import Refused
 from agents.models import Lane, Recording, SkippedFile, ToolCall, Turn
+from agents.pools import RECORDINGS
 from agents.recordings.changes import (
     Change,
     Sums,
@@ -96,11 +97,11 @@ async def record_before(turn: Turn) -> None:
         return
     root = await in_db(folder_of, turn)
     began = timezone.now()
-    snapshot = await asyncio.to_thread(recorded, root)
+    snapshot = await RECORDINGS.run(recorded, root)
     if snapshot.stopped == Recording.Stopped.FAILED and await is_being_undone(root):
         await wait_for_undos(root)
         began = timezone.now()
-        snapshot = await asyncio.to_thread(recorded, root)
+        snapshot = await RECORDINGS.run(recorded, root)
     await in_db(save_before, turn, root, began, snapshot)
     await wait_for_undos(root)
 
@@ -175,14 +176,14 @@ async def record_after(turn: Turn) -> None:
     if not turn.checkpoint.get("recorded") or not turn.is_open:
         return
     if recording := await in_db(open_recording, turn.pk):
-        found = await asyncio.to_thread(compared, recording, await in_db(windows_of, recording))
+        found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
         await in_db(save_after, turn, recording, found)
 
 
 async def record_ended(turn_id: int) -> None:
     """Of a turn that ended without it: it was stopped, or nobody had it. The first one counts."""
     if recording := await in_db(open_recording, turn_id):
-        found = await asyncio.to_thread(compared, recording, await in_db(windows_of, recording))
+        found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
         await in_db(save_ended, recording, found)
 
 
@@ -209,10 +210,10 @@ async def changes_so_far(turn_id: int) -> list[Change]:
     if recording is None or recording.stopped:
         return []
     if recording.ended_at:
-        return await asyncio.to_thread(kept_changes, recording)
-    found = await asyncio.to_thread(compared, recording, await in_db(windows_of, recording))
+        return await RECORDINGS.run(kept_changes, recording)
+    found = await RECORDINGS.run(compared, recording, await in_db(windows_of, recording))
     recording.changes = found.changes
-    return await asyncio.to_thread(kept_changes, recording)
+    return await RECORDINGS.run(kept_changes, recording)
 
 
 def as_diff(root: Path, changes: list[Change], longest: int) -> str:

@@ -6,7 +6,6 @@ out to its end: each step is done, or its file is left as somebody changed it me
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from agents.engine.handlers import handlers
 from agents.engine.persistence import put
 from agents.errors import Conflict, Invalid, NotFound, Refused
 from agents.models import Conversation, Lane, Message, Recording, Turn, TurnState, Undo
+from agents.pools import RECORDINGS
 from agents.recordings.changes import Change
 from agents.recordings.restore import (
     Fate,
@@ -187,10 +187,10 @@ async def enter_folder(turn: Turn) -> None:
 async def finish_undos(root: Path) -> bool:
     """Wait for an undo that is writing there, and finish what a process has left of one; false
     where that cannot be done. Raises Conflict where the wait is over a minute."""
-    await asyncio.to_thread(wait_for_writers, root)
+    await RECORDINGS.run(wait_for_writers, root)
     cut_off = await in_db(unfinished, str(root))
     for pk in cut_off:
-        await asyncio.to_thread(in_own_connection, finish_cut_off, pk)
+        await RECORDINGS.run(in_own_connection, finish_cut_off, pk)
     return not cut_off or not await in_db(unfinished, str(root))
 
 

@@ -21,6 +21,7 @@ from agents.db import AWAY, in_db
 from agents.engine.recordings import record_all_ended
 from agents.engine.undo import finish_cut_off, in_own_connection, unfinished
 from agents.models import Message, Recording, Undo
+from agents.pools import RECORDINGS
 from agents.recordings.compaction import empty, keep_only, remove_unfinished
 from agents.recordings.store import Store, stores
 
@@ -37,12 +38,12 @@ async def keep_recordings() -> None:
     while True:
         try:
             for pk in await in_db(unfinished):
-                await asyncio.to_thread(in_own_connection, finish_cut_off, pk)
+                await RECORDINGS.run(in_own_connection, finish_cut_off, pk)
             await record_all_ended()
             await in_db(forget_old)
-            for folder in await asyncio.to_thread(due_stores):
-                await asyncio.to_thread(in_own_connection, compact, folder)
-            await asyncio.to_thread(deleted_files.erase_old)
+            for folder in await RECORDINGS.run(due_stores):
+                await RECORDINGS.run(in_own_connection, compact, folder)
+            await RECORDINGS.run(deleted_files.erase_old)
         except AWAY:
             pass  # the worker logs that the database is away
         except Exception:

@@ -10,18 +10,21 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from http import HTTPStatus
+from time import monotonic
 from typing import TypeVar
 
 import httpx
 from pydantic import BaseModel, Field
 
 from agents.http_bodies import decoded, pieces
+from agents.pools import FILES
 from agents.tools.base import Tool, ToolFailed, ToolResult, truncated, typed_tool
 from agents.tools.confinement import display_path
 from agents.tools.ssrf_guard import Guard, PinnedTransport, Resolver, ask_system
 
 SECONDS = 30  # for everything: names, redirects, the whole page
 SILENCE = 10.0  # seconds without a byte
+PARSING = 5.0  # seconds of them for the text of a page; a thread cannot be ended from outside
 LARGEST = 2_000_000  # bytes, unpacked
 MOST_CHARACTERS = 59_000
 MOST_REDIRECTS = 5
@@ -181,7 +184,7 @@ async def text_of(response: httpx.Response) -> str:
         return f"[{display_path(kind)}, {len(body):,} bytes]"
     text = decoded(bytes(body), content_type).replace("\0", "�")
     if kind in PAGES:
-        text = await asyncio.to_thread(web_text, text, response.url)
+        text = await FILES.run(web_text, text, response.url)
     return text.strip()
 
 
@@ -212,12 +215,17 @@ class Page(HTMLParser):
     def __init__(self, url: httpx.URL) -> None:
         super().__init__()
         self.url = url
+        self.ends_at = monotonic() + PARSING
         self.pieces: list[str] = []
         self.dropping = 0
         self.verbatim = 0
         self.links: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if monotonic() > self.ends_at:
+            raise ToolFailed(
+                f"{display_path(str(self.url))} is too entangled: {PARSING:.0f} s were not enough."
+            )
         self.dropping += tag in DROPPED
         self.break_line(tag)
         if tag == "pre":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import stat
 import threading
@@ -18,6 +17,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, Field
 
+from agents.pools import FILES
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 from agents.tools.confinement import Workspace, display_path
 from agents.tools.file_changes import FileChange, change_of, keep_change
@@ -84,7 +84,7 @@ def file_tools(root: Path) -> list[Tool]:
         idempotent: bool = False,
     ) -> Tool:
         async def run(args: Arguments) -> ToolResult:
-            return ToolResult(await asyncio.to_thread(work, Workspace(root), args))
+            return ToolResult(await FILES.run(work, Workspace(root), args))
 
         return typed_tool(name, arguments, run, read_only=read_only, idempotent=idempotent)
 

@@ -23,6 +23,7 @@ from typing import Self, cast
 from pydantic import BaseModel, Field
 
 from agents import umask
+from agents.pools import PROCESSES
 from agents.tools import supervisor
 from agents.tools.base import Tool, ToolFailed, ToolResult, typed_tool
 
@@ -71,7 +72,7 @@ async def run_command(root: Path, command: str, seconds: int) -> ToolResult:
         finally:
             await to_the_end(call.stop())
     finally:
-        await to_the_end(asyncio.to_thread(remove, scratch))
+        await to_the_end(PROCESSES.run(remove, scratch))
     text, code = call.output.text(), call.exit_code
     if not is_in_time:
         output = f"Its output so far:\n{text}" if text else "It had printed nothing."
@@ -105,7 +106,7 @@ async def start(root: Path, command: str, scratch: Path) -> Supervised:
     variables = environment(scratch)
     shell = shutil.which("bash", path=variables["PATH"]) or "/bin/sh"
     try:
-        await asyncio.to_thread(root.mkdir, parents=True, exist_ok=True)
+        await PROCESSES.run(root.mkdir, parents=True, exist_ok=True)
         return await Supervised.start([shell, "-c", "--", command], root, variables, scratch)
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
@@ -196,7 +197,7 @@ class Supervised(asyncio.SubprocessProtocol):
             standard_input.close()
         await within(LONGEST_STOP, self.ended)
         if self.exit_code is None:
-            await asyncio.to_thread(sweep, self.mark)
+            await PROCESSES.run(sweep, self.mark)
             await within(DRAIN, self.ended)
         await within(DRAIN, self.silent)
         self.transport.close()

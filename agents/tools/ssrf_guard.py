@@ -6,7 +6,6 @@ else in each version of Python.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 import ssl
@@ -18,6 +17,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 import httpx
 
 from agents.http import usual_tls
+from agents.pools import LOOKUPS
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import display_path
 
@@ -65,7 +65,7 @@ NAT64 = IPv6Network("64:ff9b::/96")
 
 async def ask_system(host: str, port: int) -> list[str]:
     """The addresses of a name, in the system's order of preference. Raises OSError."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    found = await LOOKUPS.run(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.http import HttpRequest
 from ninja import Router, Schema
 from ninja.responses import Status
@@ -11,7 +15,7 @@ from agents.chains.schema import Chain
 from agents.chains.store import delete_chain, list_chains, load_chain, save_chain
 from agents.config.ownership import agent_of, agents_of
 from agents.db import in_db
-from agents.errors import Conflict, NotFound
+from agents.errors import Conflict, NotFound, RateLimited
 from agents.models import Turn
 from console.api.auth import person
 from console.api.fields import NotBlank
@@ -22,6 +26,7 @@ from console.throttling import count_message
 router = Router(tags=["chains"])
 
 LONGEST_RUN = 600  # seconds that an answer is waited for
+MOST_RUNS = 50  # of one person that this process waits for, each on a thread
 
 
 class ChainName(Schema):
@@ -88,12 +93,28 @@ def remove_chain(request: HttpRequest, id: str) -> Status[None]:
 @router.post("/{id}/run", response=answers(OutcomeShape, 404, 409))
 async def run_chain(request: HttpRequest, id: str, body: NewRun) -> run_once.Outcome:
     """Run the chain in a conversation of its own and answer when it has ended or waits."""
-    turn = await in_db(queue_chain, request, id, body)
+    with one_more_run(person(request).pk):
+        turn = await in_db(queue_chain, request, id, body)
+        try:
+            return await run_once.wait_for(turn, LONGEST_RUN)
+        except TimeoutError:
+            sentence = f"It still runs after {LONGEST_RUN} seconds; look into its conversation."
+            raise Conflict(sentence) from None
+
+
+runs: Counter[int] = Counter()
+
+
+@contextmanager
+def one_more_run(by: int) -> Iterator[None]:
+    """Raises RateLimited."""
+    if runs[by] >= MOST_RUNS:
+        raise RateLimited(f"{MOST_RUNS} of your runs are being waited for: let one end first.", 10)
+    runs[by] += 1
     try:
-        return await run_once.wait_for(turn, LONGEST_RUN)
-    except TimeoutError:
-        sentence = f"It still runs after {LONGEST_RUN} seconds; look into its conversation."
-        raise Conflict(sentence) from None
+        yield
+    finally:
+        runs[by] -= 1
 
 
 def queue_chain(request: HttpRequest, id: str, body: NewRun) -> Turn:

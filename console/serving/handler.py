@@ -10,22 +10,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
-from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from asgiref.sync import ThreadSensitiveContext, iscoroutinefunction, sync_to_async
 from django import db
 from django.core import signals
 from django.core.handlers.asgi import ASGIHandler
 from django.http import FileResponse, HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import ResolverMatch
 
-from agents.db import kept_connection
+from agents.db import keep_connection, kept_connection
 from console.serving.errors import unreadable
 
 THREADS = 8
 # Seconds a request waits for a thread before it gets an extra one: whoever occupies all of them
 # that long asks a slow server for something, and must not keep others from working.
 PATIENCE = 0.3
+
+leave_place: ContextVar[Callable[[], object]] = ContextVar("leave_place", default=lambda: None)
 
 
 class PooledASGIHandler(ASGIHandler):
@@ -69,13 +74,14 @@ class PooledASGIHandler(ASGIHandler):
 
         Then Django closes the body, which the view may read to its end.
         """
-        thread, give_back = await self.take_thread()
+        thread, leave, give_back = await self.take_thread()
+        loop = asyncio.get_running_loop()
+        leave_place.set(lambda: loop.call_soon_threadsafe(leave))
         answers: list[HttpResponseBase] = []
         try:
             async with ThreadSensitiveContext(executor=thread):
                 await sync_to_async(self.respond)(request, answers)
         except asyncio.CancelledError:
-            loop = asyncio.get_running_loop()
 
             def end() -> None:
                 for answer in answers:
@@ -90,30 +96,42 @@ class PooledASGIHandler(ASGIHandler):
         give_back()
         return answers[0]
 
+    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
+        """An async view waits for others, up to minutes: its thread leaves place for the next one,
+        and keeps no connection meanwhile."""
+        match = super().resolve_request(request)
+        if iscoroutinefunction(match.func):
+            leave_place.get()()
+            keep_connection(False)
+        return match
+
     def respond(self, request: HttpRequest, answers: list[HttpResponseBase]) -> None:
+        keep_connection(True)
         with kept_connection():
             response = self.get_response(request)
         if isinstance(response, FileResponse):
             response.block_size = self.chunk_size
         answers.append(response)
 
-    async def take_thread(self) -> tuple[Executor, Callable[[], None]]:
-        """A thread, and how it is given back."""
-        try:
+    async def take_thread(self) -> tuple[Executor, Callable[[], None], Callable[[], None]]:
+        """A thread, how its place is left while it works on, and how both are given back."""
+        taken: list[asyncio.Semaphore] = []
+        with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE):
                 await self.places.acquire()
-            has_place = True
-        except TimeoutError:
-            has_place = False
+            taken.append(self.places)
         thread = self.idle.pop() if self.idle else ThreadPoolExecutor(1, "request")
 
+        def leave() -> None:
+            while taken:
+                taken.pop().release()
+
         def give_back() -> None:
-            if has_place:
-                self.places.release()
+            leave()
             if len(self.idle) < THREADS:
                 self.idle.append(thread)
             else:
                 thread.submit(db.connections.close_all)
                 thread.shutdown(wait=False)
 
-        return thread, give_back
+        return thread, leave, give_back

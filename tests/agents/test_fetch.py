@@ -562,3 +562,9 @@ def test_what_no_person_reads_is_dropped(tag):
 def test_a_bent_page_does_not_take_for_ever(unit, end):
     short, long = (unit * (LARGEST // part // len(unit)) + end for part in (200, 20))
     demand_proportion(read, short, long)
+
+
+def test_a_page_that_takes_too_long_to_read_is_given_up(monkeypatch):
+    monkeypatch.setattr("agents.tools.fetch.PARSING", 0.0)
+    with pytest.raises(ToolFailed, match="too entangled"):
+        read("<p>" * 100)

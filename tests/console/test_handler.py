@@ -123,6 +123,21 @@ async def test_what_an_async_view_waits_for_ends_when_its_client_leaves(pages):
     await browser.wait()
 
 
+async def test_views_that_wait_for_others_leave_their_places_to_other_requests(pages):
+    slow = [await begin(pages, "/waiting") for _ in range(THREADS)]
+    for _ in slow:
+        assert await asyncio.to_thread(hung.acquire, timeout=60)
+    await asyncio.sleep(0)
+    assert not pages.places.locked()
+    assert await get(pages, "/thread")
+    for browser in slow:
+        await browser.send_input({"type": "http.disconnect"})
+        await browser.wait()
+    for _ in range(THREADS):
+        await pages.places.acquire()
+    assert pages.places.locked(), "each place was given back once"
+
+
 async def test_what_was_sent_whole_is_read_to_its_end_when_its_client_leaves(pages):
     scope = AsyncRequestFactory().post("/reading").scope
     browser = ApplicationCommunicator(pages, scope)

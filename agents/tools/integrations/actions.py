@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from agents.db import in_db
 from agents.errors import Conflict, Invalid, NotFound, Refused, about
 from agents.models import ToolSource
+from agents.pools import FILES
 from agents.telemetry.redaction import redact
 from agents.tools.base import FILE_TOOLS, PLAN_TOOLS, SEARCH_TOOLS, longest_for
 from agents.tools.integrations import mcp
@@ -238,7 +239,7 @@ async def answer_of(source: ToolSource) -> dict[str, object]:
         else:
             found = await read_operations(source.url, source.spec, source.headers, longest)
             tools, skipped = found
-        await asyncio.to_thread(check_inject, source, tools)
+        await FILES.run(check_inject, source, tools)
         return {"tools": tools, "skipped": skipped, "error": ""}
     except Refused as refusal:
         error = redact(str(refusal), await in_db(all_secrets_of, source))

@@ -14,6 +14,7 @@ from types import ModuleType
 from django.utils.translation import gettext, gettext_noop
 
 from agents.errors import Invalid
+from agents.pools import FILES
 from agents.tools.base import Arguments, ToolFailed, ToolResult
 
 NOT_INSTALLED = gettext_noop("MCP servers need the package mcp: install requirements/services.txt.")
@@ -128,7 +129,7 @@ def forget(name: str) -> None:
 async def _imported_client(failure: type[Exception]) -> ModuleType:
     """Importing the SDK takes a second, which the loop need not wait for."""
     try:
-        return await asyncio.to_thread(importlib.import_module, CLIENT)
+        return await FILES.run(importlib.import_module, CLIENT)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in ("mcp", "httpx2"):
             raise failure(gettext(NOT_INSTALLED) if failure is Invalid else NOT_INSTALLED) from None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import suppress
 
 from mcp import Client, MCPError
 from mcp_types import Tool
 
 from agents.errors import Invalid
+from agents.pools import FILES
 from agents.tools.base import safe_name
 from agents.tools.integrations.mcp import READ_RESOURCE, RUN_AS_TASK
 from agents.tools.integrations.openapi.schemas import (
@@ -46,7 +46,7 @@ async def offered(client: Client, longest: int) -> list[Json]:
             break
     has_resources = client.server_capabilities.resources is not None
     # Thousands of large schemas take seconds, which the loop need not wait for.
-    return await asyncio.to_thread(stored, tools[:MOST_TOOLS], has_resources, longest)
+    return await FILES.run(stored, tools[:MOST_TOOLS], has_resources, longest)
 
 
 def stored(tools: list[Tool], has_resources: bool, longest: int) -> list[Json]:

@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 
 from agents.errors import Invalid
 from agents.normalization import split_url
+from agents.pools import FILES
 from agents.telemetry.redaction import redacted_url
 from agents.tools.integrations.openapi.addresses import PORTS, joined, same_origin, split
 from agents.tools.integrations.openapi.http import exchange, failure_reason
@@ -55,7 +56,7 @@ async def read_operations(
     """
     check_address(url)
     if isinstance(spec, dict):
-        text = await asyncio.to_thread(json.dumps, spec)
+        text = await FILES.run(json.dumps, spec)
         return await parsed(text.encode(), Job(gettext("The document"), url, "", longest))
     if isinstance(spec, str) and spec:
         return await read_from(spec, url, headers, longest)
@@ -136,7 +137,7 @@ async def parsed(body: bytes, job: Job) -> Found:
                 subject=job.subject
             )
         )
-    return await asyncio.to_thread(found_in, written)
+    return await FILES.run(found_in, written)
 
 
 def found_in(written: bytes) -> Found:

@@ -17,6 +17,7 @@ from django.utils.translation import gettext_noop
 from agents.http import usual_tls
 from agents.http_bodies import decoded, pieces
 from agents.json_size import has_more_values
+from agents.pools import FILES
 from agents.telemetry.redaction import redacted_url
 from agents.tools.base import Arguments, ToolFailed, ToolResult, truncated
 from agents.tools.integrations.openapi.addresses import same_origin
@@ -136,7 +137,7 @@ async def call_operation(
     """
     name = operation["name"]
     try:
-        request = await asyncio.to_thread(request_of, operation, arguments, read_file)
+        request = await FILES.run(request_of, operation, arguments, read_file)
         registered = {each.lower() for each in headers}
         own = {k: v for k, v in request.headers.items() if k.lower() not in registered}
         request.headers = {**own, **headers}

@@ -1,0 +1,57 @@
+"""Threads for slow work, a pool for each kind, shared out between people (docs/rules.md, R35).
+
+Work in one pool never waits for another: what follows on it is begun by whoever awaited it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+person: ContextVar[int | None] = ContextVar("person", default=None)  # for whom a turn works
+
+
+class Pool:
+    """Threads for one kind of work, of which each person has `each` at most."""
+
+    def __init__(self, name: str, threads: int, each: int) -> None:
+        self.threads = ThreadPoolExecutor(threads, name)
+        self.each = each
+        self.places: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def run(self, work: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What the work gives back. Where nobody waits for it any more it does not begin; what has
+        begun keeps its place to its end, as a thread cannot be ended.
+        """
+        loop, given_up = asyncio.get_running_loop(), threading.Event()
+        place = self.places.setdefault((loop, person.get()), asyncio.Semaphore(self.each))
+
+        def begin() -> R:
+            if given_up.is_set():
+                raise asyncio.CancelledError
+            return work(*args, **kwargs)
+
+        await place.acquire()
+        future = loop.run_in_executor(self.threads, copy_context().run, begin)
+        future.add_done_callback(lambda _: place.release())
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
+
+
+# Eight people who ask for all they may have leave none for the next one.
+FILES = Pool("files", 16, 2)  # tools and checks that read and write, texts of what was fetched
+RECORDINGS = Pool("recordings", 16, 2)  # of whole folders, which may wait for each other's locks
+PROCESSES = Pool("processes", 32, 4)  # beginning and ending commands, which no search may delay
+DOWNLOADS = Pool("downloads", 16, 2)
+LOOKUPS = Pool("lookups", 32, 4)  # of names; of hosts that an admin has set in the loop's own pool
