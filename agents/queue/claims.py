@@ -5,6 +5,7 @@ Besides, the queue in numbers.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -12,16 +13,19 @@ from functools import cache
 
 from django.db import IntegrityError, connection, transaction
 from django.db.models import (
+    Case,
     Count,
     DateTimeField,
     Exists,
     F,
+    Max,
     Min,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
     Value,
+    When,
 )
 from django.db.models.functions import Cast, Coalesce, Concat, Greatest, Now
 from django.db.models.sql import UpdateQuery
@@ -30,11 +34,11 @@ from agents import events
 from agents.conversations import conversation_by_key
 from agents.db import clock, is_postgresql
 from agents.engine.lifecycle import LONGEST_WAIT
-from agents.models import Conversation, Event, Turn, TurnState
+from agents.models import Conversation, Event, Lane, Turn, TurnState
 from agents.queue.leases import lease_length
-from agents.statements import LISTEN, LISTENERS, Prepared, fetch_one, prepared, updating
+from agents.statements import LISTEN, LISTENERS, Prepared, fetch_one, one_of, prepared, updating
 
-SLOTS = 50  # turns at once in one worker
+SLOTS = 100  # turns at once in one worker, of which one person's replies take half at most
 
 
 def due() -> QuerySet[Turn]:
@@ -60,23 +64,35 @@ def family(conversation: int) -> list[int]:
     return conversations
 
 
+# Whose slots a turn takes: a person has a share for replies, another for all other work.
+SHARE = F("conversation__owner") * 2 + Case(
+    When(lane=Lane.CHAT, conversation__parent_call=None, then=1), default=0
+)
+
+
 @prepared
-def all_due() -> QuerySet[Turn, tuple[int]]:
-    return due().values_list("pk")[:SLOTS]
+def shares_of(turns: list[int]) -> QuerySet[Turn, tuple[int]]:
+    return Turn.objects.filter(one_of("id", turns)).values_list(SHARE)
 
 
-def claim(limit: int, within: int | None = None) -> list[Turn]:
-    """Take up to `limit` due turns, each under a new epoch.
+@prepared
+def oldest_due(full: list[int]) -> QuerySet[Turn, tuple[int, int]]:
+    """With their shares, but for those shares that may take no slot."""
+    turns = due().annotate(share=SHARE).exclude(one_of("share", full))
+    return turns.values_list("pk", "share")[:SLOTS]
+
+
+def oldest_due_within(conversation: int, full: list[int]) -> list[tuple[int, int]]:
+    own = due().annotate(share=SHARE).filter(conversation__in=family(conversation))
+    return list(own.exclude(share__in=full).values_list("pk", "share")[:SLOTS])
+
+
+def claim(free: int, running: list[int] | None = None, within: int | None = None) -> list[Turn]:
+    """Take due turns into the free slots, each under a new epoch; the worker runs others already.
 
     `within` a conversation and those of the agents that work for it; else all.
     """
-    # Reading needs no lock.
-    if within is None:
-        pks = [pk for (pk,) in all_due.rows()]
-    else:
-        own = due().filter(conversation__in=family(within))
-        pks = list(own.values_list("pk", flat=True)[:SLOTS])
-    pks = pks[:limit]
+    pks = chosen(free, running or [], within)  # reading needs no lock
     if not pks:
         return []
     with suppress(IntegrityError):
@@ -86,6 +102,30 @@ def claim(limit: int, within: int | None = None) -> list[Turn]:
         with suppress(IntegrityError):
             claimed += claim_among([pk])
     return claimed
+
+
+def chosen(free: int, running: list[int], within: int | None) -> list[int]:
+    """The oldest, but no share takes more slots than are free besides, so that one is for others.
+
+    That bound is Choudhury and Hahne's dynamic threshold: alone a share takes half of the slots, n
+    that want more take one of n + 1 parts each.
+    """
+    taken = Counter(share for (share,) in shares_of.rows(turns=running)) if running else Counter()
+    pks: list[int] = []
+    while len(pks) < free:
+        full = [share for share, count in taken.items() if count >= free - len(pks)]
+        rows = oldest_due_within(within, full) if within else oldest_due.rows(full=full or [NOBODY])
+        before = len(pks)
+        for pk, share in rows:
+            if pk not in pks and taken[share] < free - len(pks):
+                pks.append(pk)
+                taken[share] += 1
+        if len(pks) == before or len(rows) < SLOTS:
+            break
+    return pks
+
+
+NOBODY = 0  # the share of no person
 
 
 @transaction.atomic
@@ -134,12 +174,15 @@ MOST = 1_000  # due turns that are looked at for the oldest
 
 @dataclass(frozen=True)
 class Backlog:
-    """`open` counts turns by (state, what they wait for); `abandoned` run with a lease run out."""
+    """`open` counts turns by (state, what they wait for); `abandoned` run with a lease run out;
+    `busiest` are the running ones of the person who has most.
+    """
 
     open: dict[tuple[str, str], int] = field(default_factory=dict)
     due: int = 0
     oldest_due: float = 0.0
     abandoned: int = 0
+    busiest: int = 0
 
     @property
     def running(self) -> int:
@@ -161,11 +204,13 @@ def backlog() -> Backlog:
     since = Greatest(queued, Coalesce("not_before", queued), Coalesce(came_back, queued))
     waiting = Turn.objects.filter(pk__in=due().values("pk")[:MOST])
     oldest: datetime | None = waiting.aggregate(since=Min(since))["since"]
+    by_person = running.values("conversation__owner").annotate(count=Count("pk"))
     return Backlog(
         open={(state, what): count for state, what, count in rows.annotate(Count("pk"))},
         due=due().count(),
         oldest_due=max(0.0, (clock() - oldest).total_seconds()) if oldest else 0.0,
         abandoned=running.filter(lease_until__lt=Now()).count(),
+        busiest=by_person.aggregate(most=Max("count", default=0))["most"],
     )
 
 

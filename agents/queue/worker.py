@@ -32,7 +32,7 @@ def stops_and_claims(
 ) -> tuple[set[int], list[Turn]]:
     """What is to be stopped of what is running, and what was claimed for `free` slots."""
     stops = to_be_stopped(running) if running else set()
-    return stops, (claim(free, within) if free > 0 else [])
+    return stops, (claim(free, running, within) if free > 0 else [])
 
 
 class Worker:
@@ -108,7 +108,7 @@ class Worker:
                     released = True
         except Exception:
             log.exception("turn %s could not be settled; its lease will run out", turn.pk)
-        if len(self.running) >= self.slots:  # else what comes next was taken when this one ended
+        if len(self.running) * 2 >= self.slots:  # somebody's share may have been full until now
             wake()
 
     def cancel(self, pk: int) -> None:

@@ -223,6 +223,8 @@ class Rows(Collector):
         yield gauge("planside_oldest_due_turn_seconds", age, now.oldest_due)
         lost = "Running turns whose worker has let the lease run out."
         yield gauge("planside_abandoned_turns", lost, now.abandoned)
+        most = "Running turns of the person who has most."
+        yield gauge("planside_busiest_person_turns", most, now.busiest)
 
 
 def gauge(name: str, words: str, value: float) -> Metric:
