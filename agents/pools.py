@@ -6,10 +6,13 @@ Work in one pool never waits for another: what follows on it is begun by whoever
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
@@ -20,10 +23,17 @@ person: ContextVar[int | None] = ContextVar("person", default=None)  # for whom 
 
 
 class Pool:
-    """Threads for one kind of work, of which each person has `each` at most."""
+    """Threads for one kind of work, of which each person has `each` at most.
 
-    def __init__(self, name: str, threads: int, each: int) -> None:
-        self.threads = ThreadPoolExecutor(threads, name)
+    What `computes` gives way to all that waits for a core: a turn beside searches in two workers
+    takes 1.9 times as long as alone, else 3.2 (tests/benchmarks/fairness.py, 2 cores).
+    """
+
+    def __init__(self, name: str, threads: int, each: int, *, computes: bool = False) -> None:
+        is_polite = computes and sys.platform == "linux"  # elsewhere it is the whole process
+        self.threads = ThreadPoolExecutor(
+            threads, name, partial(os.nice, 10) if is_polite else None
+        )
         self.each = each
         self.places: WeakValueDictionary[object, asyncio.Semaphore] = WeakValueDictionary()
 
@@ -49,9 +59,10 @@ class Pool:
             raise
 
 
-# Eight people who ask for all they may have leave none for the next one.
-FILES = Pool("files", 16, 2)  # tools and checks that read and write, texts of what was fetched
-RECORDINGS = Pool("recordings", 16, 2)  # of whole folders, which may wait for each other's locks
+# What computes: one person has half of the cores. Eight who ask for all they may have fill a pool.
+HALF = max(1, (os.cpu_count() or 1) // 2)
+FILES = Pool("files", 8 * HALF, HALF, computes=True)  # tools, checks, texts of what was fetched
+RECORDINGS = Pool("recordings", 8 * HALF, HALF, computes=True)  # of folders; they wait for locks
+DOWNLOADS = Pool("downloads", 8 * HALF, HALF, computes=True)
 PROCESSES = Pool("processes", 32, 4)  # beginning and ending commands, which no search may delay
-DOWNLOADS = Pool("downloads", 16, 2)
 LOOKUPS = Pool("lookups", 32, 4)  # of names; of hosts that an admin has set in the loop's own pool

@@ -27,7 +27,7 @@ from tests.console.serving import DEADLINE
 from tests.fake_model import FakeModelServer, call, rule
 from tests.fake_model import say as says
 
-FILES, LINE, LINES = 14, "a" * 60 + "!", 20_000
+FILES, LINE, LINES = 200, "a" * 60 + "!", 8_000
 RULES = [
     rule(says("word " * 100_000, chunk=5, delay=0.5), user="endless"),
     rule(call("search_files", pattern="(a+)+$"), user="search"),
@@ -136,7 +136,7 @@ class Shared(Server):
     @asynccontextmanager
     async def calls(self) -> AsyncIterator[None]:
         body = {"input": "endless", "agent": "theirs"}
-        path = "/chains/default/run"
+        path = "/chains/default-chain/run"
         tasks = [
             asyncio.ensure_future(self.ask_as(self.busy, "POST", path, body)) for _ in range(8)
         ]
@@ -184,6 +184,7 @@ async def measure(server: Shared, rounds: int) -> dict[str, tuple[list[float], l
     await server.agent(server.headers, "mine")
     await server.agent(server.busy, "theirs")
     files = Path(server.home) / "workspaces" / "theirs" / "files"
+    files.mkdir(exist_ok=True)
     for number in range(FILES):
         (files / f"{number}.txt").write_text(f"{LINE}\n" * LINES)
     for _ in range(5):
