@@ -1,6 +1,6 @@
-// Whether an Enter may be a yes. What saves in one place would start in the next one, as the focus goes
+// Whether a press may be a yes. What saves in one place would start in the next one, as the focus goes
 // on: a key that is held, or pressed again in the same breath, was meant for the place before.
-import { always, byId, on } from "./dom.js";
+import { always, atStart, byId, on } from "./dom.js";
 import { fetched, isChanging, show, sinceChange } from "./requests.js";
 
 const MOMENT = 500; // ms
@@ -52,11 +52,91 @@ function allUp() {
   isUsed = false;
 }
 
-// A yes is to what was read. Where another version takes the place of the one on the screen, whoever
-// presses in the next moment meant the one before: it is sent, and the server says what it is now.
+// A button that starts or allows something is armed once it has stood still for a moment: what has just
+// come, or moved under the pointer, is not what the person aimed at. A no works at once.
 
-const FRESH_FOR = 1000; // ms
-/** What could be started a moment ago: its plan and version, those of what came, and until when. */
+const OFTEN = 100; // ms between two looks at where they stand
+const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
+const VERBS = [
+  ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "raise", "replan"],
+  ...["restore", "resume", "retry", "skip", "start", "try-now"],
+];
+const WHERE = ["hx-post", "action"].flatMap((name) =>
+  VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),
+);
+const GRANTING = `button:is(${WHERE}), form:is(${WHERE}):not([data-why]) button:not([type=button])`;
+/** Of each that is on the screen: what it grants, where it stands, since when, until when it glides. */
+const standing = new WeakMap();
+
+function grantOf(button) {
+  const sent = button.form ? [...button.form.querySelectorAll("input[type=hidden]")] : [];
+  const plan = button.closest("[data-plan-id]")?.dataset;
+  const posts = [button, button.form].map((each) => each?.getAttribute("hx-post") ?? "");
+  return [...posts, ...sent.map(({ value }) => value), plan?.planId, plan?.version].join();
+}
+
+/** `isOwn` is what a press of the person's has just done; `isScroll`, what they move themselves. */
+function look({ isOwn = false, isScroll = false } = {}) {
+  const now = performance.now();
+  for (const button of document.querySelectorAll(GRANTING)) {
+    const { left, top, width } = button.getBoundingClientRect();
+    if (!width) {
+      standing.delete(button);
+      continue;
+    }
+    const [grant, place] = [grantOf(button), `${Math.round(left)},${Math.round(top)}`];
+    const before = standing.get(button);
+    const isSame = before?.grant === grant;
+    const mayMove = isSame && (isScroll || now < before.glides);
+    const stays = isSame && (mayMove || before.place === place);
+    const fresh = isOwn ? { since: -Infinity, glides: now + GLIDING } : { since: now, glides: 0 };
+    standing.set(button, { ...(stays ? before : fresh), grant, place });
+    button.toggleAttribute("data-unarmed", !isArmed(button));
+  }
+}
+
+const isArmed = (button) => performance.now() - standing.get(button)?.since >= MOMENT;
+
+// Before everybody else, and by whatever it is pressed: pointer, key, or a chord of ours.
+addEventListener("click", onClick, true);
+
+function onClick(event) {
+  const button = event.target.closest?.(GRANTING);
+  look();
+  const isKey = event.detail === 0 && last === "Enter" && event.isTrusted;
+  if (!button || (isArmed(button) && event.detail < 2 && (!isKey || isOwnPress))) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+addEventListener("keydown", () => look(), true);
+addEventListener("click", opens);
+addEventListener("keydown", opens);
+
+/** After all others: what has come in between, the press has opened. */
+function opens({ isTrusted }) {
+  if (isTrusted) look({ isOwn: true });
+}
+
+let scrolledAt = -Infinity;
+addEventListener("wheel", scrolls, { passive: true });
+addEventListener("touchmove", scrolls, { passive: true });
+addEventListener("pointermove", scrolls, { passive: true });
+addEventListener("keydown", scrolls);
+
+/** By wheel, finger, a key, or the bar that is dragged. */
+function scrolls({ type, buttons }) {
+  if (type !== "pointermove" || buttons) scrolledAt = performance.now();
+}
+
+addEventListener("scroll", () => look({ isScroll: performance.now() - scrolledAt < 2 * MOMENT }), true);
+addEventListener("visibilitychange", () => look());
+atStart(() => setInterval(() => document.hidden || look(), OFTEN));
+always(() => look());
+
+// A word that starts a plan is about the version that was on the screen as it was typed. Where another
+// one took its place in the last moment it is sent with the one before, and the server says what is now.
+
 let before = null;
 
 document.addEventListener("planside:drawer", ({ detail: { dataset: fresh } }) => {
@@ -64,19 +144,16 @@ document.addEventListener("planside:drawer", ({ detail: { dataset: fresh } }) =>
   const isAnother = fresh.planId !== plan || fresh.version !== version;
   if (!isAnother || !byId("start-button") || isChanging()) return;
   const read = isFresh() ? before : { plan, version };
-  before = { ...read, now: fresh.version, until: performance.now() + FRESH_FOR };
+  before = { ...read, now: fresh.version, until: performance.now() + MOMENT };
 });
 
 const isFresh = () => before && performance.now() < before.until;
 
 document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
   const { body, method } = ctx.request;
-  if (method !== "POST" || !isFresh()) return;
-  for (const name of ["version", "plan_version"]) {
-    if (body.get(name) !== before.now) continue;
-    body.set(name, before.version);
-    body.set("plan", before.plan);
-  }
+  if (method !== "POST" || !isFresh() || body.get("plan_version") !== before.now) return;
+  body.set("plan_version", before.version);
+  body.set("plan", before.plan);
 });
 
 // A long text folds until a person asks for all of it, and a call can be allowed once every line

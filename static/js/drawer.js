@@ -170,7 +170,7 @@ on("keydown", "#plan", (_drawer, event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || isTyping) return;
   event.preventDefault();
   if (!mayApprove()) return;
-  byId("plan-actions").querySelector("form:has([data-kind=go]:not([hidden]))")?.requestSubmit();
+  byId("plan-actions").querySelector("form > [data-kind=go]:not([hidden])")?.click();
 });
 
 // The agent's files beside the conversation, in place of the plan. The panel and its script come

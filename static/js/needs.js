@@ -118,7 +118,7 @@ on("keydown", ".need-card", (card, event) => {
     unfold(card, "");
   } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.matches("[data-sends]")) {
     event.preventDefault();
-    if (!event.repeat) form.requestSubmit();
+    if (!event.repeat) form.querySelector("button:not([type=button])").click();
   }
 });
 

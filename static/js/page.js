@@ -221,7 +221,7 @@ on("keydown", "form", (form, event) => {
   const button = form.querySelector("button:not([type=button])");
   // What counts as soon as it is chosen is not sent once more.
   const isSent = button || (form.getAttribute("hx-trigger") ?? "submit").includes("submit");
-  if (!event.repeat && isSent) form.requestSubmit(button);
+  if (!event.repeat && isSent) button ? button.click() : form.requestSubmit();
 });
 
 // The list of keys: ? opens it where nobody types, unless the person has turned that off.

@@ -203,7 +203,8 @@ export function goTo(row) {
 }
 
 let presses = 0;
-for (const type of ["keydown", "pointerdown"]) addEventListener(type, () => (presses += 1), true);
+addEventListener("keydown", () => (presses += 1), true);
+addEventListener("pointerdown", () => (presses += 1), true);
 
 /** To go to a row once an answer is there; not if the person has gone on meanwhile, whose next key is
  *  for the place that they chose. */

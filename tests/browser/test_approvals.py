@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import DESK, PHONE
 from tests.fake_model import call, rule, say
-from tests.tab import wait_for
+from tests.tab import armed, wait_for
 
 LONG = "\n".join(f"echo {n}" for n in range(1, 414)) + "\nrm -f \u202etxt.eton"
 WIDE = "echo " + "a" * 400 + " ; echo end"
@@ -78,6 +78,7 @@ def test_a_long_command_is_allowed_only_after_all_its_lines_were_on_the_screen(a
     whole.press("End")
     expect(allow(card)).not_to_have_attribute("aria-disabled", "true")
     expect(card.get_by_text("You can allow it when")).to_be_hidden()
+    expect(armed(allow(card))).to_be_visible()
     card.press("Control+Enter")
     expect(tab.log.get_by_text("allowed once")).to_be_visible()
 

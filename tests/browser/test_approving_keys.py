@@ -153,6 +153,7 @@ def test_only_a_pause_after_the_last_chord_makes_the_next_one_a_yes(tab):
 
 
 def test_a_chord_on_a_row_opens_no_editor(tab):
+    expect(tab.button("Start plan")).to_be_visible()
     tab.row(1).locator(".step-row").focus()
     tab.page.keyboard.press("Meta+Enter")
     tab.sees_plan(approved_version=1)

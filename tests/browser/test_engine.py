@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.model import script
 from tests.fake_model import call, rule
-from tests.tab import LIVE
+from tests.tab import LIVE, armed
 
 FRESH = call(
     "revise_current_plan",
@@ -56,7 +56,7 @@ def test_the_rest_is_planned_anew_and_waits_for_a_yes(site, failed):
     expect(hint).to_have_value("On paper.")
     expect(dialog.get_by_role("alert")).to_contain_text("not sent yet")
     hint.focus()
-    expect(dialog.get_by_role("button", name="Replan")).to_be_visible()
+    expect(armed(dialog.get_by_role("button", name="Replan"))).to_be_visible()
     with failed.sends():
         failed.page.keyboard.press("Control+Enter")
     site.drive()

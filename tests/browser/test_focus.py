@@ -5,6 +5,8 @@ from contextlib import suppress
 
 from playwright.sync_api import TimeoutError, expect
 
+from tests.tab import armed
+
 FOCUSED = """() => {
   const e = document.activeElement;
   return e === document.body ? "the body" : (e.id || e.closest("[id]").id) + " " + e.tagName;
@@ -22,7 +24,7 @@ def focused(tab, pattern):
 def press(tab, name, within=None):
     """By the keyboard, as it is for those who would lose their place."""
     button = (within or tab.page).get_by_role("button", name=name, exact=True)
-    expect(button).to_be_enabled()  # a key does not wait for that, as a click does
+    expect(armed(button)).to_be_enabled()  # a key does not wait for that, as a click does
     button.focus()
     tab.page.keyboard.press("Enter")
 

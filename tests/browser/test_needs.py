@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.test_approvals import LONG
 from tests.fake_model import call, rule
-from tests.tab import LIVE, OFFLINE, wait_for
+from tests.tab import A_MOMENT, LIVE, OFFLINE, wait_for
 
 A_LOOK = 2_000  # ms between two looks at what waits
 RUN = rule(call("shell", command=LONG), user="run the long one", results=0)
@@ -59,7 +59,7 @@ def test_nothing_is_decided_while_the_server_is_out_of_reach(site, open_tab, clo
     expect(settled(tab, "Started")).to_be_visible()
 
 
-def test_all_that_waits_is_answered_on_one_page_by_keyboard(site, open_tab, waiting):
+def test_all_that_waits_is_answered_on_one_page_by_keyboard(site, open_tab, clock, waiting):
     tab = open_tab("/needs/")
     keys = tab.page.keyboard
     expect(tab.page).to_have_title("(4) Needs you · Planside")
@@ -79,10 +79,13 @@ def test_all_that_waits_is_answered_on_one_page_by_keyboard(site, open_tab, wait
     expect(titled(tab)).to_be_visible()
 
     allow = card(tab, "Let it use write_file?").get_by_role("button", name="Allow once")
+    clock.fast_forward(A_MOMENT)
     allow.press("Enter")
     expect(settled(tab, "Allowed once. I want to approve goes on.")).to_be_visible()
 
-    card(tab, "Waiting for you to start it").get_by_role("button", name="Start plan").press("Enter")
+    start = card(tab, "Waiting for you to start it").get_by_role("button", name="Start plan")
+    clock.fast_forward(A_MOMENT)
+    start.press("Enter")
     expect(settled(tab, "Started. A plan to quick goes on.")).to_be_visible()
     expect(tab.page.get_by_text("Nothing needs you.")).to_be_visible()
     expect(tab.page).to_have_title("Needs you · Planside")

@@ -428,6 +428,7 @@ def test_r27_a_plan_is_edited_and_started_by_keyboard_alone(site, open_tab):
     tab.sees_plan(version=5)
     expect(tab.rows).to_have_count(2)
     expect(tab.plan.locator(":focus")).to_have_count(1)
+    expect(tab.button("Start v5")).to_be_visible()
     with tab.sends():
         press("Control+Enter")
     site.drive()

@@ -16,6 +16,7 @@ def test_the_keys_allow_once_and_the_focus_goes_on(asking, site, open_tab):
     tab = open_tab().chat(asking)
     tab.plan.get_by_role("link", name="write_file", exact=True).click()
     expect(tab.page.get_by_role("group", name="Let it use write_file?")).to_be_focused()
+    expect(tab.button("Allow once")).to_be_visible()
     with tab.sends():
         tab.page.keyboard.press("Control+Enter")
     expect(tab.log.get_by_text("allowed once")).to_be_attached()

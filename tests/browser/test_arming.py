@@ -1,0 +1,181 @@
+"""What starts or allows something does so only for who has seen it stand still for a moment (R38)."""
+
+import pytest
+from django.urls import get_resolver, resolve
+from playwright.sync_api import expect
+
+from tests.browser.test_needs import waiting
+from tests.tab import LIVE
+
+__all__ = ["waiting"]
+
+# What makes something run, go on, or be allowed; every other address that takes a POST does not.
+GRANT = {
+    *("plan-approve", "plan-resume", "plan-raise", "plan-replan", "plan-again", "plan-go-back"),
+    *("plan-activate", "plan-check", "subtask-retry", "subtask-skip", "subtask-replan"),
+    *("subtask-check", "retry", "again", "try-now", "decide", "restore"),
+}
+OF_NEEDS = {"start", "go-on", "retry", "skip", "replan", "raise", "check", "decide"}
+STANDS = """() => {
+  let now = performance.now();
+  performance.now = () => now;
+  window.later = (ms) => (now += ms);
+}"""
+POSTING = """(page) => [...document.querySelectorAll("button")].flatMap((button, n) => {
+  const { form } = button;
+  const own = button.getAttribute("hx-post");
+  const by = button.type === "submit" ? form?.getAttribute("hx-post") ?? form?.getAttribute("action") : "";
+  const address = own ?? by;
+  if (!address || button.matches("[data-deny], [data-why] *")) return [];
+  button.dataset.number = n;
+  return [[n, new URL(address, location).pathname, button.checkVisibility()]];
+})"""
+
+
+def grants(path):
+    match = resolve(path)
+    return match.url_name in GRANT or match.kwargs.get("action") in OF_NEEDS
+
+
+def granting(tab):
+    """Those buttons, by where they post to."""
+    found = [(n, path) for n, path, is_shown in tab.page.evaluate(POSTING) if is_shown]
+    return {
+        tab.page.locator(f"button[data-number='{n}']"): path for n, path in found if grants(path)
+    }
+
+
+def posts(tab):
+    sent = []
+    tab.page.on("request", lambda each: sent.append(each.url) if each.method == "POST" else None)
+    return sent
+
+
+def all_that_waits(site, open_tab, waiting):
+    return open_tab("/needs/")
+
+
+def proposal(site, open_tab, waiting):
+    return open_tab().chat(waiting["start"])
+
+
+def failed(site, open_tab, waiting):
+    return open_tab().chat(waiting["failed"])
+
+
+def approval(site, open_tab, waiting):
+    return open_tab().chat(waiting["approval"])
+
+
+def plan_page(site, open_tab, waiting):
+    return open_tab(f"/plans/{site.plan(waiting['failed'])['id']}/")
+
+
+PAGES = [all_that_waits, proposal, failed, approval, plan_page]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.__name__)
+def test_nothing_is_granted_in_the_first_moment_of_a_page(site, open_tab, waiting, page):
+    tab = page(site, open_tab, waiting)
+    if page is not plan_page:
+        tab.sees_connection(LIVE)
+    tab.page.add_init_script(f"({STANDS})()")
+    tab.page.reload()
+    expect(tab.page.get_by_role("button").first).to_be_visible()
+    sent = posts(tab)
+    buttons = granting(tab)
+    assert buttons or page is plan_page
+    for button in buttons:
+        button.click(force=True)
+        button.focus()
+        tab.page.keyboard.press("Enter")
+        tab.page.keyboard.press("Space")
+    assert [each for each in sent if "/look" not in each and "/draft" not in each] == []
+    unarmed = tab.page.locator("button[data-unarmed]:visible")
+    expect(unarmed).to_have_count(len(buttons))
+    tab.page.evaluate("() => later(500)")
+    expect(unarmed).to_have_count(0)
+
+
+def test_a_no_works_at_once(site, open_tab, waiting):
+    tab = approval(site, open_tab, waiting)
+    tab.page.add_init_script(f"({STANDS})()")
+    tab.page.reload()
+    deny = tab.log.locator("[data-deny]")
+    deny.click()
+    tab.log.locator("[data-why] button").first.click()
+    expect(tab.log.get_by_text("denied").first).to_be_visible()
+
+
+@pytest.fixture
+def tab(site, open_tab):
+    tab = open_tab().chat(site.scripted("hang"))
+    tab.sees_connection(LIVE)
+    expect(tab.button("Start plan")).to_be_visible()
+    tab.page.evaluate(STANDS)
+    return tab
+
+
+def test_another_version_that_came_by_itself_is_not_started_at_once(site, tab):
+    sent = posts(tab)
+    plan = int(tab.plan.get_attribute("data-plan-id"))
+    site.post(f"/plans/{plan}/subtasks", name="Three")
+    tab.sees_plan(version=2)
+    start = tab.page.locator("#start-button")
+    start.click(force=True)
+    start.press("Enter")
+    tab.page.keyboard.press("Control+Enter")
+    assert sent == []
+    tab.page.evaluate("() => later(500)")
+    start.click()
+    tab.sees_plan(approved_version=2)
+
+
+def test_what_moved_by_itself_is_not_started_at_once(tab):
+    sent = posts(tab)
+    tab.page.evaluate(
+        "() => document.getElementById('plan-actions').style = 'position: relative; top: -12px'"
+    )
+    start = tab.page.locator("#start-button")
+    start.click(force=True)
+    assert sent == []
+    tab.page.evaluate("() => later(500)")
+    start.click()
+    tab.sees_plan(approved_version=1)
+
+
+def test_of_a_double_click_only_the_first_press_counts(tab):
+    """The second one may have hit what took the place of the button that was meant."""
+    sent = posts(tab)
+    start = tab.page.locator("#start-button").bounding_box()
+    middle = (start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    tab.page.evaluate(
+        """() => {
+  const cover = document.createElement("button");
+  cover.style = "position: fixed; inset: 0; z-index: 99";
+  cover.addEventListener("click", () => cover.remove());
+  document.body.append(cover);
+}"""
+    )
+    tab.page.mouse.dblclick(*middle)
+    assert sent == []
+    tab.page.mouse.click(*middle)
+    tab.sees_plan(approved_version=1)
+
+
+def test_what_a_press_has_opened_takes_the_next_press(site, open_tab, waiting):
+    tab = failed(site, open_tab, waiting)
+    tab.sees_connection(LIVE)
+    tab.page.evaluate(STANDS)
+    tab.plan.get_by_role("button", name="Skip").first.click()
+    dialog = tab.page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Skip", exact=True).click()
+    expect(dialog).to_have_count(0)
+    expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
+
+
+def test_each_address_that_takes_something_either_grants_or_does_not():
+    names = {
+        each.name for each in get_resolver("console.urls").url_patterns if hasattr(each, "name")
+    }
+    assert names >= GRANT
