@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from weakref import WeakSet
 
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
+from django.conf import settings
 from django.db import (
     DatabaseError,
     InterfaceError,
@@ -19,8 +21,10 @@ from django.db import (
     connection,
     connections,
 )
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 
-from agents.statements import DATABASE_CLOCK, fetch_one, this_database
+from agents.statements import DATABASE_CLOCK, IDLE_TIMEOUT, fetch_one, this_database
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -95,6 +99,21 @@ async def in_reader(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs)
         return await in_db(function, *args, **kwargs)
 
 
+# A process that sleeps in a transaction keeps its locks no longer than its leases. Set once a
+# connection, and not by a start-up parameter, which poolers refuse.
+_limited: WeakSet[object] = WeakSet()
+
+
+def limit_idling(connection: BaseDatabaseWrapper, **_: object) -> None:
+    if connection.vendor == "postgresql" and connection.connection not in _limited:
+        with connection.cursor() as cursor:
+            cursor.execute(IDLE_TIMEOUT, [f"{settings.PLANSIDE_LEASE_SECONDS}s"])
+        _limited.add(connection.connection)
+
+
+connection_created.connect(limit_idling)
+
+
 def give_back() -> None:
     """To the pool, which looks at a connection before it hands it out again; SQLite has none."""
     for each in connections.all(initialized_only=True):
@@ -120,14 +139,18 @@ def clock() -> datetime:
     return cast("datetime", row[0])
 
 
-async def session() -> AsyncConnection[tuple[object, ...]]:
-    """A connection to PostgreSQL of its own, outside the pool and off the database thread."""
-    from psycopg import AsyncConnection
-
+def libpq_params() -> dict[str, Any]:
+    """For a connection to PostgreSQL of one's own, outside the pool."""
     django_only = ("context", "cursor_factory", "prepare_threshold")
     params = connection.get_connection_params()
-    kept = {name: value for name, value in params.items() if name not in django_only}
-    return await AsyncConnection.connect(**kept, autocommit=True)
+    return {name: value for name, value in params.items() if name not in django_only}
+
+
+async def session() -> AsyncConnection[tuple[object, ...]]:
+    """A connection to PostgreSQL of its own, off the database thread."""
+    from psycopg import AsyncConnection
+
+    return await AsyncConnection.connect(**libpq_params(), autocommit=True)
 
 
 class Outage:

@@ -332,8 +332,8 @@ LISTENERS = (
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query = %s"
 )
 DATABASE_CLOCK = "SELECT clock_timestamp()"  # of no table; Now() is when the transaction began
-# Servers that start together migrate one after the other. The key is any number of our own.
-LOCK_MIGRATIONS = "SELECT pg_advisory_lock(7526743)"
-UNLOCK_MIGRATIONS = "SELECT pg_advisory_unlock(7526743)"
-MAY_IDLE = "SET idle_in_transaction_session_timeout = 0"  # migrating may take long
-MAY_NOT_IDLE = "RESET idle_in_transaction_session_timeout"
+# Servers that start together migrate one after the other. The key is any number of our own. It is
+# a transaction's lock: a session's would stay with whom a pooler gives the connection next.
+LOCK_MIGRATIONS = "SELECT pg_advisory_xact_lock(7526743)"
+LOCK_TIMEOUT = "SET LOCAL lock_timeout = %s"
+IDLE_TIMEOUT = "SET idle_in_transaction_session_timeout = %s"  # 0: none, as migrating may take long

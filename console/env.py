@@ -19,7 +19,6 @@ from agents.normalization import split_url
 
 SHORTEST_KEY = 32  # characters; Django makes 50
 LONGEST_KEY = 4096
-IDLE = "idle_in_transaction_session_timeout"
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -134,21 +133,23 @@ def sqlite(path: Path) -> dict[str, object]:
 
 def postgres(url: str) -> dict[str, object]:
     parts = split_url(url)
+    try:
+        port = str(parts.port or "")
+    except ValueError:
+        raise ImproperlyConfigured("DATABASE_URL names a port that is none.") from None
     if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
         raise ImproperlyConfigured("DATABASE_URL must look like postgres://user:key@host/name.")
-    wanted = dict(parse_qsl(parts.query))  # as libpq names them: sslmode, target_session_attrs
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": parts.path.strip("/"),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
-        "PORT": str(parts.port or ""),
+        "PORT": port,
         "CONN_HEALTH_CHECKS": True,  # by the pool, before it hands a connection out
         "OPTIONS": {
             "connect_timeout": 5,
-            **wanted,
-            "options": f"{wanted.get('options', '')} -c {IDLE}={lease_seconds()}s".strip(),
+            **dict(parse_qsl(parts.query)),  # as libpq names them: sslmode, target_session_attrs
             "pool": {"min_size": 2, "max_size": 20, "timeout": 5, "reconnect_timeout": 3},
         },
     }

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from getpass import getuser
 from pathlib import Path
 
 from django.conf import settings
@@ -17,11 +18,17 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.config.workspaces import agent_ids, prepare_home, write_atomically
+from agents.db import libpq_params
 from agents.errors import Conflict
-from agents.statements import LOCK_MIGRATIONS, MAY_IDLE, MAY_NOT_IDLE, UNLOCK_MIGRATIONS, execute
+from agents.statements import IDLE_TIMEOUT, LOCK_MIGRATIONS, LOCK_TIMEOUT, execute
 from console import env
 
 OTHERS = 0o077
+MIGRATING = 300  # seconds that another process may take for it
+BEING_MIGRATED = (
+    "Another process has been bringing the database up to date for five minutes: wait until it is "
+    "done, or end it, then try again."
+)
 LOST = "The database {} is gone or empty, though agents and a key lie beside it."
 BEGIN_ANEW = "Put it back from a backup, or begin anew: manage.py serve --new-database"
 DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -37,9 +44,10 @@ def make_ready(*, new_database: bool = False) -> None:
         with database_in_words():
             if not new_database and is_lost():
                 raise Conflict(f"{LOST.format(database_file())} {BEGIN_ANEW}")
-            with one_migration_at_a_time():
-                if is_behind():
-                    call_command("migrate", interactive=False, verbosity=0)
+            if is_behind():
+                with one_migration_at_a_time():
+                    if is_behind():
+                        call_command("migrate", interactive=False, verbosity=0)
         prepare_home()
     except OSError as error:
         raise cannot_be_used(error) from None
@@ -74,13 +82,15 @@ def database_file() -> Path | None:
 
 @contextmanager
 def database_in_words() -> Iterator[None]:
-    """What is wrong with SQLite's file becomes one sentence; nothing has been written over it.
+    """What is wrong with SQLite's file, or with the way to PostgreSQL, becomes one sentence.
 
-    A server's error, or one that only a programmer understands, stays as it is.
+    Nothing has been written over it. What only a programmer understands stays as it is.
     """
     try:
         yield
     except DatabaseError as error:
+        if connection.vendor == "postgresql" and (problem := no_way_to_postgresql()):
+            raise Conflict(f"{problem} Check DATABASE_URL.") from None
         code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
         if code in DAMAGED:
             raise Conflict(
@@ -90,6 +100,25 @@ def database_in_words() -> Iterator[None]:
         if code in OUT_OF_REACH:
             raise Conflict(f"The database {database_file()} cannot be used: {error}.") from None
         raise
+
+
+def no_way_to_postgresql() -> str:
+    """Why it cannot be connected to, as the pool does not say; "" where it can be."""
+    from psycopg import Error, connect
+
+    try:
+        connect(**libpq_params()).close()
+    except Error as error:
+        # One line for each address, of which the last words are the reason; then advice of libpq.
+        lines = [line for line in str(error).splitlines() if not line.startswith("\t")]
+        reason = lines[-1]
+        for before in ("FATAL:", "failed:", "is bad:"):
+            reason = reason.rpartition(before)[2].strip()
+        found = connection.settings_dict
+        where = f"{found['HOST'] or 'this machine'}:{found['PORT'] or 5432}"
+        who = f"database {found['NAME']}, role {found['USER'] or getuser()}"
+        return f"PostgreSQL at {where} ({who}) lets nobody in: {reason}."
+    return ""
 
 
 def warnings() -> Iterator[str]:
@@ -137,14 +166,25 @@ def is_behind() -> bool:
 
 @contextmanager
 def one_migration_at_a_time() -> Iterator[None]:
-    """For servers that start together; on SQLite the home's lock keeps a second one away."""
+    """For servers that start together; on SQLite the home's lock keeps a second one away.
+
+    Raises Conflict where another one is not done in time.
+    """
     if connection.vendor != "postgresql":
         yield
         return
-    execute(LOCK_MIGRATIONS)
-    execute(MAY_IDLE)
-    try:
-        yield
-    finally:
-        execute(MAY_NOT_IDLE)
-        execute(UNLOCK_MIGRATIONS)
+    from psycopg import ClientCursor, connect
+    from psycopg.errors import LockNotAvailable
+
+    # On a connection of its own, whose transaction lasts as long as the lock.
+    with connect(**libpq_params(), cursor_factory=ClientCursor) as beside:
+        try:
+            beside.execute(LOCK_TIMEOUT, [f"{MIGRATING}s"])
+            beside.execute(LOCK_MIGRATIONS)
+        except LockNotAvailable:
+            raise Conflict(BEING_MIGRATED) from None
+        execute(IDLE_TIMEOUT, ["0"])
+        try:
+            yield
+        finally:
+            execute(IDLE_TIMEOUT, [f"{settings.PLANSIDE_LEASE_SECONDS}s"])

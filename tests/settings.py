@@ -25,7 +25,7 @@ if os.environ.get("PLANSIDE_TEST_ON") == "postgres":
     elsewhere = env.postgres(os.environ["TEST_DATABASE_URL"])
     elsewhere["OPTIONS"].pop("pool")  # a test has one connection, and ends what it did on it
     # No test here cuts the power, so the disk need not be waited for at every commit.
-    elsewhere["OPTIONS"]["options"] += " -c synchronous_commit=off"
+    elsewhere["OPTIONS"]["options"] = "-c synchronous_commit=off"
     elsewhere["TEST"] = {"NAME": f"planside_test_{os.getpid()}"}
     DATABASES = {"default": elsewhere}
 

@@ -42,7 +42,15 @@ from agents.tools.integrations.openapi.requests import Request
 from agents.tools.patterns import NotAPattern, compiled
 from console import env
 from console.agent_tools import note_on_large_offers
-from console.home import BEGIN_ANEW, LOST, database_file, is_behind, is_lost, remedy
+from console.home import (
+    BEGIN_ANEW,
+    LOST,
+    database_file,
+    is_behind,
+    is_lost,
+    no_way_to_postgresql,
+    remedy,
+)
 from console.ops import tracing
 from console.ops.health import channel_problem, database_problem
 from plans.models import OPEN, Subtask
@@ -119,7 +127,8 @@ def database() -> Iterator[Finding]:
             version = str(connection.connection.info.parameter_status("server_version"))
             engine = f"PostgreSQL ({version.partition(' ')[0]})"
     except Exception:  # whatever the driver raises, this sentence says it plainly
-        yield Finding("Database", "wrong", database_problem(), "Check DATABASE_URL.")
+        problem = is_postgresql() and no_way_to_postgresql()
+        yield Finding("Database", "wrong", problem or database_problem(), "Check DATABASE_URL.")
         return
     if behind:
         advice = "manage.py serve brings it up to date."

@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agents.errors import Conflict
 from agents.models import Event, ToolCall, Turn
 from plans.models import Plan
 from tests.inner import attempts_of, one_migration_at_a_time, times_of_plan
@@ -318,3 +319,12 @@ def test_a_migration_may_think_for_longer_than_other_transactions():
     with one_migration_at_a_time():
         assert patience() == "0"
     assert patience() == before != "0"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor != 'postgresql'")
+def test_another_process_that_migrates_for_too_long_is_named(monkeypatch):
+    monkeypatch.setattr("console.home.MIGRATING", 0.2)
+    with one_migration_at_a_time(), pytest.raises(Conflict, match="Another process has been"):
+        with one_migration_at_a_time():
+            pass
