@@ -35,7 +35,12 @@ REFUSALS = {
     400: gettext_lazy("This request holds a null character."),
     422: gettext_lazy("This request holds a null character."),
     413: gettext_lazy("A request may be 4 MB long at most."),
+    414: gettext_lazy("This address is too long: up to 16,000 characters are read."),
     415: gettext_lazy("Forms are read in UTF-8."),
+    431: gettext_lazy(
+        "The head of this request is too long: up to 16,000 bytes and 500 lines are read. Cookies "
+        "of other programs at this address may be the reason."
+    ),
 }
 # Read by static/js/requests.js, which keeps what was typed.
 LOAD_AGAIN = {"Planside-Reload": "true"}

@@ -162,6 +162,39 @@ def test_a_body_that_is_too_long_is_refused_by_its_length_or_as_it_comes(start):
     assert short_enough.startswith(b"HTTP/1.1 302 "), "it has to sign in first"
 
 
+def test_a_head_that_is_too_long_or_no_head_is_answered(start):
+    server = start()
+    long = b"a" * 20_000
+    for path, head, status, words in (
+        (b"/" + long, b"X: y", b"414", b"This address is too long"),
+        (b"/api/plans?" + long, b"X: y", b"414", b"This address is too long"),
+        (b"/signin/", b"Cookie: " + long, b"431", b"Cookies of other programs"),
+        (b"/api/plans", b"Cookie: " + long, b"431", b'{"detail": "The head'),
+        (b"/signin/", b"\r\n".join([b"X: " + b"y" * 100] * 200), b"431", b"The head"),
+        (b"/signin/", b"\r\n".join([b"X: y"] * 501), b"431", b"The head"),
+        (b"/signin/", b"no header", b"400", b"no request that can be read"),
+    ):
+        said = answer(server, path, head, b"")
+        assert said.startswith(b"HTTP/1.1 " + status) and words in said, (path[:20], said)
+    assert answer(server, b"/signin/", b"X: " + b"y" * 8_000, b"").startswith(b"HTTP/1.1 403 ")
+
+
+def test_who_sends_all_of_a_refused_body_before_reading_reads_why(start):
+    """As a proxy does, which would say 502 if the connection were cut."""
+    server = start()
+    host, port = server.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=DEADLINE) as opened:
+        length = 30 * 1024**2
+        head = b"POST /signin/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        opened.sendall(head % length)
+        for _ in range(30):
+            opened.sendall(b"x" * 1024**2)
+        said = b""
+        while piece := opened.recv(65_536):
+            said += piece
+    assert said.startswith(b"HTTP/1.1 413 ") and b"4 MB" in said
+
+
 CHUNK = b"%x\r\n%s\r\n" % (1024**2, b"x" * 1024**2)
 
 
