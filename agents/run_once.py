@@ -16,6 +16,7 @@ from django.utils import timezone
 from agents import search
 from agents.actions import check_text, queue_turn, shortened
 from agents.chains.schema import Chain
+from agents.chains.store import load_chain
 from agents.config.store import AgentRecord, read_agent
 from agents.db import in_db
 from agents.engine import persistence
@@ -52,7 +53,7 @@ def queue_chain(owner: User, chain: str, text: str, agent_id: str) -> Turn:
     The conversation is archived from the start: a list of chats is no list of runs.
     """
     check_text(text)
-    read_agent(agent_id)
+    check_enforced(read_agent(agent_id), load_chain(chain))
     conversation = Conversation.objects.create(
         owner=owner, agent_id=agent_id, title=shortened(text), archived_at=timezone.now()
     )
@@ -60,6 +61,14 @@ def queue_chain(owner: User, chain: str, text: str, agent_id: str) -> Turn:
     turn = queue_turn(conversation, "chat", chain=chain)
     persistence.add_message(turn, "user", Message.Kind.TEXT, text)
     return turn
+
+
+def check_enforced(agent: AgentRecord, chain: Chain) -> None:
+    """Raises Conflict where the agent plans every task, and the chain would act without a plan."""
+    mode, handlers = agent.file.plan, {task.handler for task in chain.tasks}
+    if mode.enabled and mode.enforce and handlers & {"execute_tool_calls", "tools"}:
+        plans = f"{agent.file.name} plans every task (plan.enforce)"
+        raise Conflict(f"{plans}: send it a message, which asks for a plan.")
 
 
 @contextmanager
@@ -94,6 +103,7 @@ def own_turn(
 
 def with_agent(chain: Chain, agent: AgentRecord, allow: list[str]) -> Config:
     """The configuration of one run by a command: with the agent's tools, and what is lifted."""
+    check_enforced(agent, chain)
     options = {"chain": chain.model_dump(mode="json"), "allow": allow}
     return {**agent.file.settings(), "options": options}
 

@@ -123,8 +123,9 @@ def results(user: User, text: str, only: str, here: Conversation | None) -> Resu
     if not only:
         settings = matching(offers(user, question, here), question)[: SHOWN["commands"]]
         if not groups and not settings:
-            return Results([instead(user, text)], nothing=shortened(text))
-        groups.append(Group(gettext("Commands and settings"), [*settings, plan_row(text)]))
+            return Results([instead(user, text, here)], nothing=shortened(text))
+        rows = [*settings, plan_row(user, text, here)]
+        groups.append(Group(gettext("Commands and settings"), rows))
         found += len(settings)
     return Results(groups, found, has_more) if groups else Results([], nothing=shortened(text))
 
@@ -234,17 +235,20 @@ def standing_of(plan: PlanSummary) -> str:
 # Commands and settings
 
 
-def plan_row(text: str) -> Row:
+def plan_row(user: User, text: str, here: Conversation | None) -> Row:
+    """Where no conversation is open it begins one, and names the agent that is asked."""
     command = f"/plan {text}".strip()
-    return Row(
-        [Piece(command, False)], icon="slash", meta=gettext("Ask for a plan"), command=command
-    )
+    title, agent = [Piece(command, False)], None if here else next(iter(agents_of(user)), None)
+    if agent is None:
+        return Row(title, icon="slash", meta=gettext("Ask for a plan"), command=command)
+    meta = gettext("Ask {name} for a plan").format(name=shown_name(agent.file))
+    return Row(title, icon="slash", meta=meta, begins=agent.id, text=f"/plan {text}")
 
 
-def instead(user: User, text: str) -> Group:
+def instead(user: User, text: str, here: Conversation | None) -> Group:
     """What can be done with words that are nowhere."""
     agent = next(iter(agents_of(user)), None)
-    rows = [plan_row(text)]
+    rows = [plan_row(user, text, here)]
     if agent is not None:
         words = gettext("New chat with “{text}”").format(text=shortened(text))
         title = [Piece(words, False)]
@@ -282,7 +286,9 @@ PAGES = (
 def offers(user: User, question: Question, here: Conversation | None) -> list[Row]:
     """All that can be done and opened from here."""
     rows: list[Row] = []
-    for command, does in COMMANDS if here else COMMANDS[:1]:
+    if here is None:
+        rows.append(plan_row(user, "", here))
+    for command, does in COMMANDS if here else ():
         rows.append(Row([Piece(command, False)], icon="slash", meta=str(does), command=command))
     agents = agents_of(user)
     rows += [

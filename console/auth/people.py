@@ -11,9 +11,12 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext, gettext_lazy
 
+from agents.config.ownership import agents_of
+from agents.config.store import change_agent
 from agents.errors import Conflict, Invalid, NotFound
 from agents.leaving import stop_work_of
 from agents.models import LocalOwner
+from agents.tools.permissions import grant_of
 from console.auth.browsers import end_sessions
 from console.auth.users import OWNER, is_local_owner, known_username, new_username
 
@@ -78,6 +81,10 @@ def checked(password: str, user: User) -> str:
 
 
 def make_admin(user: User) -> None:
+    """Their agents get no shell by it: a `*` that did not cover it so far would."""
+    for agent in agents_of(user):
+        if grant_of(agent, "shell") != "off":
+            change_agent(agent.id, {"tools": {"shell": "off"}})
     User.objects.filter(pk=user.pk).update(is_superuser=True, is_staff=True)
 
 

@@ -38,4 +38,11 @@ def test_what_a_model_would_read_only_fills_the_message_box():
     offered, _ = rows("", conversation())
     fills = {row.command: row.fills for row in offered if row.command}
     assert fills == {"/plan": True, "/clear": False, "/new": False, "/help": False}
-    assert [row.fills for row in rows("nowhere to be found")[0] if row.command] == [True]
+
+
+def test_a_plan_that_begins_a_chat_names_the_agent_that_is_asked():
+    c = conversation()
+    for text, sent in (("", "/plan "), ("nowhere to be found", "/plan nowhere to be found")):
+        [row] = [row for row in rows(text)[0] if row.icon == "slash"]
+        assert (row.command, row.begins, row.text) == ("", c.agent_id, sent)
+        assert row.meta == f"Ask {c.agent_id.title()} for a plan"

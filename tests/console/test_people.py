@@ -9,8 +9,8 @@ from django.test import Client
 
 from agents.errors import Conflict
 from agents.models import SigninToken, Turn
-from tests.inner import create_token, people
-from tests.world import HTMX, conversation, person, signed_in
+from tests.inner import create_token, people, read_agent, set_owner
+from tests.world import HTMX, agent, conversation, person, signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -147,3 +147,13 @@ def test_the_search_stays_when_something_is_done_to_one_who_was_found(alice, bob
     )
     assert f'id="people-{bob.pk}"' in answer.content.decode()
     assert f'id="people-{alice.pk}"' not in answer.content.decode()
+
+
+def test_who_becomes_an_admin_gets_no_shell_by_a_grant_of_all_tools():
+    bob = people.add_person("bob", is_admin=False)
+    own = agent(tools={"*": "allow", "read_file": "off"})
+    set_owner(bob, own)
+    people.make_admin(bob)
+    assert read_agent(own).file.tools == {"*": "allow", "read_file": "off", "shell": "off"}
+    unasked = agent(tools={"list_files": "allow"})
+    assert "shell" not in read_agent(unasked).file.tools

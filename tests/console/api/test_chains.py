@@ -3,6 +3,10 @@
 import pytest
 from django.contrib.auth.models import User
 
+from agents.models import Conversation
+from tests.inner import set_owner
+from tests.world import agent
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHAIN = {
@@ -54,3 +58,13 @@ def test_a_chain_with_a_fault_is_refused_with_its_place(admin):
     )
     assert put(admin, CHAIN, id="another").status_code == 422
     assert admin.get("/api/chains/nothing").status_code == 404
+
+
+def test_a_chain_that_acts_is_not_run_by_an_agent_that_plans_every_task(admin):
+    own = agent(plan={"enabled": True, "enforce": True})
+    set_owner(User.objects.get(username="root"), own)
+    run = {"input": "Write", "agent": own}
+    answer = admin.post("/api/chains/default-chain/run", run, content_type="application/json")
+    assert answer.status_code == 409
+    assert "plans every task (plan.enforce)" in answer.json()["detail"]
+    assert not Conversation.objects.exists()
