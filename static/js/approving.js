@@ -55,7 +55,7 @@ function allUp() {
 // A button that starts or allows something is armed once it has stood still for a moment: what has just
 // come, or moved under the pointer, is not what the person aimed at. A no works at once.
 
-const OFTEN = 100; // ms between two looks at where they stand
+const OFTEN = 250; // ms between two looks at where they stand, as what moves need not change
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
   ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "raise", "replan"],
@@ -132,7 +132,11 @@ function scrolls({ type, buttons }) {
 addEventListener("scroll", () => look({ isScroll: performance.now() - scrolledAt < 2 * MOMENT }), true);
 addEventListener("visibilitychange", () => look());
 atStart(() => setInterval(() => document.hidden || look(), OFTEN));
-always(() => look());
+atStart(() => {
+  const attributeFilter = ["action", "data-unarmed", "data-version", "hidden", "hx-post", "open", "value"];
+  new MutationObserver(() => look()).observe(document.body, { attributeFilter, childList: true, subtree: true });
+  look();
+});
 
 // A word that starts a plan is about the version that was on the screen as it was typed. Where another
 // one took its place in the last moment it is sent with the one before, and the server says what is now.

@@ -298,6 +298,7 @@ def remove(site, tab):
 
 def start(site, tab):
     proposed(site, tab)
+    expect(tab.button("Start plan")).to_be_visible()
     cell(tab, 1).focus()
     tab.page.keyboard.press("Control+Enter")
     tab.sees_plan(approved_version=1)
@@ -306,6 +307,7 @@ def start(site, tab):
 def allow(site, tab):
     site.change_agent(tools={"write_file": "ask"})
     chat(site, tab, "write it down")
+    expect(tab.button("Allow once")).to_be_visible()
     tab.button("Deny").focus()
     tab.page.keyboard.press("Control+Enter")
     expect(tab.log).to_contain_text("allowed once")

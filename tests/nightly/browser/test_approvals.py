@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import PHONE
 from tests.browser.test_approvals import COVERED, NARROW, allow, asked
+from tests.tab import armed
 
 __all__ = ["asked"]
 
@@ -42,7 +43,7 @@ WIDTHS = "pane => [...pane.querySelectorAll('.line-text')].map((one) => one.offs
 def test_an_empty_file_can_be_allowed(asked):
     tab, card = asked("write the empty file")
     expect(card.get_by_text("(empty)")).to_be_visible()
-    allow(card).click()
+    armed(allow(card)).click()
     expect(tab.log.get_by_text("allowed once")).to_be_visible()
 
 

@@ -7,7 +7,7 @@ from plans.models import Plan
 from tests.browser.model import subtasks_to
 from tests.browser.scripted_site import approve
 from tests.browser.test_checks import NOTES, chat, checks_of, form, tab
-from tests.tab import LIVE
+from tests.tab import LIVE, armed
 
 __all__ = ["chat", "tab"]
 
@@ -57,7 +57,7 @@ def test_a_finish_that_is_refused_says_which_check_and_why_and_then_holds(site, 
     tab.page.keyboard.press("Escape")
     site.file("notes.md").write_text("there")
     with tab.sends():
-        tab.row(1).get_by_role("button", name="Retry subtask 1").click()
+        armed(tab.row(1).get_by_role("button", name="Retry subtask 1")).click()
     site.drive()
     expect(tab.plan).to_have_attribute("data-state", "done")
     expect(tab.row(1).get_by_role("img", name="Done, checked")).to_be_visible()

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.model import script
 from tests.fake_model import call, rule
-from tests.tab import LIVE
+from tests.tab import LIVE, armed
 
 HANDED = call("run_agent", agent="helper", task="I want to tidy half of it")
 ASKED = call("write_file", path="half.txt", content="half")
@@ -32,13 +32,13 @@ def test_a_budget_that_is_reached_is_raised_and_the_plan_goes_on(site, open_tab)
     expect(limit).to_have_value("2000")
     tab.expects("422")
     limit.fill("900")
-    asked.get_by_role("button", name="Raise and continue").click()
+    armed(asked.get_by_role("button", name="Raise and continue")).click()
     expect(asked.get_by_role("alert")).to_have_text(
         "That is not enough: 1,000 of 900 tokens are used up."
     )
     limit.fill("90000")
     with tab.sends():
-        asked.get_by_role("button", name="Raise and continue").click()
+        armed(asked.get_by_role("button", name="Raise and continue")).click()
     site.drive()
     expect(asked).to_be_hidden()
     expect(tab.plan).to_have_attribute("data-state", "done")
@@ -61,7 +61,7 @@ def test_a_nested_plan_is_followed_and_asks_where_the_person_is(site, helper, op
     bar = tab.row(2).get_by_role("progressbar", name="Progress of Half of it")
     expect(bar).to_have_attribute("aria-valuetext", "1 of 3 · 1 by word")
     with tab.sends():
-        question.get_by_role("button", name="Allow once").click()
+        armed(question.get_by_role("button", name="Allow once")).click()
     site.drive()
     expect(tab.plan).to_have_attribute("data-state", "done")
     expect(tab.log.get_by_text("allowed once")).to_have_count(1)

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fake_model import call, rule, say
+from tests.tab import armed
 
 SERVER = Path(__file__).parents[2] / "agents" / "mcp_server.py"
 
@@ -46,7 +47,7 @@ def test_shell_and_mcp_tools_in_a_plan_from_the_first_message_to_the_end(site, o
     assert not site.file("made.txt").exists(), "it waits for a yes"
     expect(page.get_by_role("complementary", name="Plan")).to_contain_text("Waiting for you:")
     with tab.sends():
-        question.get_by_role("button", name="Allow once").click()
+        armed(question.get_by_role("button", name="Allow once")).click()
     site.drive()
 
     expect(page.locator("#plan")).to_have_attribute("data-state", "done")
