@@ -59,14 +59,20 @@ const OFTEN = 250; // ms between two looks at where they stand, as what moves ne
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
   ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "raise", "replan"],
-  ...["restore", "resume", "retry", "skip", "start", "try-now"],
+  ...["restore", "resume", "retry", "skip", "start", "try"],
 ];
 const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),
 );
 const GRANTING = `button:is(${WHERE}), form:is(${WHERE}):not([data-why]) button:not([type=button])`;
-/** Of each that is on the screen: what it grants, where it stands, since when, until when it glides. */
-const standing = new WeakMap();
+/** Of each: what it grants, where it stands, since when, until when it glides; none if it is not seen. */
+const standing = new Map();
+
+/** Those within `root` are known from now on: to look for them in all of a long page takes too long. */
+function gather(root) {
+  if (root.matches?.(GRANTING)) standing.set(root, standing.get(root));
+  for (const button of root.querySelectorAll?.(GRANTING) ?? []) standing.set(button, standing.get(button));
+}
 
 function grantOf(button) {
   const sent = button.form ? [...button.form.querySelectorAll("input[type=hidden]")] : [];
@@ -75,21 +81,27 @@ function grantOf(button) {
   return [...posts, ...sent.map(({ value }) => value), plan?.planId, plan?.version].join();
 }
 
-/** `isOwn` is what a press of the person's has just done; `isScroll`, what they move themselves. */
-function look({ isOwn = false, isScroll = false } = {}) {
+/** Whether what changes now is the doing of a press. */
+let isActing = false;
+
+/** `isScroll`: what moves is moved by the person. */
+function look(isScroll = false) {
   const now = performance.now();
-  for (const button of document.querySelectorAll(GRANTING)) {
-    const { left, top, width } = button.getBoundingClientRect();
-    if (!width) {
+  for (const [button, before] of standing) {
+    if (!button.isConnected || !button.matches(GRANTING)) {
       standing.delete(button);
       continue;
     }
+    const { left, top, width } = button.getBoundingClientRect();
+    if (!width) {
+      standing.set(button);
+      continue;
+    }
     const [grant, place] = [grantOf(button), `${Math.round(left)},${Math.round(top)}`];
-    const before = standing.get(button);
     const isSame = before?.grant === grant;
     const mayMove = isSame && (isScroll || now < before.glides);
     const stays = isSame && (mayMove || before.place === place);
-    const fresh = isOwn ? { since: -Infinity, glides: now + GLIDING } : { since: now, glides: 0 };
+    const fresh = isActing ? { since: -Infinity, glides: now + GLIDING } : { since: now, glides: 0 };
     standing.set(button, { ...(stays ? before : fresh), grant, place });
     button.toggleAttribute("data-unarmed", !isArmed(button));
   }
@@ -102,20 +114,24 @@ addEventListener("click", onClick, true);
 
 function onClick(event) {
   const button = event.target.closest?.(GRANTING);
+  if (button) gather(button);
   look();
   const isKey = event.detail === 0 && last === "Enter" && event.isTrusted;
-  if (!button || (isArmed(button) && event.detail < 2 && (!isKey || isOwnPress))) return;
+  if (!button || (isArmed(button) && event.detail < 2 && (!isKey || isOwnPress))) return acts(event);
   event.preventDefault();
   event.stopImmediatePropagation();
 }
 
-addEventListener("keydown", () => look(), true);
-addEventListener("click", opens);
-addEventListener("keydown", opens);
+addEventListener("keydown", acts, true);
+// On the window, so behind them; the timer is for what stops on its way.
+addEventListener("click", () => (isActing = false));
+addEventListener("keydown", () => (isActing = false));
 
-/** After all others: what has come in between, the press has opened. */
-function opens({ isTrusted }) {
-  if (isTrusted) look({ isOwn: true });
+/** What comes until all who hear of it are done, the press has opened. */
+function acts({ isTrusted }) {
+  look();
+  isActing = isTrusted;
+  setTimeout(() => (isActing = false));
 }
 
 let scrolledAt = -Infinity;
@@ -129,14 +145,23 @@ function scrolls({ type, buttons }) {
   if (type !== "pointermove" || buttons) scrolledAt = performance.now();
 }
 
-addEventListener("scroll", () => look({ isScroll: performance.now() - scrolledAt < 2 * MOMENT }), true);
+addEventListener("scroll", () => look(performance.now() - scrolledAt < 2 * MOMENT), true);
 addEventListener("visibilitychange", () => look());
 atStart(() => setInterval(() => document.hidden || look(), OFTEN));
 atStart(() => {
   const attributeFilter = ["action", "data-unarmed", "data-version", "hidden", "hx-post", "open", "value"];
-  new MutationObserver(() => look()).observe(document.body, { attributeFilter, childList: true, subtree: true });
+  new MutationObserver(changed).observe(document.body, { attributeFilter, childList: true, subtree: true });
+  gather(document);
   look();
 });
+
+function changed(records) {
+  for (const { addedNodes, target, type } of records) {
+    if (type === "attributes") gather(target);
+    else addedNodes.forEach(gather);
+  }
+  look();
+}
 
 // A word that starts a plan is about the version that was on the screen as it was typed. Where another
 // one took its place in the last moment it is sent with the one before, and the server says what is now.

@@ -1,10 +1,14 @@
 """What starts or allows something does so only for who has seen it stand still for a moment (R38)."""
 
+import re
+
 import pytest
 from django.urls import get_resolver, resolve
 from playwright.sync_api import expect
 
 from tests.browser.test_needs import waiting
+from tests.inner import NEED_ACTIONS
+from tests.lint.test_layers import ROOT
 from tests.tab import LIVE
 
 __all__ = ["waiting"]
@@ -21,14 +25,12 @@ STANDS = """() => {
   performance.now = () => now;
   window.later = (ms) => (now += ms);
 }"""
-POSTING = """(page) => [...document.querySelectorAll("button")].flatMap((button, n) => {
-  const { form } = button;
+POSTING = """() => [...document.querySelectorAll("button")].flatMap((button) => {
   const own = button.getAttribute("hx-post");
-  const by = button.type === "submit" ? form?.getAttribute("hx-post") ?? form?.getAttribute("action") : "";
-  const address = own ?? by;
-  if (!address || button.matches("[data-deny], [data-why] *")) return [];
-  button.dataset.number = n;
-  return [[n, new URL(address, location).pathname, button.checkVisibility()]];
+  const form = button.type === "submit" ? button.form : null;
+  const address = own ?? form?.getAttribute("hx-post") ?? form?.getAttribute("action");
+  if (!address || !button.checkVisibility() || button.matches("[data-deny], [data-why] *")) return [];
+  return [{ button, path: new URL(address, location).pathname }];
 })"""
 
 
@@ -38,11 +40,10 @@ def grants(path):
 
 
 def granting(tab):
-    """Those buttons, by where they post to."""
-    found = [(n, path) for n, path, is_shown in tab.page.evaluate(POSTING) if is_shown]
-    return {
-        tab.page.locator(f"button[data-number='{n}']"): path for n, path in found if grants(path)
-    }
+    """Those buttons that are on the screen."""
+    found = tab.page.evaluate_handle(POSTING).get_properties().values()
+    pairs = [each.get_properties() for each in found]
+    return [pair["button"].as_element() for pair in pairs if grants(pair["path"].json_value())]
 
 
 def posts(tab):
@@ -174,8 +175,27 @@ def test_what_a_press_has_opened_takes_the_next_press(site, open_tab, waiting):
     expect(tab.row(2)).to_have_attribute("data-state", "abandoned")
 
 
-def test_each_address_that_takes_something_either_grants_or_does_not():
-    names = {
-        each.name for each in get_resolver("console.urls").url_patterns if hasattr(each, "name")
+QUIET = {
+    *("plan-cancel", "plan-cancel-asking", "plan-beside", "plan-pause", "plan-stop", "plan-edit"),
+    *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
+    *("subtask-move", "subtask-remove", "subtask-comment", "subtask-comment-remove"),
+    *("subtask-looked", "check-save", "check-remove", "plan-mode"),
+}
+READ = {"plan", "plan-version", "plan-versions", "plan-export", "check-editor", "agent-plan-mode"}
+OF_NEEDS_QUIET = {"answer", "say", "give-up", "change", "cancel", "look"}
+
+
+def test_each_address_of_a_plan_grants_or_does_not_and_the_script_knows_it():
+    found = get_resolver("console.urls").url_patterns
+    last = {
+        each.name: str(each.pattern).rpartition("/")[2] for each in found if hasattr(each, "name")
     }
-    assert names >= GRANT
+    names = {name for name in last if name.startswith(("plan-", "subtask-", "check-"))}
+    assert names - GRANT - QUIET - READ == set(), "name it in GRANT or in QUIET"
+    assert set(NEED_ACTIONS) == OF_NEEDS | OF_NEEDS_QUIET
+    script = (ROOT / "static" / "js" / "approving.js").read_text()
+    verbs = set(
+        re.findall(r'"([a-z-]+)"', script.partition("const VERBS = [")[2].partition("];")[0])
+    )
+    assert verbs == {last[name] for name in GRANT} | OF_NEEDS
+    assert not verbs & {last[name] for name in QUIET & set(last)} - {"again"}
