@@ -19,7 +19,7 @@ from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from agents.attachments import PLAIN
-from agents.pools import DOWNLOADS
+from agents.pools import DOWNLOADS, person
 from agents.tools.base import ToolFailed
 from agents.tools.confinement import Parts, numbered
 from agents.workspace_files import Files, Place, moment_of, refusals
@@ -41,11 +41,13 @@ class Pieces(StreamingHttpResponse):
 
     file: BinaryIO | None = None  # is closed with it
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, pieces: Iterator[bytes], by: int, **named: Any) -> None:
+        super().__init__(pieces, **named)
+        self.by = by
         self.taking, self.left = Lock(), False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        person.set(self.by)
         pieces = iter(self.streaming_content)  # type: ignore[arg-type]
 
         def take() -> bytes | None:
@@ -77,7 +79,7 @@ def file_response(place: Place, path: str) -> Pieces:
     """The file, to be saved, whatever it holds. Raises NotFound."""
     with refusals(path):
         file = place.files.open(path)
-    return whole(file, path, PLAIN)
+    return whole(file, path, PLAIN, place.person)
 
 
 def zip_response(place: Place, path: str = "") -> Pieces:
@@ -88,7 +90,7 @@ def zip_response(place: Place, path: str = "") -> Pieces:
         if not files.is_folder(path or "."):
             raise ToolFailed(path)
     name = parts[-1] if parts else place.name
-    return saved(zipped(files, path or "."), f"{name}.zip", "application/zip")
+    return saved(zipped(files, path or "."), f"{name}.zip", "application/zip", place.person)
 
 
 def pdf_response(place: Place, path: str) -> Pieces:
@@ -99,7 +101,7 @@ def pdf_response(place: Place, path: str) -> Pieces:
             file.close()
             raise ToolFailed(path)
         file.seek(0)
-    response = whole(file, path, "application/pdf")
+    response = whole(file, path, "application/pdf", place.person)
     disposition = content_disposition_header(False, path.rpartition("/")[2]) or "inline"
     response.headers["Content-Disposition"] = disposition
     response.headers["Content-Security-Policy"] = PDF_POLICY
@@ -107,19 +109,19 @@ def pdf_response(place: Place, path: str) -> Pieces:
     return response
 
 
-def whole(file: BinaryIO, path: str, kind: str) -> Pieces:
+def whole(file: BinaryIO, path: str, kind: str, by: int) -> Pieces:
     """As many bytes as it has now: more than are announced must not go out."""
     size = os.fstat(file.fileno()).st_size
-    response = saved(pieces_of(file, size), path.rpartition("/")[2], kind)
+    response = saved(pieces_of(file, size), path.rpartition("/")[2], kind, by)
     response.headers["Content-Length"] = str(size)
     response.file = file
     return response
 
 
-def saved(pieces: Iterator[bytes], name: str, kind: str) -> Pieces:
+def saved(pieces: Iterator[bytes], name: str, kind: str, by: int) -> Pieces:
     disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
     headers = {**CHANGING, "Content-Disposition": disposition, "Vary": PRIVATE}
-    return Pieces(pieces, content_type=kind, headers=headers)
+    return Pieces(pieces, by, content_type=kind, headers=headers)
 
 
 def pieces_of(file: BinaryIO, left: int) -> Iterator[bytes]:

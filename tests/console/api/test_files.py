@@ -342,7 +342,7 @@ async def test_a_client_that_leaves_while_a_piece_is_made_leaves_nothing_open(tm
             closed.set()
 
     (tmp_path / "a").write_text("one")
-    response, file = Pieces(pieces()), (tmp_path / "a").open("rb")
+    response, file = Pieces(pieces(), 1), (tmp_path / "a").open("rb")
     response.file = file
     taking = asyncio.ensure_future(anext(response.__aiter__()))
     assert await asyncio.to_thread(started.wait, 60)
