@@ -19,6 +19,10 @@ from agents.normalization import split_url
 
 SHORTEST_KEY = 32  # characters; Django makes 50
 LONGEST_KEY = 4096
+NO_DATABASE = (
+    "DATABASE_URL must look like postgres://user:password@host:5432/name, with %2F for a / in the "
+    "password and %40 for an @."
+)
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -132,16 +136,17 @@ def sqlite(path: Path) -> dict[str, object]:
 
 
 def postgres(url: str) -> dict[str, object]:
-    parts = split_url(url)
     try:
-        port = str(parts.port or "")
-    except ValueError:
-        raise ImproperlyConfigured("DATABASE_URL names a port that is none.") from None
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
-        raise ImproperlyConfigured("DATABASE_URL must look like postgres://user:key@host/name.")
+        parts = split_url(url)
+        port, name = str(parts.port or ""), parts.path.strip("/")
+    except ValueError:  # a port that is none, half an IPv6 address
+        raise ImproperlyConfigured(NO_DATABASE) from None
+    # A / or @ of a password that is not written as %2F or %40 ends up in the name.
+    if parts.scheme not in ("postgres", "postgresql") or not name or {"/", "@"} & set(name):
+        raise ImproperlyConfigured(NO_DATABASE)
     return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.strip("/"),
+        "NAME": unquote(name),
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",

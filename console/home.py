@@ -18,7 +18,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.config.workspaces import agent_ids, prepare_home, write_atomically
-from agents.db import libpq_params
+from agents.db import is_postgresql, libpq_params
 from agents.errors import Conflict
 from agents.statements import IDLE_TIMEOUT, LOCK_MIGRATIONS, LOCK_TIMEOUT, execute
 from console import env
@@ -89,8 +89,8 @@ def database_in_words() -> Iterator[None]:
     try:
         yield
     except DatabaseError as error:
-        if connection.vendor == "postgresql" and (problem := no_way_to_postgresql()):
-            raise Conflict(f"{problem} Check DATABASE_URL.") from None
+        if problem := no_way_to_postgresql():
+            raise Conflict(problem) from None
         code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
         if code in DAMAGED:
             raise Conflict(
@@ -103,7 +103,9 @@ def database_in_words() -> Iterator[None]:
 
 
 def no_way_to_postgresql() -> str:
-    """Why it cannot be connected to, as the pool does not say; "" where it can be."""
+    """Why it cannot be connected to, as the pool does not say; "" where it can be, or is not used."""
+    if not is_postgresql():
+        return ""
     from psycopg import Error, connect
 
     try:
@@ -117,7 +119,7 @@ def no_way_to_postgresql() -> str:
         found = connection.settings_dict
         where = f"{found['HOST'] or 'this machine'}:{found['PORT'] or 5432}"
         who = f"database {found['NAME']}, role {found['USER'] or getuser()}"
-        return f"PostgreSQL at {where} ({who}) lets nobody in: {reason}."
+        return f"PostgreSQL at {where} ({who}) lets nobody in: {reason}. Check DATABASE_URL."
     return ""
 
 

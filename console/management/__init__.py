@@ -15,12 +15,19 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "console.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
+    from django.db import DatabaseError
 
     try:
         try:
             execute_from_command_line(sys.argv)
         except ImproperlyConfigured as error:
             sys.exit(str(error))
+        except DatabaseError:  # of a command of Django's, such as migrate; ours say it themselves
+            from console.home import no_way_to_postgresql
+
+            if problem := no_way_to_postgresql():
+                sys.exit(problem)
+            raise
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # as in: manage.py plan list | head -1

@@ -127,8 +127,8 @@ def database() -> Iterator[Finding]:
             version = str(connection.connection.info.parameter_status("server_version"))
             engine = f"PostgreSQL ({version.partition(' ')[0]})"
     except Exception:  # whatever the driver raises, this sentence says it plainly
-        problem = is_postgresql() and no_way_to_postgresql()
-        yield Finding("Database", "wrong", problem or database_problem(), "Check DATABASE_URL.")
+        problem = no_way_to_postgresql() or f"{database_problem()} Check DATABASE_URL."
+        yield Finding("Database", "wrong", problem)
         return
     if behind:
         advice = "manage.py serve brings it up to date."

@@ -86,6 +86,7 @@ class LimitedRequest(WebRequest):  # type: ignore[misc]
         if self.is_refused or size <= most_bytes(address):
             return
         self.is_refused = True
+        self.requestHeaders.removeHeader(b"Expect")  # Twisted would ask for the rest
         self.channel.refuse(413)
 
     def requestReceived(self, *line: bytes) -> None:  # noqa: N802

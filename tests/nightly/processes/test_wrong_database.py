@@ -29,13 +29,16 @@ WRONG = {
     f"{SERVER}/postgres?sslmode=require": "server does not support SSL, but SSL was required",
     f"{SERVER}/postgres?sslmode=bogus": 'invalid sslmode value: "bogus"',
     f"{SERVER}/postgres?nonsense=1": 'invalid connection option "nonsense"',
-    "postgres://postgres@127.0.0.1:port/x": "DATABASE_URL names a port that is none.",
+    "postgres://postgres@127.0.0.1:port/x": "DATABASE_URL must look like",
+    "postgres://alice:a/b@127.0.0.1/x": "with %2F for a / in the password",
     "mysql://127.0.0.1/x": "DATABASE_URL must look like",
 }
 
 
 @pytest.mark.parametrize("url", WRONG, ids=WRONG.get)
-@pytest.mark.parametrize("words", [("user", "list"), ("worker",), ("serve",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("user", "list"), ("worker",), ("serve",), ("migrate",)], ids=" ".join
+)
 def test_a_start_without_its_database_is_one_sentence(tmp_path, words, url):
     ended = command(tmp_path / "home", *words, DATABASE_URL=url)
     assert ended.returncode == 1
