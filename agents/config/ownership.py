@@ -10,8 +10,8 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from agents.config.store import AgentRecord, is_admins, list_agents, read_agent
-from agents.config.workspaces import check_new_id
-from agents.errors import Conflict, NotFound
+from agents.config.workspaces import check_new_id, taken
+from agents.errors import NotFound
 from agents.models import AgentOwner, Conversation
 from agents.statements import prepared
 
@@ -46,9 +46,7 @@ def make_agent(user: User, agent_id: str, make: Callable[[], AgentRecord]) -> Ag
     owned = AgentOwner.objects.filter(agent_id=agent_id).exclude(user=user)
     used = Conversation.objects.filter(agent_id=agent_id).exclude(owner=user)
     if owned.exists() or used.exists():
-        raise Conflict(
-            gettext('There is already an agent "{agent_id}".').format(agent_id=agent_id[:64])
-        )
+        raise taken(agent_id)
     check_new_id(agent_id)
     set_owner(user, agent_id)  # first: what may stand in the file depends on whose it is
     return make()

@@ -72,11 +72,18 @@ def check_new_id(agent_id: str) -> None:
         )
 
 
+def taken(agent_id: str) -> Conflict:
+    """The same words whosesoever it is, and of an agent that is gone: a folder has one name for
+    everybody, so a guess can be told that it is used, and nothing else.
+    """
+    return Conflict(gettext('The id "{agent_id}" is taken.').format(agent_id=agent_id[:64]))
+
+
 def new_agent_path(agent_id: str) -> Path:
     """The path of an agent that is not there yet, in a folder that is."""
     path = agent_path(agent_id)
     if path.exists():
-        raise Conflict(gettext('There is already an agent "{agent_id}".').format(agent_id=agent_id))
+        raise taken(agent_id)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 

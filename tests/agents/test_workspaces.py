@@ -113,7 +113,7 @@ def test_a_new_agent_is_off_until_told_otherwise_and_its_file_is_complete(home):
 def test_an_agent_that_exists_is_not_made_again(home):
     create_agent("bob", {})
     for act in (lambda: create_agent("bob", {}), lambda: copy_agent("bob", "bob")):
-        with pytest.raises(Conflict, match='already an agent "bob"'):
+        with pytest.raises(Conflict, match='The id "bob" is taken'):
             act()
 
 

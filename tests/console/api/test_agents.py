@@ -43,8 +43,17 @@ def test_a_new_agent_belongs_to_who_made_it(alice, bob, said):
     said(bob.get("/agents/reader"), 404)
 
 
-def test_an_id_that_exists_is_refused_whoever_owns_it(alice, bob, said):
-    said(alice.post("/agents", {"id": "bob-writer", "name": "x"}), 409)
+def test_an_id_that_is_taken_is_refused_in_the_same_words_whosesoever_it_is(alice, bob, said):
+    create_agent("found", {})  # the admins'
+    bob.post("/agents", {"id": "gone", "name": "x"})
+    bob.post("/conversations", {"agent": "gone"})
+    assert bob.delete("/agents/gone").status_code == 204  # its conversations stay
+    said(bob.get("/agents/gone"), 404)
+    for values in ({"name": "x"}, {"plan": "no object"}):
+        for id in ("alice-writer", "bob-writer", "found", "gone"):
+            answer = alice.post("/agents", {"id": id} | values)
+            assert said(answer, 409) == f'The id "{id}" is taken.'
+    assert alice.get("/agents").json()["count"] == 1
 
 
 def test_an_id_that_leads_elsewhere_is_refused(alice, said):
