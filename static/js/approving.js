@@ -58,8 +58,8 @@ function allUp() {
 const OFTEN = 250; // ms between two looks at where they stand, as what moves need not change
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
-  ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "raise", "replan"],
-  ...["restore", "resume", "retry", "skip", "start", "try"],
+  ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "look", "looked", "make-admin"],
+  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "start", "try", "undo"],
 ];
 const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),
@@ -107,7 +107,25 @@ function look(isScroll = false) {
   }
 }
 
-const isArmed = (button) => performance.now() - standing.get(button)?.since >= MOMENT;
+/** When the press that goes on now began: what came in between was not aimed at. */
+let pressedAt = null;
+
+const isArmed = (button) => (pressedAt ?? performance.now()) - standing.get(button)?.since >= MOMENT;
+
+addEventListener("pointerdown", begins, true);
+addEventListener("keydown", begins, true);
+addEventListener("pointerup", ends, true);
+addEventListener("pointercancel", ends, true);
+addEventListener("keyup", ends, true);
+
+function begins({ repeat }) {
+  if (!repeat) pressedAt = performance.now();
+}
+
+/** Behind the click of it. */
+function ends() {
+  setTimeout(() => (pressedAt = null));
+}
 
 // Before everybody else, and by whatever it is pressed: pointer, key, or a chord of ours.
 addEventListener("click", onClick, true);
@@ -178,12 +196,11 @@ document.addEventListener("planside:drawer", ({ detail: { dataset: fresh } }) =>
 
 const isFresh = () => before && performance.now() < before.until;
 
-document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
-  const { body, method } = ctx.request;
-  if (method !== "POST" || !isFresh() || body.get("plan_version") !== before.now) return;
-  body.set("plan_version", before.version);
-  body.set("plan", before.plan);
-});
+/** What the message box sends. */
+export function asSeen(values) {
+  if (!isFresh() || values.plan_version !== before.now) return values;
+  return { ...values, plan: before.plan, plan_version: before.version };
+}
 
 // A long text folds until a person asks for all of it, and a call can be allowed once every line
 // of every argument has been on the screen. Without this script nothing is folded. What a call gave

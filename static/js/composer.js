@@ -1,4 +1,5 @@
 // The message box: Enter sends, what is typed is kept, / lists the commands.
+import { asSeen } from "./approving.js";
 import { dismissAll, takeFiles } from "./attachments.js";
 import { always, atStart, byId, gettext, listed, on } from "./dom.js";
 import { isSending, post, textsOnTheirWay, textsThatWait, useOutbox } from "./outbox.js";
@@ -86,7 +87,7 @@ function say(text, files = takeFiles()) {
   clearTimeout(saving);
   isUnsaved = false;
   byId("log").scrollTop = 0; // not when it is answered: its sender may be reading elsewhere by then
-  const values = { ...Object.fromEntries(new FormData(form)), text };
+  const values = asSeen({ ...Object.fromEntries(new FormData(form)), text });
   if (byId("app").hasAttribute("data-unsaved")) values.unsaved = "1";
   post(values, files);
 }

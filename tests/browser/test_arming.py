@@ -17,9 +17,10 @@ __all__ = ["waiting"]
 GRANT = {
     *("plan-approve", "plan-resume", "plan-raise", "plan-replan", "plan-again", "plan-go-back"),
     *("plan-activate", "plan-check", "subtask-retry", "subtask-skip", "subtask-replan"),
-    *("subtask-check", "retry", "again", "try-now", "decide", "restore"),
+    *("subtask-check", "subtask-looked", "retry", "again", "try-now", "decide", "restore"),
+    *("undo-changes", "undo-reverse", "chain-run", "person-make-admin"),
 }
-OF_NEEDS = {"start", "go-on", "retry", "skip", "replan", "raise", "check", "decide"}
+OF_NEEDS = {"start", "go-on", "retry", "skip", "replan", "raise", "check", "decide", "look"}
 STANDS = """() => {
   let now = performance.now();
   performance.now = () => now;
@@ -145,6 +146,42 @@ def test_what_moved_by_itself_is_not_started_at_once(tab):
     tab.sees_plan(approved_version=1)
 
 
+def test_a_press_counts_from_when_it_began(tab):
+    sent = posts(tab)
+    tab.page.evaluate(
+        "() => document.getElementById('plan-actions').style = 'position: relative; top: -12px'"
+    )
+    start = tab.page.locator("#start-button")
+    start.hover(force=True)
+    for begin, end in (
+        (tab.page.mouse.down, tab.page.mouse.up),
+        (lambda: tab.page.keyboard.down("Space"), lambda: tab.page.keyboard.up("Space")),
+    ):
+        start.focus()
+        begin()
+        tab.page.evaluate("() => later(501)")
+        end()
+        assert sent == []
+        tab.page.evaluate(
+            "() => document.getElementById('plan-actions').style = 'position: relative; top: -9px'"
+        )
+    tab.page.evaluate("() => later(501)")
+    start.click()
+    tab.sees_plan(approved_version=1)
+
+
+def test_a_word_that_starts_is_about_the_version_that_was_there_as_it_was_typed(site, tab):
+    plan = int(tab.plan.get_attribute("data-plan-id"))
+    tab.expects("409")
+    site.post(f"/plans/{plan}/subtasks", name="Three")
+    tab.sees_plan(version=2)
+    with tab.sends():
+        tab.say("go ahead")
+    tab.page.evaluate("() => later(501)")
+    expect(tab.page.get_by_text("The plan is now v2, not v1.").first).to_be_visible()
+    assert site.plan(int(tab.page.url.rstrip("/").rpartition("/")[2]))["approved_version"] is None
+
+
 def test_of_a_double_click_only_the_first_press_counts(tab):
     """The second one may have hit what took the place of the button that was meant."""
     sent = posts(tab)
@@ -179,10 +216,10 @@ QUIET = {
     *("plan-cancel", "plan-cancel-asking", "plan-beside", "plan-pause", "plan-stop", "plan-edit"),
     *("plan-delete", "plan-use-again", "plan-comments-send", "subtask-add", "subtask-edit"),
     *("subtask-move", "subtask-remove", "subtask-comment", "subtask-comment-remove"),
-    *("subtask-looked", "check-save", "check-remove", "plan-mode"),
+    *("check-save", "check-remove", "plan-mode"),
 }
 READ = {"plan", "plan-version", "plan-versions", "plan-export", "check-editor", "agent-plan-mode"}
-OF_NEEDS_QUIET = {"answer", "say", "give-up", "change", "cancel", "look"}
+OF_NEEDS_QUIET = {"answer", "say", "give-up", "change", "cancel"}
 
 
 def test_each_address_of_a_plan_grants_or_does_not_and_the_script_knows_it():
