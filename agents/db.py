@@ -140,8 +140,11 @@ def clock() -> datetime:
 
 
 def libpq_params() -> dict[str, Any]:
-    """For a connection to PostgreSQL of one's own, outside the pool."""
-    django_only = ("context", "cursor_factory", "prepare_threshold")
+    """For a connection to PostgreSQL of one's own, outside the pool.
+
+    It prepares no statements either: a pooler may hand them to somebody else.
+    """
+    django_only = ("context", "cursor_factory")
     params = connection.get_connection_params()
     return {name: value for name, value in params.items() if name not in django_only}
 

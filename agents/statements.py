@@ -335,5 +335,6 @@ DATABASE_CLOCK = "SELECT clock_timestamp()"  # of no table; Now() is when the tr
 # Servers that start together migrate one after the other. The key is any number of our own. It is
 # a transaction's lock: a session's would stay with whom a pooler gives the connection next.
 LOCK_MIGRATIONS = "SELECT pg_advisory_xact_lock(7526743)"
-LOCK_TIMEOUT = "SET LOCAL lock_timeout = %s"
+# It sleeps for as long as it holds the lock, whatever limit the server has, or a pooler's session.
+LOCK_TIMEOUT = "SET LOCAL lock_timeout = %s; SET LOCAL idle_in_transaction_session_timeout = 0"
 IDLE_TIMEOUT = "SET idle_in_transaction_session_timeout = %s"  # 0: none, as migrating may take long

@@ -4,6 +4,7 @@ finds the server that holds it.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import stat
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from getpass import getuser
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -23,8 +25,15 @@ from agents.errors import Conflict
 from agents.statements import IDLE_TIMEOUT, LOCK_MIGRATIONS, LOCK_TIMEOUT, execute
 from console import env
 
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+log = logging.getLogger(__name__)
+
 OTHERS = 0o077
 MIGRATING = 300  # seconds that another process may take for it
+AT_ONCE = 1  # seconds until it is said that this is waited for
+WAITS = "another process brings the database up to date: waiting for it, up to %s s"
 BEING_MIGRATED = (
     "Another process has been bringing the database up to date for five minutes: wait until it is "
     "done, or end it, then try again."
@@ -103,7 +112,7 @@ def database_in_words() -> Iterator[None]:
 
 
 def no_way_to_postgresql() -> str:
-    """Why it cannot be connected to, as the pool does not say; "" where it can be, or is not used."""
+    """Why it cannot be connected to, as the pool does not say; else, and on SQLite, ""."""
     if not is_postgresql():
         return ""
     from psycopg import Error, connect
@@ -176,17 +185,28 @@ def one_migration_at_a_time() -> Iterator[None]:
         yield
         return
     from psycopg import ClientCursor, connect
-    from psycopg.errors import LockNotAvailable
 
     # On a connection of its own, whose transaction lasts as long as the lock.
     with connect(**libpq_params(), cursor_factory=ClientCursor) as beside:
-        try:
-            beside.execute(LOCK_TIMEOUT, [f"{MIGRATING}s"])
-            beside.execute(LOCK_MIGRATIONS)
-        except LockNotAvailable:
-            raise Conflict(BEING_MIGRATED) from None
+        lock_migrations(beside)
         execute(IDLE_TIMEOUT, ["0"])
         try:
             yield
         finally:
             execute(IDLE_TIMEOUT, [f"{settings.PLANSIDE_LEASE_SECONDS}s"])
+
+
+def lock_migrations(beside: Connection[Any]) -> None:
+    """Waits for a second, then says what for, and waits for as long as that may take."""
+    from psycopg.errors import LockNotAvailable
+
+    for seconds in (AT_ONCE, MIGRATING):
+        try:
+            beside.execute(LOCK_TIMEOUT, [f"{seconds}s"])
+            beside.execute(LOCK_MIGRATIONS)
+            return
+        except LockNotAvailable:
+            beside.rollback()
+        if seconds == AT_ONCE:
+            log.warning(WAITS, MIGRATING)
+    raise Conflict(BEING_MIGRATED)

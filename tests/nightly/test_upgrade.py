@@ -1,5 +1,6 @@
 """What was made before the newest migrations is shown and counted rightly after them."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -323,8 +324,19 @@ def test_a_migration_may_think_for_longer_than_other_transactions():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif("connection.vendor != 'postgresql'")
-def test_another_process_that_migrates_for_too_long_is_named(monkeypatch):
+def test_another_process_that_migrates_for_too_long_is_named(monkeypatch, caplog):
+    monkeypatch.setattr("console.home.AT_ONCE", 0.1)
     monkeypatch.setattr("console.home.MIGRATING", 0.2)
     named = pytest.raises(Conflict, match="Another process has been")
     with one_migration_at_a_time(), named, one_migration_at_a_time():
         pass
+    assert "brings the database up to date: waiting for it, up to 0.2 s" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("connection.vendor != 'postgresql'")
+def test_the_lock_outlasts_a_limit_that_the_server_sets(monkeypatch):
+    limit = "-c idle_in_transaction_session_timeout=50"
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", limit)
+    with one_migration_at_a_time():
+        time.sleep(0.3)
