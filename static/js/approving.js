@@ -59,7 +59,7 @@ const OFTEN = 250; // ms between two looks at where they stand, as what moves ne
 const GLIDING = 400; // ms in which what a person's own press has opened comes to its place
 const VERBS = [
   ...["activate", "again", "approve", "check", "decide", "go-back", "go-on", "look", "looked", "make-admin"],
-  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "start", "try", "undo"],
+  ...["raise", "replan", "restore", "resume", "retry", "run", "skip", "start", "try"],
 ];
 const WHERE = ["hx-post", "action"].flatMap((name) =>
   VERBS.flatMap((verb) => [`[${name}$="/${verb}"]`, `[${name}*="/${verb}?"]`]),

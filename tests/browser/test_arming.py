@@ -18,7 +18,7 @@ GRANT = {
     *("plan-approve", "plan-resume", "plan-raise", "plan-replan", "plan-again", "plan-go-back"),
     *("plan-activate", "plan-check", "subtask-retry", "subtask-skip", "subtask-replan"),
     *("subtask-check", "subtask-looked", "retry", "again", "try-now", "decide", "restore"),
-    *("undo-changes", "undo-reverse", "chain-run", "person-make-admin"),
+    *("chain-run", "person-make-admin"),
 }
 OF_NEEDS = {"start", "go-on", "retry", "skip", "replan", "raise", "check", "decide", "look"}
 STANDS = """() => {
