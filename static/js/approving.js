@@ -27,6 +27,8 @@ addEventListener("blur", allUp);
 
 function onDown(event) {
   if (event.key === "Enter") enter(event);
+  // Where the focus has gone while it is held, the browser would press that when it is let go.
+  if (event.key === " " && event.repeat && event.target.closest?.("button")) event.preventDefault();
   if (!MODIFIERS.includes(event.key)) last = event.key;
   if (!LOCKS.test(event.code)) down.add(event.code);
 }
@@ -117,6 +119,9 @@ addEventListener("keydown", begins, true);
 addEventListener("pointerup", ends, true);
 addEventListener("pointercancel", ends, true);
 addEventListener("keyup", ends, true);
+// Of a press that leaves the window, or opens a menu of the browser, no end is told.
+addEventListener("contextmenu", ends, true);
+addEventListener("blur", ends);
 
 function begins({ repeat }) {
   if (!repeat) pressedAt = performance.now();

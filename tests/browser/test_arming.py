@@ -170,6 +170,67 @@ def test_a_press_counts_from_when_it_began(tab):
     tab.sees_plan(approved_version=1)
 
 
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_a_key_that_is_held_as_the_focus_goes_on_presses_once(tab, key):
+    sent, keys = posts(tab), tab.page.keyboard
+    tab.button("Ask for changes").focus()
+    tab.page.evaluate(
+        "document.activeElement.addEventListener('click', (e) => e.stopPropagation())"
+    )
+    keys.down(key)
+    tab.page.locator("#start-button").focus()
+    for _ in range(3):
+        keys.down(key)
+    keys.up(key)
+    tab.has_sent_all()
+    assert sent == []
+    tab.page.evaluate("() => later(501)")
+    keys.down(key)
+    if key == "Space":
+        keys.down(key)  # held over the same button it is one press
+    keys.up(key)
+    tab.sees_plan(approved_version=1)
+
+
+def test_a_press_whose_end_nobody_told_of_keeps_nothing_unarmed(site, tab):
+    """Alt goes down, and another window comes."""
+    tab.page.keyboard.down("Alt")
+    tab.page.evaluate("() => dispatchEvent(new Event('blur'))")
+    tab.page.evaluate("() => later(1)")
+    plan = int(tab.plan.get_attribute("data-plan-id"))
+    site.post(f"/plans/{plan}/subtasks", name="Three")
+    tab.sees_plan(version=2)
+    start = tab.page.locator("#start-button")
+    expect(start).to_have_attribute("data-unarmed", "")
+    tab.page.evaluate("() => later(501)")
+    expect(start).not_to_have_attribute("data-unarmed", "")
+    start.evaluate("(button) => button.click()")  # as a screen reader presses it
+    tab.sees_plan(approved_version=2)
+
+
+LOOK = """(button) => {
+  const { borderTopStyle, textDecorationStyle } = getComputedStyle(button);
+  const { width, height } = button.getBoundingClientRect();
+  return [borderTopStyle === "dashed" || textDecorationStyle === "dashed", width, height];
+}"""
+
+
+@pytest.mark.parametrize("page", [all_that_waits, failed, approval], ids=lambda page: page.__name__)
+def test_whatever_is_not_armed_is_outlined_in_the_same_size(site, open_tab, waiting, page):
+    tab = page(site, open_tab, waiting)
+    tab.page.add_init_script(f"({STANDS})()")
+    tab.page.reload()
+    unarmed = tab.page.locator("button[data-unarmed]:visible:not([aria-disabled])")
+    expect(unarmed.first).to_be_visible()
+    buttons = unarmed.element_handles()
+    before = [each.evaluate(LOOK) for each in buttons]
+    tab.page.evaluate("() => later(501)")
+    expect(unarmed).to_have_count(0)
+    after = [each.evaluate(LOOK) for each in buttons]
+    assert [(True, *size) for _, *size in after] == [tuple(each) for each in before]
+    assert not any(is_outlined for is_outlined, *_ in after)
+
+
 def test_a_word_that_starts_is_about_the_version_that_was_there_as_it_was_typed(site, tab):
     plan = int(tab.plan.get_attribute("data-plan-id"))
     tab.expects("409")
