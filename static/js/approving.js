@@ -28,7 +28,7 @@ addEventListener("blur", allUp);
 function onDown(event) {
   if (event.key === "Enter") enter(event);
   // Where the focus has gone while it is held, the browser would press that when it is let go.
-  if (event.key === " " && event.repeat && event.target.closest?.("button")) event.preventDefault();
+  if (event.key?.trim() === "" && event.repeat && event.target.closest?.("button")) event.preventDefault();
   if (!MODIFIERS.includes(event.key)) last = event.key;
   if (!LOCKS.test(event.code)) down.add(event.code);
 }
