@@ -69,7 +69,15 @@ async def test_work_that_is_given_up_before_it_began_leaves_its_place():
     assert await done_for(BOB, pool) == "done"
 
 
-async def test_what_it_raises_is_raised_where_it_is_awaited():
+async def test_work_that_fails_raises_where_it_is_awaited_and_leaves_its_place():
+    pool = Pool("one", 1, 1)
+    person_of_turn.set(ALICE)
     with pytest.raises(ZeroDivisionError):
-        await Pool("one", 1, 1).run(lambda: 1 / 0)
-    assert not [each for each in KINDS if each.places], "nobody's place is left"
+        await pool.run(lambda: 1 / 0)
+    assert await done_for(ALICE, pool) == "done"
+
+
+async def test_nothing_is_kept_of_a_person_whose_work_is_done():
+    pool = Pool("one", 1, 1)
+    assert await done_for(ALICE, pool) == "done"
+    assert not pool.places
