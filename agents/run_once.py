@@ -65,8 +65,8 @@ def queue_chain(owner: User, chain: str, text: str, agent_id: str) -> Turn:
 
 def check_enforced(agent: AgentRecord, chain: Chain) -> None:
     """Raises Conflict where the agent plans every task, and the chain would act without a plan."""
-    mode, handlers = agent.file.plan, {task.handler for task in chain.tasks}
-    if mode.enabled and mode.enforce and handlers & {"execute_tool_calls", "tools"}:
+    handlers = {task.handler for task in chain.tasks}
+    if agent.file.plan.is_enforced and handlers & {"execute_tool_calls", "tools"}:
         plans = f"{agent.file.name} plans every task (plan.enforce)"
         raise Conflict(f"{plans}: send it a message, which asks for a plan.")
 

@@ -208,10 +208,8 @@ def answer(
     """
     active, goal = active_plan_and_goal(c.pk)
     plan, asked = active if active and active.is_open else None, bool(goal)
-    if plan is None and not asked:
-        mode = read_agent(c.agent_id).file.plan
-        if mode.enabled and mode.enforce:  # every task is planned, not only those of /plan
-            return ask(c, text, text, by, chain, files=files)
+    if plan is None and not asked and read_agent(c.agent_id).file.plan.is_enforced:
+        return ask(c, text, text, by, chain, files=files)
     waits = asked or (plan is not None and not plan.is_confirmed)
     kind = "plan" if waits else "chat"
     message, turn = talk.start_turn(c, text, by, kind, chain=chain, files=files)

@@ -9,7 +9,7 @@ from agents.actions import start_turn
 from agents.actors import kind_of
 from agents.config.store import read_agent
 from agents.engine.lifecycle import request_stop
-from agents.engine.subagents import answer_parent, deliver, parent_waits
+from agents.engine.subagents import ancestors, answer_parent, deliver, parent_waits
 from agents.errors import Conflict, Refused
 from agents.models import Conversation, Turn, TurnState
 from plans import actions
@@ -27,10 +27,16 @@ ONLY_BY_HAND = (Plan.PauseReason.BUDGET, Plan.PauseReason.CHECK)
 def open_with_plan(child: Conversation, task: str, parent: Turn) -> bool:
     """An agent with plan mode that is called by a subtask plans the task first.
 
-    Not where the calling agent's `plan.inherit` is off.
+    Not where the calling agent's `plan.inherit` is off. Raises Conflict where it plans every task
+    and no subtask stands above, as nobody has said yes to what it would do.
     """
+    called = read_agent(child.agent_id).file
+    callers = (parent, *ancestors(parent.conversation))
+    if called.plan.is_enforced and not any(turn.kind == "subtask" for turn in callers):
+        plans = f"{called.name} plans every task (plan.enforce)"
+        raise Conflict(f"{plans}: only a subtask of a plan may call it.")
     inherits = parent.kind == "subtask" and (parent.config.get("plan") or {}).get("inherit", True)
-    if not inherits or not read_agent(child.agent_id).file.plan.enabled:
+    if not inherits or not called.plan.enabled:
         return False
     message, _ = start_turn(child, task, SYSTEM, "plan")
     actions.request_plan(child, task, SYSTEM, message)

@@ -67,6 +67,11 @@ class PlanSettings(Shape):
     inherit: bool = True
     tools: Literal["all", "read"] = "all"
 
+    @property
+    def is_enforced(self) -> bool:
+        """Whether every task is planned first, not only those of /plan."""
+        return self.enabled and self.enforce
+
     @field_validator("context_template")
     @classmethod
     def says_what_a_plan_has(cls, template: str) -> str:

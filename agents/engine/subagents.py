@@ -174,10 +174,7 @@ def run_agent_tools(turn: Turn, granted: list[str]) -> list[Tool]:
 @transaction.atomic
 def call_agent(turn: Turn, agent_id: str, task: str) -> None:
     """A child conversation whose answer is the result of the call that is running now."""
-    depth, parent = 0, turn.conversation.parent_call
-    while parent is not None:  # agents between this conversation and a person
-        depth, parent = depth + 1, parent.turn.conversation.parent_call
-    if depth >= DEEPEST:
+    if len(ancestors(turn.conversation)) >= DEEPEST:
         raise ToolFailed(f"Agents may call each other {DEEPEST} deep, not deeper.")
     call = turn.tool_calls.filter(tool="run_agent", state=ToolCall.State.RUNNING).latest("pk")
     if not may_call(turn.conversation.agent_id, agent_id, turn.conversation.owner_id):

@@ -5,7 +5,7 @@ from django.db import transaction
 
 from agents.actors import AGENT, SYSTEM
 from agents.errors import Conflict
-from agents.models import Message, ToolCall, Turn
+from agents.models import Conversation, Message, ToolCall, Turn
 from plans import actions
 from plans.models import Plan, Run, State
 from plans.schemas import PlanDraft, PlanEdit, SubtaskDraft
@@ -14,6 +14,7 @@ from tests.inner import agents_actions as talk
 from tests.inner import plan_requests, settle_planning, start_for_parent
 from tests.world import (
     agent,
+    conversation,
     done,
     drive,
     files_of,
@@ -140,6 +141,36 @@ def test_without_inherit_or_plan_mode_the_other_agent_just_answers():
     tell(c, "go")
     assert ToolCall.objects.get(tool="run_agent").result == "Tidied."
     assert not Plan.objects.filter(conversation__parent_call__isnull=False).exists()
+
+
+def test_an_agent_that_plans_every_task_works_for_a_subtask():
+    c, _ = story(
+        [*PLANNED, done(), done(), say("Both.")], END, plan={"enabled": True, "enforce": True}
+    )
+    tell(c, "go")
+    assert (child_plan().state, plan_of(c).state) == (State.DONE, State.DONE)
+
+
+@pytest.mark.parametrize("agents_between", [0, 1])
+def test_an_agent_that_plans_every_task_is_called_by_nobody_outside_of_a_plan(agents_between):
+    strict = agent(name="Strict", plan={"enabled": True, "enforce": True})
+    callers, called = {}, strict
+    for each in ["I am between"] * agents_between + ["I am boss"]:
+        callers[each] = [
+            call("run_agent", agent=called, task="Tidy."),
+            say("It may not be called."),
+        ]
+        asks = {"tools": {f"run_agent:{called}": "allow"}, "plan": {"enabled": False}}
+        called = agent(instructions=each, **asks)
+    c = conversation(instructions=each, **asks)
+    scripted_agents(callers)
+    tell(c, "Tidy, please.")
+    refused = ToolCall.objects.latest("pk")
+    assert (refused.state, refused.result) == (
+        "failed",
+        "Strict plans every task (plan.enforce): only a subtask of a plan may call it.",
+    )
+    assert not Conversation.objects.filter(agent_id=strict).exists()
 
 
 def test_what_a_child_uses_counts_in_its_parents_budget():
